@@ -92,12 +92,13 @@ test-processes: setup ## the tests in 2 to 4 real processes under mpiexec; ARGS=
 layers: setup ## no room includes what it may not
 	$(stage) "layers" python tools/check_layers.py
 
-lint: layers ## layers, ruff, mypy strict, clang-format, codespell
+lint: layers ## order of the rooms, ruff, mypy strict, clang-format, codespell, plain English
 	$(stage) "ruff check" ruff check .
 	$(stage) "ruff format" ruff format --check --diff .
 	$(stage) "mypy strict" mypy
 	$(stage) "clang-format" bash -euo pipefail -c "$(list_cpp_files) | xargs clang-format --dry-run --Werror"
 	$(stage) "codespell" codespell
+	$(stage) "plain English" python tools/check_english.py
 
 stubs-check: setup
 	$(stage) "stubs up to date" python tools/make_stubs.py

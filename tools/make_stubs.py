@@ -195,10 +195,20 @@ def _run(*command: str, text: str | None = None) -> str:
     return done.stdout
 
 
+# pybind11-stubgen leaves out classes of other modules, and bound classes have their public path as __module__.
+STUBGEN = f"""
+import {MODULE} as core, pybind11_stubgen
+for value in vars(core).values():
+    if isinstance(value, type) and value.__module__.startswith("artifex_devices") and "errors" not in value.__module__:
+        value.__module__ = core.__name__
+pybind11_stubgen.main()
+"""
+
+
 def generate() -> str:
     """Returns the stub of the extension that is installed."""
     with tempfile.TemporaryDirectory() as folder:
-        _run(sys.executable, "-m", "pybind11_stubgen", MODULE, "--exit-code", "-o", folder)
+        _run(sys.executable, "-c", STUBGEN, MODULE, "--exit-code", "-o", folder)
         raw = (Path(folder) / (MODULE.replace(".", "/") + ".pyi")).read_text(encoding="utf-8")
     text = clean(raw)
     ruff = (sys.executable, "-m", "ruff")

@@ -105,6 +105,7 @@ def read_imports(tree: ast.AST, modules: set[str]) -> Iterator[Import]:
             is_function = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
             is_guard = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
             names: list[str] = []
+            line = getattr(child, "lineno", 0)
             if isinstance(child, ast.Import):
                 names = [alias.name for alias in child.names]
             elif isinstance(child, ast.ImportFrom) and child.module:
@@ -112,11 +113,11 @@ def read_imports(tree: ast.AST, modules: set[str]) -> Iterator[Import]:
             for name in names:
                 top, _, rest = name.partition(".")
                 if top != PACKAGE:
-                    yield Import(child.lineno, top, False, in_function, for_types)
+                    yield Import(line, top, False, in_function, for_types)
                     continue
                 while rest and rest not in modules and rest.partition(".")[0] != CORE:
                     rest = rest.rpartition(".")[0]
-                yield Import(child.lineno, rest, True, in_function, for_types)
+                yield Import(line, rest, True, in_function, for_types)
             yield from visit(child, in_function or is_function, for_types or is_guard)
 
     return visit(tree, False, False)
@@ -205,7 +206,7 @@ def check_public_paths(root: Path) -> Iterator[str]:
         *sorted((root / "examples").rglob("*")),
     ]
     for path in texts:
-        if path.suffix not in (".md", ".py", ".ipynb"):
+        if path.suffix not in (".md", ".py", ".ipynb") or not path.is_file():
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for match in _PUBLIC.finditer(line):

@@ -12,6 +12,7 @@ namespace {
 // Exception classes live as long as the interpreter.
 PyObject* indivisible = nullptr;
 PyObject* duplicate_spec = nullptr;
+PyObject* sharding_type_error = nullptr;
 PyObject* jax_runtime_error = nullptr;
 PyObject* resource_exhausted = nullptr;
 PyObject* transfer_guard_error = nullptr;
@@ -31,12 +32,15 @@ PyObject* make_class(py::module_& module, const char* name, const char* doc, std
 PyObject* class_of(const Error& error) {
   if (dynamic_cast<const IndivisibleError*>(&error)) return indivisible;
   if (dynamic_cast<const DuplicateSpecError*>(&error)) return duplicate_spec;
+  if (dynamic_cast<const ShardingTypeError*>(&error)) return sharding_type_error;
   if (dynamic_cast<const InvalidArgument*>(&error)) return PyExc_ValueError;
   if (dynamic_cast<const TypeMismatch*>(&error)) return PyExc_TypeError;
   if (dynamic_cast<const IndexOutOfRange*>(&error)) return PyExc_IndexError;
   if (dynamic_cast<const FileNotFound*>(&error)) return PyExc_FileNotFoundError;
   if (dynamic_cast<const OutOfMemory*>(&error)) return resource_exhausted;
   if (dynamic_cast<const TransferGuardError*>(&error)) return transfer_guard_error;
+  if (dynamic_cast<const NotImplemented*>(&error)) return PyExc_NotImplementedError;
+  if (dynamic_cast<const AssertionFailed*>(&error)) return PyExc_AssertionError;
   if (dynamic_cast<const UnsupportedBuffer*>(&error)) return PyExc_BufferError;
   return PyExc_RuntimeError;
 }
@@ -68,9 +72,10 @@ void bind_errors(py::module_& module) {
   duplicate_spec = make_class(module, "DuplicateSpecError",
                               "A mesh axis is used twice in one PartitionSpec. A ValueError here, unlike in JAX.",
                               {PyExc_ValueError});
-  make_class(module, "ShardingTypeError",
-             "Operands are sharded differently over Explicit mesh axes. A ValueError here, unlike in JAX.",
-             {PyExc_ValueError});
+  sharding_type_error =
+      make_class(module, "ShardingTypeError",
+                 "Operands are sharded differently over Explicit mesh axes. A ValueError here, unlike in JAX.",
+                 {PyExc_ValueError});
   jax_runtime_error =
       make_class(module, "JaxRuntimeError",
                  "An error of the runtime, with the name that it has in JAX. A RuntimeError.", {PyExc_RuntimeError});

@@ -32,6 +32,7 @@ PYBIND11_MODULE(_core, module) {
   bind_tree(module);
   bind_client(module);
   bind_shards(module);
+  bind_spec_algebra(module);
   bind_assembly(module);
   bind_cross_reshard(module);
   bind_dlpack(module);
@@ -43,7 +44,7 @@ PYBIND11_MODULE(_core, module) {
   bind_roofline(module);
   bind_accelerator_catalogue(module);
   bind_cluster(module);
-  bind_torus(module);
+  bind_mesh_orders(module);
   bind_planner(module);
   bind_render(module);
   bind_repr(module);

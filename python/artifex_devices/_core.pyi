@@ -60,7 +60,7 @@ class Machine:
     """
     A machine as hwloc describes it.
 
-    The live one, one read from an hwloc XML file, or a made-up one. Binding acts on the live machine only.
+    The live machine, a machine read from an hwloc XML file, or a synthetic one. Threads are bound on the live machine only.
 
     Example:
         >>> from artifex_devices import Machine
@@ -72,10 +72,10 @@ class Machine:
     @staticmethod
     def from_synthetic(description: str) -> Machine:
         """
-        Makes a machine from hwloc's synthetic form, such as "pack:2 numa:2 core:4 pu:2".
+        Creates a machine from hwloc's synthetic description, such as "pack:2 numa:2 core:4 pu:2".
 
         Raises:
-            ValueError: the text is malformed or describes more than 4,096 processing units.
+            ValueError: The text is malformed or describes more than 4,096 processing units.
         """
 
     @staticmethod
@@ -84,20 +84,20 @@ class Machine:
         Reads an hwloc XML file (format 1 or 2).
 
         Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: the file is no hwloc XML, is larger than 64 MiB, or declares entities.
+            FileNotFoundError: The file does not exist.
+            ValueError: The file is not hwloc XML, is larger than 64 MiB, or declares entities.
         """
 
     @staticmethod
     def live() -> Machine:
         """
-        The machine of this process, less what affinity and cgroups forbid.
+        Returns the machine of this process, without the parts that affinity and cgroups forbid.
         """
 
     def __repr__(self) -> str: ...
     def to_xml(self) -> str:
         """
-        The machine as hwloc XML text, format 2.
+        Returns the machine as hwloc XML text, format 2.
         """
 
     @property
@@ -109,7 +109,7 @@ class Machine:
     @property
     def cpu_domains(self) -> list[typing.Any]:
         """
-        Natural CPU devices (list of dicts): each minimal set of CPUs that has a NUMA node.
+        CPU domains (list of dicts), the default CPU devices: each minimal set of CPUs that has a NUMA node.
         """
 
     @property
@@ -121,9 +121,10 @@ class Machine:
     @property
     def missing_facts(self) -> list[typing.Any]:
         """
-        What the system does not show to this process (list of dicts); empty where it shows all.
+        Facts that the system hides from this process (list of dicts).
 
-        Keys: fact, reason (which file, and why), assumed (what is taken instead). Of the live machine, read anew at each call.
+        Keys: fact, reason (which file, and why), assumed (the value used instead). For the live machine only, read again at each
+        access.
         """
 
     @property
@@ -135,28 +136,28 @@ class Machine:
     @property
     def objects(self) -> list[typing.Any]:
         """
-        Every object that hwloc knows (list of dicts), parents before their children.
+        Every object that hwloc reports (list of dicts), parents before their children.
 
         Keys: depth (0: the machine), type ("Package", "NUMANode", "L3Cache", "Core", "PU", "PCIDev", "OSDev", ...), logical,
-        os_index, name, subtype, model, pci, cpus, bytes (memory of a node, size of a cache); None where there is none.
+        os_index, name, subtype, model, pci, cpus, bytes (memory of a node, size of a cache). Missing values are None.
         """
 
     @property
     def source(self) -> str:
         """
-        "live", the path, or the synthetic description.
+        Source of the description: "live", the path, or the synthetic description.
         """
 
     @property
     def usable_cpus(self) -> int:
         """
-        CPUs that the process may keep busy: affinity and cgroup quota counted.
+        Number of CPUs that the process may use, by affinity and cgroup quota.
         """
 
     @property
     def usable_memory_bytes(self) -> int:
         """
-        Bytes that the process may use: cgroup and address-space limits counted.
+        Number of bytes of memory that the process may use, by cgroup and address-space limits.
         """
 
 class _WorldFrame:
@@ -164,9 +165,9 @@ class _WorldFrame:
 
 class Client:
     """
-    Devices that belong together: a world, or what `xla_client.make_cpu_client` makes.
+    Devices that belong together: a world, or the result of `xla_client.make_cpu_client`.
 
-    Devices of different clients do not mix in one Array, Mesh or operation. A client lives as long as anything on its devices.
+    One Array, Mesh or operation cannot mix devices of different clients. A client lives as long as anything on its devices.
 
     Example:
         >>> from artifex_devices import xla_client
@@ -188,23 +189,23 @@ class Client:
         """
         Places one array or number on one device.
 
-        The source has been read when it returns, but for HostBufferSemantics.ZERO_COPY.
+        The source has been read when it returns, except with HostBufferSemantics.ZERO_COPY.
 
         Args:
-            argument: ndarray of any strides, number, or Array; no tree.
-            device: One of this client's devices; None for its first.
-            force_copy: Copy in any case, also where the semantics allow to share memory.
-            host_buffer_semantics: A HostBufferSemantics: what the library may do with the memory of `argument`. None is
+            argument: ndarray of any strides, number, or Array, but not a tree.
+            device: One of this client's devices, or None for the first.
+            force_copy: Whether to copy even where the semantics allow sharing memory.
+            host_buffer_semantics: HostBufferSemantics that says how the library may use the memory of `argument`, or None for
                 IMMUTABLE_ONLY_DURING_CALL.
 
         Returns:
             Array on that device, committed.
 
         Raises:
-            TypeError: an argument is of another type.
-            ValueError: the device belongs to another client.
-            ResourceExhaustedError: out of memory (a MemoryError and a RuntimeError).
-            RuntimeError: the client was closed.
+            TypeError: An argument has another type.
+            ValueError: The device belongs to another client.
+            ResourceExhaustedError: Memory is exhausted (a MemoryError and a RuntimeError).
+            RuntimeError: The client was closed.
 
         Example:
             >>> import numpy as np
@@ -216,27 +217,27 @@ class Client:
 
     def close(self) -> None:
         """
-        Deletes its Arrays, and refuses to place others; twice is fine.
+        Deletes its Arrays and refuses to place others. A second call does nothing.
 
-        Memory goes back when the last view of it is gone. Arrays that other threads make at this moment may stay.
+        Memory is freed when its last view is gone. Arrays that other threads create at the same time may remain.
 
         Raises:
-            RuntimeError: it is an open world: the base client, or what a `simulate` block has opened.
+            RuntimeError: It is an open world: the base client, or the client of an open `simulate` block.
         """
 
     def defragment(self) -> None:
         """
-        Gives freed memory that is kept for reuse back to the system, that of other clients too. Arrays do not move.
+        Returns cached free memory to the system, that of other clients too. Arrays do not move.
         """
 
     def device_count(self) -> int:
         """
-        How many devices there are, in all processes.
+        Number of devices in all processes.
         """
 
     def device_from_local_hardware_id(self, local_hardware_id: int) -> Device:
         """
-        The device of this process with a number; RuntimeError where there is none.
+        Returns the device of this process with that local_hardware_id. Raises RuntimeError where there is none.
         """
 
     def devices(self) -> list[typing.Any]:
@@ -246,24 +247,24 @@ class Client:
 
     def get_default_layout(self, dtype: typing.Any, shard_shape: typing.Any, device: typing.Any) -> typing.Any:
         """
-        The PjRtLayout in which a part of an Array is stored where no layout is asked for: row-major.
+        Returns the PjRtLayout in which shards are stored by default: row-major.
 
         Args:
-            dtype: np.dtype, or what makes one.
-            shard_shape: Sequence of int: the shape of the part.
+            dtype: np.dtype, or an argument of np.dtype().
+            shard_shape: Shape of the shard (sequence of int).
             device: One of this client's devices.
 
         Raises:
-            TypeError: an argument is of another type.
-            ValueError: a negative size, or a device of another client.
+            TypeError: An argument has another type.
+            ValueError: A size is negative, or the device belongs to another client.
         """
 
     def heap_profile(self) -> bytes:
         """
-        What its Arrays hold, as a pprof profile: bytes in the protocol buffer of google/pprof, not compressed.
+        Returns the memory of its Arrays as a pprof profile: bytes of google/pprof's protocol buffer, not compressed.
 
-        One sample for each device and line of the program that made Arrays, with their number and logical bytes of all memory kinds
-        (counted); lines are known for Arrays that were made while `config.trace_allocations` was set.
+        It has one sample for each device and line of the program that created Arrays, with their number and their bytes in all
+        memory kinds, replicas counted. Lines are known for Arrays created while `config.trace_allocations` was set.
         """
 
     def host_id(self) -> int:
@@ -273,7 +274,7 @@ class Client:
 
     def live_arrays(self) -> list[typing.Any]:
         """
-        The Arrays on its devices that are alive and not deleted, oldest first.
+        Returns the Arrays on its devices that are alive and not deleted, oldest first.
 
         Example:
             >>> import numpy as np
@@ -291,33 +292,33 @@ class Client:
 
     def local_device_count(self) -> int:
         """
-        How many devices this process has.
+        Number of devices of this process.
         """
 
     def local_devices(self, process_index: int | None = None) -> list[typing.Any]:
         """
-        The devices of one process, this one unless another is named, in order of id: a new list.
+        Returns a new list of the devices of one process in order of id; of this process by default.
 
         Raises:
-            ValueError: there is no such process.
+            ValueError: The process does not exist.
         """
 
     def process_count(self) -> int:
         """
-        How many processes share the world.
+        Number of processes that share the world.
         """
 
     def process_host(self, process_index: int) -> str:
         """
-        The name of the machine that a process runs on, as it told the others; "" in a world that one process has alone.
+        Returns the host name of the machine that a process runs on; "" in a world of one process.
 
         Raises:
-            ValueError: there is no such process.
+            ValueError: The process does not exist.
         """
 
     def process_index(self) -> int:
         """
-        Number of this process.
+        Rank of this process.
         """
 
     @property
@@ -325,13 +326,13 @@ class Client:
     @property
     def allocator_config(self) -> typing.Any:
         """
-        The GpuAllocatorConfig that it was made with, or None.
+        GpuAllocatorConfig that it was created with, or None.
         """
 
     @property
     def cluster(self) -> typing.Any:
         """
-        The Cluster that its devices are of; None for those of a machine.
+        Cluster that its devices belong to, or None for devices of a machine.
         """
 
     @property
@@ -343,35 +344,35 @@ class Client:
     @property
     def is_compile_only(self) -> bool:
         """
-        Whether its devices have no memory.
+        Whether its devices have no memory (planning only).
         """
 
     @property
     def machine_source(self) -> str:
         """
-        "live", the path of an hwloc XML file, or a synthetic description.
+        Source of the machine's description: "live", the path of an hwloc XML file, or a synthetic description.
         """
 
     @property
     def platform(self) -> str:
         """
-        "cpu".
+        Name of the platform, such as "cpu".
         """
 
     @property
     def platform_version(self) -> str:
         """
-        Versions of the library, its compiler and what it is built on, as text.
+        Versions of the library, its compiler and its dependencies, as text.
         """
 
 class _WorldScope:
     """
-    What `simulate` is made of: opens a world and returns from it.
+    Context manager of `simulate`: opens a world and leaves it.
     """
 
     def __enter__(self) -> typing.Any:
         """
-        Makes the world and returns its client.
+        Opens the world and returns its client.
         """
 
     def __exit__(self, kind: typing.Any, error: typing.Any, trace: typing.Any) -> None:
@@ -383,10 +384,10 @@ class _WorldScope:
 
 class Device:
     """
-    One device: on CPU a set of cores and the memory near them.
+    One device: on a CPU, a set of cores and the memory near them.
 
     Two Devices are equal when they are the same device of the same world. A Device is callable and returns itself, so that
-    `array.device` and `array.device()` both give it.
+    `array.device` and `array.device()` are both valid.
 
     Example:
         >>> import artifex_devices as ad
@@ -397,7 +398,7 @@ class Device:
 
     def __call__(self) -> typing.Any:
         """
-        The device itself.
+        Returns the device itself.
         """
 
     def __copy__(self) -> typing.Any: ...
@@ -409,29 +410,29 @@ class Device:
     def __str__(self) -> str: ...
     def addressable_memories(self) -> list[typing.Any]:
         """
-        Its memories of all kinds, the default one first.
+        Returns its memories of all kinds, the default one first.
         """
 
     def default_memory(self) -> Memory:
         """
-        The memory that arrays are placed in when no kind is asked for.
+        Returns the memory that arrays are placed in by default.
         """
 
     def get_stream_for_external_ready_events(self) -> int:
         """
-        The stream that tells when data is there; a CPU has none.
+        Returns the stream whose events report when data is ready; a CPU has none.
 
         Raises:
-            RuntimeError: always.
+            RuntimeError: Always.
         """
 
     def live_buffers(self) -> list[typing.Any]:
         """
-        What Arrays hold on this device, oldest Array first.
+        Returns the data of Arrays on this device, oldest Array first.
 
         Returns:
-            list of Array, each on this device alone: an Array that lies here only, or the part of one that lies on several. Deleting
-            a part deletes its Array.
+            list of Array, each on this device alone: an Array of this device, or the shard of an Array on several devices. Deleting
+            a shard deletes its Array.
 
         Example:
             >>> import numpy as np
@@ -444,76 +445,76 @@ class Device:
 
     def memory(self, kind: str) -> Memory:
         """
-        Its memory of one kind.
+        Returns its memory of one kind.
 
         Args:
-            kind: "device" (also "default"), "pinned_host" (also "pinned") or "unpinned_host".
+            kind: "device" or "default", "pinned_host" or "pinned", or "unpinned_host".
 
         Raises:
-            RuntimeError: Another kind, as in JAX.
+            RuntimeError: The kind is unknown, as in JAX.
         """
 
     def memory_stats(self) -> dict[typing.Any, typing.Any]:
         """
-        Memory of the device in bytes, never None.
+        Returns statistics of the device's memory in bytes, never None.
 
-        `bytes_in_use`, `peak_bytes_in_use`, `bytes_limit`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count what arrays
-        hold here in the kind `device`, each replica in full; without a limit, `bytes_limit` is `memory_bytes`. `pool_*` are the
+        `bytes_in_use`, `peak_bytes_in_use`, `bytes_limit`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count the memory
+        of arrays of the kind `device` here, each replica in full; without a limit, `bytes_limit` is `memory_bytes`. `pool_*` are the
         physical bytes of the NUMA node, which its devices share.
 
         Returns:
             dict of str to int. Source: counted by the library.
 
         Raises:
-            RuntimeError: the device belongs to another process.
+            RuntimeError: The device belongs to another process.
         """
 
     def set_bytes_limit(self, limit: int | None) -> None:
         """
-        Sets how many bytes arrays may hold on this device; None removes the limit.
+        Sets the number of bytes that arrays may use on this device; None removes the limit.
 
-        Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). What is in use stays.
+        Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). Memory in use is not affected.
 
         Raises:
-            TypeError: no int, or a bool.
-            ValueError: a negative number, or one beyond 64 bits.
-            RuntimeError: the device belongs to another process.
+            TypeError: `limit` is not an int, or is a bool.
+            ValueError: `limit` is negative or does not fit 64 bits.
+            RuntimeError: The device belongs to another process.
         """
 
     @property
     def bytes_limit(self) -> int | None:
         """
-        Bytes that arrays may hold on it, as set_bytes_limit or simulate set it; None for no limit.
+        Number of bytes that arrays may use on it, as set by set_bytes_limit or simulate, or None for no limit.
         """
 
     @property
     def client(self) -> Client:
         """
-        The world that the device belongs to.
+        Client (world) that the device belongs to.
         """
 
     @property
     def coords(self) -> tuple[int, int, int]:
         """
-        Where its chip is in the torus, (x, y, z). Only devices of a cluster with a torus have it (AttributeError).
+        Coordinates (x, y, z) of its chip in the torus. AttributeError unless the device belongs to a cluster with a torus.
         """
 
     @property
     def core_on_chip(self) -> int:
         """
-        Its number on its chip. Only devices of a cluster with a torus have it (AttributeError).
+        Number of the device on its chip. AttributeError unless the device belongs to a cluster with a torus.
         """
 
     @property
     def cpuset(self) -> str:
         """
-        CPUs that the device owns, by operating-system number: "0-3,8"; "" for a cluster's.
+        CPUs that the device owns, by operating-system number, such as "0-3,8"; "" for devices of a cluster.
         """
 
     @property
     def device_kind(self) -> str:
         """
-        What the hardware calls itself: "cpu", "TPU v5p".
+        Name of the hardware, such as "cpu" or "TPU v5p".
         """
 
     @property
@@ -543,40 +544,40 @@ class Device:
     @property
     def memory_bytes(self) -> int:
         """
-        Bytes: the memory of its NUMA node, or of the cgroup, divided by the devices on it; in a cluster the chip's memory, 0 where it is not known.
+        Number of bytes of memory: that of its NUMA node or cgroup divided by the devices on it. In a cluster that of the chip, 0 where unknown.
         """
 
     @property
     def numa_nodes(self) -> list[typing.Any]:
         """
-        NUMA nodes of its memory (logical numbers), the one that it allocates from first; none for a cluster's.
+        NUMA nodes of its memory (logical numbers), the preferred node first; empty for devices of a cluster.
         """
 
     @property
     def platform(self) -> str:
         """
-        "cpu"; of a cluster's devices also "tpu" or "gpu".
+        Name of the platform: "cpu", and for devices of a cluster also "tpu" or "gpu".
         """
 
     @property
     def process_index(self) -> int:
         """
-        Number of the process that owns the device.
+        Rank of the process that owns the device.
         """
 
     @property
     def slice_index(self) -> int:
         """
-        Number of its slice, or of its domain of switches. Only devices of a cluster have it (AttributeError).
+        Number of its slice, or of its switch domain. AttributeError unless the device belongs to a cluster.
         """
 
 class Memory:
     """
-    One kind of memory as one device sees it; from `Device.memory(kind)`.
+    One kind of memory of one device. Returned by `Device.memory(kind)`.
 
     The kinds of a CPU device: `device`, pages near its cores and advised to be huge; `pinned_host`, the same locked in RAM as
-    far as RLIMIT_MEMLOCK lets this process; `unpinned_host`, ordinary pages. Arrays are placed in one by a sharding with that
-    `memory_kind`. Two Memories are equal when they are the same kind of the same device.
+    far as RLIMIT_MEMLOCK allows; `unpinned_host`, ordinary pages. A sharding with that `memory_kind` places Arrays in one. Two
+    Memories are equal when they are the same kind of the same device.
 
     Example:
         >>> import artifex_devices as ad
@@ -594,18 +595,18 @@ class Memory:
     def __str__(self) -> str: ...
     def addressable_by_devices(self) -> list[typing.Any]:
         """
-        The devices that see it: the one that it was asked of, as in JAX.
+        Returns the devices that address it: its own device, as in JAX.
         """
 
     def stats(self) -> dict[typing.Any, typing.Any]:
         """
-        What lies in this memory, in bytes.
+        Returns statistics of this memory in bytes.
 
-        `bytes_in_use`, `peak_bytes_in_use`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count what arrays of this kind
-        hold on this device, each replica in full; `bytes_limit` is the device's limit, of a host kind its share of the machine's
-        memory: limits of a device are for its kind `device` alone. `pool_*` are the physical bytes of this kind near the device's
-        NUMA node, which its devices share: of them `pool_bytes_locked` are locked in RAM, and `pool_bytes_not_locked` are in use
-        but could not be. `lock_limit_bytes` is RLIMIT_MEMLOCK, -1 for none; it does not hold for privileged processes.
+        `bytes_in_use`, `peak_bytes_in_use`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count the
+        memory of arrays of this kind on this device, each replica in full. `bytes_limit` is the device's limit; for a host kind,
+        which has no limit, it is the device's share of the machine's memory. `pool_*` are the physical bytes of this kind near the
+        device's NUMA node, which its devices share: `pool_bytes_locked` of them are locked in RAM, and `pool_bytes_not_locked` are
+        in use but could not be locked. `lock_limit_bytes` is RLIMIT_MEMLOCK, or -1 for no limit; privileged processes ignore it.
 
         Returns:
             dict of str to int. Source: counted by the library.
@@ -614,31 +615,112 @@ class Memory:
     @property
     def kind(self) -> str:
         """
-        "device", "pinned_host" or "unpinned_host".
+        Memory kind: "device", "pinned_host" or "unpinned_host".
         """
 
     @property
     def platform(self) -> str:
         """
-        "cpu".
+        Name of the platform, such as "cpu".
         """
 
     @property
     def process_index(self) -> int:
         """
-        Number of the process that owns it.
+        Rank of the process that owns it.
+        """
+
+class _MeshDevices:
+    """
+    Devices to lay a mesh over.
+    """
+
+    @staticmethod
+    def of_cluster(devices: list[typing.Any], text: collections.abc.Callable[..., typing.Any]) -> _MeshDevices | None:
+        """
+        None unless all devices are of one cluster.
+        """
+
+    def __init__(
+        self,
+        devices: list[typing.Any],
+        text: collections.abc.Callable[..., typing.Any],
+        platform: str,
+        device_kind: str,
+        rows: collections.abc.Sequence[collections.abc.Sequence[int]],
+        without_coords: int,
+    ) -> None:
+        """
+        Rows are (id, x, y, z, core_on_chip, slice_index); `text` describes a device in error messages.
+        """
+
+    def exact_order(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float], split: bool
+    ) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, with the least modelled time.
+        """
+
+    def explain(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float]
+    ) -> tuple[typing.Any, ...]:
+        """
+        (title, source, network, wraps, axes, axes by id, places).
+        """
+
+    def jax_order(self, shape: collections.abc.Sequence[int], contiguous: bool, split: bool) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, by JAX's rule.
+        """
+
+    @property
+    def platform(self) -> str:
+        """
+        Platform of the last device.
+        """
+
+class _MemoryWindow:
+    """
+    Memory use of arrays on the devices of the current world, from now to close().
+    """
+
+    def __init__(self) -> None: ...
+    def close(self) -> None:
+        """
+        Stops counting. A second call does nothing.
+        """
+
+    def live(self, top: int) -> tuple[int, int, list[typing.Any]]:
+        """
+        Returns the number and bytes of the live Arrays of its world, and (bytes, Array) of the largest `top` ones.
+        """
+
+    def physical_bytes(self) -> int:
+        """
+        Returns the bytes now in use, by all worlds, in the memories of the world's devices.
+        """
+
+    def use(self) -> list[typing.Any]:
+        """
+        Returns (at_start, in_use, peak, allocated, freed) in bytes for each device.
+        """
+
+    @property
+    def devices(self) -> tuple[typing.Any, ...]:
+        """
+        Devices of the window, by id (tuple of Device).
         """
 
 class DeviceList:
     """
-    Devices of one client in an order that counts. Immutable and hashable.
+    An ordered list of devices of one client. Immutable and hashable.
 
     Args:
-        device_assignment: tuple or list of Device, or a DeviceList.
+        device_assignment: Tuple or list of Device, or a DeviceList.
 
     Raises:
-        TypeError: something in it is no Device.
-        ValueError: it is empty, a device comes twice, or the devices are of different clients.
+        TypeError: An item is not a Device.
+        ValueError: The list is empty, a device is repeated, or the devices belong to different clients.
 
     Example:
         >>> from artifex_devices import xla_client
@@ -654,7 +736,7 @@ class DeviceList:
     def __eq__(self, arg0: typing.Any) -> bool: ...
     def __getitem__(self, index: typing.Any) -> typing.Any:
         """
-        A Device, or a tuple of them for a slice.
+        Returns a Device, or a tuple of Devices for a slice.
         """
 
     def __hash__(self) -> int: ...
@@ -666,44 +748,44 @@ class DeviceList:
     @property
     def addressable_device_list(self) -> typing.Any:
         """
-        Those that belong to this process, as a DeviceList; the list itself where that is all. ValueError where it is none.
+        DeviceList of the devices of this process; the list itself if these are all. Raises ValueError if there are none.
         """
 
     @property
     def default_memory_kind(self) -> str:
         """
-        The kind of memory that data goes to where none is named: "device".
+        Default memory kind of data: "device".
         """
 
     @property
     def device_kind(self) -> str:
         """
-        What the hardware calls itself; "cpu".
+        Name of the hardware, such as "cpu".
         """
 
     @property
     def is_fully_addressable(self) -> bool:
         """
-        Whether all of them belong to this process.
+        Whether all devices belong to this process.
         """
 
     @property
     def memory_kinds(self) -> tuple[typing.Any, ...]:
         """
-        The kinds of memory that all of them see: tuple of str.
+        Memory kinds of all the devices (tuple of str).
         """
 
     @property
     def process_indices(self) -> set[typing.Any]:
         """
-        Numbers of the processes that own them: set of int.
+        Ranks of the processes that addressable the devices (set of int).
         """
 
 class DeviceAssignment:
     """
-    Which device runs which replica of which computation.
+    Assignment of devices to the replicas of computations.
 
-    A value: equal assignments are equal, hash alike and have equal bytes, which are those of XLA's DeviceAssignmentProto.
+    An immutable value. Equal assignments have equal hashes and equal bytes, those of XLA's DeviceAssignmentProto.
 
     Example:
         >>> import numpy as np
@@ -720,14 +802,14 @@ class DeviceAssignment:
     @staticmethod
     def create(array: typing.Any) -> DeviceAssignment:
         """
-        Makes an assignment.
+        Creates an assignment.
 
         Args:
-            array: Device ordinals, shape (replicas, computations): integers from 0, or floats and bools that are such integers.
+            array: Device ordinals of shape (replicas, computations): integers from 0, or floats and bools equal to such integers.
 
         Raises:
-            TypeError: `array` is no array, or not of 2 dimensions, or of another dtype.
-            ValueError: It is empty, or numbers are negative, there twice, not whole, or beyond 64 bits.
+            TypeError: `array` is not an array, does not have 2 dimensions, or has another dtype.
+            ValueError: It is empty, or a number is negative, repeated, not an integer, or beyond 64 bits.
         """
 
     @staticmethod
@@ -736,8 +818,8 @@ class DeviceAssignment:
         Reads the bytes of an XLA DeviceAssignmentProto.
 
         Raises:
-            TypeError: `data` is no bytes-like object.
-            ValueError: The bytes are no such message, or the assignment is none that `create` would make.
+            TypeError: `data` is not a bytes-like object.
+            ValueError: The bytes are not such a message, or `create` would refuse the assignment.
         """
 
     def __eq__(self, arg0: typing.Any) -> bool: ...
@@ -751,12 +833,12 @@ class DeviceAssignment:
 
     def device_ordinal(self, replica: int, computation: int) -> int:
         """
-        The device of one replica of one computation; IndexError where there is none.
+        Returns the device of one replica of one computation. Raises IndexError where there is none.
         """
 
     def logical_ids_for_device(self, device_ordinal: int) -> tuple[int, int]:
         """
-        The (replica, computation) that a device runs; ValueError where it runs none.
+        Returns the (replica, computation) that a device runs. Raises ValueError where it runs none.
         """
 
     def replica_count(self) -> int:
@@ -766,20 +848,20 @@ class DeviceAssignment:
 
     def serialize(self) -> bytes:
         """
-        The bytes of XLA's DeviceAssignmentProto.
+        Returns the bytes of XLA's DeviceAssignmentProto.
         """
 
     @property
     def device_ordinals(self) -> typing.Any:
         """
-        A new ndarray of int64, shape (replicas, computations), as given to `create`.
+        Device ordinals as a new int64 ndarray of shape (replicas, computations).
         """
 
 class DeviceTopology:
     """
-    The devices of a client and the machine that they lie on, as a value.
+    The devices of a client and their machine, as a value.
 
-    It can be kept or sent as bytes, read elsewhere, and planned with there. Topologies with equal bytes are equal.
+    It can be stored or sent as bytes and used elsewhere to plan. Topologies with equal bytes are equal.
 
     Example:
         >>> import artifex_devices as ad
@@ -797,13 +879,11 @@ class DeviceTopology:
     @staticmethod
     def deserialize(data: typing.Any) -> DeviceTopology:
         """
-        Reads what `serialize` returned, here or elsewhere.
-
-        What a newer version added is skipped.
+        Reads the bytes of `serialize`. Skips fields that a newer version added.
 
         Raises:
-            TypeError: `data` is no bytes-like object.
-            ValueError: The bytes are damaged, of another major version, or no topology.
+            TypeError: `data` is not a bytes-like object.
+            ValueError: The bytes are damaged, of another major version, or not a topology.
         """
 
     def __eq__(self, arg0: typing.Any) -> bool: ...
@@ -812,52 +892,52 @@ class DeviceTopology:
     def __repr__(self) -> str: ...
     def _make_compile_only_devices(self) -> list[typing.Any]:
         """
-        New devices like these, to plan with.
+        Returns new devices like these, to plan with.
 
         Returns:
-            A list of Device of a client of its own: meshes and shardings work, placing raises RuntimeError.
+            list of Device of a new client: meshes and shardings work, placing raises RuntimeError.
 
         Raises:
-            RuntimeError: The devices are of a platform or kind that this version cannot make.
+            RuntimeError: This version has no devices of that platform or kind.
         """
 
     def fingerprint(self) -> int:
         """
-        64 bits that equal topologies share, in all processes.
+        Returns a 64-bit number that is equal for equal topologies, in all processes.
         """
 
     def serialize(self) -> bytes:
         """
-        The topology as bytes, a protobuf message: docs/formats/README.md. Equal topologies give equal bytes.
+        Returns the topology as a protobuf message (docs/formats/README.md). Equal topologies have equal bytes.
         """
 
     @property
     def device_descriptions(self) -> list[typing.Any]:
         """
-        A dict a device: id, kind, process_index, cpu_domain, cpuset, numa_nodes, memory_bytes, memory_kinds.
+        List of one dict for each device: id, kind, process_index, cpu_domain, cpuset, numa_nodes, memory_bytes, memory_kinds.
         """
 
     @property
     def machine(self) -> Machine:
         """
-        The machine: its counts, NUMA nodes and CPU domains, without hwloc's tree (to_xml raises RuntimeError).
+        Machine with its counts, NUMA nodes and CPU domains, but without hwloc's tree (to_xml raises RuntimeError).
         """
 
     @property
     def platform(self) -> str:
         """
-        "cpu".
+        Name of the platform, such as "cpu".
         """
 
     @property
     def platform_version(self) -> str:
         """
-        What the platform of the described devices said of itself.
+        Version text of the platform of the described devices.
         """
 
 class AxisType(enum.Enum):
     """
-    How sharded code treats a mesh axis. Kept, compared and shown as in JAX: Auto, Explicit, Manual.
+    How sharded code treats a mesh axis: Auto, Explicit or Manual, as in JAX.
     """
 
     Auto = 0
@@ -877,14 +957,14 @@ class _Unconstrained:
 
 class PartitionSpec:
     """
-    Which mesh axes cut which dimension of an array: one entry a dimension.
+    The mesh axes that each dimension of an array is sharded over, with one entry for each dimension.
 
-    An entry is None (not cut), an axis name, a tuple of names (the first is the major one) or UNCONSTRAINED. Dimensions
-    beyond the entries are not cut. It is no tuple, and P('x') and P('x', None) are unequal, as in JAX.
+    An entry is None (not sharded), an axis name, a tuple of names (the first is the major one) or UNCONSTRAINED. Dimensions
+    beyond the entries are not sharded. As in JAX it is not a tuple, and P('x') and P('x', None) are unequal.
 
     Raises:
-        TypeError: a name is not hashable.
-        ValueError: None stands inside a tuple.
+        TypeError: A name is not hashable.
+        ValueError: A tuple contains None.
 
     Example:
         >>> from artifex_devices.sharding import PartitionSpec as P
@@ -909,12 +989,12 @@ class PartitionSpec:
     def __repr__(self) -> str: ...
     def count(self, value: typing.Any) -> typing.Any:
         """
-        How many entries equal `value`.
+        Returns the number of entries equal to `value`.
         """
 
     def index(self, value: typing.Any) -> typing.Any:
         """
-        First position of an entry; ValueError if it is not there.
+        Returns the first position of an entry. Raises ValueError if there is none.
         """
 
     def update(self, partitions: collections.abc.Iterable[typing.Any] | None = None) -> PartitionSpec:
@@ -934,7 +1014,7 @@ class PartitionSpec:
     @property
     def partitions(self) -> tuple[typing.Any, ...]:
         """
-        The entries as a tuple.
+        Entries (tuple).
         """
 
 class AbstractMesh:
@@ -942,12 +1022,12 @@ class AbstractMesh:
     Names and sizes of mesh axes, without devices.
 
     Args:
-        axis_sizes: one int an axis, at least 1.
-        axis_names: one hashable an axis, all different.
-        axis_types: AxisType for all or one an axis; default Auto.
+        axis_sizes: Sizes of the axes, each at least 1.
+        axis_names: Distinct hashable names, one for each axis.
+        axis_types: AxisType of all axes, or one for each axis; Auto by default.
 
     Raises:
-        ValueError: lists of unequal length, a repeated name, a size below 1, a product beyond 64 bits.
+        ValueError: The lengths differ, a name is repeated, a size is below 1, or the product does not fit 64 bits.
 
     Example:
         >>> from artifex_devices.sharding import AbstractMesh
@@ -1078,18 +1158,18 @@ class AbstractMesh:
 
 class Mesh:
     """
-    Devices laid out over named axes.
+    Devices arranged over named axes.
 
-    Equal meshes that are alive at the same time are one object. Axis types are Auto unless given; `make_mesh` gives Explicit.
+    Equal meshes that are alive at the same time are one object. Axis types are Auto by default; in `make_mesh` Explicit.
 
     Args:
-        devices: ndarray or nested lists of Device, one dimension an axis.
-        axis_names: one hashable a dimension, all different; one str for a single axis.
-        axis_types: one AxisType for all axes, or a tuple of them.
+        devices: ndarray or nested lists of Device, with one dimension for each axis.
+        axis_names: Distinct hashable names, one for each dimension; a str for a single axis.
+        axis_types: AxisType of all axes, or a tuple of one AxisType for each axis.
 
     Raises:
-        TypeError: something in `devices` is no Device.
-        ValueError: names and dimensions do not fit, a name or a device comes twice, devices of two worlds.
+        TypeError: An item of `devices` is not a Device.
+        ValueError: The numbers of names and dimensions differ, a name or a device is repeated, or the devices belong to two worlds.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -1133,19 +1213,19 @@ class Mesh:
     @property
     def _flat_devices_tuple(self) -> tuple[typing.Any, ...]:
         """
-        All devices in the mesh's order.
+        Tuple of all devices in the mesh's order.
         """
 
     @property
     def _internal_device_list(self) -> DeviceList:
         """
-        All devices in the mesh's order, as a DeviceList.
+        DeviceList of all devices in the mesh's order.
         """
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
         """
-        The axes without the devices.
+        AbstractMesh of the axes, without devices.
         """
 
     @property
@@ -1217,19 +1297,19 @@ class Mesh:
     @property
     def is_multi_process(self) -> bool:
         """
-        Whether other processes than this one take part.
+        Whether it has devices of other processes.
         """
 
     @property
     def local_devices(self) -> list[typing.Any]:
         """
-        Devices of this process (list).
+        List of the devices of this process.
         """
 
     @property
     def local_mesh(self) -> typing.Any:
         """
-        The box of this process's devices; in one process the mesh itself. ValueError where they are no box.
+        Mesh of the box of this process's devices; in one process the mesh itself. Raises ValueError where they are not a box.
         """
 
     @property
@@ -1258,8 +1338,7 @@ class Mesh:
 
 class Sharding:
     """
-    How arrays of any shape lie on devices: the base of NamedSharding and
-    SingleDeviceSharding. Immutable and hashable.
+    How arrays of any shape are placed on devices: the base of NamedSharding and SingleDeviceSharding. Immutable and hashable.
     """
 
     def __copy__(self) -> typing.Any: ...
@@ -1270,12 +1349,12 @@ class Sharding:
     def _repr_html_(self) -> typing.Any: ...
     def _same_devices(self, other: Sharding) -> bool:
         """
-        Whether the same devices come in the same order, in the same kind of memory.
+        Returns whether both have the same devices in the same order and the same memory kind.
         """
 
     def addressable_devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
         """
-        devices_indices_map of the devices of this process.
+        Returns devices_indices_map of the devices of this process.
         """
 
     def check_compatible_aval(self, aval_shape: collections.abc.Sequence[int]) -> None:
@@ -1294,61 +1373,61 @@ class Sharding:
 
     def device_index(self, device: typing.Any, global_shape: typing.Any) -> tuple[typing.Any, ...]:
         """
-        Which part of an array of `global_shape` one device holds: devices_indices_map(global_shape)[device].
+        Returns the part of an array of `global_shape` on one device: devices_indices_map(global_shape)[device].
 
-        Takes the same time on any number of devices.
+        Takes the same time for any number of devices.
 
         Returns:
             tuple of slices.
 
         Raises:
-            TypeError: `device` is no Device.
-            ValueError: the sharding does not lie on it; and as shard_shape.
+            TypeError: `device` is not a Device.
+            ValueError: The sharding does not include the device; and as shard_shape.
         """
 
     def devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
         """
-        Which part of an array of `global_shape` each device holds.
+        Returns the part of an array of `global_shape` that each device holds.
 
         Returns:
-            dict of Device to a tuple of slices, in mesh order; a dimension that is not cut is slice(None).
+            dict of Device to tuple of slices, in mesh order; the slice of a dimension that is not sharded is slice(None).
 
         Raises:
-            as shard_shape.
+            ValueError: As shard_shape.
         """
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """
-        Whether the same devices hold the same parts of every array of rank `ndim`; names do not count.
+        Returns whether the same devices hold the same parts of every array of rank `ndim`. Axis names do not matter.
         """
 
     def shard_shape(self, global_shape: typing.Any) -> tuple[typing.Any, ...]:
         """
-        The shape of each device's part of an array of `global_shape`.
+        Returns the shape of each device's shard of an array of `global_shape`.
 
-        With uneven="last-short" that of the first part, which is the biggest.
+        With uneven="last-short", that of the first shard, which is the largest.
 
         Raises:
-            IndivisibleError: a dimension is not divisible by its axes (a ValueError).
-            ValueError: the spec has more entries than the shape dimensions.
-            TypeError: a size is no int.
+            IndivisibleError: A dimension is not divisible by its axes (a ValueError).
+            ValueError: The spec has more entries than the shape has dimensions.
+            TypeError: A size is not an int.
         """
 
     def with_memory_kind(self, kind: str) -> Sharding:
         """
-        The same sharding in another kind of memory; ValueError for a kind that there is not.
+        Returns the same sharding in another memory kind. Raises ValueError for an unknown kind.
         """
 
     @property
     def _device_assignment(self) -> tuple[typing.Any, ...]:
         """
-        All devices in mesh order.
+        Tuple of all devices in mesh order.
         """
 
     @property
     def _internal_device_list(self) -> DeviceList:
         """
-        All devices in mesh order, as a DeviceList.
+        DeviceList of all devices in mesh order.
         """
 
     @property
@@ -1366,7 +1445,7 @@ class Sharding:
     @property
     def has_addressable_devices(self) -> bool:
         """
-        Whether some of them are of this process.
+        Whether it has devices of this process.
         """
 
     @property
@@ -1378,13 +1457,13 @@ class Sharding:
     @property
     def is_fully_replicated(self) -> bool:
         """
-        Whether each device holds all of it.
+        Whether each device holds the global array.
         """
 
     @property
     def memory_kind(self) -> str | None:
         """
-        "device", "pinned_host" or "unpinned_host"; None on an AbstractMesh unless it was given.
+        Memory kind: "device", "pinned_host" or "unpinned_host"; on an AbstractMesh None by default.
         """
 
     @property
@@ -1398,15 +1477,15 @@ class NamedSharding(Sharding):
     A mesh and a PartitionSpec over its axes.
 
     Args:
-        mesh: a Mesh; or an AbstractMesh, which tells shard shapes but has no devices to place data on.
-        spec: PartitionSpec; axes that it does not name replicate.
-        memory_kind: None or "device", "pinned_host", "unpinned_host".
-        uneven: None refuses dimensions that do not divide (as JAX); "last-short" cuts them into chunks of ceil(size / parts),
-            the last ones shorter or empty.
+        mesh: Mesh, or AbstractMesh, which has shard shapes but no devices to place data on.
+        spec: PartitionSpec. Data is replicated over axes that it does not name.
+        memory_kind: "device", "pinned_host", "unpinned_host", or None for "device".
+        uneven: None to raise for dimensions that their axes do not divide (as JAX), or "last-short" for chunks of
+            ceil(size / parts), the last ones shorter or empty.
 
     Raises:
-        ValueError: an axis that the mesh does not have; an unknown memory kind; an empty mesh.
-        DuplicateSpecError: an axis used twice (a ValueError).
+        ValueError: The mesh does not have an axis of the spec or is empty, or the memory kind is unknown.
+        DuplicateSpecError: An axis is used twice (a ValueError).
 
     Example:
         >>> import artifex_devices as ad
@@ -1444,27 +1523,27 @@ class NamedSharding(Sharding):
     @property
     def mesh(self) -> Mesh | AbstractMesh:
         """
-        The Mesh, or the AbstractMesh.
+        Mesh or AbstractMesh.
         """
 
     @property
     def spec(self) -> PartitionSpec:
         """
-        The PartitionSpec.
+        PartitionSpec.
         """
 
     @property
     def uneven(self) -> str | None:
         """
-        None or "last-short".
+        Treatment of uneven shapes: None or "last-short".
         """
 
 class SingleDeviceSharding(Sharding):
     """
-    All of an array on one device.
+    A sharding with the global array on one device.
 
     Raises:
-        TypeError: `device` is no Device.
+        TypeError: `device` is not a Device.
 
     Example:
         >>> import artifex_devices as ad
@@ -1479,10 +1558,10 @@ class SingleDeviceSharding(Sharding):
 
 class Array:
     """
-    An immutable array that lies on devices.
+    An immutable array on devices.
 
-    Made by `device_put` and its family, never directly. `np.asarray(x)` gives its value as a read-only ndarray, without a
-    copy where one buffer holds it all.
+    Created by `device_put` and its family, never directly. `np.asarray(x)` returns its value as a read-only ndarray, without a
+    copy where one buffer holds all of it.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -1558,20 +1637,20 @@ class Array:
         copy: typing.Any = None,
     ) -> typing_extensions.CapsuleType:
         """
-        A DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
+        Returns a DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
 
-        The consumer's view keeps the memory, also past delete(). For consumers that know DLPack 1.0 (max_version) it is marked
-        read-only; older ones cannot be told, and must not write.
+        The consumer's view keeps the memory alive, even after delete(). From DLPack 1.0 on (max_version) the capsule is marked
+        read-only; consumers of older versions must not write either.
 
         Raises:
-            BufferError: the Array lies on several devices; another device than the host is asked for.
-            RuntimeError: the Array was deleted; a stream is given.
-            TypeError: max_version or dl_device is no pair of ints.
+            BufferError: The Array is on several devices, or dl_device is not the host.
+            RuntimeError: The Array was deleted, or a stream is given.
+            TypeError: max_version or dl_device is not a pair of ints.
         """
 
     def __dlpack_device__(self) -> tuple[typing.Any, ...]:
         """
-        (1, 0): the host's memory, in DLPack's numbers.
+        Returns (1, 0), DLPack's numbers for the host's memory.
         """
 
     def __eq__(self, other: typing.Any) -> typing.Any:
@@ -1788,7 +1867,7 @@ class Array:
     def _repr_html_(self) -> typing.Any: ...
     def addressable_data(self, index: int) -> Array:
         """
-        The part of the device at `index` in mesh order, of those of this process, as an Array.
+        The shard of the `index`-th device of this process, in mesh order, as an Array.
         """
 
     def all(
@@ -1837,7 +1916,7 @@ class Array:
         Waits until the data is written, and returns the Array. Ctrl-C ends the wait.
 
         Raises:
-            RuntimeError: it was deleted, or the transfer that makes it failed.
+            RuntimeError: The Array was deleted, or the transfer into it failed.
         """
 
     def clip(self, min: typing.Any = None, max: typing.Any = None, out: typing.Any = None) -> typing.Any:
@@ -1872,7 +1951,7 @@ class Array:
 
     def copy_to_host_async(self) -> typing.Any:
         """
-        Begins to bring the value to the host and returns a HostCopy at once; np.asarray(x) then finds it.
+        Starts to copy the value to the host and returns a HostCopy at once. np.asarray(x) then uses that copy.
         """
 
     def cumprod(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> typing.Any:
@@ -1887,14 +1966,14 @@ class Array:
 
     def delete(self) -> None:
         """
-        Ends the Array and its shards in this process; memory returns when the last view of it is gone. Twice is fine.
+        Deletes the Array and its shards in this process. Memory is freed when its last view is gone. A second call does nothing.
         """
 
     def describe(self) -> str:
         """
-        Where the Array lies, as a text of a few lines: dtype, shape, spec, mesh, bytes a device, aliasing, state.
+        Returns a text of a few lines about its placement: dtype, shape, spec, mesh, bytes per device, aliasing, state.
 
-        Reads no element and waits for nothing; works on deleted Arrays too.
+        Reads no element and never waits. Works for deleted Arrays too.
 
         Example:
             >>> import numpy as np, artifex_devices as ad
@@ -1930,12 +2009,12 @@ class Array:
 
     def is_deleted(self) -> bool:
         """
-        Whether delete() or donation ended it.
+        Whether it was deleted or donated.
         """
 
     def is_ready(self) -> bool:
         """
-        Whether its data is written; never waits.
+        Whether its data is written. Never waits.
         """
 
     def item(self, *index: typing.Any) -> typing.Any:
@@ -1993,7 +2072,7 @@ class Array:
 
     def on_device_size_in_bytes(self) -> int:
         """
-        Bytes on all devices, replicas counted.
+        Number of bytes on all devices, replicas counted.
         """
 
     def prod(
@@ -2139,7 +2218,7 @@ class Array:
 
     def tolist(self) -> typing.Any:
         """
-        Nested lists of Python numbers.
+        The elements as nested lists of Python numbers.
         """
 
     def trace(
@@ -2169,7 +2248,7 @@ class Array:
 
     def unsafe_buffer_pointer(self) -> int:
         """
-        Address of the data of an Array on one device; valid as long as the Array is.
+        Address of the data of an Array on one device; valid while the Array is alive.
         """
 
     def var(
@@ -2218,13 +2297,13 @@ class Array:
     @property
     def _pjrt_layout(self) -> PjRtLayout:
         """
-        In which order the elements of each shard are stored.
+        PjRtLayout in which the elements of each shard are stored.
         """
 
     @property
     def addressable_shards(self) -> list[typing.Any]:
         """
-        A Shard for each device of this process, in mesh order.
+        List of one Shard for each device of this process, in mesh order.
         """
 
     @property
@@ -2252,31 +2331,31 @@ class Array:
     @property
     def committed(self) -> bool:
         """
-        Whether a device or sharding was asked for.
+        Whether the caller chose its device or sharding.
         """
 
     @property
     def device(self) -> typing.Any:
         """
-        The Device that holds it; the sharding where there are several.
+        Device that holds it, or its sharding if it is on several devices.
         """
 
     @property
     def dtype(self) -> typing.Any:
         """
-        np.dtype.
+        Element type (np.dtype).
         """
 
     @property
     def format(self) -> typing.Any:
         """
-        A layout.Format: the order in which the elements of each shard are stored, and the sharding.
+        layout.Format of the order in which the elements of each shard are stored, and the sharding.
         """
 
     @property
     def global_shards(self) -> list[typing.Any]:
         """
-        A Shard for each device of all processes, in mesh order; the `data` of others is None.
+        List of one Shard for each device of all processes, in mesh order; the `data` of other processes' shards is None.
         """
 
     @property
@@ -2288,7 +2367,7 @@ class Array:
     @property
     def is_fully_addressable(self) -> bool:
         """
-        Whether all its devices belong to this process.
+        Whether all of its devices belong to this process.
         """
 
     @property
@@ -2300,7 +2379,7 @@ class Array:
     @property
     def itemsize(self) -> int:
         """
-        Bytes of one element.
+        Number of bytes of one element.
         """
 
     @property
@@ -2312,7 +2391,7 @@ class Array:
     @property
     def nbytes(self) -> int:
         """
-        Bytes of the value, each element once.
+        Number of bytes of the value, replicas not counted.
         """
 
     @property
@@ -2330,13 +2409,13 @@ class Array:
     @property
     def shape(self) -> tuple[typing.Any, ...]:
         """
-        Tuple of int.
+        Global shape (tuple of int).
         """
 
     @property
     def sharding(self) -> Sharding:
         """
-        How it lies on its devices.
+        Its sharding: how it is placed on its devices.
         """
 
     @property
@@ -2353,47 +2432,47 @@ class Array:
 
 class Shard:
     """
-    One device's part of an Array.
+    One device's shard of an Array.
     """
 
     def __repr__(self) -> str: ...
     @property
     def data(self) -> typing.Any:
         """
-        The part as an Array of its device, sharing the memory; deleting either deletes both. None in another process.
+        The shard as an Array on its device, sharing the memory; deleting either deletes both. None for a shard of another process.
         """
 
     @property
     def device(self) -> Device:
         """
-        The Device that holds it.
+        Device that holds the shard.
         """
 
     @property
     def index(self) -> tuple[typing.Any, ...]:
         """
-        Which part of the whole it is: a tuple of slices.
+        Position of the shard in the global array: a tuple of slices.
         """
 
     @property
     def replica_id(self) -> int:
         """
-        How many earlier devices hold the same part.
+        Number of earlier devices that hold the same part.
         """
 
 class Layout:
     """
-    The order of an array's elements in memory, in XLA's words.
+    The order of an array's elements in memory, in XLA's terms.
 
     Args:
-        minor_to_major: Dimension numbers, the fastest first: (1, 0) is row-major for two dimensions.
-        tiling: Tiles, each a tuple of sizes for the most minor dimensions; further ones cut what the ones before made.
-            Layout.COMBINE, "*" in text, merges a dimension into the next more minor one.
-        element_size_in_bits: 0, or what an element takes in memory.
+        minor_to_major: Dimension numbers, the fastest varying first: (1, 0) is row-major for two dimensions.
+        tiling: Tiles, each a tuple of sizes for the most minor dimensions; each further tile divides the result of the previous
+            ones. Layout.COMBINE, "*" in text, merges a dimension into the next more minor one.
+        element_size_in_bits: Bits of an element in memory, or 0 for the size of the dtype.
 
     Raises:
-        TypeError: an argument is no sequence of ints.
-        ValueError: minor_to_major is no permutation of 0 to n - 1; a size or number is out of range.
+        TypeError: An argument is not a sequence of ints.
+        ValueError: minor_to_major is not a permutation of 0 to n - 1, or a number is out of range.
 
     Example:
         >>> from artifex_devices.xla_client import Layout
@@ -2407,11 +2486,11 @@ class Layout:
     @staticmethod
     def parse(text: str) -> Layout:
         """
-        The Layout of XLA's text: minor_to_major, then tiles T, tail alignment L, element bits E, memory space S.
+        Returns the Layout of XLA's text: minor_to_major, then tiles T, tail alignment L, element bits E, memory space S.
 
         Raises:
-            ValueError: the text is of another form, or too long; the position is told. Parts of sparse layouts, split and
-                physical shapes are not known.
+            ValueError: The text has another form, or is too long; the message names the position. Parts of sparse layouts, split and
+                physical shapes are not supported.
 
         Example:
             >>> from artifex_devices.xla_client import Layout
@@ -2429,39 +2508,39 @@ class Layout:
     def __str__(self) -> str: ...
     def byte_size(self, shape: typing.Any, dtype: typing.Any) -> int:
         """
-        Bytes that an array takes in memory, padding counted. Raises as pack and unpack do.
+        Returns the number of bytes of an array in memory, padding included. Raises as pack and unpack do.
         """
 
     def element_size_in_bits(self) -> int:
         """
-        What an element takes in memory; 0: as the dtype is stored.
+        Returns the bits of an element in memory, or 0 for the size of the dtype.
         """
 
     def memory_space(self) -> int:
         """
-        S(n) in text, else 0; kept, without a meaning here.
+        Returns n of S(n) in text, else 0. It has no effect here.
         """
 
     def minor_to_major(self) -> tuple[typing.Any, ...]:
         """
-        Dimension numbers, the fastest first.
+        Returns the dimension numbers, the fastest varying first.
         """
 
     def pack(self, x: typing.Any) -> typing.Any:
         """
-        The memory of an array in this layout.
+        Returns the memory of an array in this layout.
 
-        Padding is zeros. Elements of fewer bits than a byte (element_size_in_bits 4 for int4, 2 for int2, 1 for bool) share
-        bytes, the first in the low-order bits, as XLA packs them.
+        Padding is zero. Elements smaller than a byte (element_size_in_bits 4 for int4, 2 for int2, 1 for bool) share bytes, the
+        first in the low-order bits, as in XLA.
 
         Args:
-            x: An ndarray of any strides and of this layout's rank.
+            x: An ndarray of any strides with this layout's rank.
 
         Returns:
             A new ndarray of uint8, of byte_size(x.shape, x.dtype) bytes.
 
         Raises:
-            ValueError: another rank; element bits that do not fit the dtype.
+            ValueError: The rank is different, or the element bits do not fit the dtype.
 
         Example:
             >>> import numpy as np
@@ -2472,10 +2551,10 @@ class Layout:
 
     def physical_shape(self, shape: typing.Any) -> tuple[typing.Any, ...]:
         """
-        The shape of the row-major array that memory holds, padding counted.
+        Returns the shape of the row-major array in memory, padding included.
 
         Raises:
-            ValueError: `shape` is of another rank, or too big.
+            ValueError: `shape` has another rank, or is too large.
 
         Example:
             >>> from artifex_devices.xla_client import Layout
@@ -2485,33 +2564,33 @@ class Layout:
 
     def tail_padding_alignment_in_elements(self) -> int:
         """
-        The number of elements is padded to a multiple of it: L(n) in text, else 1.
+        Returns n of L(n) in text, else 1: the number of elements is padded to a multiple of it.
         """
 
     def tiling(self) -> list[typing.Any]:
         """
-        The tiles, outermost first; COMBINE stands for '*'.
+        Returns the tiles, outermost first; COMBINE stands for '*'.
         """
 
     def to_string(self) -> str:
         """
-        As XLA writes it: '{1,0:T(8,128)}'.
+        Returns XLA's text of the layout, such as '{1,0:T(8,128)}'.
         """
 
     def unpack(self, memory: typing.Any, shape: typing.Any, dtype: typing.Any) -> typing.Any:
         """
-        The array whose memory in this layout is given; the exact inverse of pack.
+        Returns the array whose memory in this layout is `memory`; the exact inverse of pack.
 
         Args:
-            memory: Contiguous bytes: bytes, a memoryview, an ndarray of uint8.
-            shape: Of the array.
-            dtype: Of the array.
+            memory: Contiguous bytes: bytes, a memoryview, or an ndarray of uint8.
+            shape: Shape of the array.
+            dtype: Dtype of the array.
 
         Returns:
             A new row-major ndarray.
 
         Raises:
-            ValueError: the number of bytes is not byte_size(shape, dtype); and as pack.
+            ValueError: The number of bytes is not byte_size(shape, dtype); and as pack.
 
         Example:
             >>> from artifex_devices.xla_client import Layout
@@ -2521,10 +2600,10 @@ class Layout:
 
 class PjRtLayout:
     """
-    A Layout as a client hands it out.
+    A Layout as a client returns it.
 
     Args:
-        layout: A Layout.
+        layout: The Layout.
 
     Example:
         >>> from artifex_devices.xla_client import Layout, PjRtLayout
@@ -2540,8 +2619,17 @@ class PjRtLayout:
     def __str__(self) -> str: ...
     def _xla_layout(self) -> Layout:
         """
-        The Layout itself.
+        Returns the Layout.
         """
+
+class _HostLeaf:
+    """
+    An asynchronous copy of one Array to the host.
+    """
+
+    def done(self) -> bool: ...
+    def value(self) -> typing.Any: ...
+    def wait(self, seconds: float | None) -> bool: ...
 
 class _CrossReshard:
     """
@@ -2551,12 +2639,12 @@ class _CrossReshard:
     def __init__(self, source: Array, sharding: Sharding) -> None: ...
     def begin(self) -> None:
         """
-        Takes memory and begins the copies within the process.
+        Allocates memory and starts the copies within the process.
         """
 
     def finish(self) -> Array:
         """
-        The Array, once all messages have come.
+        Returns the Array once all messages have arrived.
         """
 
     def pack(self, i: int, buffer: typing.Any) -> None:
@@ -2566,41 +2654,41 @@ class _CrossReshard:
 
     def receive_in_place(self, i: int) -> typing.Any:
         """
-        Where to receive in the result, or None: unpack them.
+        Returns the memory of the result to receive into, or None where the bytes must be unpacked.
         """
 
     def send_in_place(self, i: int) -> typing.Any:
         """
-        The bytes to send as they lie in the source, or None: pack them.
+        Returns the bytes to send in the source's own memory, or None where they must be packed.
         """
 
     def unpack(self, i: int, buffer: typing.Any) -> None:
         """
-        Puts received bytes where they belong.
+        Copies received bytes into the result.
         """
 
     @property
     def client(self) -> Client:
         """
-        The world that it is of.
+        Client of both shardings.
         """
 
     @property
     def identity(self) -> str:
         """
-        Equal in processes that plan the same.
+        Text that is equal in processes with the same plan.
         """
 
     @property
     def planned_bytes(self) -> int:
         """
-        Bytes of all messages of all processes.
+        Number of bytes of all messages of all processes.
         """
 
     @property
     def processes(self) -> list[int]:
         """
-        Those that send or receive anything, ascending (list of int).
+        Ranks of the processes that send or receive, ascending (list of int).
         """
 
     @property
@@ -2618,27 +2706,18 @@ class _CrossReshard:
     @property
     def text(self) -> str:
         """
-        What it does, for messages.
+        Description of the reshard, for messages.
         """
-
-class _HostLeaf:
-    """
-    The value of one Array on its way to the host.
-    """
-
-    def done(self) -> bool: ...
-    def value(self) -> typing.Any: ...
-    def wait(self, seconds: float | None) -> bool: ...
 
 class Rendezvous:
     """
-    Where the participants of one program meet for collectives.
+    State machine by which the participants of a program meet for collectives.
     """
 
     def __init__(self, participants: int) -> None: ...
     def arrive(self, participant: int, group: int, signature: int) -> int:
         """
-        0: the last one, which does the work and says delivered; 1: wait; 2: the program has failed.
+        Returns 0 for the last to arrive, which does the work and calls delivered; 1 to wait; 2 if the program has failed.
         """
 
     def cancel(self) -> None:
@@ -2648,53 +2727,53 @@ class Rendezvous:
 
     def delivered(self, participant: int) -> None:
         """
-        The work of the collective is done.
+        Reports that the work of the collective is done.
         """
 
     def expire(self) -> None:
         """
-        Ends all waits: they took too long.
+        Ends all waits because the deadline has passed.
         """
 
     def finished(self, participant: int) -> None:
         """
-        The participant's body returned.
+        Reports that the participant's body returned.
         """
 
     def group(self, members: collections.abc.Sequence[int]) -> int:
         """
-        The number of a group of participants.
+        Returns the number of a group of participants.
         """
 
     def may_go(self, participant: int) -> bool:
         """
-        Whether a participant need not wait longer.
+        Returns whether a participant may stop waiting.
         """
 
     def raised(self, participant: int) -> None:
         """
-        The participant's body raised.
+        Reports that the participant's body raised.
         """
 
     def standings(self) -> list[typing.Any]:
         """
-        (state, group, signature, number of collectives) of each participant, as they were when it failed.
+        Returns (state, group, signature, number of collectives) of each participant at the time of the failure, or now.
         """
 
     def wait(self, participant: int, seconds: float | None) -> bool:
         """
-        Waits until may_go; False when the program failed or the time is over. Ctrl-C ends it.
+        Waits until may_go. Returns False when the program failed or the timeout expired. Ctrl-C interrupts it.
         """
 
     @property
     def failure(self) -> str:
         """
-        "", "mismatch", "early exit", "deadlock", "deadline", "body" or "cancelled".
+        Kind of failure: "mismatch", "early exit", "deadlock", "deadline", "body", "cancelled", or "" for none.
         """
 
 class _Participant:
     """
-    One run of a body; made by a stage.
+    One run of a body; created by a scheduler.
     """
 
 class _Stage:
@@ -2704,32 +2783,32 @@ class _Stage:
 
     def begin_turns(self, host: typing.Any, hub: typing.Any, context: typing.Any, seats: list[typing.Any]) -> None:
         """
-        Participants share a thread; a seat is (switch, [host]).
+        Starts turns of participants that share a thread. A seat is (switch, [host]).
         """
 
     def close(self) -> None:
         """
-        The participants cannot meet any more; nothing of theirs is kept.
+        Ends the call: its participants cannot call collectives any more, and their objects are released.
         """
 
     def end_turns(self) -> None:
         """
-        The seats name their host no more.
+        Clears the host of each seat.
         """
 
     def ended(self, me: typing.Any, outcome: typing.Any) -> typing.Any:
         """
-        Who begins in its seat, or None.
+        Returns the participant that begins in its seat, or None.
         """
 
     def enter(self) -> typing.Any:
         """
-        The participant that begins in the seat of the calling greenlet, or None.
+        Returns the participant that begins in the seat of the calling greenlet, or None.
         """
 
     def keep_order(self) -> list[typing.Any]:
         """
-        The hub alone says who goes on; those who might have, the next one last.
+        Makes only the hub choose the next participant. Returns those already chosen, the next one last.
         """
 
     def know(
@@ -2742,78 +2821,78 @@ class _Stage:
         signature: int,
     ) -> None:
         """
-        From now on _arrive answers for arrays like x; one group a participant, or one.
+        Makes _arrive handle arrays like x, with one group for each participant or one for all.
         """
 
     def next(self) -> typing.Any:
         """
-        The switch to whoever has the next turn, or to the hub.
+        Returns the switch to the participant with the next turn, or to the hub.
         """
 
     def open(self, program: typing.Any, outcomes: list[typing.Any], rows: list[typing.Any]) -> None:
         """
-        A call begins.
+        Starts a call.
         """
 
     def participants(self) -> list[typing.Any]:
         """
-        The participants of the call; none after its end.
+        Returns the participants of the call; none after its end.
         """
 
     def plain(self, code: typing.Any) -> None:
         """
-        Waits of this body are plain, where the code `root` calls it.
+        Makes waits of this body plain where the code `root` calls it.
         """
 
     def raised(self, me: typing.Any, is_own: bool) -> typing.Any:
         """
-        None, as nobody begins any more.
+        Returns None, as no participant begins after a failure.
         """
 
     def resumed(self, me: typing.Any) -> None:
         """
-        It has the turn again.
+        Reports that it has the turn again.
         """
 
     def suspend(self, me: typing.Any) -> typing.Any:
         """
-        It waits; the switch to whoever has the next turn, or the hub.
+        Suspends it and returns the switch to the participant with the next turn, or to the hub.
         """
 
     def suspended(self) -> list[typing.Any]:
         """
-        The positions of those who wait, in the order of suspension.
+        Returns the positions of the waiting participants, in the order of suspension.
         """
 
     def turn_of(self, position: int) -> typing.Any:
         """
-        The switch to a participant that has begun.
+        Returns the switch to a participant that has begun.
         """
 
     def wait_by(self, wait: typing.Any, root: typing.Any) -> None:
         """
-        A wait is wait(me, frame), unless it is plain.
+        Makes waits call wait(me, frame), unless they are plain.
         """
 
 class _Chain:
     """
-    This process's part of a reduction over processes of one host.
+    This process's part of a reduction over the processes of one host.
     """
 
     def advance(self, seconds: float) -> bool:
         """
-        Goes on, and waits at most so long for what others have to do; whether all is done.
+        Continues, waiting at most `seconds` for other processes. Returns whether everything is done.
         """
 
     @property
     def progress(self) -> int:
         """
-        Pieces combined or received so far.
+        Number of pieces combined or received so far.
         """
 
 class _SharedLanes:
     """
-    Letters and streams between the processes of one host.
+    Messages and streams between the processes of one host.
     """
 
     most_letter_bytes: typing.ClassVar[int] = 8000
@@ -2823,27 +2902,27 @@ class _SharedLanes:
         self, before: int, after: int, kind: str, blocks: list[typing.Any], out: typing.Any, begin: int, handed_on: int
     ) -> _Chain:
         """
-        This process's part of a reduction of flat blocks. before and after: its neighbours in the row, or -1; out: its share of the result, from the element `begin` on; those before it want elements below `handed_on`.
+        Creates this process's part of a reduction of flat blocks. before, after: its peers in the chain, or -1. out: its share of the result, from element `begin` on. handed_on: end of the elements that processes before it need.
         """
 
-    def post(self, receivers: collections.abc.Sequence[int], letter: bytes) -> None:
+    def post(self, receivers: collections.abc.Sequence[int], message: bytes) -> None:
         """
-        Sends a letter to each of these neighbours; never waits.
+        Sends a message to each receiver. Never waits.
         """
 
     def skip(self, senders: collections.abc.Sequence[int]) -> None:
         """
-        The next letter of each of them is for nobody.
+        Discards the next message of each sender.
         """
 
     def take(self, senders: collections.abc.Sequence[int]) -> list[typing.Any]:
         """
-        The oldest letter of each (bytes), which must be here.
+        Returns the oldest message of each sender (bytes), which must have arrived.
         """
 
     def wait(self, senders: collections.abc.Sequence[int], seconds: float) -> bool:
         """
-        Whether a letter of each of them is here, at once or within the time given.
+        Waits at most `seconds`. Returns whether a message of each sender has arrived.
         """
 
 class Cluster:
@@ -2955,38 +3034,6 @@ class Cluster:
         Of each axis of the torus, whether its ends are joined; () without one.
         """
 
-class _MemoryWindow:
-    """
-    What arrays hold on the devices of the calling context's world, from now to close().
-    """
-
-    def __init__(self) -> None: ...
-    def close(self) -> None:
-        """
-        Fixes the numbers; the second time does nothing.
-        """
-
-    def live(self, top: int) -> tuple[int, int, list[typing.Any]]:
-        """
-        Number and bytes of the live Arrays of its world, and (bytes, Array) of the biggest.
-        """
-
-    def physical_bytes(self) -> int:
-        """
-        In use now in the memories that the world's devices lie on, by all worlds.
-        """
-
-    def use(self) -> list[typing.Any]:
-        """
-        By device: bytes (at_start, in_use, peak, allocated, freed).
-        """
-
-    @property
-    def devices(self) -> tuple[typing.Any, ...]:
-        """
-        Tuple of Device, by id.
-        """
-
 def _accelerator_links(machine: Machine, addresses: collections.abc.Sequence[str]) -> typing.Any:
     """
     ("NVLink" or "xGMI", whether behind switches, bytes/s) of a recorded machine, or None.
@@ -3001,17 +3048,22 @@ def _adopt(
     operation: str,
 ) -> Array:
     """
-    An Array out of one ndarray a distinct buffer, sharing memory where nobody else can write it.
+    Returns an Array from one ndarray for each distinct buffer, sharing memory where no one else can write it.
     """
 
 def _all_reduce(kind: str, inputs: list[typing.Any], out: typing.Any) -> None:
     """
-    out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.
+    Combines the inputs in their order, element by element, into `out`. `kind`: sum, prod, max or min. Strided inputs are copied.
     """
 
 def _allocate_and_free(nbytes: int, times: int, touch: bool) -> None:
     """
-    Takes a block of memory, writes to each of its pages where `touch` is set, and frees it, so many times; for the family threads of bench/.
+    Allocates a block of memory, writes to each of its pages where `touch` is set, and frees it, `times` times. For the benchmark family `threads`.
+    """
+
+def _any_explicit(sharding: Sharding, axes: tuple[typing.Any, ...]) -> bool:
+    """
+    Whether one of the axes is Explicit: such a sharding may change only where the caller asks for it.
     """
 
 def _array_from_callback(
@@ -3037,43 +3089,30 @@ def _array_from_pickle(
 def _array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
 def _arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
     """
-    What to call before _take; None for a kind that is not known.
-    """
-
-def _assign_axes(
-    dims: collections.abc.Sequence[int], mesh: collections.abc.Sequence[int], split: bool
-) -> tuple[typing.Any, ...]:
-    """
-    (factors, None) or (None, (logical axis, remaining)) by JAX's greedy rule; products of dims and mesh are equal.
-    """
-
-def _assign_axes_exactly(
-    dims: collections.abc.Sequence[int],
-    wraps: collections.abc.Sequence[bool],
-    link_bandwidth: float,
-    hop_latency: float,
-    mesh: collections.abc.Sequence[int],
-    traffic: collections.abc.Sequence[float],
-    split: bool,
-) -> list[list[int]] | None:
-    """
-    The factors of the assignment with the least modelled time, or None.
+    Returns the function to call before _take, or None for an unknown kind.
     """
 
 def _base_client_exists() -> bool: ...
+def _broadcast_specs(
+    operation: str, placement: Sharding, shape: collections.abc.Sequence[int], arrays: collections.abc.Sequence[Array]
+) -> tuple[typing.Any, ...]:
+    """
+    The spec of an element-wise result of `shape`.
+    """
+
 def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]:
     """
-    The number of the buffer at each position.
+    Returns the number of the buffer at each position.
     """
 
 def _build_facts() -> dict[typing.Any, typing.Any]:
     """
-    What the core was built with (dict of texts).
+    Returns the versions that the core was built with (dict of texts).
     """
 
 def _cached_host_value(array: Array) -> typing.Any:
     """
-    What np.asarray(array) has gathered and cached, or None.
+    Returns the value that np.asarray(array) has gathered and cached, or None.
     """
 
 def _canonical_memory_kind(kind: str | None, devices: collections.abc.Sequence[Device]) -> str | None: ...
@@ -3084,7 +3123,7 @@ def _cgroup_cpus() -> float | None:
 
 def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
-    Limits of the process's cgroups (dict), the files they are from, and what cannot be read.
+    Returns the limits of the process's cgroups (dict), their files, and the files that cannot be read.
     """
 
 def _check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
@@ -3099,18 +3138,19 @@ def _check_transfer(
     operation: str = "transfer",
 ) -> None:
     """
-    To be called before data moves: raises TransferGuardError or logs, as the guards of this context say.
+    Raises TransferGuardError or logs, as the guards of this context say. Call it before data moves.
 
     Args:
         direction: "host_to_device", "device_to_device" or "device_to_host".
         explicit: Whether the user asked for the transfer by name (the device_put family).
-        shape, dtype, source, target: For the message; made text only when one is needed.
-        operation: What the user called.
-    """
+        shape: Shape of the value, for the message; turned into text only when a message is needed, as the next three.
+        dtype: Dtype of the value.
+        source: Where the value is.
+        target: Where the value is to be placed.
+        operation: Name of the function that the user called.
 
-def _chip_parts(name: str) -> dict[typing.Any, typing.Any]:
-    """
-    What `Cluster.parts` would have of a chip of the catalogue.
+    Raises:
+        TransferGuardError: The guards refuse the transfer.
     """
 
 def _client_of_cluster(cluster: Cluster) -> Client:
@@ -3120,34 +3160,56 @@ def _client_of_cluster(cluster: Cluster) -> Client:
 
 def _client_of_named_platform() -> Client:
     """
-    The current client for a call that names its platform: jax_platform_name does not matter.
+    Returns the current client for a call that names its platform, without checking jax_platform_name.
     """
 
 def _close() -> None:
     """
-    Ends all workers; registered with atexit.
+    Ends all workers. Registered with atexit.
+    """
+
+def _cluster_from_tables(content: dict[typing.Any, typing.Any], source: str) -> Cluster:
+    """
+    A Cluster of the tables of a cluster file, whose keys and types are checked.
     """
 
 def _cluster_of_device(device: Device) -> Cluster:
     """
-    The Cluster that a device is of, or None.
+    The Cluster that a device belongs to, or None.
+    """
+
+def _collective_bytes(op: str, bytes: float, devices: int) -> tuple[float, float]:
+    """
+    (bytes that a device receives, bytes of its input and result) of a collective.
+    """
+
+def _collective_terms(op: str, bytes: float, devices: int, groups: int, executor: str, cache_bytes: int) -> list[float]:
+    """
+    _COPY_TERMS, then _PROGRAM_TERMS, of one program with one collective.
     """
 
 def _config_read(name: str) -> int: ...
 def _config_write(name: str, value: int) -> None: ...
+def _contract_specs(
+    operation: str,
+    placement: Sharding,
+    arrays: collections.abc.Sequence[Array],
+    labels: collections.abc.Sequence[collections.abc.Sequence[int]],
+    sizes: collections.abc.Sequence[int],
+    out_rank: int,
+) -> tuple[typing.Any, ...]:
+    """
+    The spec of each label of a contraction; the first `out_rank` labels are the dimensions of the result.
+    """
+
 def _copy_isa() -> str:
     """
-    The one that copies use.
+    Returns the instruction set that copies use.
     """
 
 def _copy_isas() -> list[typing.Any]:
     """
-    Instruction sets that copies are compiled for and this processor runs, least first.
-    """
-
-def _copy_term_names() -> list[str]:
-    """
-    What the seconds of copies inside one machine are a sum of, in the order of _copy_terms.
+    Returns the instruction sets that copies are compiled for and this processor supports, the oldest first.
     """
 
 def _copy_terms(
@@ -3160,52 +3222,47 @@ def _copy_terms(
 def _copy_to_host(array: Array) -> _HostLeaf: ...
 def _copy_views(destinations: list[typing.Any], sources: list[typing.Any]) -> None:
     """
-    Copies each ndarray of a list to its like in another, on several threads; they must not overlap.
+    Copies each source ndarray to the destination of its index, on several threads. They must not overlap.
     """
 
 def _create_lanes(count: int) -> int:
     """
-    A file in memory for what one of `count` processes of a host writes; its descriptor, to be closed.
+    Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor, which the caller must close.
     """
 
 def _creation_line(array: Array) -> typing.Any: ...
 def _current_client() -> Client: ...
 def _default_device() -> Device: ...
-def _dense_copy_terms(bytes: int, copies: int, cache_bytes: int) -> list[float]:
-    """
-    Terms of dense copies of so many bytes together.
-    """
-
 def _derived_batch_size(hardware: str) -> typing.Any: ...
 def _describe_process(
     machine: Machine | None = None, num_devices: int | None = None
 ) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int]]:
     """
-    What a process with these devices (without arguments: the base client's) tells the others: a tuple that pickles.
+    Returns the description of this process for the others (a tuple that pickles): with these devices, or by default the base client's.
     """
 
 def _device_assignment(data: typing.Any) -> DeviceAssignment: ...
 def _device_count() -> int: ...
 def _device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
-def _device_places(devices: collections.abc.Sequence[typing.Any]) -> typing.Any:
-    """
-    (n, 7) of id, process_index, x, y, z, core_on_chip, slice_index; None unless all are of one cluster.
-    """
-
 def _device_topology(data: typing.Any) -> DeviceTopology: ...
 def _devices() -> list[typing.Any]: ...
 def _divide(array: typing.Any, by: float) -> None:
     """
-    Divides a dense array of floats of 16 bits in place, each number in float32.
+    Divides a dense array of 16-bit floats in place, each number in float32.
     """
 
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
     """
-    An Array whose memory is to be written through _local_arrays or _slab_array.
+    Returns an Array whose memory the caller writes through _local_arrays or _slab_array.
     """
 
 def _enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...
 def _entered_meshes() -> tuple[typing.Any, ...]: ...
+def _executor_for(op: str, bytes: float, devices: int, threads_bytes: float) -> str:
+    """
+    The executor that shard_map chooses for such blocks.
+    """
+
 def _find_accelerators(
     machine: Machine | None, root: str, nvml_library: str | None
 ) -> dict[typing.Any, typing.Any]: ...
@@ -3220,12 +3277,12 @@ def _fit_relative(
 
 def _fold(kind: str, array: typing.Any, first: int, last: int, out: typing.Any) -> None:
     """
-    Floats of 16 bits reduced in float32 over dimensions [first, last).
+    Reduces 16-bit floats in float32 over dimensions [first, last).
     """
 
 def _forget_recent() -> None:
     """
-    Lets go of the meshes, shardings and index maps that were kept for the next call.
+    Clears the caches of meshes, shardings and index maps.
     """
 
 def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> bytes:
@@ -3243,12 +3300,21 @@ def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandw
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
-    An ndarray to write, on memory of the library's cache.
+    Returns a writable ndarray in memory of the library's cache.
+    """
+
+def _hybrid_mesh_order(
+    granule_orders: collections.abc.Sequence[collections.abc.Sequence[int]],
+    inside: collections.abc.Sequence[int],
+    outside: collections.abc.Sequence[int],
+) -> typing.Any:
+    """
+    Positions of the devices for each place of a mesh over several granules.
     """
 
 def _is_constant(array: typing.Any) -> bool:
     """
-    Whether an ndarray shows memory of Arrays or results that nobody can write.
+    Returns whether an ndarray shows memory of Arrays or results that cannot be written.
     """
 
 def _join_world(
@@ -3271,7 +3337,7 @@ def _join_world(
     process_index: int,
 ) -> Client:
     """
-    Makes the base client, of the devices of all processes; each is described by its _describe_process.
+    Creates the base client with the devices of all processes, each described by its _describe_process.
     """
 
 def _last_level_cache_bytes() -> int:
@@ -3283,12 +3349,17 @@ def _layout_from_text(text: str) -> Layout: ...
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
 def _likeness(parts: list[typing.Any]) -> int:
     """
-    2 for a list of one and the same ndarray, 1 for ndarrays of the very same dtype and shape, else 0.
+    Returns 2 if all parts are the same ndarray, 1 if they are ndarrays of one dtype and shape, else 0.
     """
 
 def _local_arrays(array: Array, writable: bool = False, some: bool = False) -> list[typing.Any]:
     """
-    An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty. Those of this process, which must have all tiles unless `some` will do.
+    Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless `some`. Only the function that created the Array by _empty may set `writable`.
+    """
+
+def _machine_node(machine: Machine, accelerators: list[typing.Any], source: str) -> dict[typing.Any, typing.Any]:
+    """
+    Parts of a node of the machine's accelerators or, without any, of its CPU domains.
     """
 
 def _make_client(
@@ -3328,7 +3399,7 @@ def _make_shared_client(
     process_index: int,
 ) -> Client:
     """
-    A client as one process of several has it, for tests: any number of them may be in one process.
+    Creates a client as one process of several has it, for tests: one process may have any number of them.
     """
 
 def _measure_gemm(
@@ -3352,7 +3423,7 @@ def _measured_scope(device: Device | None) -> tuple[list[int], int, int]:
 
 def _memory_policy() -> tuple[typing.Any, list[int], typing.Any]:
     """
-    Policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.
+    Returns the policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.
     """
 
 def _mesh_from_pickle(
@@ -3365,7 +3436,7 @@ def _mesh_shapes(devices: int, most_axes: int) -> list[list[int]]:
 
 def _moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     """
-    The Array in another layout of the same world; buffers that are right already are shared.
+    Returns the Array with another sharding of the same world. Buffers that are in place already are shared.
     """
 
 def _named_sharding_from_pickle(
@@ -3373,7 +3444,7 @@ def _named_sharding_from_pickle(
 ) -> typing.Any: ...
 def _narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
     """
-    An array or number as the ndarray that may be placed in this context: 64-bit data narrowed where x64 is off.
+    Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.
     """
 
 def _new_stage(
@@ -3384,13 +3455,13 @@ def _new_stage(
     pending: typing.Any,
 ) -> typing.Any:
     """
-    The participants of a program: their payloads and results by position, `pending` where there is none.
+    Creates the scheduler of a program's participants, with their payloads and results by position, `pending` without a result.
     """
 
 def _parse_world(text: str) -> tuple[Machine, int | None]: ...
 def _placed_dtype(dtype: typing.Any) -> typing.Any:
     """
-    The dtype that data of `dtype` has once it is placed in this context.
+    Returns the dtype that data of `dtype` has after it is placed in this context.
     """
 
 def _placed_mesh_svg(
@@ -3411,7 +3482,7 @@ def _plan_collective(
     pairs: collections.abc.Sequence[tuple[int, int]],
 ) -> dict[typing.Any, typing.Any]:
     """
-    Algorithms of one collective, cheapest first, with its bound, as a dict. `groups` empty: those along `axes`.
+    Algorithms of one collective, cheapest first, and its bound, as a dict. `groups` empty: those along `axes`.
     """
 
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
@@ -3422,21 +3493,21 @@ def _plan_reshard(
     destination: Sharding,
     cluster: Cluster | None,
     memory_limit: int | None,
-    all_copies: bool,
+    strategy: str | None,
 ) -> dict[typing.Any, typing.Any]:
     """
-    Both ways from one sharding to another, with bytes, prices and bounds, as a dict.
+    A plan from one sharding to another, and the plan by the other strategy, as a dict.
     """
 
 def _plan_step(
     model: dict[typing.Any, typing.Any],
     cluster: Cluster,
     mesh: Mesh,
-    mesh_names: collections.abc.Sequence[str],
+    axis_names: collections.abc.Sequence[str],
     rules: collections.abc.Sequence[int],
 ) -> dict[typing.Any, typing.Any]:
     """
-    What a step comes to on each device of a mesh, as a dict. `rules`: axes of the mesh as bits, one number a logical axis.
+    Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one number for each logical axis.
     """
 
 def _platform_option(name: str) -> str | None: ...
@@ -3454,31 +3525,36 @@ def _put_leaves(
 def _read_nvml(library: str = "") -> dict[typing.Any, typing.Any]: ...
 def _recent_sizes() -> dict[typing.Any, typing.Any]:
     """
-    How many of each are kept, by what they are.
+    Returns the number of entries of each cache, by its name.
     """
 
 def _reinterpreted(array: Array, shape: typing.Any, sharding: Sharding, operation: str) -> Array:
     """
-    An Array of another shape on the same memory: each device's elements stay as they are, in their order.
+    Returns an Array of another shape on the same memory: each device's elements stay in place, in their order.
     """
 
 def _release_dropped_owners() -> None:
     """
-    Releases borrowed memory that workers have dropped; calls of the library do so by themselves.
+    Releases borrowed memory that workers have dropped. Calls of the library do so too.
+    """
+
+def _reshape_spec(array: Array, shape: collections.abc.Sequence[int]) -> tuple[typing.Any, ...]:
+    """
+    The spec of an Array in another shape, such that each device keeps its elements.
     """
 
 def _reshard_bytes(
     source: Sharding, destination: Sharding, global_shape: typing.Any, itemsize: int
 ) -> dict[typing.Any, typing.Any]:
     """
-    Bytes that devices lack for the destination: bytes_in (all), most_bytes_in (of one device), devices_that_receive.
+    Returns the bytes that devices must receive: bytes_in (in all), most_bytes_in (largest of one device), devices_that_receive.
     """
 
 def _reshard_copies(
     shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding, cluster: Cluster | None
 ) -> list[typing.Any]:
     """
-    (source device, destination device, box, bytes) of every direct copy.
+    (source device, destination device, (begin, end) of each dimension, bytes) of every direct copy.
     """
 
 def _reshard_ingress(
@@ -3500,14 +3576,14 @@ def _reshard_svg(
     bytes_by_link: collections.abc.Sequence[tuple[str, int]],
 ) -> str:
     """
-    A reshard as a stand-alone SVG picture.
+    Returns a reshard as a stand-alone SVG picture.
     """
 
 def _restrict_live_machine(
     mine: collections.abc.Sequence[int], all: collections.abc.Sequence[collections.abc.Sequence[int]]
 ) -> None:
     """
-    Leaves the live machine the CPUs `mine` (ascending); `all`: those of every process on it.
+    Restricts the live machine to the CPUs `mine` (ascending). `all`: the CPUs of every process on it.
     """
 
 def _roofline_svg(
@@ -3518,35 +3594,40 @@ def _roofline_svg(
 ) -> str: ...
 def _run_parallel(tasks: list[typing.Any]) -> None:
     """
-    Calls each of a list once, on threads of the library and this one; raises the first exception.
+    Calls each task once, on threads of the library and this one. Raises the first exception.
     """
 
 def _running_workers() -> int: ...
 def _scoped_option(name: str) -> typing.Any: ...
 def _select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typing.Any, stream: bool) -> None:
     """
-    out = one where condition, else other, for dense ndarrays or choices of shape ().
+    Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().
     """
 
 def _set_num_cpu_devices(count: int | None) -> None: ...
+def _sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Sharding:
+    """
+    The sharding on the devices of `placement` with the spec that _spec_in would return for it.
+    """
+
 def _share_cpus(machine: Machine, parts: int) -> list[list[int]]:
     """
-    The CPUs that each of `parts` processes has of a machine.
+    Returns the CPUs of a machine for each of `parts` processes.
     """
 
 def _share_of_live_cpus(part: int, parts: int) -> list[int]:
     """
-    The CPUs that one of `parts` processes has of this process's affinity mask.
+    Returns the CPUs of this process's affinity mask for one of `parts` processes.
     """
 
 def _shown(object: typing.Any) -> str:
     """
-    An object as messages tell it: its repr, cut where it is long, or that its repr raised.
+    Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
     """
 
 def _shutdown() -> None:
     """
-    Ends the workers, after the copies under way.
+    Ends the workers after the copies in progress.
     """
 
 def _single_device_sharding_from_pickle(
@@ -3554,84 +3635,80 @@ def _single_device_sharding_from_pickle(
 ) -> typing.Any: ...
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
-    All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None; also where other processes have some.
+    Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this process, else None.
+    """
+
+def _spec_in(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
+    """
+    The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples; axes of size 1 are left out.
+    """
+
+def _step_mistakes(model: dict[typing.Any, typing.Any]) -> list[str]:
+    """
+    Everything that is inconsistent in a described step, one text each.
     """
 
 def _suggest_steps(
     model: dict[typing.Any, typing.Any],
     cluster: Cluster,
     meshes: collections.abc.Sequence[tuple[collections.abc.Sequence[int], collections.abc.Sequence[int]]],
-    may_cut: collections.abc.Sequence[int],
+    sharded_axes: collections.abc.Sequence[int],
     overlaps: bool,
     top: int,
     progress: typing.Any,
 ) -> dict[typing.Any, typing.Any]:
     """
-    The best meshes and rules for a step, as (mesh, rules, bytes). `meshes`: sizes, and ids by position.
+    The best meshes and rules for a step, with plans and reasons. `meshes`: sizes, and device ids by position.
     """
 
 def _suggestion_candidates(
     model: dict[typing.Any, typing.Any],
     meshes: collections.abc.Sequence[tuple[collections.abc.Sequence[int], collections.abc.Sequence[int]]],
-    may_cut: collections.abc.Sequence[int],
+    sharded_axes: collections.abc.Sequence[int],
 ) -> int:
     """
-    What `progress` of _suggest_steps counts up to.
+    The number that `progress` of _suggest_steps counts up to.
     """
 
 def _take() -> typing.Any:
     """
-    The result of the collective that the body has arrived at.
+    Returns the result of the collective that the body has arrived at.
     """
 
 def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
     """
-    (parts a dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
-    """
-
-def _torus_order(factors: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
-    """
-    For each place of the mesh the place in the torus, both row-major: int64 ndarray.
-    """
-
-def _torus_rates(
-    dims: collections.abc.Sequence[int],
-    wraps: collections.abc.Sequence[bool],
-    link_bandwidth: float,
-    hop_latency: float,
-    mesh: collections.abc.Sequence[int],
-    order: collections.abc.Sequence[int],
-    traffic: collections.abc.Sequence[float],
-) -> tuple[list[typing.Any], float]:
-    """
-    (what each axis of a mesh can do, modelled seconds) for chips in any order.
+    Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
     """
 
 def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
 def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
-def _transfer_is_guarded(direction: str, explicit: bool) -> bool: ...
+def _transfer_is_guarded(direction: str, explicit: bool) -> bool:
+    """
+    Whether the guards of this context log or refuse such a transfer.
+    """
+
 def _tree_build(
     node: typing.Any, leaves: list[typing.Any], make_node: collections.abc.Callable[..., typing.Any]
 ) -> typing.Any:
     """
-    The tree of a node with these leaves.
+    Returns the tree of a node with these leaves.
     """
 
 def _tree_check_levels(node: typing.Any) -> None:
     """
-    Raises RecursionError where a node has too many levels.
+    Raises RecursionError if a node has too many levels.
     """
 
 def _tree_collect(
     node: typing.Any, tree: typing.Any, children_of: collections.abc.Callable[..., typing.Any]
 ) -> list[typing.Any] | None:
     """
-    What stands in the tree at the leaves of the node; None where it has another structure.
+    Returns the subtrees at the leaves of the node, or None if the tree has another structure.
     """
 
 def _tree_equal(first: typing.Any, second: typing.Any) -> bool:
     """
-    Whether two nodes are equal.
+    Returns whether two nodes are equal.
     """
 
 def _tree_open(
@@ -3642,38 +3719,33 @@ def _tree_open(
     sorted_keys: collections.abc.Callable[..., typing.Any],
 ) -> tuple[typing.Any, ...]:
     """
-    Leaves and node of a tree; the node of a leaf is None.
+    Returns the leaves and the node of a tree; the node of a leaf is None.
     """
 
 def _tree_paths(node: typing.Any, keys_of: collections.abc.Callable[..., typing.Any]) -> list[typing.Any]:
     """
-    The path of each leaf, a tuple of keys.
+    Returns the path of each leaf (tuple of keys).
     """
 
 def _trim() -> int: ...
 def _under_our_frame(function: typing.Any, x: typing.Any) -> typing.Any:
     """
-    function(x). Frames of other extensions around it are not unwound when the interpreter goes down.
+    Calls function(x). Frames of other extensions around it are not unwound when the interpreter exits.
     """
 
 def _use_copy_isa(name: str) -> None:
     """
-    Lets all later copies use one of them.
+    Makes all later copies use one of them.
     """
 
 def _use_participant_variable(variable: typing.Any) -> None:
     """
-    The context variable that says who runs in a context, for good.
+    Sets the context variable of the current participant, permanently.
     """
 
 def _widen(array: typing.Any, out: typing.Any) -> None:
     """
-    Floats of 16 bits as float32.
-    """
-
-def _wraps_by_rule(device_kind: str, dims: collections.abc.Sequence[int]) -> list[bool]:
-    """
-    Which axes of a torus of these chips wrap, by the catalogue's rule.
+    Converts 16-bit floats to float32.
     """
 
 def _write_platform_option(name: str, names: str | None) -> None: ...
@@ -3686,7 +3758,7 @@ def accelerator_catalogue() -> list[typing.Any]:
 
 def batch_size_advice(hardware_type: str) -> tuple[int, int, int, int | None, str]:
     """
-    (min, optimal, critical, max_memory or None, notes) of the table; sizes in examples.
+    (min, optimal, critical, max_memory or None, notes) of the table; batch sizes in examples.
     """
 
 def catalogue_sources() -> list[typing.Any]:
@@ -3701,7 +3773,7 @@ def critical_batch(peak_flops: float, memory_bandwidth: float, weight_bytes: flo
 
 def detect_hardware_type(platform: str, device_kind: str) -> str:
     """
-    The HardwareType value that a device's platform and kind say; "unknown" for chips that the table does not have.
+    HardwareType value of a device's platform and kind; "unknown" for chips that are not in the table.
     """
 
 def exact_critical_batch(
@@ -3724,16 +3796,16 @@ def find_accelerator(by: str, text: str) -> str | None:
 
 def get_topology_for_devices(devices: typing.Any) -> DeviceTopology:
     """
-    The topology of the client that the devices are of: all of its devices, as in JAX.
+    Returns the topology of the devices' client: of all of its devices, as in JAX.
 
     Raises:
-        TypeError: `devices` is no sequence of Device.
-        ValueError: It is empty, or the devices are of different clients.
+        TypeError: `devices` is not a sequence of Device.
+        ValueError: It is empty, or the devices belong to different clients.
     """
 
 def live_arrays() -> list[typing.Any]:
     """
-    All Arrays that are alive and not deleted, oldest first; shards taken out of one do not count.
+    Returns all Arrays that are alive and not deleted, oldest first; shards of an Array are not counted.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -3744,42 +3816,42 @@ def live_arrays() -> list[typing.Any]:
 
 def machine_svg(machine: Machine, max_cells: int = 1024) -> str:
     """
-    A machine as a stand-alone SVG picture, coloured by CPU device; what does not fit is said.
+    Returns a machine as a stand-alone SVG picture, coloured by CPU device. Omitted parts are mentioned.
     """
 
 def max_memory_batch_size(free_bytes: int, bytes_per_example: int, model_state_bytes: int) -> int:
     """
-    How many examples fit beside the model state. A model, not a measurement.
+    Number of examples that fit in memory beside the model state. A model, not a measurement.
     """
 
 def mesh_svg(mesh: Mesh, max_cells: int = 1024) -> str:
     """
-    A mesh as a stand-alone SVG picture; what does not fit is said.
+    Returns a mesh as a stand-alone SVG picture. Omitted parts are mentioned.
     """
 
 def mesh_text(mesh: Mesh, max_cells: int = 256) -> str:
     """
-    A mesh as a plain-text table of device numbers; what does not fit is said.
+    Returns a mesh as a plain-text table of device numbers. Omitted parts are mentioned.
     """
 
 def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> str:
     """
-    A mesh of a cluster's devices on its torus, or on its nodes, as a stand-alone SVG picture; what is left out is said.
+    Returns a mesh of a cluster's devices on its torus or nodes as a stand-alone SVG picture. Omitted parts are mentioned.
 
-    For each axis the devices where they are: those that work together along it in one colour, with their place along it.
-    Raises ValueError for a mesh whose devices are no cluster's.
+    For each axis it shows the devices in their places, with one colour for each group along the axis and the position in the
+    group. Raises ValueError for a mesh whose devices do not belong to a cluster.
     """
 
 def sharding_svg(sharding: Sharding, shape: typing.Any) -> str:
     """
-    Which devices hold which part of an array of `shape`, as a stand-alone SVG picture. Raises as Sharding.shard_shape.
+    Returns the part of an array of `shape` on each device as a stand-alone SVG picture. Raises as Sharding.shard_shape.
     """
 
 def sharding_text(
     sharding: Sharding, shape: typing.Any, max_columns: int = 80, min_width: int = 9, scale: float = 1.0
 ) -> str:
     """
-    Which devices hold which part of an array of `shape`, drawn in characters. Raises as Sharding.shard_shape.
+    Returns a drawing in characters of the part of an array of `shape` on each device. Raises as Sharding.shard_shape.
     """
 
 def validate_batch_size(
@@ -3791,25 +3863,30 @@ def validate_batch_size(
     warn_suboptimal: bool,
 ) -> tuple[bool, str]:
     """
-    (is_valid, message), by these sizes of hardware with this name.
+    (is_valid, message) for a batch size on hardware of this name with these recommended sizes, all in examples.
     """
 
+_COPY_TERMS: tuple[typing.Any, ...]
+_JOINED_BY_PCI: str
+_PROGRAM_COLLECTIVES: tuple[typing.Any, ...]
+_PROGRAM_TERMS: tuple[typing.Any, ...]
 _UNCONSTRAINED: _Unconstrained
+__version__: str = "0.1.0"
 
 class DuplicateSpecError(ValueError):
-    """A mesh axis used twice in one PartitionSpec. A ValueError here, unlike in JAX."""
+    """A mesh axis is used twice in one PartitionSpec. A ValueError here, unlike in JAX."""
 
 class IndivisibleError(ValueError):
-    """A dimension that its mesh axes do not divide. A ValueError, as in JAX."""
+    """A dimension is not divisible by its mesh axes. A ValueError, as in JAX."""
 
 class JaxRuntimeError(RuntimeError):
-    """What JAX's runtime raises under this name. A RuntimeError."""
+    """An error of the runtime, with the name that it has in JAX. A RuntimeError."""
 
 class ResourceExhaustedError(MemoryError, JaxRuntimeError):
-    """No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a JaxRuntimeError; its text begins with RESOURCE_EXHAUSTED."""
+    """The memory of the machine or a device's limit is exhausted. Both a MemoryError and, as in JAX, a JaxRuntimeError; its text begins with RESOURCE_EXHAUSTED."""
 
 class ShardingTypeError(ValueError):
-    """Operands that are cut differently over Explicit mesh axes. A ValueError here, unlike in JAX."""
+    """Operands are sharded differently over Explicit mesh axes. A ValueError here, unlike in JAX."""
 
 class TransferGuardError(JaxRuntimeError):
-    """A transfer that a transfer guard does not let pass. A JaxRuntimeError, as in JAX."""
+    """A transfer guard refused a transfer. A JaxRuntimeError, as in JAX."""

@@ -9,7 +9,7 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type
 from artifex_devices._base.recorded_options import RECORDED, check_recorded
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 
 __all__ = ["Config", "config"]
 
@@ -24,9 +24,15 @@ _SCOPED = (
     "jax_default_device",
     "jax_enable_x64",
 )
-_SPMD = {"spmd_executor": "auto", "spmd_threads_bytes": 1 << 20, "collective_timeout_s": 60.0}
-_DISTRIBUTED = {"distributed_buffer_bytes": 64 << 20, "distributed_checks": True, "distributed_shared_memory": True}
-_NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_SPMD, *_DISTRIBUTED)
+_DEFAULTS = {  # of options that are stored in Python
+    "spmd_executor": "auto",
+    "spmd_threads_bytes": 1 << 20,
+    "collective_timeout_s": 60.0,
+    "distributed_buffer_bytes": 64 << 20,
+    "distributed_checks": True,
+    "distributed_shared_memory": True,
+}
+_NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_DEFAULTS)
 _UPDATE = "config.update"
 _DEFAULT_COUNT = -1  # of CPU devices, as in JAX: the environment variable, else one for each CPU domain
 
@@ -76,9 +82,7 @@ class Config:
     def __init__(self) -> None:
         environment = os.environ.get("JAX_NUM_CPU_DEVICES", "")
         self._num_cpu_devices = int(environment) if environment.isdecimal() else _DEFAULT_COUNT
-        self._recorded: dict[str, Any] = {name: option.default for name, option in RECORDED.items()}
-        self._spmd: dict[str, Any] = dict(_SPMD)
-        self._distributed: dict[str, Any] = dict(_DISTRIBUTED)
+        self._values: dict[str, Any] = {**_DEFAULTS, **{name: option.default for name, option in RECORDED.items()}}
 
     def update(self, name: str, value: Any) -> None:
         """Sets one option, for all threads.
@@ -110,15 +114,11 @@ class Config:
             _core._config_write(name, _int(name, value, _BYTES[name]))
         elif name == "trace_allocations":
             _core._config_write(name, check_bool(_UPDATE, name, value))
-        elif name in ("distributed_checks", "distributed_shared_memory"):
-            self._distributed[name] = check_bool(_UPDATE, name, value)
-        elif name == "distributed_buffer_bytes":
-            self._distributed[name] = _int(name, value, 0)
-        elif name in _SPMD:
-            self._spmd[name] = _spmd_value(name, value)
+        elif name in _DEFAULTS:
+            self._values[name] = _checked_value(name, value)
         elif name in RECORDED:
             check_recorded(name, value)
-            self._recorded[name] = value
+            self._values[name] = value
         else:
             raise _unknown(_UPDATE, name)
 
@@ -134,12 +134,8 @@ class Config:
             return _core._config_read(name)
         if name == "trace_allocations":
             return bool(_core._config_read(name))
-        if name in _SPMD:
-            return self._spmd[name]
-        if name in _DISTRIBUTED:
-            return self._distributed[name]
-        if name in RECORDED:
-            return self._recorded[name]
+        if name in self._values:
+            return self._values[name]
         raise _unknown("config.read", name)
 
     @property
@@ -154,8 +150,8 @@ class Config:
             return
         self.read(name)
         raise AttributeError(
-            f"config: {name} cannot be assigned; expected a call, got {shown(value)}; write "
-            f"config.update({shown(name)}, {shown(value)})"
+            f"config: {name} cannot be assigned; expected a call, got {safe_repr(value)}; write "
+            f"config.update({safe_repr(name)}, {safe_repr(value)})"
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -172,12 +168,14 @@ def _int(name: str, value: Any, minimum: int) -> int:
     return check_int(_UPDATE, name, value, "choose another number", minimum=minimum, maximum=2**63 - 1)
 
 
-def _spmd_value(name: str, value: Any) -> Any:
-    if name == "spmd_threads_bytes":
-        return _int(name, value, 0)
+def _checked_value(name: str, value: Any) -> Any:
     if name == "spmd_executor":
         check_choice(_UPDATE, name, value, ("auto", "cooperative", "threads"))
         return value
+    if name.endswith("_bytes"):
+        return _int(name, value, 0)
+    if name.startswith("distributed"):
+        return check_bool(_UPDATE, name, value)
     return None if value is None else float(check_number(_UPDATE, name, value, "write None for no limit", above=0))
 
 
@@ -186,4 +184,6 @@ def _unknown(operation: str, name: Any) -> AttributeError:
 
     near = difflib.get_close_matches(name if isinstance(name, str) else "", (*_NAMES, *RECORDED), n=1)
     hint = f"did you mean {near[0]}?" if near else "check the name"
-    return AttributeError(f"{operation}: {shown(name)} is not an option; expected one of {', '.join(_NAMES)}; {hint}")
+    return AttributeError(
+        f"{operation}: {safe_repr(name)} is not an option; expected one of {', '.join(_NAMES)}; {hint}"
+    )

@@ -55,7 +55,7 @@ class Layout:
         tiling: Sequence[Sequence[int]] | None = None,
         sub_byte_element_size_in_bits: int = 0,
     ) -> None:
-        self.major_to_minor = check_sequence_of_ints("Layout", "major_to_minor", major_to_minor, "write Layout((0, 1))")
+        self.major_to_minor = check_sequence_of_ints("Layout", "major_to_minor", major_to_minor, "write (0, 1)")
         self.tiling: tuple[tuple[int, ...], ...] | None = None
         if tiling is not None:
             fix = "write ((8, 128),)"

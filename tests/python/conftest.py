@@ -144,7 +144,7 @@ def nvml_stand_in(tmp_path_factory):
 @pytest.fixture(params=["one call", "a call a shard"])
 def each_way(request, monkeypatch):
     """Small Arrays are worked on by one call of NumPy; then once more shard by shard, as big ones are."""
-    from artifex_devices._array_ops.core import fused_small as whole
+    from artifex_devices._array_ops.core import fused_small
 
     if request.param == "a call a shard":
-        monkeypatch.setattr(whole, "PARALLEL_BYTES", 0)
+        monkeypatch.setattr(fused_small, "PARALLEL_BYTES", 0)

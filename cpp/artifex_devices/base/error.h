@@ -29,6 +29,12 @@ class DuplicateSpecError : public InvalidArgument {  // DuplicateSpecError(Value
   using InvalidArgument::InvalidArgument;
 };
 
+/// Explicit mesh axes on which operands disagree, or a sharding that an operation does not allow.
+class ShardingTypeError : public InvalidArgument {  // ShardingTypeError(ValueError)
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 class TypeMismatch : public Error {  // TypeError
  public:
   using Error::Error;
@@ -74,6 +80,18 @@ class TransferGuardError : public Error {  // TransferGuardError(JaxRuntimeError
 };
 
 /// A wait or copy was stopped by the interrupt hook (base/interrupt.h).
+/// A request that no algorithm here can fulfil.
+class NotImplemented : public Error {  // NotImplementedError
+ public:
+  using Error::Error;
+};
+
+/// Input for which JAX raises AssertionError.
+class AssertionFailed : public Error {  // AssertionError
+ public:
+  using Error::Error;
+};
+
 class Interrupted : public Error {  // KeyboardInterrupt, already set by the hook
  public:
   using Error::Error;

@@ -70,8 +70,8 @@ std::string_view WireReader::take(uint64_t size) {
 
 void WireReader::key() {
   const uint64_t key = varint();
-  if (key >> 3 == 0 || key >> 3 > kMostField) fail_here(fmt::format("{} is no field number", key >> 3));
-  if ((key & 7) > static_cast<uint64_t>(Type::kFixed32)) fail_here(fmt::format("{} is no wire type", key & 7));
+  if (key >> 3 == 0 || key >> 3 > kMostField) fail_here(fmt::format("{} is not a field number", key >> 3));
+  if ((key & 7) > static_cast<uint64_t>(Type::kFixed32)) fail_here(fmt::format("{} is not a wire type", key & 7));
   field_ = static_cast<int>(key >> 3);
   type_ = static_cast<Type>(key & 7);
 }

@@ -117,4 +117,33 @@ bool operator==(const Mesh& a, const Mesh& b) noexcept {
   return a.abstract_ == b.abstract_ && *a.devices_ == *b.devices_;
 }
 
+MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<AxisType> types,
+                  const std::vector<Device*>& devices, std::string_view operation) {
+  AbstractMesh abstract(std::move(names), sizes, std::move(types));
+  const auto count = static_cast<int64_t>(devices.size());
+  if (abstract.size() > count) {
+    throw_error(
+        "{}: Number of devices {} must be >= the product of mesh_shape {}; expected at least {} devices, got {}; use a "
+        "smaller mesh or more devices",
+        operation, count, to_string(sizes), abstract.size(), count);
+  }
+  std::vector<Device*> first(devices.begin(), devices.begin() + abstract.size());
+  return Mesh::make(std::move(abstract), DeviceList::make(std::move(first), operation), operation);
+}
+
+MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<AxisType> types, const Client& client,
+                  std::string_view operation) {
+  int64_t needed = 1;
+  for (const int64_t size : sizes) {
+    if (size < 1 || size > client.device_count() / needed) {
+      needed = client.device_count();  // a wrong shape: the error states the number of all devices
+      break;
+    }
+    needed *= size;
+  }
+  std::vector<Device*> devices;
+  for (int64_t id = 0; id < needed; ++id) devices.push_back(client.device(id));
+  return make_mesh(sizes, std::move(names), std::move(types), devices, operation);
+}
+
 }  // namespace artifex_devices

@@ -48,11 +48,8 @@ class Mesh {
 
 using MeshRef = std::shared_ptr<const Mesh>;
 
-/// Reorders `devices` for a mesh of `sizes` so that neighbours on the last axes are near each other. On CPU clients the
-/// order of ids stays. Throws InvalidArgument when the product of sizes is not the number of devices.
-std::vector<Device*> mesh_order(const Dims& sizes, std::vector<Device*> devices, std::string_view operation);
-
-/// The mesh over the first prod(sizes) of `devices`; more than there are is an InvalidArgument with both numbers.
+/// The mesh over the first prod(sizes) of `devices`, in their order (cluster/mesh_orders.h has orders for networks).
+/// Throws InvalidArgument if there are fewer devices.
 MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<AxisType> types,
                   const std::vector<Device*>& devices, std::string_view operation);
 /// The same over the first devices of a client; a small mesh of a big client costs no more than its own devices.

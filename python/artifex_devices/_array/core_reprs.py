@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives the classes of the C++ core a `__repr__` that can be hashed: pprint looks printers up by it.
+"""Sets a hashable `__repr__` on the classes of the C++ core, because pprint finds printers by it.
 
 pybind11 binds methods as `instancemethod` objects, which compare but have no hash.
 """
@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from artifex_devices import _core
-
-__all__: list[str] = []
 
 
 def _function_of(owner: type, bound: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an Array lies, in words. Imported when the first Array is described."""
+"""The placement of an Array, in words. Imported when the first Array is described."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def title_of(array: Array) -> str:
 
 
 def facts_of(array: Array) -> list[tuple[str, str]]:
-    """Name and text of each thing to know, in the order to show them."""
+    """Name and text of each fact, in the order in which they are shown."""
     sharding = array.sharding
     facts = sharding_facts(sharding)
     layout = array._pjrt_layout
@@ -36,7 +36,7 @@ def facts_of(array: Array) -> list[tuple[str, str]]:
         memory = _array_memory(array)
         state = "ready" if array.is_ready() else "being written"
     except RuntimeError:
-        if not array.is_deleted():  # also by another thread, a moment ago
+        if not array.is_deleted():  # it may have been deleted by another thread in the meantime
             raise
         return [*facts, ("shards", shards), ("state", f"{committed}, deleted")]
     if memory["device_bytes_min"] < memory["device_bytes_max"]:
@@ -52,7 +52,7 @@ def facts_of(array: Array) -> list[tuple[str, str]]:
 
 
 def sharding_facts(sharding: Sharding) -> list[tuple[str, str]]:
-    """What is to know of a sharding without an array."""
+    """The facts about a sharding without an array."""
     if isinstance(sharding, NamedSharding):
         options = [f"memory kind {sharding.memory_kind}"] if sharding.memory_kind not in ("device", None) else []
         options += [f"uneven {sharding.uneven}"] if sharding.uneven is not None else []
@@ -79,8 +79,8 @@ def devices_text(platform: str, ids: list[int]) -> str:
         return f"{platform}:{ids[0]}"
     if ids == list(range(ids[0], ids[0] + len(ids))):
         return f"{len(ids)}, {platform}:{ids[0]} to {platform}:{ids[-1]}"
-    shown = ", ".join(f"{platform}:{i}" for i in ids[:_IDS_SHOWN])
-    return f"{len(ids)}, {shown}{', ...' if len(ids) > _IDS_SHOWN else ''}"
+    listed = ", ".join(f"{platform}:{i}" for i in ids[:_IDS_SHOWN])
+    return f"{len(ids)}, {listed}{', ...' if len(ids) > _IDS_SHOWN else ''}"
 
 
 def _memory_text(memory: dict[str, int]) -> str:
@@ -92,11 +92,11 @@ def _memory_text(memory: dict[str, int]) -> str:
     low, high = memory["device_bytes_min"], memory["device_bytes_max"]
     each = bytes_text(low) if low == high else f"{bytes_text(low)} to {bytes_text(high)}"
     buffers = f"{memory['buffers']} buffer{'' if memory['buffers'] == 1 else 's'}"
-    return f"{logical} logical, {each} a device; {bytes_text(memory['physical_bytes'])} physical in {buffers}"
+    return f"{logical} logical, {each} per device; {bytes_text(memory['physical_bytes'])} physical in {buffers}"
 
 
 def _pages_facts(sharding: Sharding, memory: dict[str, int]) -> list[tuple[str, str]]:
-    """Whether what was to be pinned is."""
+    """Whether pages of pinned memory are locked."""
     if sharding.memory_kind != "pinned_host":
         return []
     missing = memory["blocks"] - memory["locked_blocks"]
@@ -106,21 +106,21 @@ def _pages_facts(sharding: Sharding, memory: dict[str, int]) -> list[tuple[str, 
 
 
 def _aliasing_text(memory: dict[str, int]) -> str:
-    """With whom or with what the bytes are shared."""
-    told = []
+    """The other users of the memory."""
+    uses = []
     if memory["foreign_blocks"]:
-        told.append("memory of a host ndarray (may_alias): views of it made earlier can still write")
+        uses.append("memory of a host ndarray (may_alias): views of it that were created earlier can still write")
     if memory["is_shard"]:
-        told.append("memory of the Array that this shard was taken from")
+        uses.append("memory of the Array that this shard was taken from")
     if memory["devices"] > memory["buffers"] > 0:
-        told.append(f"replicas share: {memory['devices']} devices, {memory['buffers']} buffers")
+        uses.append(f"replicas share: {memory['devices']} devices, {memory['buffers']} buffers")
     if memory["slab_stride"]:
-        told.append(f"buffers in one slab, {memory['slab_stride']} bytes apart")
+        uses.append(f"buffers in one slab, {memory['slab_stride']} bytes apart")
     elif memory["blocks"] < memory["buffers"]:
-        told.append(f"{memory['buffers']} buffers in {memory['blocks']} slabs")
+        uses.append(f"{memory['buffers']} buffers in {memory['blocks']} slabs")
     if memory["other_users"]:
         many = memory["other_users"] > 1
-        told.append(
+        uses.append(
             f"{memory['other_users']} other handle{'s' if many else ''} on the memory (views, Arrays or transfers)"
         )
-    return "; ".join(told) or "none"
+    return "; ".join(uses) or "none"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays sent to worker processes by multiprocessing load on the devices that the worker has."""
+"""Pickles of Arrays, which multiprocessing loads on the devices of the worker process."""
 
 from __future__ import annotations
 
@@ -12,26 +12,24 @@ from artifex_devices._base.caller import warn_user
 from artifex_devices._core import Array
 from artifex_devices._placement.device_put import device_put
 
-__all__: list[str] = []
-
 _reduced = Array.__reduce__
 
 
-def _reduce(self: Array, /) -> tuple[Any, ...]:
+def reduce_array(self: Array, /) -> tuple[Any, ...]:
     """The value, the sharding and whether it is committed."""
     build, (value, sharding, committed, layout) = _reduced(self)
-    # A pool waits forever for a task that its worker cannot unpickle. ForkingPickler.register would say the same, but
-    # importing multiprocessing.reduction for it takes 6 ms.
+    # A pool waits forever for a task that its worker cannot unpickle. ForkingPickler.register would do the same, but it
+    # needs multiprocessing.reduction, whose import takes 6 ms.
     if sys._getframe(1).f_globals.get("__name__") == "multiprocessing.reduction":
         return from_process, (value, pickle.dumps(sharding), committed, layout)
     return build, (value, sharding, committed, layout)
 
 
 def from_process(value: Any, sharding: bytes, committed: bool, layout: str | None) -> Array:
-    """The Array that another process sent: on its devices, or on the default device where they are not here.
+    """The Array that another process sent, on its devices, or on the default device if this process lacks them.
 
     Args:
-        value: The global array.
+        value: Full value.
         sharding: Pickle of its sharding.
         committed: Whether it was committed.
         layout: Text of its layout, or None.
@@ -54,15 +52,8 @@ def from_process(value: Any, sharding: bytes, committed: bool, layout: str | Non
 
 
 def _warn(text: str) -> None:
-    """A RuntimeWarning, printed where a filter makes it an error: the error would end the worker."""
+    """A RuntimeWarning, printed if a filter turns it into an error, because the error would end the worker."""
     try:
         warn_user(text, RuntimeWarning)
     except RuntimeWarning as warning:
         print(f"RuntimeWarning: {warning}", file=sys.stderr)
-
-
-def attach() -> None:
-    """Gives Array its pickles."""
-    _reduce.__name__ = "__reduce__"
-    _reduce.__qualname__ = "Array.__reduce__"
-    Array.__reduce__ = _reduce  # type: ignore[assignment,method-assign]

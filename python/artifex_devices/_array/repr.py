@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of an Array, as JAX writes it. Imported when an Array is first shown."""
+"""The repr and str of an Array, as in JAX. Imported when an Array is first shown."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _PREFIX = "Array("
 
 
 def array_repr(array: Array) -> str:
-    """`Array([1., 2.], dtype=float32)`; of a deleted Array shape and dtype only."""
+    """`Array([1., 2.], dtype=float32)`; only shape and dtype of a deleted Array."""
     return _deleted_or(array, _alive_repr)
 
 
 def array_str(array: Array) -> str:
-    """The value as NumPy prints it; of a deleted Array the same as repr."""
+    """The value as NumPy prints it; the repr of a deleted Array."""
     return _deleted_or(array, _alive_str)
 
 
@@ -29,7 +29,7 @@ def _deleted_or(array: Array, text_of: Callable[[Array], str]) -> str:
         try:
             return text_of(array)
         except RuntimeError:
-            if not array.is_deleted():  # by another thread, meanwhile
+            if not array.is_deleted():  # deleted by another thread in the meantime
                 raise
     return f"Array(shape={array.shape}, deleted, dtype={array.dtype.name})"
 
@@ -46,14 +46,14 @@ def _alive_repr(array: Array) -> str:
         body = np.array2string(
             value, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width, threshold=options["threshold"]
         )
-    # JAX's own arithmetic: a dtype that has no room on the last line is set off by six blanks and stays on it.
+    # As in JAX: a dtype that does not fit on the last line follows after six blanks.
     last_line_length = len(body) - body.rfind("\n") + 1
     fits = last_line_length + len(dtype_text) + 2 <= width
     return f"{_PREFIX}{body},{' ' if fits else ' ' * len(_PREFIX)}{dtype_text})"
 
 
 def _is_readable(array: Array) -> bool:
-    """Whether the value may be shown: all of it is here, or a copy of all of it, as in JAX."""
+    """Whether the value can be shown: this process has all shards, or a replica, as in JAX."""
     return array.is_fully_addressable or (array.is_fully_replicated and array.sharding.has_addressable_devices)
 
 
@@ -65,10 +65,10 @@ def _alive_str(array: Array) -> str:
 
 
 def _shown_value(array: Array) -> tuple[npt.NDArray[Any], Any]:
-    """An ndarray that prints as the Array's value does, and the print options to print it by.
+    """An ndarray that prints as the Array's value, and the print options for it.
 
-    Of a value that NumPy would summarise only the edges are read, so that showing an Array of any size gathers a few
-    elements and keeps nothing.
+    If NumPy would summarize the value, only its edges are read, so that showing an Array of any size gathers few
+    elements and caches nothing.
     """
     options = np.get_printoptions()
     if array.size <= options["threshold"] or array.is_fully_replicated:
@@ -76,29 +76,29 @@ def _shown_value(array: Array) -> tuple[npt.NDArray[Any], Any]:
     edge = options["edgeitems"]
     if edge < 1:
         return np.asarray(array), options
-    # One element stands between the edges of a dimension for all that are left out; it is never printed.
+    # One element between the edges of a dimension replaces those that are left out; it is never printed.
     ranges = [((0, size),) if size <= 2 * edge else ((0, edge), (size - edge, size)) for size in array.shape]
     small = np.zeros([size if size <= 2 * edge else 2 * edge + 1 for size in array.shape], array.dtype)
     for shard in array.addressable_shards:
         if shard.replica_id != 0:
             continue
         pieces = [
-            _common_pieces(part, shown, size, edge)
-            for part, shown, size in zip(shard.index, ranges, array.shape, strict=True)
+            _common_pieces(part, printed, size, edge)
+            for part, printed, size in zip(shard.index, ranges, array.shape, strict=True)
         ]
         if all(pieces):
             _copy_pieces(shard.data, pieces, small)
     return small, {**options, "threshold": 0}
 
 
-_Piece = tuple[slice, slice]  # of a dimension: where in the shard, where in the small array
+_Piece = tuple[slice, slice]  # of one dimension: slice of the shard, slice of the small array
 
 
-def _common_pieces(part: slice, shown: tuple[tuple[int, int], ...], size: int, edge: int) -> list[_Piece]:
-    """What a shard has of the shown ranges of one dimension."""
+def _common_pieces(part: slice, printed: tuple[tuple[int, int], ...], size: int, edge: int) -> list[_Piece]:
+    """The pieces of the printed ranges of one dimension that a shard holds."""
     start, stop, _ = part.indices(size)
     pieces = []
-    for low, high in shown:
+    for low, high in printed:
         begin, end = max(start, low), min(stop, high)
         if begin < end:
             shift = 0 if low == 0 else size - (2 * edge + 1)

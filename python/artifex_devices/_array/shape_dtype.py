@@ -10,27 +10,25 @@ from typing import Any, NoReturn
 import numpy as np
 
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Sharding
 from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices.layout import Format, check_format
 
-__all__ = ["ShapeDtypeStruct"]
-
 
 @public("artifex_devices")
 class ShapeDtypeStruct:
-    """What an array is, without its data and, with a sharding on an AbstractMesh, without devices. Immutable.
+    """The description of an array without its data and, with a sharding on an AbstractMesh, without devices. Immutable.
 
     Args:
-        shape: Sizes, one int a dimension.
-        dtype: Anything that np.dtype takes but None.
+        shape: Sizes, one int for each dimension.
+        dtype: Any argument of np.dtype except None.
         sharding: None, a Sharding, a Format, or a PartitionSpec under set_mesh.
-        weak_type: Kept and shown, as in JAX; dtypes follow NumPy here.
+        weak_type: Stored and shown, as in JAX; it has no effect, because dtypes follow NumPy.
 
     Raises:
-        TypeError: A size is no integer; `dtype` is no dtype.
-        ValueError: No dtype; a negative size; the sharding is none, or is for a higher rank.
+        TypeError: A size is not an integer; `dtype` is not a dtype.
+        ValueError: dtype is None; a size is negative; sharding is not a sharding, or has more dimensions than shape.
 
     Example:
         >>> import artifex_devices as ad
@@ -50,12 +48,12 @@ class ShapeDtypeStruct:
     def __init__(self, shape: Iterable[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False) -> None:
         """See the class."""
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct: dtype is None; expected a dtype; say np.float32")
+            raise ValueError("ShapeDtypeStruct: dtype is None; expected a dtype; give np.float32")
         try:
             sizes = tuple(operator.index(size) for size in shape)
         except TypeError:
             raise TypeError(
-                f"ShapeDtypeStruct: shape is {shown(shape)}; expected a sequence of integers; write (8, 4)"
+                f"ShapeDtypeStruct: shape is {safe_repr(shape)}; expected a sequence of integers; write (8, 4)"
             ) from None
         if any(size < 0 for size in sizes):
             raise ValueError(f"ShapeDtypeStruct: shape has a negative size; expected sizes of 0 or more, got {sizes}")
@@ -67,13 +65,13 @@ class ShapeDtypeStruct:
         if sharding is not None and not isinstance(sharding, Sharding):
             raise ValueError(
                 f"ShapeDtypeStruct: sharding is of type {type(sharding).__name__}; expected a Sharding, a "
-                f"PartitionSpec or a Format, got {shown(sharding)}; say NamedSharding(mesh, P('data'))"
+                f"PartitionSpec or a Format, got {safe_repr(sharding)}; give NamedSharding(mesh, P('data'))"
             )
         spec = getattr(sharding, "spec", ())
         if len(spec) > len(sizes) or rank not in (-1, len(sizes)):
             raise ValueError(
                 f"ShapeDtypeStruct: the sharding does not fit the shape; expected one for {len(sizes)} dimensions, got "
-                f"{shown(sharding)} and shape {sizes}; shorten the spec"
+                f"{safe_repr(sharding)} and shape {sizes}; shorten the spec"
             )
         self.shape = sizes
         self.dtype = np.dtype(dtype)
@@ -82,18 +80,18 @@ class ShapeDtypeStruct:
         self._frozen = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuses, with RuntimeError as in JAX, once it is made."""
+        """Raises RuntimeError, as in JAX, after construction."""
         if hasattr(self, "_frozen"):
             self._refuse(name)
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        """Refuses."""
+        """Raises RuntimeError."""
         self._refuse(name)
 
     @staticmethod
     def _refuse(name: str) -> NoReturn:
-        raise RuntimeError(f"ShapeDtypeStruct: cannot change {name}: it is immutable; make another one by .update()")
+        raise RuntimeError(f"ShapeDtypeStruct: cannot change {name}: it is immutable; create another one by .update()")
 
     @property
     def ndim(self) -> int:
@@ -114,19 +112,19 @@ class ShapeDtypeStruct:
         return Format(None, self.sharding)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
-        """Another one with some of shape, dtype, sharding, weak_type changed.
+        """A copy with other values of some of shape, dtype, sharding and weak_type.
 
         Raises:
-            TypeError: There is no such part.
+            TypeError: An argument has another name.
         """
         parts = {name: getattr(self, name) for name in ("shape", "dtype", "sharding", "weak_type")}
         unknown = sorted(set(changes) - set(parts))
         if unknown:
-            raise TypeError(f"ShapeDtypeStruct.update: no part is called {unknown}; expected {', '.join(parts)}")
+            raise TypeError(f"ShapeDtypeStruct.update: unknown arguments {unknown}; expected {', '.join(parts)}")
         return ShapeDtypeStruct(**{**parts, **changes})
 
     def __len__(self) -> int:
-        """The first size; TypeError without dimensions."""
+        """The first size; raises TypeError without dimensions."""
         if not self.shape:
             raise TypeError("len: a ShapeDtypeStruct without dimensions has no length; use .size")
         return self.shape[0]
@@ -139,11 +137,11 @@ class ShapeDtypeStruct:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        """Of what __eq__ compares."""
+        """Hash of the values that __eq__ compares."""
         return hash(self._key())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles as its parts."""
+        """Pickles as its arguments."""
         return _remake, self._key()
 
     def _repr_html_(self) -> str:

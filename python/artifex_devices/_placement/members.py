@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import collections.abc
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from artifex_devices._base.checks import check_sequence, check_type
 from artifex_devices._core import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec, Sharding
 
 
-def _axes_of(kind: AxisType) -> Callable[[Mesh | AbstractMesh], tuple[Hashable, ...]]:
-    def axes(self: Mesh | AbstractMesh) -> tuple[Hashable, ...]:
+def _axes_of(kind: AxisType) -> Callable[[Mesh | AbstractMesh], tuple[collections.abc.Hashable, ...]]:
+    def axes(self: Mesh | AbstractMesh) -> tuple[collections.abc.Hashable, ...]:
         return tuple(name for name, each in zip(self.axis_names, self.axis_types, strict=True) if each == kind)
 
     axes.__doc__ = f"Names of the axes of type {kind.name} (tuple)."
@@ -60,7 +61,9 @@ def _update_abstract(
     )
 
 
-def _update_axis_types(self: AbstractMesh, name_to_type: Mapping[Hashable, AxisType]) -> AbstractMesh:
+def _update_axis_types(
+    self: AbstractMesh, name_to_type: collections.abc.Mapping[collections.abc.Hashable, AxisType]
+) -> AbstractMesh:
     """Returns a mesh with other types of the axes in `name_to_type`.
 
     Raises:
@@ -72,7 +75,7 @@ def _update_axis_types(self: AbstractMesh, name_to_type: Mapping[Hashable, AxisT
         ('y',)
     """
     expected, fix = "a dict of axis name to AxisType", "write {'x': AxisType.Explicit}"
-    check_type("update_axis_types", "name_to_type", name_to_type, Mapping, expected, fix)
+    check_type("update_axis_types", "name_to_type", name_to_type, collections.abc.Mapping, expected, fix)
     pairs = zip(self.axis_names, self.axis_types, strict=True)
     return AbstractMesh(self.axis_sizes, self.axis_names, tuple(name_to_type.get(name, kind) for name, kind in pairs))
 

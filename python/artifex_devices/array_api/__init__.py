@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Array API standard (2024.12) for Arrays: what `x.__array_namespace__()` returns.
+"""The Array API standard (2024.12) for Arrays: the result of `x.__array_namespace__()`.
 
-Functions are NumPy's own, which work on Arrays where their shards are placed. Where a sharding over Auto axes is in the
-way, the Array is replicated first, because code for all arrays cannot say how it should be placed. Creation functions
-create Arrays on `device=`, a Device or a Sharding. Every other NumPy function that takes Arrays is there under its own
-name, such as `xp.pad`. Functions that do not take Arrays are absent: `hasattr(xp, "extract")` is False.
+Functions are NumPy's own, which compute on the devices of the shards. If a function does not support a sharding over
+Auto axes, it replicates the Array first, because code for all array libraries cannot choose a placement. Creation
+functions create Arrays on `device=`, a Device or a Sharding. Each other NumPy function that supports Arrays has its own
+name, such as `xp.pad`. Other functions are absent: `hasattr(xp, "extract")` is False.
 
 Example:
     >>> import numpy as np, artifex_devices as ad
@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.array_api import exports, fft, linalg
 from artifex_devices.array_api.creation import (
+    Info,
     arange,
     asarray,
     empty,
@@ -34,10 +35,9 @@ from artifex_devices.array_api.creation import (
     ones,
     zeros,
 )
-from artifex_devices.array_api.inspection import Info
 from artifex_devices.array_api.sorting import argsort, sort
 
-# The functions of NumPy that take Arrays come on top: exports.names(np).
+# In addition to the functions of NumPy that support Arrays: exports.names(np).
 # fmt: off
 __all__ = [
     "arange", "argsort", "asarray", "bool", "broadcast_shapes", "can_cast", "complex64", "complex128", "e", "empty",
@@ -72,14 +72,14 @@ broadcast_shapes = np.broadcast_shapes
 
 
 def namespace(api_version: str | None) -> Any:
-    """This module, for a version of the standard that it knows.
+    """This module, for a supported version of the standard.
 
     Raises:
-        ValueError: It does not know the version.
+        ValueError: The version is not supported.
     """
     if api_version is not None and api_version not in _VERSIONS:
         raise ValueError(
-            f"__array_namespace__: api_version {shown(api_version)} is not known; expected one of "
+            f"__array_namespace__: api_version {safe_repr(api_version)} is not known; expected one of "
             f"{', '.join(_VERSIONS)}; leave it out"
         )
     return sys.modules[__name__]
@@ -94,5 +94,5 @@ def __dir__() -> list[str]:
 
 
 def __array_namespace_info__() -> Info:  # noqa: N807 - the standard's name
-    """What this implementation of the standard offers."""
+    """Facts about this implementation of the standard."""
     return Info()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Creation functions of the Array API: asarray, zeros, arange and their kind, placed on `device=`.
+"""Creation functions of the Array API such as asarray, zeros and arange, and the standard's inspection functions.
 
-A Sharding given as `device=` that does not divide the shape stands for its devices: the Array is replicated on them.
-So `device=x.device` takes any shape.
+If `device=` is a Sharding that does not divide the shape, the Array is replicated on its devices, so that
+`device=x.device` works for any shape.
 """
 
 from __future__ import annotations
@@ -14,27 +14,11 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.shape.creation import ZERO, filled, fitting
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, Sharding
 from artifex_devices._placement.device_put import device_put
 
-__all__ = [
-    "arange",
-    "asarray",
-    "default_dtype",
-    "dtype_or_default",
-    "empty",
-    "eye",
-    "from_dlpack",
-    "full",
-    "linspace",
-    "ones",
-    "placed",
-    "to_device",
-    "zeros",
-]
-
-# What jax_enable_x64=False makes of 64-bit dtypes.
+# The dtypes that replace 64-bit dtypes with jax_enable_x64=False.
 _NARROW: dict[Any, np.dtype[Any]] = {
     np.dtype(wide): np.dtype(narrow)
     for wide, narrow in (("int64", "int32"), ("uint64", "uint32"), ("float64", "float32"), ("complex128", "complex64"))
@@ -42,19 +26,19 @@ _NARROW: dict[Any, np.dtype[Any]] = {
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Array:
-    """An Array of anything that NumPy makes an array of.
+    """An Array of anything that np.asarray converts.
 
     Args:
         obj: An Array, ndarray, number, or nested lists.
-        dtype: None keeps the dtype.
-        device: None (where an Array is; the default device for host data), a Device or a Sharding.
-        copy: True always copies; False raises where a copy would be needed; None copies where needed.
+        dtype: Dtype of the result; None does not change it.
+        device: A Device, a Sharding, or None for the device of an Array and the default device for host data.
+        copy: True to copy always, False to raise if a copy is needed, None to copy if needed.
 
     Returns:
-        The Array; an Array itself where nothing is to be done.
+        The Array; obj itself if nothing changes.
 
     Raises:
-        ValueError: copy=False, and the data must be copied.
+        ValueError: copy is False, and the data must be copied.
         TypeError: obj is not an array of numbers, or device is neither a Device nor a Sharding.
     """
     if device is not None:
@@ -89,20 +73,20 @@ def _host(obj: Any, dtype: Any) -> Any:
 
 
 def _with_numbers(obj: Any) -> Any:
-    """The lists, with Arrays in them read."""
+    """The lists, with ndarrays in place of Arrays."""
     if isinstance(obj, Array):
         return np.asarray(obj)
     return [_with_numbers(part) for part in obj] if isinstance(obj, (list, tuple)) else obj
 
 
 def default_dtype(wide: type[np.generic]) -> np.dtype[Any]:
-    """The dtype of numbers that name none: 32 bits where `jax_enable_x64` is off."""
+    """The dtype of Python numbers: 32 bits if `jax_enable_x64` is off."""
     kind = np.dtype(wide)
     return kind if _core._scoped_option("jax_enable_x64") else _NARROW[kind]
 
 
 def dtype_or_default(dtype: Any) -> Any:
-    """The default float dtype for None; else the dtype that a placement gives (it warns at its first narrowing)."""
+    """The default float dtype for None; else the dtype that a placement would have (its first narrowing warns)."""
     if dtype is None:
         return default_dtype(np.float64)
     kind = np.dtype(dtype)
@@ -113,21 +97,17 @@ def dtype_or_default(dtype: Any) -> Any:
 
 
 def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
-    """What was made of Python's numbers, narrowed without a warning where `jax_enable_x64` is off.
-
-    Raises:
-        OverflowError: An int needs more than 32 bits.
-    """
+    """An ndarray of Python numbers, narrowed without a warning if `jax_enable_x64` is off."""
     if value.dtype not in _NARROW or _core._scoped_option("jax_enable_x64"):
         return value
     kind = _NARROW[value.dtype]
     if kind.kind in "iu" and value.size:
         limits = np.iinfo(kind)
-        least, most = int(value.min()), int(value.max())
-        if least < limits.min or most > limits.max:
+        lowest, highest = int(value.min()), int(value.max())
+        if lowest < limits.min or highest > limits.max:
             raise OverflowError(
-                f"{operation}: an int is too large for {kind}; expected {limits.min} to {limits.max}, got {least} to "
-                f"{most}; name a dtype of floats, or config.update('jax_enable_x64', True) for 64 bits"
+                f"{operation}: an int is too large for {kind}; expected {limits.min} to {limits.max}, got {lowest} to "
+                f"{highest}; give a dtype of floats, or config.update('jax_enable_x64', True) for 64 bits"
             )
     return value.astype(kind)
 
@@ -135,16 +115,17 @@ def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
 def _check_device(operation: str, device: Any) -> None:
     if not isinstance(device, (Device, Sharding)):
         raise TypeError(
-            f"{operation}: device is {shown(device)} ({type(device).__name__}); expected a Device or a Sharding; take "
+            f"{operation}: device is {safe_repr(device)} ({type(device).__name__}); expected a Device or a Sharding; "
+            "take "
             "one from artifex_devices.devices() or from x.device"
         )
 
 
 def to_device(x: Array, device: Any, stream: Any = None) -> Array:
-    """What Array.to_device does."""
+    """The work of Array.to_device."""
     if stream is not None:
         raise ValueError(
-            f"to_device: there are no streams; expected None, got {shown(stream)}; leave it out and use "
+            f"to_device: streams are not supported; expected None, got {safe_repr(stream)}; leave it out and use "
             "block_until_ready()"
         )
     _check_device("to_device", device)
@@ -153,11 +134,7 @@ def to_device(x: Array, device: Any, stream: Any = None) -> Array:
 
 
 def placed(operation: str, value: NDArray[Any], device: Any) -> Array:
-    """An ndarray as an Array on `device`: None (the default device), a Device or a Sharding.
-
-    Raises:
-        TypeError: device is something else.
-    """
+    """An ndarray as an Array on `device`: a Device, a Sharding, or None for the default device."""
     if device is not None:
         _check_device(operation, device)
     array: Array = device_put(value, fitting(device, value.shape))
@@ -180,7 +157,7 @@ def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array of one value, with its dtype if dtype is None."""
+    """An Array full of one value, with its dtype if dtype is None."""
     value = np.asarray(fill_value)
     if not hasattr(fill_value, "dtype"):
         value = _of_numbers("full", value) if dtype is None else value
@@ -211,6 +188,45 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Array:
     """An Array of anything with `__dlpack__`; the data is copied.
 
     Raises:
-        ValueError: copy=False: a placement never shares memory unasked.
+        ValueError: copy is False: a placement shares memory only where the caller asks for it.
     """
     return asarray(x if isinstance(x, Array) else np.from_dlpack(x), device=device, copy=copy)
+
+
+_NAMES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "float64", "complex64", "complex128"),
+)
+
+
+class Info:
+    """Facts about this implementation of the standard."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Support for the optional parts of the standard."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Device:
+        """The device of arrays that are created without `device=`."""
+        device: Device = _core._default_device()
+        return device
+
+    def devices(self) -> list[Device]:
+        """All devices."""
+        from artifex_devices._runtime.devices import devices
+
+        return devices()
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """The dtype of each kind of Python number."""
+        return {
+            "real floating": default_dtype(np.float64),
+            "complex floating": default_dtype(np.complex128),
+            "integral": default_dtype(np.int64),
+            "indexing": np.dtype(np.intp),
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+        """The dtypes of a kind of isdtype, or all dtypes for None, by name."""
+        found = {name: np.dtype(name) for name in _NAMES}
+        return found if kind is None else {name: d for name, d in found.items() if np.isdtype(d, kind)}

@@ -1,27 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's functions as attributes of the namespaces of the Array API: those that take Arrays, and no others."""
+"""NumPy's functions as attributes of the namespaces of the Array API: those that support Arrays.
+
+Code written for all array libraries cannot call reshard. So where a sharding over Auto axes prevents a function, these
+functions replicate the Array, as in JAX; NumPy's own functions raise.
+"""
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from artifex_devices import _core
 from artifex_devices._array_ops.core import dispatch
-from artifex_devices.array_api.moving import moving
-
-__all__ = ["find", "names"]
+from artifex_devices._array_ops.core.layout import any_explicit, sharding_with, spec_of
+from artifex_devices._base.caller import warn_user
+from artifex_devices._core import Array
+from artifex_devices.errors import ShardingTypeError
 
 
 def find(module: str, source: ModuleType, name: str) -> Any:
-    """The function `name` of NumPy's module `source`, which stays in the namespace `module` afterwards.
+    """The function `name` of NumPy's module `source`, which becomes an attribute of the namespace `module`.
 
-    Functions that are not ufuncs move Arrays whose sharding is in the way.
+    Functions that are not ufuncs replicate Arrays whose sharding they do not support.
 
     Raises:
-        AttributeError: There is no such function, or it does not take Arrays; the text gives the explicit way.
+        AttributeError: There is no such function, or it does not support Arrays; the text says how to gather first.
     """
     function: Any = vars(source).get(name)
     if _supports(function):
@@ -40,10 +48,53 @@ def find(module: str, source: ModuleType, name: str) -> Any:
 
 
 def names(source: ModuleType) -> list[str]:
-    """The names of all functions of NumPy's module `source` that take Arrays."""
+    """The names of all functions of NumPy's module `source` that support Arrays."""
     return [name for name, value in list(vars(source).items()) if not name.startswith("_") and _supports(value)]
 
 
 def _supports(function: Any) -> bool:
-    # What takes part in NumPy's dispatch has its undispatched form as `_implementation`.
+    # Functions that NumPy dispatches have an attribute `_implementation`.
     return (hasattr(function, "_implementation") or isinstance(function, np.ufunc)) and dispatch.supports(function)
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def moving(function: _F) -> _F:
+    """The function, which replicates its Arrays on their mesh and runs again if it does not support their sharding.
+
+    A UserWarning gives the number of bytes.
+
+    Raises:
+        ShardingTypeError: An Array is sharded over Explicit axes, or copy=False (a ValueError).
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except ShardingTypeError as error:
+            moved: list[Array] = []
+            replicated = [_replicated(x, moved) for x in (*args, *kwargs.values())]
+            if not moved or kwargs.get("copy") is False:
+                raise
+            warn_user(
+                f"array_api: {sum(x.nbytes for x in moved)} bytes in {len(moved)} Arrays are replicated on each device "
+                f"of their mesh, because their sharding is not supported: {error}"
+            )
+        return function(*replicated[: len(args)], **dict(zip(kwargs, replicated[len(args) :], strict=True)))
+
+    return call  # type: ignore[return-value]
+
+
+def _replicated(x: Any, moved: list[Array]) -> Any:
+    """An argument with its Arrays replicated; those that were sharded over Auto axes are appended to `moved`."""
+    if type(x) in (list, tuple):
+        return type(x)(_replicated(part, moved) for part in x)
+    if not isinstance(x, Array):
+        return x
+    spec = spec_of(x)
+    if not any(spec) or any(any_explicit(x.sharding, axes) for axes in spec):
+        return x
+    moved.append(x)
+    return _core._moved(x, sharding_with(x.sharding, ()), x.committed)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension `xp.fft`: the functions of numpy.fft on Arrays.
 
-A dimension that is transformed is made whole first where it is sharded; other dimensions stay sharded.
+A dimension that is transformed is replicated first if it is sharded; other dimensions stay sharded.
 
 Example:
     >>> import numpy as np, artifex_devices as ad

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extension `xp.linalg`: the functions of numpy.linalg that take Arrays.
+"""The extension `xp.linalg`: the functions of numpy.linalg that support Arrays.
 
-The leading dimensions of a stack stay sharded; dimensions of the matrices that are sharded are made whole first.
+The leading dimensions of a stack stay sharded; sharded dimensions of the matrices are replicated first.
 
 Example:
     >>> import numpy as np, artifex_devices as ad

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sort and argsort of the Array API: with `descending=`, which NumPy's do not have, and stable by default."""
+"""sort and argsort of the Array API: with `descending=`, unlike NumPy's, and stable by default."""
 
 from __future__ import annotations
 
 from artifex_devices._array_ops.index.sorting import argsort as _argsort
 from artifex_devices._array_ops.index.sorting import sort as _sort
-from artifex_devices._array_ops.shape.flip_roll import flip
+from artifex_devices._array_ops.shape.rearranging import flip
 from artifex_devices._core import Array
-from artifex_devices.array_api.moving import moving
-
-__all__ = ["argsort", "sort"]
+from artifex_devices.array_api.exports import moving
 
 
 @moving
@@ -63,7 +61,7 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bo
     if not descending:
         ascending: Array = _argsort(x, axis, stable=stable)
         return ascending
-    # The ascending order of the flipped elements, read backwards: equal elements stay in their order.
+    # The ascending order of the flipped elements, in reverse: equal elements stay in their order.
     backwards = _argsort(flip(x, axis), axis, stable=stable)
     result: Array = x.shape[axis] - 1 - flip(backwards, axis)
     return result

@@ -15,8 +15,6 @@ from artifex_devices.batch_measurement.result import BatchSizeMeasurement
 from artifex_devices.batch_measurement.search import Search
 from artifex_devices.batch_measurement.throughput import fit_throughput
 
-__all__ = ["conclude"]
-
 _By = Literal["model, probed", "model", "measured"]
 # Resident memory is not known more exactly.
 _HOST_ERROR_BYTES = 4 << 20

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from artifex_devices._core import Machine, _cgroup_report
 
-__all__ = ["HostMemory"]
-
 _RESET = "resident memory of the process: VmHWM of /proc/self/status, reset before the probe through clear_refs"
 _NOT_RESET = (
     "resident memory of the process: VmHWM of /proc/self/status, which could not be reset; peaks below an earlier one "

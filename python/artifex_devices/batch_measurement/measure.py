@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Machine
 from artifex_devices._runtime.device_arguments import whole_number
 from artifex_devices._runtime.devices import devices
@@ -22,8 +22,6 @@ from artifex_devices.batch_measurement.probe import BatchProbe, Prober
 from artifex_devices.batch_measurement.progress import progress_on
 from artifex_devices.batch_measurement.result import BatchSizeMeasurement
 from artifex_devices.batch_measurement.search import Search
-
-__all__ = ["measure_batch_size"]
 
 
 def measure_batch_size(
@@ -114,7 +112,8 @@ def measure_batch_size(
         )
     if on_probe is not None and not callable(on_probe):
         raise TypeError(
-            f"measure_batch_size: on_probe is {shown(on_probe)} ({type(on_probe).__name__}); expected a function of "
+            f"measure_batch_size: on_probe is {safe_repr(on_probe)} ({type(on_probe).__name__}); expected a function "
+            "of "
             "one BatchProbe, or None; give the function itself"
         )
     meter = ProcessMemory(memory_fraction) if _meter is None else _meter
@@ -209,14 +208,15 @@ def _check(
     for name, value in callables.items():
         if not callable(value):
             raise TypeError(
-                f"measure_batch_size: {name} is {shown(value)} ({type(value).__name__}); expected a function of one "
+                f"measure_batch_size: {name} is {safe_repr(value)} ({type(value).__name__}); expected a function of "
+                "one "
                 "argument; give the function itself, not its result"
             )
     whole = {name: whole_number("measure_batch_size", name, value) for name, (value, _) in counts.items()}
     for name, value in {**shares, **durations}.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(
-                f"measure_batch_size: {name} is {shown(value)} ({type(value).__name__}); expected a number; give a "
+                f"measure_batch_size: {name} is {safe_repr(value)} ({type(value).__name__}); expected a number; give a "
                 "float"
             )
     wrong = [

@@ -15,8 +15,6 @@ from artifex_devices import _core
 from artifex_devices._base.public_path import public
 from artifex_devices.batch_measurement.host_memory import HostMemory
 
-__all__ = ["HOST", "MemoryFit", "MemoryMeter", "MemoryUse", "ProcessMemory", "fit_memory", "predicted_peak"]
-
 HOST = "host"
 
 

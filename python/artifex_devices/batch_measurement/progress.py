@@ -9,8 +9,6 @@ from typing import Any, Protocol, TextIO
 from artifex_devices.batch_measurement.probe import BatchProbe
 from artifex_devices.batch_measurement.report import COLUMNS, row_of
 
-__all__ = ["Progress", "progress_on"]
-
 
 class Progress(Protocol):
     """Progress of a measurement, shown while it runs."""

@@ -10,8 +10,6 @@ from artifex_devices.batch_measurement.memory import HOST
 from artifex_devices.batch_measurement.probe import BatchProbe
 from artifex_devices.batch_measurement.result import BatchSizeMeasurement
 
-__all__ = ["COLUMNS", "row_of", "text_of"]
-
 COLUMNS = ("batch", "examples/s", "best", "median", "spread", "calls", "device peak", "host peak", "")
 _WIDTH = 100
 _DIGITS = 3  # of seconds

@@ -16,8 +16,6 @@ from artifex_devices.batch_measurement.throughput import ThroughputModel
 if TYPE_CHECKING:
     from artifex_devices._hardware.batch_size import BatchSizeRecommendation
 
-__all__ = ["BatchSizeMeasurement"]
-
 
 @public("artifex_devices.batch_measurement")
 @dataclass(frozen=True)

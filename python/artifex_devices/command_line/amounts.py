@@ -6,8 +6,6 @@ from __future__ import annotations
 import argparse
 import re
 
-__all__ = ["bytes_of", "count_of"]
-
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 

@@ -14,8 +14,6 @@ from typing import Any
 from artifex_devices.command_line.amounts import bytes_of, count_of
 from artifex_devices.command_line.exit_codes import ATTENTION, FAILED, OK, UsageError
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
-
 SUMMARY = "batch sizes: what the table says, whether one is good, what your function shows"
 DESCRIPTION = """\
 recommend  the table of the device-placement document for a hardware, what follows from published numbers for other
@@ -243,7 +241,7 @@ def _advice(arguments: argparse.Namespace) -> tuple[str, Any]:
             free_bytes=arguments.free_bytes,
         )
     except ValueError as error:
-        raise UsageError(str(error).replace("say free_bytes=80 * 10**9", "say --free-bytes 80GB")) from None
+        raise UsageError(str(error).replace("write free_bytes=80 * 10**9", "write --free-bytes 80GB")) from None
 
 
 def _hardware(wanted: str | None) -> str:

@@ -7,8 +7,6 @@ import argparse
 
 from artifex_devices.command_line.exit_codes import ATTENTION, OK
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
-
 SUMMARY = "seconds of this machine's own copies and collectives: measured, kept, and checked"
 DESCRIPTION = """\
 Measures copies between CPU devices and collectives of them, fits the model that plan_reshard(calibration=) uses, and

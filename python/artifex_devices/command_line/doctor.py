@@ -7,8 +7,6 @@ import argparse
 
 from artifex_devices.command_line.exit_codes import ATTENTION, OK
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
-
 SUMMARY = "examines machine, limits, memory, BLAS, MPI and GPUs, and says what to repair"
 DESCRIPTION = """\
 Examines the machine and what this process may use of it: topology, affinity, control groups, NUMA policy, huge pages,

@@ -15,8 +15,6 @@ from artifex_devices.command_line.output import has_signs, write_text
 if TYPE_CHECKING:
     from artifex_devices.doctor import Fact, Finding, Report, Section
 
-__all__ = ["report_lines", "verdict", "write_report"]
-
 _NAME_WIDTH = 24
 
 

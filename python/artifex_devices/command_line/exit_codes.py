@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ATTENTION", "BROKEN_PIPE", "FAILED", "INTERRUPTED", "OK", "USAGE", "UsageError"]
-
 OK = 0
 ATTENTION = 1
 USAGE = 2

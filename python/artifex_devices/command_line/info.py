@@ -7,8 +7,6 @@ import argparse
 
 from artifex_devices.command_line.exit_codes import OK
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
-
 SUMMARY = "the devices that programs get here, as print_device_info() prints them"
 DESCRIPTION = f"""\
 Prints {SUMMARY}.

@@ -12,13 +12,11 @@ if TYPE_CHECKING:
     from artifex_devices._core import Cluster, Mesh
     from artifex_devices.mesh_utils.explanation import AxisExplanation, MeshExplanation
 
-__all__ = ["mesh_content"]
-
 
 def mesh_content(
     mesh: Mesh, explanation: MeshExplanation, traffic: Sequence[float], cluster: Cluster, order: str
 ) -> dict[str, Any]:
-    """All that is known of it; `device_ids` are nested as the axes are."""
+    """The mesh and its explanation; `device_ids` are nested like the axes."""
     return {
         "kind": "mesh",
         "cluster": cluster.name,
@@ -42,6 +40,6 @@ def _ids(devices: Any) -> Any:
 
 def _axis(axis: AxisExplanation) -> dict[str, Any]:
     content = dataclasses.asdict(axis)
-    if math.isinf(axis.bandwidth):  # one device: nothing comes in
+    if math.isinf(axis.bandwidth):  # one device receives nothing
         content["bandwidth"] = None
     return content

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from artifex_devices.models import TransformerShape
     from artifex_devices.planner.step_model import StepModel
 
-__all__ = ["MODEL_FORMS", "add_model", "read_model", "read_rules"]
-
 MODEL_FORMS = """\
 models:
   llama-2-7b, llama-3-8b, mixtral-8x7b, ...         published shapes (artifex_devices.models.SHAPES has all)

@@ -11,8 +11,6 @@ from typing import Any
 
 from artifex_devices.command_line.exit_codes import UsageError
 
-__all__ = ["has_signs", "write_file", "write_json", "write_picture", "write_text"]
-
 
 def has_signs(signs: str) -> bool:
     """Whether standard output can show these signs."""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from artifex_devices.planner.step_values import StepPlan
     from artifex_devices.planner.suggestion_values import Suggestions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
-
 SUMMARY = "costs of meshes, reshards, collectives and steps of models on any cluster"
 DESCRIPTION = """\
 mesh        placement of a mesh's axes on the network, and their bandwidth

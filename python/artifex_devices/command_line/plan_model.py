@@ -12,8 +12,6 @@ from artifex_devices.command_line.exit_codes import ATTENTION, OK, UsageError
 from artifex_devices.command_line.mesh_argument import add_mesh, lay_mesh
 from artifex_devices.command_line.model_argument import MODEL_FORMS, add_model, read_model, read_rules
 
-__all__ = ["STEP_EXAMPLES", "SUGGEST_EXAMPLES", "add_step", "add_suggest", "run_step", "run_suggest"]
-
 STEP_EXAMPLES = f"""\
 examples:
   artifex_devices plan step llama-2-7b --batch 64 --sequence 4096 --cluster "tpu v5p 4x4x4" --mesh data=16,model=4 \\

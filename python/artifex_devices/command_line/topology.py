@@ -12,8 +12,6 @@ from artifex_devices.command_line.exit_codes import OK, UsageError
 if TYPE_CHECKING:
     from artifex_devices._core import Device, Machine
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
-
 SUMMARY = "a machine as a tree or a picture, and the devices that it gives"
 DESCRIPTION = """\
 Shows packages, memory nodes, caches and cores as hwloc sees them, and the CPU devices with the CPUs and the memory that

@@ -14,8 +14,6 @@ from typing import Any
 
 from artifex_devices.command_line.exit_codes import UsageError
 
-__all__ = ["load_function", "split_name"]
-
 _FORM = "write module:function or path/to/file.py:function"
 
 

@@ -14,9 +14,7 @@ from typing import Any
 
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
-
-__all__ = ["GPU_PLATFORMS", "DeviceConfiguration", "MemoryStrategy"]
+from artifex_devices._base.safe_repr import safe_repr
 
 GPU_PLATFORMS = ("gpu", "cuda", "rocm")
 _PLATFORMS = ("cpu", *GPU_PLATFORMS, "tpu", "metal", "oneapi")
@@ -86,7 +84,7 @@ class DeviceConfiguration:
         """Checks and sets one setting."""
         if name not in _CHECKS:
             raise AttributeError(
-                f"DeviceConfiguration: there is no setting {shown(name)}; expected one of {', '.join(_CHECKS)}; "
+                f"DeviceConfiguration: there is no setting {safe_repr(name)}; expected one of {', '.join(_CHECKS)}; "
                 "check the name"
             )
         value = _CHECKS[name](name, value)
@@ -114,7 +112,7 @@ def _strategy(name: str, value: Any) -> MemoryStrategy:
     hint = f"write MemoryStrategy.{near.name}" if near else "take a member"
     raise TypeError(
         f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected one of {members}, got "
-        f"{shown(value)}; {hint}"
+        f"{safe_repr(value)}; {hint}"
     )
 
 
@@ -124,7 +122,7 @@ def _fraction(name: str, value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(
             f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected a number between 0.1 and 1.0 or "
-            f"None, got {shown(value)}; give a number"
+            f"None, got {safe_repr(value)}; give a number"
         )
     fraction = float(value)
     if math.isnan(fraction) or not 0.1 <= fraction <= 1.0:
@@ -138,7 +136,7 @@ def _fraction(name: str, value: Any) -> float | None:
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(
-            f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected a bool, got {shown(value)}; "
+            f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected a bool, got {safe_repr(value)}; "
             "give True or False"
         )
     return value
@@ -147,7 +145,8 @@ def _flag(name: str, value: Any) -> bool:
 def _platforms(name: str, value: Any) -> list[str]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(entry, str) for entry in value):
         raise TypeError(
-            f"DeviceConfiguration: {name} is {shown(value)}; expected a list of platforms' names; write ['cuda', 'cpu']"
+            f"DeviceConfiguration: {name} is {safe_repr(value)}; expected a list of platforms' names; write ['cuda', "
+            "'cpu']"
         )
     unknown = [entry for entry in value if entry not in _PLATFORMS]
     if unknown or not value:
@@ -163,9 +162,13 @@ def _variables(name: str, value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise TypeError(
             f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected a dict of text to text, got "
-            f"{shown(value)}; write {{'XLA_FLAGS': '--flag=1'}}"
+            f"{safe_repr(value)}; write {{'XLA_FLAGS': '--flag=1'}}"
         )
-    wrong = [f"{shown(key)}: {shown(entry)}" for key, entry in value.items() if not (_is_text(key) and _is_text(entry))]
+    wrong = [
+        f"{safe_repr(key)}: {safe_repr(entry)}"
+        for key, entry in value.items()
+        if not (_is_text(key) and _is_text(entry))
+    ]
     if wrong:
         raise TypeError(
             f"DeviceConfiguration: {name} has entries that are not text: {', '.join(wrong)}; expected text for names "

@@ -12,15 +12,13 @@ from typing import Any, NoReturn
 from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._hardware.detection import CUDADetector, DeviceCapabilities, DeviceDetector, DeviceType
 from artifex_devices._runtime.devices import default_backend
 from artifex_devices.device_manager.configuration import DeviceConfiguration, MemoryStrategy
 from artifex_devices.device_manager.process_settings import LIMITS, VARIABLES, X64, merged_flags
 from artifex_devices.device_manager.settings_report import SettingsReport
 from artifex_devices.device_manager.world_devices import JAXDeviceManager, check_configuration
-
-__all__ = ["DeviceManager"]
 
 _SMALL_MODEL = 1_000_000  # parameters; Source: the device-management document
 _LARGE_MODEL = 100_000_000
@@ -106,7 +104,7 @@ class DeviceManager:
             if name == "XLA_FLAGS":
                 overwritten += [f"{flag} of XLA_FLAGS" for flag in merged_flags(user, value)[1]]
             elif user not in (None, value):
-                overwritten.append(f"{name}={shown(user)}")
+                overwritten.append(f"{name}={safe_repr(user)}")
         if overwritten:
             warn_user(
                 f"DeviceManager: environment_variables overwrites what the environment has: {', '.join(overwritten)}; "
@@ -193,7 +191,7 @@ class DeviceManager:
         if isinstance(count, bool) or not isinstance(count, numbers.Real):
             raise TypeError(
                 f"{name}: model_params is of type {type(count).__name__}; expected a number of parameters, got "
-                f"{shown(count)}; write 150_000_000"
+                f"{safe_repr(count)}; write 150_000_000"
             )
         if not (math.isfinite(count) and model_params >= 0):
             raise ValueError(
@@ -258,7 +256,7 @@ def _check_detector(detector: Any) -> DeviceDetector:
         return CUDADetector()
     if isinstance(detector, type) or not isinstance(detector, DeviceDetector):
         raise TypeError(
-            f"DeviceManager: detector is {shown(detector)}; expected an object with a method detect_capabilities; "
+            f"DeviceManager: detector is {safe_repr(detector)}; expected an object with a method detect_capabilities; "
             "give an instance"
         )
     return detector
@@ -267,7 +265,7 @@ def _check_detector(detector: Any) -> DeviceDetector:
 def _checked_capabilities(capabilities: Any) -> DeviceCapabilities:
     if not isinstance(capabilities, DeviceCapabilities):
         raise TypeError(
-            f"DeviceManager: detector.detect_capabilities() returned {shown(capabilities)}; expected "
+            f"DeviceManager: detector.detect_capabilities() returned {safe_repr(capabilities)}; expected "
             "DeviceCapabilities; return DeviceCapabilities(DeviceType.CPU, 1)"
         )
     kind: Any = capabilities.device_type  # a detector may have filled in anything
@@ -275,7 +273,8 @@ def _checked_capabilities(capabilities: Any) -> DeviceCapabilities:
     if not isinstance(kind, DeviceType) or isinstance(count, bool) or not isinstance(count, numbers.Integral):
         raise TypeError(
             "DeviceManager: detector.detect_capabilities() returned capabilities with values of another type; expected "
-            f"a DeviceType as device_type and an integer as device_count, got {shown(kind)} and {shown(count)}; "
+            f"a DeviceType as device_type and an integer as device_count, got {safe_repr(kind)} and "
+            f"{safe_repr(count)}; "
             "write DeviceCapabilities(DeviceType.GPU, 4)"
         )
     if count < 0:

@@ -18,8 +18,6 @@ from typing import Any
 from artifex_devices._core import Device
 from artifex_devices.config import config
 
-__all__ = ["LIMITS", "VARIABLES", "X64", "Settings", "merged_flags"]
-
 _FLAG = re.compile(r"""(?:[^\s"']|"[^"]*"?|'[^']*'?)+""")  # quotes keep blanks inside a flag
 
 

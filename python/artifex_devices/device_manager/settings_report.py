@@ -14,8 +14,6 @@ from artifex_devices.device_manager.configuration import GPU_PLATFORMS, DeviceCo
 from artifex_devices.device_manager.process_settings import LIMITS
 from artifex_devices.device_manager.world_devices import JAXDeviceManager
 
-__all__ = ["SettingsReport"]
-
 # Variables that this library reads, once: at the first use of a device at the latest.
 _READ = ("JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_DEFAULT_DEVICE", "JAX_ENABLE_X64")
 _READ_PREFIX = "JAX_TRANSFER_GUARD"

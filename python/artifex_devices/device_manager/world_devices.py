@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, Mesh, NamedSharding
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._runtime.device_arguments import check_devices
 from artifex_devices._runtime.devices import devices
 from artifex_devices.device_manager.configuration import GPU_PLATFORMS, DeviceConfiguration
 from artifex_devices.tree_util import keystr, tree_flatten_with_path, tree_unflatten
-
-__all__ = ["JAXDeviceManager"]
 
 
 @public("artifex_devices.device_manager")
@@ -126,7 +124,7 @@ def check_configuration(operation: str, config: Any) -> DeviceConfiguration:
     if not isinstance(config, DeviceConfiguration):
         raise TypeError(
             f"{operation}: config is of type {type(config).__name__}; expected a DeviceConfiguration or None, got "
-            f"{shown(config)}; write DeviceConfiguration(memory_strategy=MemoryStrategy.BALANCED)"
+            f"{safe_repr(config)}; write DeviceConfiguration(memory_strategy=MemoryStrategy.BALANCED)"
         )
     return config
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from artifex_devices.doctor.facts import Section
 
-__all__ = ["distributed"]
-
 
 def distributed() -> Section:
     """What launchers and distributed.initialize() say; MPI is not initialized."""

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from artifex_devices.doctor.facts import Section
 
-__all__ = ["environment_variables"]
-
 _ACTS = {
     "XLA_FLAGS": "number of CPU devices",
     "JAX_NUM_CPU_DEVICES": "number of CPU devices",

@@ -13,8 +13,6 @@ from typing import Any
 
 from artifex_devices.doctor.facts import Section
 
-__all__ = ["blas", "gpus", "mpi", "versions"]
-
 _OPTIONAL = ("rich", "mpi4py", "jax", "jaxlib")
 _NEEDED = ("ml_dtypes", "optree", "greenlet", "threadpoolctl")
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")

@@ -10,8 +10,6 @@ from artifex_devices._base.text import cpu_list
 from artifex_devices._core import Machine, _build_facts, _cgroup_report
 from artifex_devices.doctor.facts import Files, Section
 
-__all__ = ["affinity", "cgroup", "topology"]
-
 
 def topology(machine: Machine, files: Files) -> Section:
     """Packages to processing units, memory, the devices that they make."""

@@ -9,8 +9,6 @@ import resource
 from artifex_devices._core import Machine, _memory_policy
 from artifex_devices.doctor.facts import Files, Section
 
-__all__ = ["memory", "memory_policy"]
-
 _THP = "/sys/kernel/mm/transparent_hugepage"
 _MEMINFO = "/proc/meminfo"
 _STATUS = "/proc/self/status"

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from artifex_devices.doctor.facts import Section
 
-__all__ = ["speed"]
-
 
 def speed(seconds: float = 2.0) -> Section:
     """Products and streaming over memory, on all CPU devices together.

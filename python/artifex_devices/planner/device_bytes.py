@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from artifex_devices._base.state_validation import checked_count
 
-__all__ = ["DeviceBytes", "most_bytes", "total_bytes"]
-
 
 class DeviceBytes(Mapping[int, int]):
     """Immutable mapping of device id to bytes, in order of positions. A device at two positions has their sum."""

@@ -20,8 +20,6 @@ from artifex_devices.planner.machine_plans import calibrated, check_calibration,
 from artifex_devices.planner.plan_values import Estimate, LowerBound, PlanStep, ReshardPlan, bytes_shape
 from artifex_devices.planner.provenance import rates_of
 
-__all__ = ["plan_reshard"]
-
 _STRATEGIES = (None, "copies", "collectives")
 _NOT_CALIBRATED = (
     "plan_reshard: collectives are not used on this machine's own devices, and a calibration has no seconds for them; "

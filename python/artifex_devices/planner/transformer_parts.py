@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from artifex_devices._base.checks import check_number, wrong_type, wrong_value
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.step_checks import plain
 from artifex_devices.planner.step_model import Operation, Tensor
 from artifex_devices.planner.transformer_shape import TransformerShape
@@ -87,7 +87,8 @@ class TransformerParts:
         unknown = sorted(getattr(self, "named", frozenset()) - set(activations))
         if unknown:
             raise ValueError(
-                f"models.transformer: keep names {', '.join(map(shown, unknown))}; expected activations of the model "
+                f"models.transformer: keep names {', '.join(map(safe_repr, unknown))}; expected activations of the "
+                "model "
                 f"({', '.join(activations)}); correct it"
             )
 

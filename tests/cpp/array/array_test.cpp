@@ -92,7 +92,7 @@ TEST(Array, deleted_arrays_say_so) {
   const ArrayRef array = make_array(named(world, {2}, {"a"}), {8});
   array->delete_();
   EXPECT_EQ(error_of<DeletedArray>([&] { array->check_alive("add"); }),
-            "add: the Array of shape (8,) and dtype float32 was deleted; make it again, or delete or donate it only "
+            "add: the Array of shape (8,) and dtype float32 was deleted; create it again, or delete or donate it only "
             "after its last use");
   EXPECT_THROW(array->shard(0), DeletedArray);
   EXPECT_THROW(array->shard_data(0), DeletedArray);

@@ -98,13 +98,13 @@ TEST(WireReader, SaysWhatIsDamagedAndWhere) {
             "a field of 18446744073709551615 bytes has only 0 left at byte 0");
   EXPECT_EQ(fault_of("\x0d***"), "a field of 4 bytes has only 3 left at byte 0");
   EXPECT_EQ(fault_of("\x09***"), "a field of 8 bytes has only 3 left at byte 0");
-  EXPECT_EQ(fault_of("\x00\x01"s), "0 is no field number at byte 0");
-  EXPECT_EQ(fault_of("\x0e"), "6 is no wire type at byte 0");
+  EXPECT_EQ(fault_of("\x00\x01"s), "0 is not a field number at byte 0");
+  EXPECT_EQ(fault_of("\x0e"), "6 is not a wire type at byte 0");
   EXPECT_EQ(fault_of("\x0c"), "group 1 ends without a start at byte 0");
   EXPECT_EQ(fault_of("\x0b\x08\x01"), "group 1 has no end at byte 0");
   EXPECT_EQ(fault_of("\x0b\x14"), "group 1 ends as group 2 at byte 0");
   EXPECT_EQ(fault_of(std::string(1 << 20, '\x0b')), "groups are nested deeper than 32 at byte 0");
-  EXPECT_EQ(fault_of("\x80\x80\x80\x80\x10"s), "536870912 is no field number at byte 0");
+  EXPECT_EQ(fault_of("\x80\x80\x80\x80\x10"s), "536870912 is not a field number at byte 0");
 }
 
 TEST(WireReader, NumbersHave64BitsInTenBytesAtMost) {

@@ -95,7 +95,7 @@ TEST(Cluster, ErrorsListWhatThereIs) {
       "cluster.tpu: TPU v5p has no slices of 8x4x4; expected one of 2x2x1, 2x2x2, 2x2x4, 2x4x4, or three multiples of "
       "4, ascending, up to 16x20x28; sort the axes, or describe another torus in a TOML file (cluster.from_toml)");
   EXPECT_EQ(error_of([] { tpu_cluster("v9", {2, 2}, 1); }),
-            "cluster.tpu: \"v9\" is no generation whose links are known; expected one of v4, v5e, v5p, v6e, 7x");
+            "cluster.tpu: \"v9\" is not a generation with known links; expected one of v4, v5e, v5p, v6e, 7x");
   EXPECT_TRUE(says(error_of([] { tpu_cluster("v4", {2, 2}, 1); }), "the shape 2x2 does not fit TPU v4; expected 3"));
   EXPECT_TRUE(
       says(error_of([] { gpu_cluster("k80", 1, {}); }), "expected one of v100, v100-32gb, a100, a100-40gb, h1"));

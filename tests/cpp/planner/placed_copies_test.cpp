@@ -18,7 +18,7 @@ using test::named;
 TEST(PlacedCopies, PlansTheCopiesBetweenMemoriesOfThisProcess) {
   const ClientRef world = make_world(4, 4);
   const PlacedCopies placed = placed_copies(*named(world, {4}, {"a"}), *named(world, {4}, {}), {8}, 4, nullptr);
-  EXPECT_EQ(placed.direct.plan.copy_count(), 12);
+  EXPECT_EQ(placed.direct.plan.copy_count(), 16);
   EXPECT_EQ(placed.direct.bytes_in, (std::vector<int64_t>{24, 24, 24, 24}));
   EXPECT_EQ(placed.source.devices, (std::vector<int64_t>{0, 1, 2, 3}));
 }
@@ -36,7 +36,7 @@ TEST(PlacedCopies, PlansOnTheClusterOfTheDevices) {
   const ShardingRef rows = named(client, {4}, {"a"});
   EXPECT_EQ(cluster_for(nullptr, *rows, *rows), cluster);
   const PlacedCopies placed = placed_copies(*rows, *named(client, {4}, {}), {8}, 4, cluster.get());
-  EXPECT_EQ(placed.direct.plan.copy_count(), 12);
+  EXPECT_EQ(placed.direct.plan.copy_count(), 16);
 }
 
 TEST(PlacedCopies, UsesTheGivenClusterOrThatOfEitherEnd) {

@@ -131,18 +131,11 @@ TEST(MakeMesh, RefusesBadAxes) {
                       message_of<InvalidArgument>([&] { mesh_of(client, {2, 4}, {"x"}); }));
 }
 
-TEST(MeshOrder, KeepsTheOrderOfCpuDevices) {
+TEST(MakeMesh, KeepsTheOrderOfTheDevices) {
   const ClientRef client = make_world(4, 2);
   std::vector<Device*> devices = devices_of(client);
   std::swap(devices[0], devices[3]);
-  EXPECT_EQ(mesh_order({2, 2}, devices, "create_device_mesh"), devices);
-}
-
-TEST(MeshOrder, WantsTheExactNumberOfDevices) {
-  const ClientRef client = make_world(4);
-  EXPECT_EQ(message_of<InvalidArgument>([&] { mesh_order({2}, devices_of(client), "create_device_mesh"); }),
-            "create_device_mesh: Number of devices 4 must equal the product of mesh_shape (2,); expected 2 devices, "
-            "got 4; change the shape or the devices");
+  EXPECT_EQ(make_mesh({2, 2}, names({"x", "y"}), {}, devices, "make_mesh")->devices()->devices(), devices);
 }
 
 }  // namespace

@@ -80,5 +80,29 @@ TEST(CpuShareTest, RefusesCpusThatMayNotBeUsed) {
   EXPECT_THROW(restrict_live_machine({{1 << 20}}, {}), InvalidArgument);
 }
 
+TEST(CpuShareTest, ProcessesWithEqualMasksSplitThemInOrder) {
+  const ProcessPlace a{"a", {{0, 1, 2, 3}}};
+  const ProcessPlace b{"b", {{0, 1, 2, 3}}};
+  EXPECT_EQ(plan_cpu_shares({a, b, a}, "-bind-to core"), (std::vector<CpuShare>{{0, {0, 2}}, {0, {1}}, {1, {0, 2}}}));
+}
+
+TEST(CpuShareTest, OverlappingMasksAreRefusedAndAllOfThemNamed) {
+  const std::vector<ProcessPlace> places = {{"a", {{0, 1, 2}}}, {"a", {{2, 3}}}, {"a", {{2, 3}}}, {"b", {{3}}}};
+  try {
+    plan_cpu_shares(places, "-bind-to core");
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("got process 0 on CPUs 0-2, processes 1-2 on CPUs 2-3; start them with "
+                        "-bind-to core, or unbound"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(CpuShareTest, AProcessAloneKeepsItsMask) {
+  EXPECT_EQ(take_cpu_share({{"a", {{5, 6}}}}, {{0, {0}}}, 0), (CpuSet{{5, 6}}));
+}
+
 }  // namespace
 }  // namespace artifex_devices

@@ -91,7 +91,7 @@ TEST(SyntheticTest, RefusesMalformedTextWithTheTextAndAGoodExample) {
 }
 
 TEST(SyntheticTest, RefusesWhatHwlocWouldCrashOn) {
-  EXPECT_NE(message_of("memcache:1 pu:2").find("no type that can be a level"), std::string::npos);
+  EXPECT_NE(message_of("memcache:1 pu:2").find("has a type that cannot be a level"), std::string::npos);
   EXPECT_NE(message_of("pack:1 [l3] pu:2").find("only numa stands in brackets"), std::string::npos);
   EXPECT_NE(message_of("pu:2(indexes=0,4294967295)").find("an index of more than 65535"), std::string::npos);
   EXPECT_NE(message_of("pu:2(indexes=99999999999999999999)").find("an index of more than 65535"), std::string::npos);

@@ -147,7 +147,7 @@ TEST(Nvml, AnswersThatCannotBeAreReasons) {
       "A|8.0|0:1:0|0;gpu=x|0|700.1|0:2:0|0");
   EXPECT_EQ(report.driver_version, std::string(80, 'x'));
   EXPECT_EQ(report.cuda_version, "");
-  EXPECT_EQ(report.problems, Texts{"nvmlSystemGetCudaDriverVersion: -5 is no version"});
+  EXPECT_EQ(report.problems, Texts{"nvmlSystemGetCudaDriverVersion: -5 is not a version"});
   ASSERT_EQ(report.gpus.size(), 3u);
   EXPECT_EQ(report.gpus[0].name, std::string(96, 'x'));
   EXPECT_EQ(report.gpus[0].memory_bytes, std::nullopt);
@@ -165,7 +165,7 @@ TEST(Nvml, AnswersThatCannotBeAreReasons) {
 TEST(Nvml, TooManyGpusAreNotAllAsked) {
   const NvmlReport report = read("count=4000000000");
   EXPECT_EQ(report.gpus.size(), 256u);
-  EXPECT_EQ(report.problems, Texts{"nvmlDeviceGetCount_v2: 4000000000 GPUs; only the first 256 were asked"});
+  EXPECT_EQ(report.problems, Texts{"nvmlDeviceGetCount_v2: 4000000000 GPUs; only the first 256 were queried"});
 }
 
 TEST(Nvml, MissingFunctionsAreNamedOnce) {

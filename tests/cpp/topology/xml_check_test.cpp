@@ -47,7 +47,7 @@ TEST(XmlTextTest, RefusesWhatIsNoXml) {
                  "zero bytes");
   expect_refused("<!-- nothing -->", "no element <topology>");
   expect_refused("<html></html>", "<html>");
-  expect_refused("<topology", "cut short");
+  expect_refused("<topology", "truncated");
   expect_refused("<topology><", "without an element");
   expect_refused("<topology a=b></topology>", "not quoted");
   expect_refused("<topology a></topology>", "malformed");
@@ -100,12 +100,12 @@ TEST(XmlTextTest, RefusesObjectsThatHwlocWouldCrashOn) {
   expect_refused(replaced(xml, pu, "type=\"PU\""), "os_index");
   expect_refused(replaced(xml, pu, "type=\"PU\" os_index=\"4294967295\""), "os_index");
   expect_refused(replaced(xml, pu, "type=\"PU\" os_index=\"1\""), "not its index");
-  expect_refused(replaced(xml, pu, "type=\"Nonsense\" os_index=\"0\""), "no type");
+  expect_refused(replaced(xml, pu, "type=\"Nonsense\" os_index=\"0\""), "not an object type");
   expect_refused(replaced(xml, pu, "os_index=\"0\" type=\"PU\""), "begin with its type");
   expect_refused(replaced(xml, sets, "cpuset=\"0x00000001\" "), "lacks");
   expect_refused(replaced(xml, sets, "complete_cpuset=\"0x00000001\" "), "lacks");
-  expect_refused(replaced(xml, sets, "cpuset=\"0xf...f\" complete_cpuset=\"0x00000001\" "), "no finite set");
-  expect_refused(replaced(xml, sets, "cpuset=\",0x1\" complete_cpuset=\"0x00000001\" "), "no finite set");
+  expect_refused(replaced(xml, sets, "cpuset=\"0xf...f\" complete_cpuset=\"0x00000001\" "), "not a finite set");
+  expect_refused(replaced(xml, sets, "cpuset=\",0x1\" complete_cpuset=\"0x00000001\" "), "not a finite set");
   expect_refused(replaced(xml, sets, "cpuset=\"0x00000001\" complete_cpuset=\"0x00000100\" "), "not within");
   expect_refused(replaced(xml, "type=\"Machine\"", "type=\"OSDev\""), "has sets");
   expect_refused(replaced(xml, "type=\"Machine\"", "type=\"PU\""), "not its index");

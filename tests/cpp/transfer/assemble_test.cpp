@@ -65,7 +65,7 @@ TEST(Assemble, names_each_part_that_does_not_fit) {
   assembly.parts[2].array = assembly.parts[3].array;
   const std::string text = error_of<InvalidArgument>([&] { assemble(std::move(assembly)); });
   for (const char* told : {"arrays[1] has dtype int8; expected float32", "arrays[1] has shape (1, 6); expected (2, 6)",
-                           "arrays[3] lies on cpu:3 as arrays[2] does", "no part for cpu:2"}) {
+                           "arrays[3] is on cpu:3 as arrays[2] is", "no part for cpu:2"}) {
     EXPECT_NE(text.find(told), std::string::npos) << told << "\n" << text;
   }
 }

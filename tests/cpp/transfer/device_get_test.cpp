@@ -109,7 +109,7 @@ TEST(DeviceGet, deleted_arrays_raise) {
   const ArrayRef array = device_put(test::dense(random, {8}, DType::kInt8), named(make_world(1, 4), {4}, {"a"}), true);
   array->delete_();
   EXPECT_EQ(error_of<DeletedArray>([&] { device_get(array); }),
-            "device_get: the Array of shape (8,) and dtype int8 was deleted; make it again, or delete or donate it "
+            "device_get: the Array of shape (8,) and dtype int8 was deleted; create it again, or delete or donate it "
             "only after its last use");
   EXPECT_THROW(device_get_into(array, test::dense(random, {8}, DType::kInt8)), DeletedArray);
 }

@@ -357,9 +357,10 @@ TEST(Reshard, failures_leave_the_source_as_it_was) {
   EXPECT_FALSE(array->is_deleted());
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 512));
   array->delete_();
-  EXPECT_EQ(error_of<DeletedArray>([&] { reshard(array, array->sharding(), {}); }),
-            "device_put: the Array of shape (4, 128) and dtype float32 was deleted; make it again, or delete or donate "
-            "it only after its last use");
+  EXPECT_EQ(
+      error_of<DeletedArray>([&] { reshard(array, array->sharding(), {}); }),
+      "device_put: the Array of shape (4, 128) and dtype float32 was deleted; create it again, or delete or donate "
+      "it only after its last use");
 }
 
 TEST(ReshardThreads, moves_race_with_deletes_without_harm) {

@@ -43,7 +43,7 @@ def test_facts_are_those_of_the_value(placement):
 
 
 @given(placements())
-def test_shards_are_the_parts_that_the_sharding_says(placement):
+def test_shards_are_the_parts_of_the_sharding(placement):
     value, sharding = placement.value, placement.sharding
     array = ad.device_put(value, sharding)
     indices = sharding.devices_indices_map(value.shape)
@@ -96,7 +96,7 @@ def test_device_is_a_device_or_the_sharding_and_can_be_called(sharded, devices):
     assert sharded.device == sharded.sharding
 
 
-def test_an_uncommitted_array_lies_on_the_first_device(devices):
+def test_an_uncommitted_array_is_placed_on_the_first_device(devices):
     array = ad.device_put(X)
     assert array.devices() == {devices[0]}
     assert not array.committed
@@ -122,7 +122,7 @@ def test_one_buffer_is_shown_without_a_copy(devices):
     assert np.shares_memory(np.asarray(replicated), np.asarray(replicated.addressable_shards[0].data))
 
 
-def test_a_gathered_value_is_kept(sharded):
+def test_a_gathered_value_is_cached(sharded):
     assert np.shares_memory(np.asarray(sharded), np.asarray(sharded))
 
 
@@ -171,7 +171,7 @@ def test_integers_can_index():
 
 
 @pytest.mark.parametrize("convert", [float, int, complex])
-def test_arrays_with_dimensions_are_no_numbers(convert):
+def test_arrays_with_dimensions_are_not_converted_to_numbers(convert):
     with pytest.raises(TypeError, match=r"\(1, 1\)"):
         convert(ad.device_put(np.ones((1, 1))))
 
@@ -225,7 +225,7 @@ def test_copies_are_equal(sharded):
 # --- Deletion ---
 
 
-def test_a_deleted_array_still_tells_what_it_was(sharded):
+def test_a_deleted_array_still_has_its_shape_and_dtype(sharded):
     sharding = sharded.sharding
     sharded.delete()
     sharded.delete()
@@ -252,20 +252,20 @@ def test_a_deleted_array_still_tells_what_it_was(sharded):
     ],
     ids="asarray shards data devices block tolist put get pickle is_ready size".split(),  # noqa: SIM905
 )
-def test_use_after_delete_says_so(sharded, use):
+def test_use_after_delete_is_an_error(sharded, use):
     sharded.delete()
     with pytest.raises(RuntimeError, match=r"deleted"):
         use(sharded)
 
 
-def test_deleting_a_shard_deletes_the_whole(sharded):
+def test_deleting_a_shard_deletes_the_array(sharded):
     first, last = sharded.addressable_shards[0].data, sharded.addressable_shards[7].data
     first.delete()
     assert sharded.is_deleted()
     assert last.is_deleted()
 
 
-def test_deleting_the_whole_deletes_its_shards(sharded):
+def test_deleting_the_array_deletes_its_shards(sharded):
     part = sharded.addressable_shards[3].data
     sharded.delete()
     assert part.is_deleted()
@@ -284,7 +284,7 @@ def test_exported_views_outlive_the_array(devices):
     assert_same_bits(view, X)
 
 
-def test_a_shard_outlives_the_whole(named):
+def test_a_shard_outlives_its_array(named):
     part = ad.device_put(X, named("x", "y")).addressable_shards[5].data
     gc.collect()
     assert_same_bits(part, X[4:, 2:4])
@@ -336,7 +336,7 @@ def test_live_arrays_are_exact(settled):
     assert len(ad.live_arrays()) == before + 1
 
 
-def test_memory_is_counted_a_device_and_given_back(devices, named, settled):
+def test_memory_is_counted_per_device_and_released(devices, named, settled):
     before = [device.memory_stats()["bytes_in_use"] for device in devices]
     array = ad.device_put(np.zeros((8, 128), np.int64), named("x"))
     assert [d.memory_stats()["bytes_in_use"] - b for d, b in zip(devices, before, strict=True)] == [4096] * 8

@@ -113,7 +113,7 @@ def test_an_uncommitted_array_stays_so_and_goes_to_committed_values():
     there = ad.device_put(X[0], ad.devices()[3])
     moved = x.at[1].set(there)
     assert (moved.committed, moved.devices()) == (True, {ad.devices()[3]})
-    with pytest.raises(ValueError, match=r"at\[\.\.\.\]\.set: the operands lie on incompatible devices"):
+    with pytest.raises(ValueError, match=r"at\[\.\.\.\]\.set: the operands are on incompatible devices"):
         ad.device_put(X, ad.devices()[1]).at[1].set(there)
 
 
@@ -134,7 +134,7 @@ WRONG = {
     "leading": (lambda x: x.at[0].set(np.ones((2, 4))), ValueError, r"got \(2, 4\)"),
     "dtype": (lambda x: x.astype(int).at[0].add(1.5), TypeError, "the result is of dtype float64; expected one that"),
     "divided ints": (lambda x: x.astype(int).at[0].divide(2), TypeError, "result is of dtype float64"),
-    "objects": (lambda x: x.at[0].set([object()]), TypeError, "no array of numbers"),
+    "objects": (lambda x: x.at[0].set([object()]), TypeError, "not an array of numbers"),
     "masked": (lambda x: x.at[0].set(np.ma.array([1.0] * 4)), ValueError, "masked array"),
     "mode": (lambda x: x.at[9].set(1, mode="drop"), ValueError, "indices beyond the shape are an IndexError"),
     "option": (lambda x: x.at[0].set(1, moed="clip"), TypeError, "unknown arguments moed"),

@@ -18,7 +18,7 @@ def value_of(shape, dtype):
 @pytest.mark.parametrize(
     "shape", [(), (8,), (8, 16), (8, 4, 2), (2000,), (40, 80), (8, 1, 400), (4, 8, 4, 16)], ids=str
 )
-def test_a_sharded_array_prints_as_the_whole_value(named, shape, dtype):
+def test_a_sharded_array_prints_as_the_global_array(named, shape, dtype):
     value = value_of(shape, dtype)
     entries = [(), ("y",), ("x", "y"), ("x", None, "y"), ("y", "x")]
     for spec in entries:
@@ -74,7 +74,7 @@ def test_print_options_hold(named, options):
         assert repr(array) == repr(ad.device_put(value))
 
 
-def test_uneven_shards_print_as_the_whole_value(line):
+def test_uneven_shards_print_as_the_global_array(line):
     value = value_of((2003,), np.int32)
     array = ad.device_put(value, ad.NamedSharding(line, ad.P("x"), uneven="last-short"))
     assert str(array) == str(value)

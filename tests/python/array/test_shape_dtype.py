@@ -16,7 +16,7 @@ MESH = ad.AbstractMesh((2, 4), ("x", "y"))
 SHARDING = ad.NamedSharding(MESH, ad.P("x", "y"))
 
 
-def test_what_it_says():
+def test_attributes():
     struct = ad.ShapeDtypeStruct([8, 4], "float32", sharding=SHARDING)
     assert (struct.shape, struct.dtype, struct.sharding) == ((8, 4), np.dtype("float32"), SHARDING)
     assert (struct.ndim, struct.size, len(struct), struct.weak_type) == (2, 32, 8, False)
@@ -100,7 +100,7 @@ def test_a_spec_takes_the_mesh_that_is_set(grid, named):
 
 
 @given(placements())
-def test_the_shape_algebra_needs_no_devices(placement):
+def test_shape_arithmetic_works_without_devices(placement):
     real = placement.sharding
     if not isinstance(real, ad.NamedSharding):
         return
@@ -148,7 +148,7 @@ def test_an_abstract_sharding_is_a_value():
         lambda: ad.DevicePlacement().distribute_batch(np.zeros((8, 8)), SHARDING),
     ],
 )
-def test_what_needs_devices_says_so(question):
+def test_questions_that_need_devices_are_errors(question):
     with pytest.raises(ValueError, match="no devices"):
         question()
 

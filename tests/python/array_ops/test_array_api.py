@@ -104,7 +104,7 @@ def test_other_functions_of_numpy_that_take_arrays_are_there_too():
 @pytest.mark.parametrize(
     ("space", "name"), [(xp, "extract"), (xp, "put"), (xp.linalg, "eig"), (xp.linalg, "lstsq"), (xp, "save")]
 )
-def test_what_is_not_supported_is_absent_and_says_so(space, name):
+def test_unsupported_functions_are_absent_and_the_error_has_the_reason(space, name):
     assert not hasattr(space, name)
     assert name not in dir(space)
     full = f"np.linalg.{name}" if space is xp.linalg else f"np.{name}"
@@ -113,7 +113,7 @@ def test_what_is_not_supported_is_absent_and_says_so(space, name):
 
 
 @pytest.mark.parametrize("name", ["cos_sin", "load", "ndarray", "random", "_core"])
-def test_names_that_are_no_functions_of_arrays_are_absent(name):
+def test_names_of_other_objects_are_absent(name):
     assert not hasattr(xp, name)
     assert name not in dir(xp)
     with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
@@ -227,7 +227,7 @@ def test_importing_the_package_does_not_load_it():
     code = (
         "import sys, artifex_devices\n"
         "loaded = [name for name in sys.modules if name.startswith('artifex_devices.array_')]\n"
-        "assert set(loaded) <= {'artifex_devices._array.indexing', 'artifex_devices._array.shapes'}, loaded"
+        "assert not loaded, loaded"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

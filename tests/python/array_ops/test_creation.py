@@ -25,7 +25,7 @@ def test_like_keeps_shape_dtype_and_layout(placement, dtype):
     assert (empty.shape, empty.dtype, empty.sharding) == (x.shape, dtype, x.sharding)
 
 
-def test_another_shape_lies_on_the_default_device(named, devices):
+def test_another_shape_is_placed_on_the_default_device(named, devices):
     x = ad.device_put(V, named("x", "y"))
     result = np.zeros_like(x, shape=(3,))
     assert result.devices() == {devices[0]}

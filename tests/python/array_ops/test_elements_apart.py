@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices import Mesh, NamedSharding, P
-from artifex_devices._array_ops.core import ufunc_out as writing
+from artifex_devices._array_ops.core import ufunc_loops
 
 UNARY = sorted(name for name in dir(np) if isinstance(getattr(np, name), np.ufunc) and getattr(np, name).nargs == 2)
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32")
@@ -85,7 +85,7 @@ def test_out_is_a_column_or_turned_round(name, dtype):
                 assert out.base.tobytes() == kept.tobytes()
 
 
-def test_a_mask_chooses_where_elements_lie_apart():
+def test_a_mask_selects_strided_elements():
     x = values_of((40,), "float64")
     mask = np.arange(40) % 3 == 0
     for function in (np.negative, np.isnan, np.square):
@@ -107,8 +107,8 @@ def test_a_loop_that_errs_is_found():
 
     erring.nout = 1
     real = np.dtype("float64")
-    assert not writing._writes_apart(erring, (real,), {})
-    assert writing._writes_apart(np.square, (real,), {})
+    assert not ufunc_loops._writes_strided(erring, (real,), {})
+    assert ufunc_loops._writes_strided(np.square, (real,), {})
 
 
 MASKED_COMPARISONS = """

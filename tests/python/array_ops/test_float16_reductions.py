@@ -24,7 +24,7 @@ def dtype(request: pytest.FixtureRequest) -> np.dtype[Any]:
 
 @pytest.fixture(params=[None, ("x",), (None, "x"), (None, None, "x"), ()], ids=str)
 def placed(request: pytest.FixtureRequest, dtype: np.dtype[Any]) -> Any:
-    """Whole numbers, on one device, cut along each dimension (the last one unevenly), and replicated."""
+    """Whole numbers, on one device, sharded along each dimension (the last one unevenly), and replicated."""
     host = (np.random.default_rng(0).integers(-9, 9, SHAPE)).astype(dtype)
     with ad.simulate(8):
         if request.param is None:
@@ -55,7 +55,7 @@ def test_reductions_are_those_of_float32_rounded_once(placed: Any, name: str, ax
     np.testing.assert_array_equal(np.asarray(result), expected)
 
 
-def test_products_and_kept_dimensions(placed: Any) -> None:
+def test_products_and_keepdims(placed: Any) -> None:
     x, host = placed
     signs = np.sign(np.asarray(x).astype(np.float32)).astype(host.dtype)
     y = ad.device_put(signs, x.sharding)

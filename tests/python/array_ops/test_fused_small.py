@@ -4,20 +4,20 @@
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
 from artifex_devices.testing import assert_same_bits
 from hypothesis import given
 from numpy_oracle import pairs
 
 
 @given(pairs(uneven=False))
-def test_the_whole_is_what_was_placed_and_goes_back_as_it_was(pair):
-    whole = whole_of(pair.device)
+def test_a_fused_value_makes_the_round_trip(pair):
+    whole = fused_value(pair.device)
     if whole is None:
         assert pair.device.size == 0 or len({shard.device for shard in pair.device.addressable_shards}) > 1
         return
     assert_same_bits(whole, pair.host)
-    back = from_whole("test", pair.host, pair.host.dtype, pair.device.sharding, committed=pair.device.committed)
+    back = from_fused("test", pair.host, pair.host.dtype, pair.device.sharding, committed=pair.device.committed)
     assert (back.sharding, back.committed) == (pair.device.sharding, pair.device.committed)
     assert_same_bits(np.asarray(back), pair.host)
     for one, two in zip(back.addressable_shards, pair.device.addressable_shards, strict=True):
@@ -26,14 +26,14 @@ def test_the_whole_is_what_was_placed_and_goes_back_as_it_was(pair):
 
 def test_rows_over_devices_are_a_view_and_cannot_be_written(line):
     x = ad.device_put(np.arange(128, dtype=np.float32).reshape(8, 16), ad.NamedSharding(line, ad.P("x")))
-    whole = whole_of(x)
-    assert np.shares_memory(whole, whole_of(x))
+    whole = fused_value(x)
+    assert np.shares_memory(whole, fused_value(x))
     assert not whole.flags.writeable
 
 
-def test_uneven_shards_are_no_whole(line):
+def test_uneven_shards_have_no_fused_value(line):
     x = ad.device_put(np.ones(9, np.float32), ad.NamedSharding(line, ad.P("x"), uneven="last-short"))
-    assert whole_of(x) is None
+    assert fused_value(x) is None
     assert np.sum(x).item() == 9.0
 
 
@@ -43,7 +43,7 @@ def test_what_is_small():
     assert not is_small(1 << 18, 1 << 18)
 
 
-def test_one_shape_in_other_shardings_is_told_apart(grid):
+def test_one_shape_in_different_shardings_is_distinguished(grid):
     value = np.arange(64, dtype=np.float32).reshape(8, 8)
     for entries in (("x",), (None, "y"), ("y", "x"), ((), ("x", "y")), (("y", "x"),)):
         x = ad.device_put(value, ad.NamedSharding(grid, ad.P(*entries)))
@@ -66,7 +66,7 @@ def test_an_error_is_raised_each_time(devices):
                 call()
 
 
-def test_a_deleted_operand_is_told_where_the_layout_is_known(line):
+def test_a_deleted_operand_is_an_error_with_a_cached_layout(line):
     x, y = (ad.device_put(np.ones((8, 4), np.float32), ad.NamedSharding(line, ad.P("x"))) for _ in range(2))
     host = np.ones(4, np.float32)
     assert_same_bits(np.asarray(x + host), np.full((8, 4), 2, np.float32))

@@ -195,7 +195,7 @@ def test_transfer_guards_hold(named):
                 call()
 
 
-def test_all_that_does_not_fit_is_told(named):
+def test_every_mismatch_is_listed(named):
     x = put(V, named("x"))
     with pytest.raises(ValueError, match=r"operand 1: \(3,\); operand 2: \(8, 7\)"):
         np.concatenate([x, np.ones(3), np.ones((8, 7))])
@@ -209,7 +209,7 @@ def test_all_that_does_not_fit_is_told(named):
         np.dsplit(x, 2)
     with pytest.raises(np.exceptions.AxisError):
         np.concatenate([x, x], 2)
-    with pytest.raises(TypeError, match="out is no ndarray"):
+    with pytest.raises(TypeError, match="out is not an ndarray"):
         np.concatenate([x, x], out=x)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators and element-wise functions on Arrays: NumPy's values and dtypes, every shard where it lies."""
+"""Operators and element-wise functions on Arrays: NumPy's values and dtypes, each device computes its own shard."""
 
 import gc
 import operator
@@ -10,8 +10,8 @@ import artifex_devices as ad
 import ml_dtypes
 import numpy as np
 import pytest
-from artifex_devices._array_ops.core import fused_small as whole
-from artifex_devices._array_ops.core import operand_parts
+from artifex_devices._array_ops.core import fused_small
+from artifex_devices._array_ops.core import reading as operand_parts
 from artifex_devices._array_ops.elementwise import ufuncs as elementwise
 from artifex_devices.testing import arrays, assert_same_bits, meshes, shardings
 from artifex_devices.testing.arrays import random_bits
@@ -120,12 +120,12 @@ class TestResultShardings:
         assert (x + 1).sharding is x.sharding
         assert np.sin(x).sharding is x.sharding
 
-    def test_a_whole_dimension_joins_the_cut_one(self, named):
+    def test_an_unsharded_operand_meets_a_sharded_one(self, named):
         x = ad.device_put(np.ones((8, 8)), named("x"))
         y = ad.device_put(np.ones((8, 8)), named(None, "y"))
         assert (x + y).sharding == named("x", "y") == (y + x).sharding
 
-    def test_a_vector_broadcasts_over_a_cut_dimension(self, named):
+    def test_a_vector_broadcasts_over_a_sharded_dimension(self, named):
         x = ad.device_put(np.arange(64.0).reshape(8, 8), named("x", "y"))
         bias = ad.device_put(np.arange(8.0), named("y"))
         assert (x + bias).sharding == named("x", "y")
@@ -179,7 +179,7 @@ class TestErrors:
     def test_committed_to_other_devices(self, devices):
         a = ad.device_put(np.ones(4), devices[0])
         b = ad.device_put(np.ones(4), devices[1])
-        with pytest.raises(ValueError, match=r"add: the operands lie on incompatible devices.*cpu \[0\].*cpu \[1\]"):
+        with pytest.raises(ValueError, match=r"add: the operands are on incompatible devices.*cpu \[0\].*cpu \[1\]"):
             _ = a + b
 
     def test_two_worlds(self, devices):
@@ -196,14 +196,14 @@ class TestErrors:
 
     def test_out_of_an_array(self, named):
         x = ad.device_put(np.ones((8, 8)), named("x"))
-        with pytest.raises(TypeError, match="Arrays do not change"):
+        with pytest.raises(TypeError, match="Arrays are immutable"):
             np.add(x, x, out=x)
 
-    def test_things_that_are_no_numbers(self, named):
+    def test_operands_that_are_not_numbers(self, named):
         x = ad.device_put(np.ones((8, 8)), named("x"))
         with pytest.raises(TypeError):
             _ = x + "text"
-        with pytest.raises(TypeError, match=r"operand of type list is no array of numbers"):
+        with pytest.raises(TypeError, match=r"operand of type list is not an array of numbers"):
             _ = [None] + x  # noqa: RUF005 - a list as an operand
         assert (x == "text") is False
 
@@ -365,7 +365,7 @@ def test_operands_of_two_worlds_are_refused(named):
             call()
 
 
-def test_a_deleted_operand_is_told_so(named):
+def test_a_deleted_operand_is_an_error(named):
     x = ad.device_put(np.ones(8), named("x"))
     x.delete()
     for call in (lambda: x + 1, x.sum, lambda: x[0], lambda: np.cumsum(x)):
@@ -413,7 +413,7 @@ def test_big_buffers_are_computed_in_pieces(monkeypatch, named, spec):
     pieces = []
     pieces_of = operand_parts.pieces_of
     monkeypatch.setattr(elementwise, "pieces_of", lambda *args: pieces.append(pieces_of(*args)) or pieces[-1])
-    monkeypatch.setattr(whole, "PARALLEL_BYTES", 0)
+    monkeypatch.setattr(fused_small, "PARALLEL_BYTES", 0)
     x = ad.device_put(value, named(*spec))
     row, column, scalar = np.arange(1, 33), np.arange(1, 17)[:, None], np.array(7)
     for other in (row, column, scalar, 7, value + 1000, ad.device_put(column, named(*spec[:1]))):

@@ -121,12 +121,12 @@ def outcome(call):
         return None, error
 
 
-def assert_same(got, expected, told):
+def assert_same(got, expected, message):
     got, expected = np.asarray(got), np.asarray(expected)
-    assert (got.shape, got.dtype) == (expected.shape, expected.dtype), told
+    assert (got.shape, got.dtype) == (expected.shape, expected.dtype), message
     tolerance = TOLERANCE.get(got.dtype.name, 0) if got.dtype.kind in "fc" else 0
     np.testing.assert_allclose(
-        got.astype(complex), expected.astype(complex), rtol=tolerance, atol=100 * tolerance, err_msg=told
+        got.astype(complex), expected.astype(complex), rtol=tolerance, atol=100 * tolerance, err_msg=message
     )
 
 
@@ -150,7 +150,7 @@ def test_random_calls_answer_as_numpy(family, count):
             if error is not None:
                 continue
             ours["out"], theirs["out"] = (np.zeros(np.shape(plain), options["out"]) for _ in range(2))
-        told = f"{family.__name__} {seed}: {[getattr(each, 'sharding', each) for each in arguments]} {options}"
+        message = f"{family.__name__} {seed}: {[getattr(each, 'sharding', each) for each in arguments]} {options}"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             expected, refused = outcome(lambda: function(*values, **theirs))  # noqa: B023
@@ -159,8 +159,8 @@ def test_random_calls_answer_as_numpy(family, count):
             continue
         if refused is not None or error is not None:
             kind = next(each for each in type(refused).__mro__ if each.__module__ == "builtins")
-            assert isinstance(error, kind), f"{told}: {error!r} instead of {refused!r}"
+            assert isinstance(error, kind), f"{message}: {error!r} instead of {refused!r}"
             continue
-        assert_same(got, expected, told)
+        assert_same(got, expected, message)
         compared += 1
     assert compared >= 20, compared

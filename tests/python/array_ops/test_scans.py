@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running sums over Arrays: NumPy's values, also along cut dimensions and across pieces of big buffers."""
+"""Running sums over Arrays: NumPy's values, also along sharded dimensions and across pieces of large buffers."""
 
 import artifex_devices as ad
 import numpy as np
@@ -41,7 +41,7 @@ def test_accumulate_of_integers_is_numpys(data):
 
 
 @given(st.data())
-def test_subtract_and_others_need_a_whole_dimension(data):
+def test_subtract_and_others_need_an_unsharded_dimension(data):
     pair = data.draw(pairs(names=("int32",), uneven=False).filter(lambda pair: pair.host.ndim > 0))
     axis = data.draw(st.integers(0, pair.host.ndim - 1))
     got = outcome(lambda: np.subtract.accumulate(pair.device, axis=axis))
@@ -117,7 +117,7 @@ class TestOptions:
         assert out.tolist() == np.cumsum(value, axis=0).tolist()
         with pytest.raises(ValueError, match="cumsum: out has another shape"):
             np.cumsum(x, axis=0, out=np.zeros(8))
-        with pytest.raises(TypeError, match="cumsum: out is no ndarray"):
+        with pytest.raises(TypeError, match="cumsum: out is not an ndarray"):
             np.cumsum(x, axis=0, out=x)
 
     @pytest.mark.parametrize("name", ["float16", "bfloat16"])

@@ -25,7 +25,7 @@ CALLS = {
 
 
 @given(st.data())
-def test_along_whole_dimensions_as_numpy_along_cut_ones_refused(data):
+def test_unsharded_dimensions_as_numpy_sharded_ones_refused(data):
     pair = data.draw(pairs(nan=True).filter(lambda pair: pair.host.ndim > 0 and pair.host.size > 0))
     d = data.draw(st.integers(-pair.host.ndim, pair.host.ndim - 1))
     call = CALLS[data.draw(st.sampled_from(sorted(CALLS)))]
@@ -50,13 +50,13 @@ class TestSharding:
         assert np.quantile(x, [0.1, 0.5], axis=1).sharding == named(None, "x", "y")
         assert np.trapezoid(x, axis=1).sharding == named("x", "y")
 
-    def test_along_a_cut_dimension_the_repair_works(self, grid, named):
+    def test_along_a_sharded_dimension_the_repair_works(self, grid, named):
         value = numbers((8, 8), np.dtype("float32"), 2)
         x = ad.device_put(value, named("x", "y"))
         with pytest.raises(ad.errors.ShardingTypeError) as caught:
             np.sort(x, axis=0)
         text = str(caught.value)
-        assert text.startswith("sort: a dimension that it works along is cut")
+        assert text.startswith("sort: a dimension that it works along is sharded")
         assert "dimension 0 over ('x',)" in text
         assert "NamedSharding(x.sharding.mesh, P(None, 'y'))" in text
         moved = ad.device_put(x, ad.NamedSharding(grid, P(None, "y")))
@@ -93,12 +93,12 @@ class TestDiff:
         assert np.diff(x, 0, prepend=0) is x
 
     def test_along_a_sharded_dimension_it_is_refused(self, named):
-        with pytest.raises(ad.errors.ShardingTypeError, match="diff: a dimension that it works along is cut"):
+        with pytest.raises(ad.errors.ShardingTypeError, match="diff: a dimension that it works along is sharded"):
             np.diff(ad.device_put(np.ones((8, 4)), named("x")), axis=0)
 
 
 class TestErrors:
-    def test_none_flattens_only_what_is_whole(self, named):
+    def test_none_flattens_only_unsharded_arrays(self, named):
         assert np.asarray(np.sort(ad.device_put(np.array([2, 1]), named()), axis=None)).tolist() == [1, 2]
         with pytest.raises(ShardingTypeError, match=r"sort: a dimension .*got dimension 0 over \('x',\)"):
             np.sort(ad.device_put(np.ones((8, 8)), named("x")), axis=None)
@@ -142,7 +142,7 @@ class TestOuter:
             for g, e in zip(got, expected, strict=True) if ufunc is np.divmod else [(got, expected)]:
                 assert_agrees(g, e)
 
-    def test_the_result_is_cut_as_both(self, named):
+    def test_the_result_is_sharded_as_both(self, named):
         a, b = np.arange(8), np.arange(16).reshape(8, 2)
         x, y = ad.device_put(a, named("x")), ad.device_put(b, named("y"))
         got = np.multiply.outer(x, y)
@@ -151,7 +151,7 @@ class TestOuter:
         assert np.add.outer(y, x).sharding == named("y", None, "x")
         assert np.add.outer(x, 2).sharding == named("x")
 
-    def test_an_axis_cuts_the_result_once(self, named):
+    def test_an_axis_shards_one_dimension_of_the_result(self, named):
         a = np.arange(8)
         x = ad.device_put(a, named("x"))
         got = np.add.outer(x, x)
@@ -159,7 +159,7 @@ class TestOuter:
         assert got.sharding == named("x")
         mesh = ad.make_mesh((8,), ("x",))
         y = ad.device_put(a, ad.NamedSharding(mesh, P("x")))
-        with pytest.raises(ad.errors.ShardingTypeError, match=r"add\.outer: both operands are cut over \('x',\)"):
+        with pytest.raises(ad.errors.ShardingTypeError, match=r"add\.outer: both operands are sharded over \('x',\)"):
             np.add.outer(y, y)
 
     def test_what_is_not_supported(self, named):

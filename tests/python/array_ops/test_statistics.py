@@ -82,7 +82,7 @@ def test_averages_are_numpys(data):
 
 
 @given(st.data())
-def test_medians_and_quantiles_of_whole_dimensions_are_numpys(data):
+def test_medians_and_quantiles_of_unsharded_dimensions_are_numpys(data):
     kinds = ("int32", "float32", "float64", "float16")
     pair = data.draw(pairs(names=kinds, nan=True).filter(lambda pair: pair.host.size > 0))
     whole = ad.device_put(pair.device, ad.NamedSharding(ad.Mesh(np.array(ad.devices()), ("x",)), P()))
@@ -177,7 +177,7 @@ class TestWarningsAndErrors:
         with pytest.raises(ValueError, match="std: ddof and correction"):
             np.std(ad.device_put(np.ones(8), named("x")), ddof=1, correction=1)
 
-    def test_medians_along_cut_dimensions_name_the_repair(self, named):
+    def test_medians_along_sharded_dimensions_name_the_repair(self, named):
         x = ad.device_put(np.arange(64.0).reshape(8, 8), named("x", "y"))
         for call in (lambda: np.median(x), lambda: np.quantile(x, 0.5, axis=0), lambda: np.linalg.norm(x, 2)):
             with pytest.raises(

@@ -145,7 +145,7 @@ CALLS = [
                 TypeError,
                 "JAXDeviceManager.distribute_data:",
                 "3",
-                repair="say (artifex_devices\\.devices\\(\\)\\[:2\\])",
+                repair="write (artifex_devices\\.devices\\(\\)\\[:2\\])",
                 then="manager.distribute_data(X, {})",
             ),
             bad("manager.distribute_data(X, [])", ValueError, "JAXDeviceManager.distribute_data:", "target_devices"),
@@ -400,7 +400,12 @@ CALLS = [
         "ad.DevicePlacement().place_on_device(X)",
         [
             bad("ad.DevicePlacement().place_on_device('text')", TypeError, "device_put:", "expected"),
-            bad("ad.DevicePlacement().place_on_device(X, 3)", TypeError, "DevicePlacement.place_on_device:", "the target is"),
+            bad(
+                "ad.DevicePlacement().place_on_device(X, 3)",
+                TypeError,
+                "DevicePlacement.place_on_device:",
+                "the target is",
+            ),
             bad(
                 "ad.DevicePlacement().place_on_device(X, 'cpu')",
                 TypeError,

@@ -175,7 +175,7 @@ def test_words_that_are_not_understood(words, text, capsys):
     ("words", "text"),
     [
         (["recommend", "--free-bytes", "8GB"], "only with --bytes-per-example"),
-        (["recommend", "--hardware", "h100", "--bytes-per-example", "4MB"], "say --free-bytes 80GB"),
+        (["recommend", "--hardware", "h100", "--bytes-per-example", "4MB"], "write --free-bytes 80GB"),
         (["recommend", "--bytes-per-example", "0"], "bytes_per_example"),
         (["validate", str(2**63)], "2**63"),
         (["measure", "train"], "'train' names no function; write module:function"),

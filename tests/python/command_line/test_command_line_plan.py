@@ -82,8 +82,8 @@ def test_slices_are_placed_along_the_named_axes(capsys):
     plan = found(capsys, *words, "--slices", "data=2")
     ordered = mesh_utils.create_hybrid_device_mesh((4, 4), (2, 1), cluster.tpu("v5e", (4, 4), slices=2).devices())
     assert plan["device_ids"] == [[device.id for device in row] for row in ordered]
-    assert "expected along which axes of the mesh they lie; write --slices data=2" in refused(capsys, *words)
-    assert "3 slices lie along 'data' of size 8" in refused(capsys, *words, "--slices", "data=3")
+    assert "expected their axes of the mesh; write --slices data=2" in refused(capsys, *words)
+    assert "there are 3 slices along 'data' of size 8" in refused(capsys, *words, "--slices", "data=3")
     assert "makes 4 slices; expected 2" in refused(capsys, *words, "--slices", "data=4")
     assert "no axis 'dat' (did you mean data?)" in refused(capsys, *words, "--slices", "dat=2")
     assert "expected one slice, got 2" in refused(capsys, *words, "--order", "exact")
@@ -221,7 +221,7 @@ def test_files(tmp_path, capsys, monkeypatch):
     assert found(capsys, *words, "lab.toml")["cluster"] == "lab.toml"
     assert found(capsys, *words, "my lab")["cluster"] == "mine"
     (tmp_path / "bad.toml").write_text(LAB + "latancy = 1e-6\n")
-    assert "in bad.toml line 8: latancy of [slice] is no key (did you mean latency?)" in refused(
+    assert "in bad.toml line 8: latancy of [slice] is not a key (did you mean latency?)" in refused(
         capsys, *words, "bad.toml"
     )
     assert "No such file" in refused(capsys, *words, "none.toml")
@@ -252,8 +252,8 @@ def test_this_machine_is_the_default_cluster(capsys):
     [
         ("tpy v4 2x2x4", "neither a preset nor a file (did you mean tpu?); expected 'tpu v5e 4x4', 'dgx h100 nodes=2'"),
         ("", "'' is neither a preset nor a file; expected"),
-        ("tpu v4", "tpu has 1 words behind it, 'v4'; expected 'tpu GENERATION SHAPE [slices=...]'"),
-        ("tpu v4 2xx", "'2xx' is no shape of a slice"),
+        ("tpu v4", "tpu has 1 words after it, 'v4'; expected 'tpu GENERATION SHAPE [slices=...]'"),
+        ("tpu v4 2xx", "'2xx' is not a shape of a slice"),
         ("tpu v4 4x4x9", "TPU v4 has no slices of 4x4x9; expected one of 2x2x1"),
         ("tpu v9 4x4", "expected one of v4, v5e, v5p, v6e, 7x"),
         ("dgx h100 node=3", "dgx has no 'node' (did you mean nodes?)"),
@@ -261,8 +261,8 @@ def test_this_machine_is_the_default_cluster(capsys):
         ("dgx h100 nodes=0", "nodes is 0; expected 1 to 16777216"),
         ("dgx h100 nodes=2 nodes=3", "nodes is given more than once"),
         ("dgx h100 network_bandwidth=nan", "network_bandwidth is 'nan'; expected a number"),
-        ("dgx h1000", "'h1000' is no GPU of these nodes (did you mean h100?)"),
-        ("tpu v5ee 4x4", '"v5ee" is no generation whose links are known (did you mean v5e?)'),
+        ("dgx h1000", "gpu is 'h1000' (did you mean h100?)"),
+        ("tpu v5ee 4x4", '"v5ee" is not a generation with known links (did you mean v5e?)'),
         ("/nowhere/lab.toml", "--cluster: cluster.from_toml: '/nowhere/lab.toml' cannot be read: No such file"),
         ("dgx 'h100", "No closing quotation"),
         ("a" * 5000, "neither a preset nor a file"),
@@ -283,10 +283,10 @@ def test_invalid_clusters(text, says, capsys):
         ("data=4,model=5", "data=4,model=5 has 20 devices; expected 16, all of TPU v5e 4x4; write data=4,model=4"),
         ("data=3,model=5", "write data=16"),
         ("data=4,data=4", "axis 'data' is given twice"),
-        ("data", "'data' is no axis and its size"),
-        ("data=-4", "'data=-4' is no axis and its size"),
-        ("data=16,", "'' is no axis and its size"),
-        ("_=16", "'_=16' is no axis and its size"),
+        ("data", "'data' is not an axis and its size"),
+        ("data=-4", "'data=-4' is not an axis and its size"),
+        ("data=16,", "'' is not an axis and its size"),
+        ("_=16", "'_=16' is not an axis and its size"),
     ],
 )
 def test_invalid_meshes(mesh, says, capsys):
@@ -296,8 +296,8 @@ def test_invalid_meshes(mesh, says, capsys):
 @pytest.mark.parametrize(
     ("array", "before", "after", "says"),
     [
-        ("4096,4096", "x", "_", "'4096,4096' is no dtype and shape"),
-        ("bfloat16[4096,]", "x", "_", "is no dtype and shape"),
+        ("4096,4096", "x", "_", "'4096,4096' is not a dtype with a shape"),
+        ("bfloat16[4096,]", "x", "_", "is not a dtype with a shape"),
         ("bfloat17[4096]", "row", "_", "dtype is 'bfloat17' (str); expected a dtype"),
         (
             "float32[4096]",
@@ -306,11 +306,11 @@ def test_invalid_meshes(mesh, says, capsys):
             "FROM: the mesh has no axis 'rows' (did you mean row?); expected some of row, column",
         ),
         ("float32[4096]", "_", "rows", "TO: the mesh has no axis 'rows' (did you mean row?)"),
-        ("float32[4096]", "P(row", "_", "FROM: 'P(row' is no spec"),
-        ("float32[4096]", "P(*row)", "_", "FROM: 'P(*row)' is no spec"),
-        ("float32[4096]", "P(3)", "_", "FROM: 'P(3)' is no spec"),
-        ("float32[4096]", "row+", "_", "FROM: 'row+' is no spec"),
-        ("float32[4096]", "", "_", "FROM: '' is no spec"),
+        ("float32[4096]", "P(row", "_", "FROM: 'P(row' is not a spec"),
+        ("float32[4096]", "P(*row)", "_", "FROM: 'P(*row)' is not a spec"),
+        ("float32[4096]", "P(3)", "_", "FROM: 'P(3)' is not a spec"),
+        ("float32[4096]", "row+", "_", "FROM: 'row+' is not a spec"),
+        ("float32[4096]", "", "_", "FROM: '' is not a spec"),
         ("float32[4096,4096]", "row,row", "_", "mesh axis 'row' is used in dimensions 0 and 1"),
         ("float32[4096]", "row,column", "_", "P('row', 'column')"),
         ("float32[6]", "row", "_", "dimension 0 of size 6 is cut into 4 parts"),
@@ -438,12 +438,12 @@ def test_measured_rates_of_this_machine(measured, capsys):
     words = ("llama-2-7b", "--batch", str(chips), "--sequence", "8", "--forward", "--measured", "--rules", "batch=x")
     code, out, err = output_of(capsys, "step", *words, "--dtype", "float32", "--mesh", f"x={chips}", "--json")
     assert json.loads(out) == json.loads(plan.to_json())
-    assert err == "artifex_devices plan: rates of this machine: kept from 2026-11-22T16:00:00+00:00\n"
+    assert err == "artifex_devices plan: rates of this machine: read from the cache, 2026-11-22T16:00:00+00:00\n"
     code, out, err = output_of(capsys, "step", *words, "--mesh", f"x={chips}")
     assert (code, out) == (3, "")
     assert "only FLOP/s of float32 are measured: add --dtype float32" in err
     words = ("step", *STEP, *RULES, "--measured")
-    assert "--measured: --cluster is 'tpu v5p 4x4x4'; expected none, or here" in refused(capsys, *words)
+    assert "--measured: --cluster is 'tpu v5p 4x4x4'; expected here or nothing" in refused(capsys, *words)
 
 
 # --- Models of files ---

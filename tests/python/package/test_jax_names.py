@@ -29,9 +29,9 @@ def test_shardings_are_inspected():
     tree = {"b": ad.device_put(X, over("x")), "a": [ad.device_put(X, ad.devices()[3])]}
     ad.debug.inspect_array_sharding(tree, callback=seen.append)
     assert seen == [ad.SingleDeviceSharding(ad.devices()[3]), over("x")]
-    with pytest.raises(TypeError, match=r"value\['a'\] is of type ndarray; expected an Array"):
+    with pytest.raises(TypeError, match=r"(?s)value\['a'\] is .* .ndarray.; expected an Array"):
         ad.debug.inspect_array_sharding({"a": X, "b": tree["b"]}, callback=seen.append)
-    with pytest.raises(TypeError, match="callback is of type int"):
+    with pytest.raises(TypeError, match=r"callback is 3 .int."):
         ad.debug.inspect_array_sharding(X, callback=3)
     assert len(seen) == 2
 
@@ -128,6 +128,6 @@ def test_one_level_of_a_list_is_a_list():
 
 def test_values_of_device_put_sharded_are_a_sequence():
     for wrong in (3, {1, 2}, "ab", iter([1, 2])):
-        with pytest.raises(TypeError, match=r"sharded_values is of type .*; expected a sequence"):
+        with pytest.raises(TypeError, match=r"sharded_values is .*; expected a sequence"):
             ad.device_put_sharded(wrong, ad.devices()[:2])
     assert ad.device_put_sharded(range(8), ad.devices()).tolist() == list(range(8))

@@ -191,7 +191,7 @@ def test_a_format_of_row_major_order_is_its_sharding(named, devices):
     [
         (Layout((0, 1), ((8, 128),)), "arrays are stored without tiles"),
         (Layout((0, 2)), "expected each of 0 to 1 once"),
-        (Layout.AUTO, "nothing chooses one here"),
+        (Layout.AUTO, "no compiler chooses one"),
     ],
     ids=repr,
 )
@@ -208,11 +208,11 @@ def test_a_layout_of_another_rank_is_refused(devices):
 
 
 def test_a_layout_alone_is_no_place():
-    with pytest.raises(ValueError, match="device is Layout.*; expected None, a Device"):
+    with pytest.raises(ValueError, match=r"device is Layout.*; expected None, a Device"):
         ad.device_put(X, Layout((0, 1)))
     with pytest.raises(ValueError, match="needs a sharding"):
         Format(Layout((0, 1)))
-    with pytest.raises(TypeError, match="sharding is 3 .int."):
+    with pytest.raises(TypeError, match=r"sharding is 3 .int."):
         Format(None, 3)
     with pytest.raises(TypeError, match="major_to_minor"):
         Layout("01")

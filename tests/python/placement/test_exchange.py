@@ -205,7 +205,7 @@ class Messages:
         return [requests.index(self.first) if self.first in requests else 0]
 
     def run(self, monkeypatch, budget):
-        monkeypatch.setitem(ad.config._distributed, "distributed_buffer_bytes", budget)
+        monkeypatch.setitem(ad.config._values, "distributed_buffer_bytes", budget)
         exchange._Exchange(self, self, "a reshard").run()
         assert self.packed == [(i, size) for i, (_, size) in enumerate(self.sends)]
         assert self.unpacked == [(i, size) for i, (_, size) in enumerate(self.receives)]

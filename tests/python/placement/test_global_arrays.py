@@ -127,7 +127,7 @@ def test_texts_are_those_of_jax(client, rows):
 def test_descriptions_say_what_is_here(rows):
     text = rows.describe()
     assert "shards    4 of (2, 4), 2 of them in this process" in text
-    assert "memory    128 bytes logical, 32 bytes a device; 64 bytes physical in 2 buffers" in text
+    assert "memory    128 bytes logical, 32 bytes per device; 64 bytes physical in 2 buffers" in text
     assert "Array" in rows._repr_html_()
     remote = placed(X, ad.SingleDeviceSharding(ad.devices()[0]))
     assert "shards    1 of (8, 4), none of them in this process" in remote.describe()

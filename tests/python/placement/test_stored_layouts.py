@@ -74,7 +74,7 @@ def test_one_device_gives_strides_to_every_protocol():
 
 def test_a_reader_of_row_major_bytes_is_refused():
     x = ad.device_put(np.arange(6.0).reshape(2, 3), turned(ad.devices()[0]))
-    with pytest.raises(BufferError, match=r"stored as \{0,1\}; expected a reader of strides"):
+    with pytest.raises(BufferError, match=r"stored as \{0,1\}; expected a request for strides"):
         io.BytesIO().write(x)
     column = memoryview(x)
     assert column.f_contiguous
@@ -187,9 +187,9 @@ def test_what_is_not_stored_is_refused(layout, wrong):
 
 def test_other_makers_take_row_major_only(mesh):
     sharding = ad.NamedSharding(mesh, P("x"))
-    with pytest.raises(ValueError, match="place it by device_put"):
+    with pytest.raises(ValueError, match="place the result by device_put"):
         ad.make_array_from_callback((4, 2), turned(sharding), lambda index: np.ones((4, 2))[index])
-    with pytest.raises(ValueError, match="place it by device_put"):
+    with pytest.raises(ValueError, match="place the result by device_put"):
         ad.ShapeDtypeStruct((4, 2), np.float32, sharding=turned(sharding))
 
 

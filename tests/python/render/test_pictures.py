@@ -225,8 +225,8 @@ def test_a_roofline_has_its_limits_and_batches():
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"batches": [0]}, ValueError, "batches has 0; expected 1 to"),
-        ({"batches": [1.5]}, TypeError, r"batches has 1.5 \(float\); expected whole numbers"),
+        ({"batches": [0]}, ValueError, "a value of batches is 0; expected 1 to"),
+        ({"batches": [1.5]}, TypeError, r"a value of batches is 1.5 \(float\); expected a whole number"),
         ({"layer": (4,)}, ValueError, r"layer is \(4,\); expected two sizes"),
         ({"network_bandwidth": -1}, ValueError, "network_bandwidth is -1; expected a finite number above 0"),
         ({"network_bandwidth": "fast"}, TypeError, r"network_bandwidth is 'fast' \(str\)"),

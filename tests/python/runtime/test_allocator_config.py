@@ -82,7 +82,7 @@ def test_kinds_out_of_range(kind):
     ],
 )
 def test_types(field, value):
-    with pytest.raises(TypeError, match=f"GpuAllocatorConfig: {field} is of type {type(value).__name__}"):
+    with pytest.raises(TypeError, match=rf"GpuAllocatorConfig: {field} is .* \({type(value).__name__}\), expected"):
         GpuAllocatorConfig(**{field: value})
 
 
@@ -142,12 +142,12 @@ class TestClient:
             make_cpu_client(allocator_config=GpuAllocatorConfig(Kind.CUDA_ASYNC))
 
     def test_platform_keeps_nothing_to_preallocate(self):
-        with pytest.raises(ValueError, match="PLATFORM keeps no memory"):
+        with pytest.raises(ValueError, match="PLATFORM caches no memory"):
             make_cpu_client(allocator_config=GpuAllocatorConfig(Kind.PLATFORM, preallocate=True))
 
     @pytest.mark.parametrize("config", [1, "BFC", Kind.BFC, {}])
     def test_another_type_is_refused(self, config):
-        with pytest.raises(TypeError, match="allocator_config is of type"):
+        with pytest.raises(TypeError, match="allocator_config is"):
             make_cpu_client(allocator_config=config)
 
     @pytest.mark.parametrize("kind", ["device", "pinned_host", "unpinned_host"])

@@ -98,14 +98,14 @@ def test_trace_allocations_is_a_bool():
     ad.config.update("trace_allocations", False)
     assert ad.config.trace_allocations is False
     for value in (1, None, "yes"):
-        with pytest.raises(TypeError, match="trace_allocations is of type"):
+        with pytest.raises(TypeError, match="expected True or False"):
             ad.config.update("trace_allocations", value)
 
 
 @pytest.mark.parametrize("name", ["jax_platforms", "jax_platform_name"])
 @pytest.mark.parametrize("value", [3, True, b"cpu", ["cpu"]])
 def test_a_platform_is_text(name, value):
-    with pytest.raises(ValueError, match=f"config.update: {name} is of type"):
+    with pytest.raises(ValueError, match=f"config.update: {name} is .*; expected a platform's name or None"):
         ad.config.update(name, value)
 
 
@@ -236,7 +236,9 @@ def test_variables_are_read_once():
     assert output_of(code) == "int64"
 
 
-@pytest.mark.parametrize(("name", "text"), [("jax_enable_x64", "write config.update"), ("jax_enable_x65", "no option")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("jax_enable_x64", "write config.update"), ("jax_enable_x65", "is not an option")]
+)
 def test_an_option_is_not_assigned(name, text):
     before = ad.config.values
     with pytest.raises(AttributeError, match=text):
@@ -305,10 +307,10 @@ def test_options_of_the_compiler_are_recorded():
         ("jax_debug_infs", True, NotImplementedError, r"write np.errstate\(over='raise'\)"),
         ("jax_numpy_rank_promotion", "raise", NotImplementedError, "ranks are promoted by NumPy's rules"),
         ("jax_numpy_dtype_promotion", "strict", NotImplementedError, "dtypes are promoted by NumPy's rules"),
-        ("jax_array_garbage_collection_guard", "fatal", NotImplementedError, "is not watched"),
-        ("jax_disable_jit", "yes", TypeError, "jax_disable_jit is of type str; expected a bool"),
-        ("jax_disable_jit", 1, TypeError, "is of type int"),
-        ("jax_cpu_collectives_implementation", "bogus", ValueError, "expected None or 'gloo' or 'mpi'"),
+        ("jax_array_garbage_collection_guard", "fatal", NotImplementedError, "is not monitored"),
+        ("jax_disable_jit", "yes", TypeError, "jax_disable_jit is 'yes' .str.; expected True or False"),
+        ("jax_disable_jit", 1, TypeError, "is 1 .int."),
+        ("jax_cpu_collectives_implementation", "bogus", ValueError, "expected None, 'gloo', 'mpi' or 'megascale'"),
     ],
 )
 def test_options_that_would_have_no_effect_are_refused_with_the_reason(name, value, kind, text):

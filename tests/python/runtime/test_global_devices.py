@@ -39,7 +39,7 @@ def test_ids_count_over_processes_in_order(index):
         assert [d.id for d in ad.local_devices()] == own[index]
         assert [[d.id for d in ad.local_devices(i)] for i in range(3)] == own
         assert client.device_from_local_hardware_id(0).id == own[index][0]
-        with pytest.raises(ValueError, match="local_devices: process_index names no process; expected 0 to 2, got 3"):
+        with pytest.raises(ValueError, match="local_devices: process_index is 3; expected 0 to 2"):
             ad.local_devices(3)
         with pytest.raises(RuntimeError, match=f"no device has the number 3; expected 0 to {len(own[index]) - 1};"):
             client.device_from_local_hardware_id(3)
@@ -154,7 +154,7 @@ def test_shardings_know_what_is_theirs():
         assert not single.is_fully_addressable
         assert not single.has_addressable_devices
         assert single.addressable_devices == set()
-        with pytest.raises(ValueError, match="addressable_device_list: no device of the list belongs to this process, 1"):
+        with pytest.raises(ValueError, match=r"addressable_device_list: no device .* belongs to this process, 1"):
             _ = single._internal_device_list.addressable_device_list
         assert ad.SingleDeviceSharding(ad.devices()[2]).is_fully_addressable
 

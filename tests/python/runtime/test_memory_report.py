@@ -185,7 +185,7 @@ def test_a_report_measures_one_block(world):
 
 @pytest.mark.parametrize(("top", "error"), [(-1, ValueError), (1.5, TypeError), (True, TypeError), ("3", TypeError)])
 def test_bad_numbers(top, error):
-    with pytest.raises(error, match=r"memory_report: top .* expected .*, got "):
+    with pytest.raises(error, match=r"memory_report: top .* expected "):
         ad.memory_report(top)
 
 

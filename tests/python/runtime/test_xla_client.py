@@ -209,9 +209,9 @@ class TestBufferFromPyval:
             client.buffer_from_pyval(X, device=0, force_copy="no", host_buffer_semantics=2)
         for text in (
             "buffer_from_pyval",
-            "device is of type int",
-            "force_copy is of type str",
-            "semantics is of type int",
+            "(int), expected a Device or None",
+            "(str), expected True or False",
+            "(int), expected a HostBufferSemantics or None",
         ):
             assert text in str(caught.value)
 

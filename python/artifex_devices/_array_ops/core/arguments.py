@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that NumPy's functions share: the operand, axis, out; and dimensions that must not be cut."""
+"""Arguments that NumPy's functions share: operands, axis, where and out."""
 
 from __future__ import annotations
 
@@ -7,37 +7,117 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import allocate
-from artifex_devices._array_ops.core.layout import Home, cuts_of, sharding_with
+from artifex_devices._array_ops.core.layout import Placement, common_placement, sharding_with, spec_of
+from artifex_devices._array_ops.core.reading import Source, assemble
+from artifex_devices._base.clearable_cache import clearable_cache
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["array_operand", "normal_axes", "refuse_bool_axis", "require_whole", "whole_array"]
+
+def operand(operation: str, x: Any) -> Any:
+    """An operand of an element-wise function: an Array, an ndarray or a Python number; others raise."""
+    kind = type(x)
+    if kind is Array or kind is np.ndarray or kind in (bool, int, float, complex) or isinstance(x, np.generic):
+        return x
+    return as_operand(operation, x)
+
+
+def as_operand(operation: str, x: Any) -> Any:
+    """An Array unchanged, anything else as an ndarray of numbers without a mask."""
+    if isinstance(x, (Array, np.ndarray)):
+        check_unmasked(operation, x, "an operand")
+        return x
+    array = np.asarray(x)
+    if array.dtype == object:
+        raise TypeError(
+            f"{operation}: an operand of type {type(x).__name__} is not an array of numbers; expected an Array, an "
+            f"ndarray or a number, got {safe_repr(x)}; convert it first by np.asarray(x, dtype=...)"
+        )
+    return array
 
 
 def array_operand(operation: str, x: Any) -> Array:
-    """X, which must be an Array.
-
-    Raises:
-        TypeError: It is none: another argument was.
-    """
+    """X, which must be an Array."""
     if not isinstance(x, Array):
         raise TypeError(
-            f"{operation}: the operand is no Array while another argument is one; expected an Array, got "
+            f"{operation}: the operand is not an Array while another argument is one; expected an Array, got "
             f"{type(x).__name__}; place it first by device_put, or pass np.asarray(other)"
         )
     return x
 
 
+def as_array(operation: str, x: Any, operands: Sequence[Any]) -> Array:
+    """X itself if it is an Array; else it is replicated on the devices of the Arrays among the operands."""
+    if isinstance(x, Array):
+        return x
+    placement = common_placement(operation, [y for y in operands if isinstance(y, Array)])
+    value = np.asarray(operand(operation, x))
+    sharding = sharding_with(placement.sharding, ())
+    source = Source(operation, value, sharding)
+    return assemble(operation, value.shape, value.dtype, sharding, committed=placement.committed, fill=source.copy_box)
+
+
+def replicated_array(
+    operation: str, shape: tuple[int, ...], value: Any, dtype: Any, placement: Placement | Array
+) -> Array:
+    """An Array full of one value, or with the elements of one ndarray, replicated on the devices of `placement`."""
+    sharding = sharding_with(placement.sharding, ())
+    array, buffers = allocate(operation, shape, dtype, sharding, committed=placement.committed)
+    for buffer in buffers:
+        buffer[...] = value
+    return array
+
+
+def check_unmasked(operation: str, x: Any, place: str) -> None:
+    """Refuses masked arrays, whose masks would be lost silently; `place` is the subject of the error's sentence."""
+    if type(x) is not np.ndarray and isinstance(x, np.ndarray) and isinstance(x, np.ma.MaskedArray):
+        raise masked_array_error(operation, place)
+
+
+def masked_array_error(operation: str, place: str) -> ValueError:
+    """The error for an argument that is a masked array."""
+    return ValueError(
+        f"{operation}: {place} is a masked array; expected an ndarray, as a mask has no place here; give "
+        "x.filled(value), or x.data and x.mask separately"
+    )
+
+
+def where_mask(operation: str, where: Any) -> Any:
+    """The mask of `where=`: an Array or an ndarray of bools. NumPy converts lists and numbers, but not arrays."""
+    if isinstance(where, (Array, np.ndarray)):
+        check_unmasked(operation, where, "where")
+        if where.dtype != bool:
+            raise TypeError(
+                f"{operation}: where has dtype {where.dtype}; expected bool, got an array of {where.dtype}; compare "
+                "it: where=mask != 0"
+            )
+        return where
+    return np.asarray(where, bool)
+
+
+def check_order(operation: str, order: Any) -> None:
+    """Refuses `order=` that asks for another than row-major order."""
+    if order not in ("K", "A", "C"):
+        raise TypeError(
+            f"{operation}: order has no meaning on Arrays; expected 'K', 'A' or 'C', got {safe_repr(order)}; leave it "
+            "out"
+        )
+
+
+def one_axis(operation: str, axis: Any, ndim: int) -> int:
+    """The dimension that `axis` means, for functions that prefix NumPy's error with their name."""
+    return np.lib.array_utils.normalize_axis_index(axis, ndim, operation)
+
+
 def normal_axes(axis: Any, ndim: int, *, scalar_has_axis: bool = True) -> tuple[int, ...]:
     """The dimensions that `axis` means, ascending; all for None.
 
-    Without dimensions NumPy's reductions by ufuncs take the axes 0 and -1 too, its other ones do not.
-
-    Raises:
-        AxisError: One is out of bounds (a ValueError and an IndexError).
-        ValueError: One is named twice.
+    NumPy's reductions by ufuncs take the axes 0 and -1 of a scalar too, its other ones do not.
     """
     if axis is None:
         return tuple(range(ndim))
@@ -47,11 +127,7 @@ def normal_axes(axis: Any, ndim: int, *, scalar_has_axis: bool = True) -> tuple[
 
 
 def refuse_bool_axis(operation: str, axis: Any) -> None:
-    """Checks that no axis is a bool, for the functions that NumPy writes in C; those in Python take True as 1.
-
-    Raises:
-        TypeError: One is.
-    """
+    """Refuses bools as axes, as the functions do that NumPy writes in C; those in Python take True as 1."""
     if axis is None or type(axis) is int:
         return
     for one in axis if isinstance(axis, tuple) else (axis,):
@@ -59,30 +135,104 @@ def refuse_bool_axis(operation: str, axis: Any) -> None:
             raise TypeError(f"{operation}: an axis is a bool; expected an integer, got {axis}; give axis={int(one)}")
 
 
-def require_whole(operation: str, x: Array, axes: Sequence[int]) -> None:
-    """Checks that no dimension of `axes` is cut.
-
-    Raises:
-        ShardingTypeError: One is; the text gives the sharding to move to (a ValueError).
-    """
-    cuts = cuts_of(x)
-    wrong = [d for d in axes if cuts[d]]
-    if not wrong:
+def require_unsharded(operation: str, x: Array, axes: Sequence[int], name: str = "x") -> None:
+    """Refuses an argument that is sharded along one of these dimensions; the error has the sharding to move it to."""
+    spec = spec_of(x)
+    sharded = [d for d in axes if spec[d]]
+    if not sharded:
         return
-    told = ", ".join(f"dimension {d} over {cuts[d]}" for d in wrong)
-    free = sharding_with(x.sharding, tuple(() if d in axes else names for d, names in enumerate(cuts)))
-    spec = free.spec if isinstance(free, NamedSharding) else free
+    details = ", ".join(f"dimension {d} over {spec[d]}" for d in sharded)
+    free = sharding_with(x.sharding, tuple(() if d in axes else names for d, names in enumerate(spec)))
+    entries = free.spec if isinstance(free, NamedSharding) else free
+    subject = "a dimension that it works along" if name == "x" else name
     raise ShardingTypeError(
-        f"{operation}: a dimension that it works along is cut; expected whole dimensions {tuple(axes)} of an Array of "
-        f"shape {x.shape}, got {told}; move it first: reshard(x, NamedSharding(x.sharding.mesh, {spec})), or gather: "
-        "np.asarray(x)"
+        f"{operation}: {subject} is sharded; expected unsharded dimensions {tuple(axes)} of an Array of shape "
+        f"{x.shape}, got {details}; move it first: reshard({name}, NamedSharding({name}.sharding.mesh, {entries})), or "
+        f"gather: np.asarray({name})"
     )
 
 
-def whole_array(operation: str, shape: tuple[int, ...], value: Any, dtype: Any, home: Home | Array) -> Array:
-    """An Array of one value, whole on each device of `home`."""
-    sharding = sharding_with(home.sharding, ((),) * len(shape))
-    array, buffers = allocate(operation, shape, dtype, sharding, committed=home.committed)
-    for buffer in buffers:
-        buffer[...] = value
-    return array
+def host_target(operation: str, out: Any) -> NDArray[Any] | None:
+    """`out` as NumPy takes it, also as a tuple of one: None, or an ndarray that can be written."""
+    if isinstance(out, tuple) and len(out) == 1:
+        (out,) = out
+    if out is None:
+        return None
+    if isinstance(out, np.ndarray):
+        check_target(operation, out)
+        return out
+    raise TypeError(
+        f"{operation}: out is not an ndarray; Arrays are immutable: expected an ndarray to write the result to, got "
+        f"{type(out).__name__}; leave out away and use the result"
+    )
+
+
+def check_target(operation: str, out: NDArray[Any]) -> None:
+    """Refuses masked and read-only ndarrays, also those without elements."""
+    check_unmasked(operation, out, "out")
+    if not out.flags.writeable:
+        raise ValueError(
+            f"{operation}: out is read-only; expected an ndarray to write to, got one of shape {out.shape} with "
+            "flags.writeable False; give np.empty_like(out)"
+        )
+
+
+def check_targets(
+    ufunc: np.ufunc, kinds: tuple[Any, ...], targets: tuple[NDArray[Any], ...], options: tuple[tuple[str, Any], ...]
+) -> None:
+    """Checks `out` of a ufunc for operands of these dtypes, or of these types of Python numbers."""
+    for target in targets:
+        check_target(ufunc.__name__, target)
+    _check_dtypes(ufunc, kinds, tuple(target.dtype for target in targets), options)
+
+
+@clearable_cache(maxsize=1024)
+def _check_dtypes(
+    ufunc: np.ufunc, kinds: tuple[Any, ...], out_dtypes: tuple[Any, ...], options: tuple[tuple[str, Any], ...]
+) -> None:
+    """Raises NumPy's TypeError if results cannot be cast to `out`; a call without elements would not notice."""
+    samples = [kind(1) if isinstance(kind, type) else np.ones(1, kind)[:0] for kind in kinds]
+    ufunc(*samples, out=tuple(np.empty(0, dtype) for dtype in out_dtypes), **dict(options))
+
+
+@clearable_cache(maxsize=1024)
+def check_reduction_out(
+    function: Any,
+    kind: Any,
+    ndim: int,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    out_dtype: Any,
+    options: tuple[tuple[str, Any], ...] = (),
+) -> None:
+    """Raises NumPy's error if a reduction of one element cannot be written to an `out` of this dtype."""
+    out = np.empty((1,) * (ndim if keepdims else ndim - len(axes)), out_dtype)
+    with np.errstate(all="ignore"):
+        function(np.ones((1,) * ndim, kind), axis=axes, out=out, keepdims=keepdims, **dict(options))
+
+
+@clearable_cache(maxsize=1024)
+def loop_dtype(ufunc: np.ufunc, kind: Any, out_dtype: Any) -> Any:
+    """The dtype in which NumPy reduces or accumulates if `out` is given and dtype is not: it depends on out."""
+    return ufunc.resolve_dtypes((out_dtype, kind, None), casting="unsafe", reduction=True)[0]
+
+
+def deliver(operation: str, result: Array, out: Any, casting: Any = "same_kind") -> Any:
+    """The result, or `out` after the result has been written to it."""
+    target = host_target(operation, out)
+    if target is None:
+        return result
+    if target.shape != result.shape:
+        raise ValueError(
+            f"{operation}: out has another shape than the result; expected {result.shape}, got {target.shape}; create "
+            f"it by np.empty({result.shape}, dtype)"
+        )
+    if not np.can_cast(result.dtype, target.dtype, casting):
+        raise TypeError(
+            f"{operation}: out of dtype {target.dtype} cannot hold the result; expected {result.dtype}, got "
+            f"{target.dtype}; create it by np.empty({result.shape}, np.{result.dtype})"
+        )
+    _core._check_transfer("device_to_host", False, result.shape, result.dtype, result.sharding, "host", operation)
+    everything = tuple(slice(0, size, 1) for size in result.shape)
+    Source(operation, result, result.sharding).copy_box(target, everything, 0)
+    return target

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shards of Arrays as ndarrays: read without a copy, written where a result lies, worked on in parallel.
+"""The shards of Arrays as ndarrays: read without a copy, written in place, computed in parallel.
 
-Work is done once for each distinct *buffer* of the result; devices that share an arena share the buffers of their
+Work is done once for each distinct *buffer* of the result. Devices that share an arena share the buffers of their
 replicas, so a replicated result is computed once.
 """
 
@@ -16,54 +16,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.layout import Home
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._array_ops.core.layout import Placement
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
 
-__all__ = [
-    "PARALLEL_BYTES",
-    "PIECE_BYTES",
-    "Box",
-    "Tiling",
-    "allocate",
-    "blocks_at",
-    "is_inside",
-    "local_arrays",
-    "moved_to",
-    "read_box",
-    "run_all",
-    "tiling",
-]
-
-# A part of an array: slices with start, stop and step 1, one a dimension.
+# A part of an array: one slice for each dimension, with start, stop and step 1.
 Box = tuple[slice, ...]
 
-PARALLEL_BYTES = 512 << 10  # from here on work is spread over cores; below, waking a worker costs more
-PIECE_BYTES = 2 << 20  # and cut into pieces of this size, the same on any number of cores
+PARALLEL_BYTES = 512 << 10  # from this size on work uses several cores; below, waking a worker costs more
+PIECE_BYTES = 2 << 20  # size of the pieces of such work, the same on any number of cores
 
 local_arrays = _core._local_arrays
 
 
 class Tiling(NamedTuple):
-    """How an array of one shape lies in the distinct buffers of a sharding."""
+    """The distinct buffers of a sharding, for an array of one shape."""
 
-    parts: tuple[int, ...]  # into how many tiles each dimension is cut
-    positions: tuple[int, ...]  # by buffer: the first device that shows it, as a position in the mesh
-    tiles: tuple[int, ...]  # by buffer: row-major number of its tile over `parts`
+    parts: tuple[int, ...]  # by dimension: number of tiles
+    positions: tuple[int, ...]  # by buffer: position in the mesh of the first device that holds it
+    tiles: tuple[int, ...]  # by buffer: row-major number of its tile
     boxes: tuple[Box, ...]  # by buffer
 
+    def first_buffers(self) -> dict[int, int]:
+        """The first buffer of each tile, in the order of the buffers."""
+        first: dict[int, int] = {}
+        for number, tile in enumerate(self.tiles):
+            first.setdefault(tile, number)
+        return first
 
-@remembered(maxsize=1024)
+
+@clearable_cache(maxsize=1024)
 def tiling(sharding: Sharding, shape: tuple[int, ...], operation: str) -> Tiling:
-    """The Tiling of an array.
-
-    Raises:
-        IndivisibleError: A dimension is not divisible by its axes (a ValueError).
-    """
+    """The Tiling of an array."""
     return Tiling(*_core._tiling(sharding, shape, operation))
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def _buffers_at(sharding: Sharding, positions: tuple[int, ...]) -> tuple[int, ...]:
     return _core._buffers_at(sharding, positions)
 
@@ -71,41 +59,50 @@ def _buffers_at(sharding: Sharding, positions: tuple[int, ...]) -> tuple[int, ..
 def allocate(
     operation: str, shape: tuple[int, ...], dtype: Any, sharding: Sharding, *, committed: bool
 ) -> tuple[Array, list[NDArray[Any]]]:
-    """A new Array and its buffers to write.
-
-    Raises:
-        ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError).
-        TypeError: No device holds this dtype.
-    """
+    """A new Array and its buffers to write."""
     array = _core._empty(shape, dtype, sharding, committed, operation)
     return array, local_arrays(array, True, True)
 
 
-def moved_to(operation: str, x: Array, home: Home, sharding: Sharding) -> Array:
-    """X laid out by `sharding` on the devices of `home`; x itself where it is so already.
+def outputs_of(
+    operation: str,
+    shape: tuple[int, ...],
+    dtypes: Sequence[Any],
+    sharding: Sharding,
+    *,
+    committed: bool,
+    into: Sequence[NDArray[Any]] | None,
+) -> tuple[list[Any], list[list[NDArray[Any]]]]:
+    """Results and the buffers of each to write: one new Array for each dtype, or the ndarrays `into` of this shape."""
+    if into is None:
+        allocated = [allocate(operation, shape, dtype, sharding, committed=committed) for dtype in dtypes]
+        return [array for array, _ in allocated], [buffers for _, buffers in allocated]
+    for target in into:
+        if target.shape != shape:
+            raise ValueError(
+                f"{operation}: out has another shape than the result; expected {shape}, got {target.shape}; create it "
+                f"by np.empty({shape}, dtype)"
+            )
+    boxes = tiling(sharding, shape, operation).boxes
+    return list(into), [[target[box] if box else target for box in boxes] for target in into]  # target[()] is a number
 
-    Raises:
-        RuntimeError: A transfer guard refuses it.
-        ValueError: x lies in another world.
-    """
+
+def moved_to(operation: str, x: Array, placement: Placement, sharding: Sharding) -> Array:
+    """X placed by `sharding` on the devices of `placement`; x itself if it is already placed so."""
     if x.sharding is sharding or x.sharding == sharding:
         return x
-    if not x.sharding._same_devices(home.sharding):
-        require_one_world(operation, x, home.sharding)
+    if not x.sharding._same_devices(placement.sharding):
+        require_one_world(operation, x, placement.sharding)
         _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, sharding, operation)
-    return _core._moved(x, sharding, x.committed or home.committed)
+    return _core._moved(x, sharding, x.committed or placement.committed)
 
 
 def require_one_world(operation: str, x: Array, sharding: Sharding) -> None:
-    """Checks that x lies in the world of a sharding.
-
-    Raises:
-        ValueError: It does not: worlds share nothing.
-    """
+    """Checks that x is in the world of a sharding: worlds share nothing."""
     here, there = (next(iter(s.device_set)) for s in (x.sharding, sharding))
     if here.client is not there.client:
         raise ValueError(
-            f"{operation}: an operand of shape {x.shape} lies in another world than the others; expected Arrays of one "
+            f"{operation}: an operand of shape {x.shape} is in another world than the others; expected Arrays of one "
             f"`simulate` block, got one on {here} of another; move it first: device_put(x, y.sharding)"
         )
 
@@ -120,7 +117,7 @@ def _relative(box: Box, whole: Box) -> Box:
 
 
 def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operation: str) -> list[NDArray[Any]] | None:
-    """Views of the boxes of x out of what each position holds; None when one of them holds too little."""
+    """Views of the boxes of x in the buffers at these positions; None if a buffer does not hold its box."""
     mine = tiling(x.sharding, x.shape, operation)
     numbers = _buffers_at(x.sharding, positions)
     arrays = local_arrays(x, False, True)
@@ -136,8 +133,25 @@ def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operat
     return views
 
 
+def views_at(
+    operation: str, x: Array, placement: Placement, positions: tuple[int, ...], boxes: Sequence[Box], sharding: Sharding
+) -> list[NDArray[Any]]:
+    """Views of the boxes of x at these positions, after x has been moved to `sharding` if it is not there."""
+    views = blocks_at(x, positions, boxes, operation) if x.sharding._same_devices(sharding) else None
+    if views is None:
+        views = blocks_at(moved_to(operation, x, placement, sharding), positions, boxes, operation)
+    assert views is not None
+    return views
+
+
+def check_host_operand(operation: str, x: Any, sharding: Sharding) -> None:
+    """Asks the transfer guards whether an ndarray may be copied to devices; numbers always may."""
+    if not isinstance(x, Array) and x.ndim:
+        _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", sharding, operation)
+
+
 def read_box(x: Array, box: Box, operation: str) -> NDArray[Any]:
-    """One box of x as an ndarray: a view where one buffer holds it, else put together from those that it touches."""
+    """One box of x as an ndarray: a view if one buffer holds it, else assembled from the buffers that it touches."""
     mine = tiling(x.sharding, x.shape, operation)
     arrays = local_arrays(x)
     for number, whole in enumerate(mine.boxes):
@@ -145,27 +159,23 @@ def read_box(x: Array, box: Box, operation: str) -> NDArray[Any]:
             view: NDArray[Any] = arrays[number][(*_relative(box, whole), ...)]
             return view
     result: NDArray[Any] = np.empty(tuple(s.stop - s.start for s in box), x.dtype)
-    seen: set[int] = set()
-    for number, whole in enumerate(mine.boxes):
-        if mine.tiles[number] in seen:
-            continue
+    for number in mine.first_buffers().values():
+        whole = mine.boxes[number]
         common = tuple(slice(max(b.start, w.start), min(b.stop, w.stop)) for b, w in zip(box, whole, strict=True))
         if all(s.start < s.stop for s in common):
-            seen.add(mine.tiles[number])
             result[_relative(common, box)] = arrays[number][_relative(common, whole)]
     return result
 
 
 def run_all(tasks: Sequence[Callable[[], Any]], touched_bytes: int, spread_from: int | None = None) -> None:
-    """Calls every task, over the cores when there is enough to do; each sees the caller's context variables.
+    """Calls every task, on several cores if there is enough work; each task sees the caller's context variables.
+
+    The first exception of a task is raised once all tasks that had started have ended.
 
     Args:
-        tasks: Independent calls; their results are dropped.
-        touched_bytes: What they read and write together.
-        spread_from: How many of these bytes are worth several cores; by default PARALLEL_BYTES.
-
-    Raises:
-        BaseException: The first one that a task raised, once all that had started have ended.
+        tasks: Independent calls, whose results are ignored.
+        touched_bytes: Bytes that they read and write together.
+        spread_from: Bytes from which several cores are used; by default PARALLEL_BYTES.
     """
     if len(tasks) < 2 or touched_bytes < (PARALLEL_BYTES if spread_from is None else spread_from):
         for task in tasks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what a NumPy ufunc or function does on Arrays: the families register themselves here."""
+"""Dispatch of NumPy's ufuncs and functions on Arrays: the families register their implementations here."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from artifex_devices._array_ops.core.operands import as_operand, masked_array_error
+from artifex_devices._array_ops.core.arguments import masked_array_error, operand
 from artifex_devices._core import Array
-
-__all__ = ["call_function", "call_ufunc", "implements", "implements_ufunc", "operand", "refuses", "supports"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -20,11 +18,11 @@ _REFUSALS: dict[Any, str] = {}
 _METHODS: dict[str, Callable[..., Any]] = {}
 _UFUNCS: dict[Any, Callable[..., Any]] = {}
 _loaded = False
-_NONE_COUNTS = ("axis", "initial")  # options of a ufunc's methods whose None is not the default
+_NONE_COUNTS = ("axis", "initial")  # options of a ufunc's methods for which None is not the default
 
 
 def implements(*functions: Any) -> Callable[[_F], _F]:
-    """Registers what NumPy functions do on Arrays; it takes their arguments."""
+    """Registers the implementation of NumPy functions, which takes their arguments."""
 
     def register(implementation: _F) -> _F:
         for function in functions:
@@ -35,12 +33,12 @@ def implements(*functions: Any) -> Callable[[_F], _F]:
 
 
 def refuses(because: str, *functions: Any) -> None:
-    """Registers why NumPy functions cannot take Arrays."""
+    """Registers the reason why NumPy functions do not support Arrays."""
     _REFUSALS.update(dict.fromkeys(functions, because))
 
 
 def implements_ufunc(*ufuncs: Any) -> Callable[[_F], _F]:
-    """Registers what calls of ufuncs with core dimensions do on Arrays: f(ufunc, inputs, options)."""
+    """Registers the implementation of ufuncs with core dimensions: f(ufunc, inputs, options)."""
 
     def register(implementation: _F) -> _F:
         for ufunc in ufuncs:
@@ -51,7 +49,7 @@ def implements_ufunc(*ufuncs: Any) -> Callable[[_F], _F]:
 
 
 def implements_method(method: str) -> Callable[[_F], _F]:
-    """Registers a method of all ufuncs, say "reduce": f(ufunc, inputs, options)."""
+    """Registers the implementation of a method of all ufuncs, such as "reduce": f(ufunc, inputs, options)."""
 
     def register(implementation: _F) -> _F:
         _METHODS[method] = implementation
@@ -60,25 +58,8 @@ def implements_method(method: str) -> Callable[[_F], _F]:
     return register
 
 
-def operand(operation: str, x: Any) -> Any:
-    """An operand of an element-wise function: an Array, an ndarray or a Python number.
-
-    Raises:
-        TypeError: It is something else; the text says what.
-        ValueError: It is a masked array.
-    """
-    kind = type(x)
-    if kind is Array or kind is np.ndarray or kind in (bool, int, float, complex) or isinstance(x, np.generic):
-        return x
-    return as_operand(operation, x)
-
-
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """What `Array.__array_ufunc__` does.
-
-    Raises:
-        TypeError: The ufunc, its method or an option is not supported on Arrays; the text gives the explicit way.
-    """
+    """The work of `Array.__array_ufunc__`."""
     name = ufunc.__name__
     inputs = [operand(name, x) for x in inputs]
     options = {key: value for key, value in options.items() if value is not None or key in _NONE_COUNTS}
@@ -108,15 +89,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
 
 
 def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """What `Array.__array_function__` does.
-
-    Raises:
-        TypeError: The function is not supported on Arrays; the text gives the explicit way.
-        ValueError: A masked array is among the arguments.
-    """
+    """The work of `Array.__array_function__`."""
     _load()
     if function not in _FUNCTIONS:
-        raise _unsupported(_name_of(function), _REFUSALS.get(function, "this NumPy function does not take Arrays"))
+        raise _unsupported(_name_of(function), _REFUSALS.get(function, "this NumPy function does not support Arrays"))
     for kind in types:
         if kind is not Array and kind is not np.ndarray and issubclass(kind, np.ma.MaskedArray):
             raise masked_array_error(_name_of(function), "an argument")
@@ -124,14 +100,14 @@ def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
 
 
 def supports(function: Any) -> bool:
-    """Whether Arrays are taken by a NumPy function or ufunc."""
+    """Whether a NumPy function or ufunc supports Arrays."""
     _load()
     if isinstance(function, np.ufunc):
         return function.signature is None or function in _UFUNCS
     return function in _FUNCTIONS
 
 
-def _unsupported(name: str, because: str = "this NumPy function does not take Arrays") -> TypeError:
+def _unsupported(name: str, because: str = "this NumPy function does not support Arrays") -> TypeError:
     return TypeError(f"{name}: {because}; expected NumPy arrays; gather first: np.{name}(np.asarray(x))")
 
 
@@ -142,7 +118,7 @@ def _name_of(function: Any) -> str:
 
 
 def _load() -> None:
-    """Imports the families, which register what they implement."""
+    """Imports the families, which register their implementations."""
     global _loaded
     if _loaded:
         return
@@ -163,15 +139,11 @@ _FAMILIES: tuple[str, ...] = (
     "linalg.einsum",
     "linalg.factorizations",
     "linalg.fourier",
-    "index.nonzero",
-    "index.unique",
+    "index.searching",
     "shape.reshaping",
-    "shape.transposing",
     "shape.broadcasting",
-    "shape.flip_roll",
+    "shape.rearranging",
     "shape.diagonals",
-    "reduce.averages",
-    "elementwise.equality",
     "reduce.norms",
     "elementwise.outer",
     "reduce.positions",

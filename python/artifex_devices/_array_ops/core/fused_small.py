@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small Arrays as one ndarray: where all shards lie in one slab, one call of NumPy does what one for each would.
+"""Small Arrays as one ndarray: if all shards are in one slab, one call of NumPy replaces one for each shard.
 
-For a few KiB a call costs more than its work. Nothing is gathered that devices would have to send: the slab is the
-memory of the shards, and it is read where it lies.
+For a few KiB a call costs more than its work. Nothing is sent between devices: the slab is the memory of the shards.
 """
 
 from __future__ import annotations
@@ -15,25 +14,23 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import PARALLEL_BYTES, local_arrays, tiling
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
-
-__all__ = ["from_whole", "is_small", "whole_of", "wholes_of"]
 
 
 class _Grid(NamedTuple):
-    """How the shards in a slab make up the whole, in n dimensions."""
+    """The order of the shards of a slab in the global array, which has n dimensions."""
 
-    stacked: tuple[int, ...]  # the number of tiles along each dimension, then the size of a tile along each
-    mixed: tuple[int, ...]  # both for each dimension in turn
-    to_mixed: tuple[int, ...]  # the order of dimensions that makes `mixed` of `stacked`
-    to_stacked: tuple[int, ...]  # and back
-    in_order: bool  # a tile follows the other in the whole: no dimension is to be moved
-    tiles: list[int] | None  # by buffer: its tile; None where buffers are tiles in their order
-    first: list[int] | None  # by tile: the first buffer that holds it; None likewise
+    stacked: tuple[int, ...]  # number of tiles along each dimension, then size of a tile along each dimension
+    mixed: tuple[int, ...]  # both for each dimension
+    to_mixed: tuple[int, ...]  # order of dimensions that changes `stacked` to `mixed`
+    to_stacked: tuple[int, ...]  # order that changes `mixed` to `stacked`
+    in_order: bool  # whether tiles are consecutive in the global array
+    tiles: list[int] | None  # by buffer: its tile; None if buffers are the tiles in their order
+    first: list[int] | None  # by tile: its first buffer; None if `tiles` is None
 
 
-@remembered(maxsize=4096)
+@clearable_cache(maxsize=4096)
 def _grid(sharding: Sharding, shape: tuple[int, ...], operation: str) -> _Grid:
     places = tiling(sharding, shape, operation)
     sides = tuple(size // parts for size, parts in zip(shape, places.parts, strict=True))
@@ -53,19 +50,19 @@ def _grid(sharding: Sharding, shape: tuple[int, ...], operation: str) -> _Grid:
 
 
 def is_small(*nbytes: int) -> bool:
-    """Whether arrays of so many bytes are not worth more than one call."""
+    """Whether arrays with these numbers of bytes are computed in one call."""
     return 0 < sum(nbytes) < PARALLEL_BYTES
 
 
-def whole_of(x: Array) -> NDArray[Any] | None:
-    """All of a small Array, to be read: a view where tiles follow each other; None where no slab holds all of it."""
+def fused_value(x: Array) -> NDArray[Any] | None:
+    """The full value of a small Array, to read: a view if tiles are consecutive; None if no slab holds all of it."""
     slab: NDArray[Any] | None = _core._slab_array(x)
     if slab is None:
         return None
     shape = x.shape
     if len(slab) == 1:
         return slab.reshape(shape)
-    grid = _grid(x.sharding, shape, "whole_of")
+    grid = _grid(x.sharding, shape, "fused_value")
     if grid.first is not None:
         slab = slab[grid.first]
     if not grid.in_order:
@@ -73,19 +70,14 @@ def whole_of(x: Array) -> NDArray[Any] | None:
     return slab.reshape(shape)
 
 
-def wholes_of(operands: Sequence[Any]) -> list[Any] | None:
-    """All of each Array among operands, the others as they are; None where whole_of has no answer for one."""
-    wholes = [whole_of(x) if isinstance(x, Array) else x for x in operands]
+def fused_values(operands: Sequence[Any]) -> list[Any] | None:
+    """The full value of each Array among operands, others unchanged; None if there is none for one of them."""
+    wholes = [fused_value(x) if isinstance(x, Array) else x for x in operands]
     return None if any(whole is None for whole in wholes) else wholes
 
 
-def from_whole(operation: str, value: Any, dtype: Any, sharding: Sharding, *, committed: bool) -> Array:
-    """A new Array of the elements of an ndarray, which are converted as by NumPy's out=.
-
-    Raises:
-        IndivisibleError: A dimension is not divisible by its axes (a ValueError).
-        ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError).
-    """
+def from_fused(operation: str, value: Any, dtype: Any, sharding: Sharding, *, committed: bool) -> Array:
+    """A new Array with the elements of an ndarray, cast as by NumPy's out=."""
     shape = value.shape
     result = _core._empty(shape, dtype, sharding, committed, operation)
     slab = _core._slab_array(result, True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's questions about arrays: shape, dtypes and their promotion, shared memory, text."""
+"""NumPy's functions that describe arrays: shape, dtypes and their promotion, shared memory, text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core import blocks
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._core import Array
-
-__all__: list[str] = []
 
 
 @implements(np.shape)
@@ -30,9 +28,13 @@ def _size(a: Any, axis: Any = None) -> int:
     return int(np.size(np.broadcast_to(np.int8(0), a.shape), axis))
 
 
-@implements(np.result_type)
-def _result_type(*arrays_and_dtypes: Any) -> Any:
-    return np.result_type(*(_sample(x) for x in arrays_and_dtypes))
+def _register_on_samples(function: Any) -> None:
+    """Registers a function of dtypes: NumPy answers for ndarrays with one element."""
+    implements(function)(lambda *args, **named: function(*map(_sample, (*args, *named.values()))))
+
+
+for _function in (np.result_type, np.common_type, np.iscomplexobj, np.isrealobj):
+    _register_on_samples(_function)
 
 
 @implements(np.min_scalar_type)
@@ -45,21 +47,6 @@ def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     return bool(np.can_cast(_dtype(from_), _dtype(to), casting))
 
 
-@implements(np.common_type)
-def _common_type(*arrays: Any) -> Any:
-    return np.common_type(*(_sample(x) for x in arrays))
-
-
-@implements(np.iscomplexobj)
-def _iscomplexobj(x: Any) -> bool:
-    return bool(np.iscomplexobj(_sample(x)))
-
-
-@implements(np.isrealobj)
-def _isrealobj(x: Any) -> bool:
-    return bool(np.isrealobj(_sample(x)))
-
-
 def _dtype(x: Any) -> Any:
     return x.dtype if isinstance(x, Array) else x
 
@@ -68,39 +55,43 @@ def _sample(x: Any) -> Any:
     return np.ones((1,) * x.ndim, x.dtype) if isinstance(x, Array) else x
 
 
-@implements(np.may_share_memory)
-def _may_share_memory(a: Any, b: Any, /, max_work: Any = 0) -> bool:
-    return any(np.may_share_memory(x, y, max_work) for x in _memory(a) for y in _memory(b))
+def _register_memory_test(function: Any, max_work: int) -> None:
+    def shares(a: Any, b: Any, /, max_work: Any = max_work) -> bool:
+        return any(function(x, y, max_work) for x in _memory(a) for y in _memory(b))
+
+    implements(function)(shares)
 
 
-@implements(np.shares_memory)
-def _shares_memory(a: Any, b: Any, /, max_work: Any = -1) -> bool:
-    return any(np.shares_memory(x, y, max_work) for x in _memory(a) for y in _memory(b))
+_register_memory_test(np.may_share_memory, 0)
+_register_memory_test(np.shares_memory, -1)
 
 
 def _memory(x: Any) -> list[Any]:
-    """The ndarrays that show its memory: an Array's shards, and its full value once np.asarray(x) has cached it."""
+    """The ndarrays on its memory: an Array's shards, and its full value if np.asarray(x) has cached it."""
     if not isinstance(x, Array):
         return [x]
     value = _core._cached_host_value(x)
     return [*blocks.local_arrays(x), *([] if value is None else [value])]
 
 
-@implements(np.array_repr)
-def _array_repr(arr: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
-    with np.printoptions(**_options(max_line_width, precision, suppress_small)):
-        return repr(arr)
+def _register_text(function: Any, text_of: Any) -> None:
+    def text(
+        a: Any = None,
+        max_line_width: Any = None,
+        precision: Any = None,
+        suppress_small: Any = None,
+        *,
+        arr: Any = None,  # NumPy's name in array_repr
+    ) -> str:
+        named = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+        with np.printoptions(**{name: value for name, value in named.items() if value is not None}):
+            return str(text_of(arr if a is None else a))
+
+    implements(function)(text)
 
 
-@implements(np.array_str)
-def _array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
-    with np.printoptions(**_options(max_line_width, precision, suppress_small)):
-        return str(a)
-
-
-def _options(width: Any, precision: Any, suppress: Any) -> dict[str, Any]:
-    named = {"linewidth": width, "precision": precision, "suppress": suppress}
-    return {name: value for name, value in named.items() if value is not None}
+_register_text(np.array_repr, repr)
+_register_text(np.array_str, str)
 
 
 @implements(np.array2string)

@@ -1,72 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How results lie: which mesh axes cut which dimension, and what operands must look like to get there."""
+"""Placements of results: the devices of the operands, and the spec that follows from theirs.
+
+The arithmetic of specs is in the core, `partition/spec_algebra`. Its results are cached by what it depends on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import math
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
-from artifex_devices._base.clearable_cache import remembered
-from artifex_devices._core import Array, AxisType, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
+from artifex_devices import _core
+from artifex_devices._base.clearable_cache import clearable_cache
+from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
+from artifex_devices._placement.mesh_context import mesh_that_is_set
+from artifex_devices._placement.reshard import reshard
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = [
-    "Cuts",
-    "Home",
-    "allowing_uneven",
-    "any_explicit",
-    "cuts_in",
-    "cuts_of",
-    "home_of",
-    "merge_cuts",
-    "sharding_with",
-    "specs_text",
-]
+# The mesh axes that shard each dimension, major to minor; () for a dimension that is not sharded.
+Spec = tuple[tuple[Hashable, ...], ...]
 
-# The mesh axes that cut each dimension, major to minor; () for a whole dimension.
-Cuts = tuple[tuple[Hashable, ...], ...]
+spec_in = clearable_cache(maxsize=4096)(_core._spec_in)
+sharding_with = clearable_cache(maxsize=4096)(_core._sharding_with)
+any_explicit = _core._any_explicit
 
 
-@remembered(maxsize=4096)
-def cuts_in(sharding: Sharding, ndim: int) -> Cuts:
-    """The mesh axes that cut each of `ndim` dimensions; axes of size 1 are left out."""
-    if not isinstance(sharding, NamedSharding):
-        return ((),) * ndim
-    sizes = sharding.mesh.shape
-    cuts = []
-    for entry in tuple(sharding.spec)[:ndim]:
-        names = () if entry is None else entry if isinstance(entry, tuple) else (entry,)
-        cuts.append(tuple(name for name in names if sizes[name] > 1))  # an axis of size 1 cuts nothing
-    return (*cuts, *((),) * (ndim - len(cuts)))
+def spec_of(x: Array) -> Spec:
+    """The mesh axes that shard each dimension of x; axes of size 1 are left out."""
+    return spec_in(x.sharding, x.ndim)
 
 
-def cuts_of(x: Array) -> Cuts:
-    """The mesh axes that cut each dimension of x; axes of size 1 are left out."""
-    return cuts_in(x.sharding, x.ndim)
+def num_parts(sharding: NamedSharding, axes: tuple[Hashable, ...]) -> int:
+    """The number of parts of a dimension that is sharded over these axes."""
+    return math.prod(sharding.mesh.shape[name] for name in axes)
 
 
-@remembered(maxsize=4096)
-def sharding_with(home: Sharding, cuts: Cuts) -> Sharding:
-    """The sharding on the devices of `home` that cuts dimensions as `cuts` says; trailing whole dimensions unnamed."""
-    if not isinstance(home, NamedSharding):
-        return home
-    entries: list[object] = [axes if len(axes) > 1 else axes[0] if axes else None for axes in cuts]
-    while entries and entries[-1] is None:
-        entries.pop()
-    return NamedSharding(home.mesh, PartitionSpec(*entries), memory_kind=home.memory_kind, uneven=home.uneven)
+def can_shard(sharding: NamedSharding, axes: tuple[Hashable, ...], size: int) -> bool:
+    """Whether a dimension of this size can be sharded over these axes."""
+    return sharding.uneven == "last-short" or size % num_parts(sharding, axes) == 0
 
 
-class Home:
-    """The devices that an operation runs on: those of its committed operands."""
+class Placement:
+    """The devices that an operation runs on: those of its committed operands.
+
+    Attributes:
+        sharding: A sharding with the mesh, the memory kind and the policy for uneven dimensions; its spec is not used.
+        committed: Whether the result is committed.
+    """
 
     __slots__ = ("committed", "sharding")
 
     def __init__(self, sharding: Sharding, committed: bool) -> None:
-        """`sharding` stands for its mesh, memory kind and policy for uneven dimensions; its spec does not count."""
         self.sharding = sharding
         self.committed = committed
 
-    def holds(self, x: Array) -> bool:
-        """Whether the cuts of x have a meaning here: it lies on the same mesh, or on the same single device."""
+    def shares_mesh(self, x: Array) -> bool:
+        """Whether x is placed on the same mesh, or on the same single device, so that its spec applies here."""
         mine, its = self.sharding, x.sharding
         if mine is its:
             return True
@@ -75,102 +64,80 @@ class Home:
         return isinstance(its, SingleDeviceSharding) and its.device_set == mine.device_set
 
 
-def home_of(operation: str, arrays: Sequence[Array]) -> Home:
-    """The devices of the committed Arrays, else of the first one, with the mesh and the policy of a sharded operand.
+def common_placement(operation: str, arrays: Sequence[Array]) -> Placement:
+    """The devices of the committed Arrays, else of the first one.
 
-    Of several operands the first one that is sharded gives the mesh, so that a replicated operand before it does not
-    matter. Uneven shards are allowed where one of the operands sharded over that mesh allows them.
-
-    Raises:
-        ValueError: Two committed Arrays lie on different devices, in another order, or in different kinds of memory;
-            the text lists them.
+    The mesh is that of the first sharded operand, so that a replicated operand before it does not matter. Uneven shards
+    are allowed where one of the operands that are sharded over that mesh allows them.
     """
     first = arrays[0]
     if len(arrays) == 1:
-        return Home(first.sharding, first.committed)
+        return Placement(first.sharding, first.committed)
     committed = [x for x in arrays if x.committed]
-    home = _leading_sharding(committed or arrays, arrays)
-    if any(x.sharding is not home and not x.sharding._same_devices(home) for x in committed):
-        told = "; ".join(
+    leader = _leading_sharding(committed or arrays, arrays)
+    if any(x.sharding is not leader and not x.sharding._same_devices(leader) for x in committed):
+        details = "; ".join(
             f"operand {i} of shape {x.shape} on {_devices_text(x.sharding)}"
             for i, x in enumerate(arrays)
             if x.committed
         )
         raise ValueError(
-            f"{operation}: the operands lie on incompatible devices; expected the same devices in the same order and "
-            f"one kind of memory, got {told}; move one: device_put(x, y.sharding)"
+            f"{operation}: the operands are on incompatible devices; expected the same devices in the same order and "
+            f"one kind of memory, got {details}; move one: device_put(x, y.sharding)"
         )
-    return Home(home, committed=bool(committed))
+    return Placement(leader, committed=bool(committed))
 
 
 def _leading_sharding(candidates: Sequence[Array], arrays: Sequence[Array]) -> Sharding:
-    """The sharding of one of the candidates, with the policy for uneven dimensions that suits all the Arrays."""
+    """The sharding of one of the candidates, with the policy for uneven dimensions that suits all Arrays."""
     named = [x for x in candidates if isinstance(x.sharding, NamedSharding)]
     if not named:
         return candidates[0].sharding
-    leader = next((x for x in named if any(cuts_of(x))), named[0]).sharding
+    leader = next((x for x in named if any(spec_of(x))), named[0]).sharding
     for x in arrays:
-        if any(cuts_of(x)):
+        if any(spec_of(x)):
             leader = allowing_uneven(leader, x.sharding)
     return leader
 
 
-def allowing_uneven(home: Sharding, other: Sharding) -> Sharding:
-    """`home`, with uneven shards allowed where `other` has the same mesh and allows them."""
-    if not isinstance(home, NamedSharding) or not isinstance(other, NamedSharding):
-        return home
-    if home.uneven is not None or other.uneven is None or home.mesh is not other.mesh:
-        return home
-    return NamedSharding(home.mesh, home.spec, memory_kind=home.memory_kind, uneven=other.uneven)
+def allowing_uneven(sharding: Sharding, other: Sharding) -> Sharding:
+    """`sharding`, with uneven shards allowed where `other` has the same mesh and allows them."""
+    if not isinstance(sharding, NamedSharding) or not isinstance(other, NamedSharding):
+        return sharding
+    if sharding.uneven is not None or other.uneven is None or sharding.mesh is not other.mesh:
+        return sharding
+    return NamedSharding(sharding.mesh, sharding.spec, memory_kind=sharding.memory_kind, uneven=other.uneven)
 
 
-def merge_cuts(operation: str, home: Home, shape: tuple[int, ...], arrays: Iterable[Array]) -> Cuts:
-    """How an element-wise result of `shape` is cut: in each dimension as the first operand that is cut there.
-
-    Operands broadcast from the right, as in NumPy; a dimension that is broadcast does not count.
-
-    Raises:
-        ShardingTypeError: Operands are cut differently over axes that are Explicit (a ValueError).
-    """
-    merged: list[tuple[Hashable, ...]] = [()] * len(shape)
-    asked: list[tuple[int, tuple[Hashable, ...]]] = []
-    for x in arrays:
-        if not home.holds(x):
-            continue
-        offset = len(shape) - x.ndim
-        for d, axes in enumerate(cuts_of(x)):
-            if not axes or x.shape[d] != shape[offset + d]:
-                continue
-            asked.append((offset + d, axes))
-            if not merged[offset + d] and not any(name in other for other in merged for name in axes):
-                merged[offset + d] = axes
-    for d, axes in asked:
-        if merged[d] != axes and any_explicit(home.sharding, axes):
-            raise ShardingTypeError(
-                f"{operation}: dimension {d} of the result would be cut over {merged[d] or 'no axis'} and over {axes} "
-                f"at once; expected operands that agree on Explicit axes, got {specs_text(arrays)}; move one first: "
-                "reshard(y, x.sharding)"
-            )
-    return tuple(merged)
-
-
-def any_explicit(sharding: Sharding, axes: tuple[Hashable, ...]) -> bool:
-    """Whether one of the axes is Explicit: then nothing may be laid out anew without being asked for."""
-    if not isinstance(sharding, NamedSharding):
-        return False
-    types = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
-    return any(types[name] == AxisType.Explicit for name in axes)
-
-
-def specs_text(arrays: Iterable[Array]) -> str:
-    """Shapes and specs of operands, for messages."""
-    return " and ".join(
-        f"{x.shape} with {x.sharding.spec}" if isinstance(x.sharding, NamedSharding) else f"{x.shape}" for x in arrays
-    )
+def broadcast_specs(operation: str, placement: Placement, shape: tuple[int, ...], arrays: Sequence[Array]) -> Spec:
+    """The spec of an element-wise result: each dimension is sharded as in the first operand that shards it."""
+    return _core._broadcast_specs(operation, placement.sharding, shape, arrays)
 
 
 def _devices_text(sharding: Sharding) -> str:
     ids = [device.id for device in sharding._device_assignment]
-    shown = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
+    listed = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
     kind = "" if sharding.memory_kind == "device" else f" in {sharding.memory_kind} memory"
-    return f"{sharding._device_assignment[0].platform} [{shown}]{kind}"
+    return f"{sharding._device_assignment[0].platform} [{listed}]{kind}"
+
+
+def with_out_sharding(x: Array, change: Callable[[Array], Array], out_sharding: Any) -> Array:
+    """change(x), placed by out_sharding unless that is None.
+
+    If the shards of x do not allow the change, x is replicated on its devices first.
+    """
+    if out_sharding is None:
+        return change(x)
+    try:
+        result = change(x)
+    except ShardingTypeError:
+        result = change(reshard(x, sharding_with(x.sharding, ())))
+    return placed_as(result, x, out_sharding)
+
+
+def placed_as(result: Array, x: Array, out_sharding: Any) -> Array:
+    """A result placed by out_sharding; a PartitionSpec refers to the mesh that is set, else to that of x."""
+    if isinstance(out_sharding, PartitionSpec) and mesh_that_is_set() is None and isinstance(x.sharding, NamedSharding):
+        out_sharding = NamedSharding(x.sharding.mesh, out_sharding)
+    placed: Array = reshard(result, out_sharding)
+    return placed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results put together from boxes of other arrays: each buffer reads just the tiles that it needs."""
+"""Results assembled from boxes of operands: each buffer reads only the tiles that it needs."""
 
 from __future__ import annotations
 
@@ -14,49 +14,53 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core import blocks
-from artifex_devices._array_ops.core.blocks import PIECE_BYTES, Box, allocate, is_inside, run_all, tiling
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._array_ops.core.blocks import (
+    PIECE_BYTES,
+    Box,
+    allocate,
+    check_host_operand,
+    is_inside,
+    run_all,
+    tiling,
+    views_at,
+)
+from artifex_devices._array_ops.core.layout import Placement, Spec, sharding_with, spec_in
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
 
-__all__ = ["Source", "assemble", "element", "shift"]
-
-# Writes one box of a result: fill(out, box, position of a device that shows it).
+# Writes one box of a result: fill(out, box, position of a device that holds it).
 Fill = Callable[[NDArray[Any], Box, int], None]
 
 
 class _Grid(NamedTuple):
-    """Where the tiles of an array are."""
+    """The tiles of an array."""
 
     boxes: tuple[Box, ...]  # by buffer
     tiles: tuple[int, ...]  # by buffer: row-major number of its tile
-    first: dict[int, int]  # by tile: the first buffer that holds it
-    sides: tuple[int, ...]  # by dimension: size of a tile, but for the last ones
-    strides: tuple[int, ...]  # by dimension: how much a step adds to a tile's number
+    first: dict[int, int]  # by tile: the first buffer of it
+    sides: tuple[int, ...]  # by dimension: size of a tile; the last tiles may be smaller
+    strides: tuple[int, ...]  # by dimension: difference of the numbers of neighbouring tiles
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def _grid(sharding: Sharding, shape: tuple[int, ...], operation: str) -> _Grid:
     places = tiling(sharding, shape, operation)
-    first: dict[int, int] = {}
-    for number, tile in enumerate(places.tiles):
-        first.setdefault(tile, number)
     sides = tuple(-(-size // parts) for size, parts in zip(shape, places.parts, strict=True))
     strides = [1] * len(shape)
     for d in reversed(range(len(shape) - 1)):
         strides[d] = strides[d + 1] * places.parts[d + 1]
-    return _Grid(places.boxes, places.tiles, first, sides, tuple(strides))
+    return _Grid(places.boxes, places.tiles, places.first_buffers(), sides, tuple(strides))
 
 
 class Source:
-    """What is read: the tiles of an Array, each of them once, or a host array as one tile."""
+    """The operand of a result: the tiles of an Array, or a host array as one tile."""
 
     def __init__(self, operation: str, x: Any, target: Sharding) -> None:
-        """`target` is where the result will lie: moving data between devices must be allowed."""
+        """`target` is the sharding of the result; transfer guards must allow the transfer."""
         self.dtype = x.dtype
         self._sharding: Sharding | None = None
         if not isinstance(x, Array):
-            if x.ndim:
-                _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", target, operation)
+            blocks.check_host_operand(operation, x, target)
             whole = tuple(slice(0, size, 1) for size in x.shape)
             self._grid = _Grid((whole,), (0,), {0: 0}, x.shape, (1,) * x.ndim)
             self._arrays = [x]
@@ -70,11 +74,11 @@ class Source:
         self._arrays = blocks.local_arrays(x)
 
     def tiles(self, position: int, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[Box, NDArray[Any]]]:
-        """The tiles that a box touches, each with its own box; of replicas the one at `position` if it is there.
+        """The tiles that a box touches, each with its own box; the replica at `position` if there is one.
 
         Args:
-            position: A device, as a position in the mesh.
-            bounds: The box: (start, stop) of each dimension, none of them empty.
+            position: Position of a device in the mesh.
+            bounds: (start, stop) of each dimension of the box, none of them empty.
         """
         grid = self._grid
         near = -1 if self._sharding is None else blocks._buffers_at(self._sharding, (position,))[0]
@@ -88,7 +92,7 @@ class Source:
             yield grid.boxes[number], self._arrays[number]
 
     def box(self, box: Box, position: int) -> NDArray[Any]:
-        """One box of it, to be read: a view where one tile holds it all."""
+        """One box to read: a view if one tile holds all of it."""
         bounds = _bounds(box)
         if bounds is None:
             return np.empty([part.stop - part.start for part in box], self.dtype)
@@ -101,7 +105,7 @@ class Source:
         return out
 
     def copy_box(self, out: NDArray[Any], box: Box, position: int) -> None:
-        """Writes one box of it to `out`, which has the shape of the box and perhaps another dtype."""
+        """Writes one box to `out`, which has the shape of the box and perhaps another dtype."""
         bounds = _bounds(box)
         if bounds is None:
             return
@@ -112,25 +116,20 @@ class Source:
 
 
 def _bounds(box: Box) -> list[tuple[int, int]] | None:
-    """(start, stop) of each dimension; None for a box with nothing in it."""
+    """(start, stop) of each dimension; None for an empty box."""
     bounds = [(part.start, part.stop) for part in box]
     return bounds if all(start < stop for start, stop in bounds) else None
 
 
 def shift(box: Box, whole: Box) -> tuple[Any, ...]:
-    """The index that takes the box out of an ndarray that is `whole`; the result is a view without dimensions too."""
+    """The index of a box in an ndarray of the box `whole`; it gives a view also of an ndarray without dimensions."""
     return (*(slice(b.start - w.start, b.stop - w.start) for b, w in zip(box, whole, strict=True)), ...)
 
 
 def assemble(
     operation: str, shape: tuple[int, ...], dtype: Any, sharding: Sharding, *, committed: bool, fill: Fill
 ) -> Array:
-    """A new Array whose every box is written by `fill`, big ones in pieces and in parallel.
-
-    Raises:
-        ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError).
-        IndivisibleError: A dimension is not divisible by its axes (a ValueError).
-    """
+    """A new Array whose boxes are written by `fill`, large ones in pieces and in parallel."""
     result, buffers = allocate(operation, shape, dtype, sharding, committed=committed)
     places = tiling(sharding, shape, operation)
     tasks = [
@@ -144,7 +143,7 @@ def assemble(
 
 
 def _pieces(box: Box, nbytes: int) -> Iterator[Box]:
-    """The box, along its first long dimension in pieces of PIECE_BYTES."""
+    """The box, split along its first long dimension into pieces of PIECE_BYTES."""
     count = -(-nbytes // PIECE_BYTES)
     if count <= 1:
         yield box
@@ -157,17 +156,7 @@ def _pieces(box: Box, nbytes: int) -> Iterator[Box]:
 
 
 def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
-    """One element as a number of Python; only its shard is read.
-
-    Args:
-        operation: Name for errors.
-        x: The Array.
-        index: A position in the order of rows, or an int for each dimension; also as a tuple in a tuple.
-
-    Raises:
-        ValueError: Another number of ints than of dimensions.
-        IndexError: There is no such element.
-    """
+    """One element as a Python number; `index` is a flat position or one int for each dimension, maybe in a tuple."""
     if len(index) == 1 and isinstance(index[0], tuple):
         index = index[0]
     flat = len(index) == 1 and x.ndim != 1
@@ -178,8 +167,8 @@ def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
             f"flat position, got {len(index)}"
         )
     places = []
-    for given, size in zip(index, shape, strict=True):
-        place = operator.index(given)
+    for number, size in zip(index, shape, strict=True):
+        place = operator.index(number)
         if not -size <= place < size:
             raise IndexError(
                 f"{operation}: {place} is out of range for an Array of shape {x.shape}; expected {-size} to {size - 1}"
@@ -189,3 +178,76 @@ def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
         places = [int(place) for place in np.unravel_index(places[0], x.shape)]
     found = blocks.read_box(x, tuple(slice(place, place + 1, 1) for place in places), operation)
     return found.item()
+
+
+# Writes the results for equally shaped parts: compute(outputs, inputs).
+Compute = Callable[[Sequence[NDArray[Any]], Sequence[Any]], Any]
+
+SCALARS = (bool, int, float, complex)
+
+
+def operand_parts(
+    operation: str,
+    x: Any,
+    placement: Placement,
+    shape: tuple[int, ...],
+    sharding: Sharding,
+    positions: tuple[int, ...],
+    boxes: tuple[Box, ...],
+) -> Any:
+    """The parts of one operand, one for each buffer of the result; a number unchanged."""
+    if type(x) in SCALARS:
+        return x
+    if not isinstance(x, Array):
+        if x.ndim == 0:
+            return x
+        check_host_operand(operation, x, sharding)
+        return [x[_part(box, x.shape, shape)] for box in boxes]
+    wanted = boxes if x.shape == shape else [_part(box, x.shape, shape) for box in boxes]
+    target = sharding_with(sharding, operand_spec(x.shape, shape, sharding))
+    return views_at(operation, x, placement, positions, wanted, target)
+
+
+def operand_spec(x_shape: tuple[int, ...], shape: tuple[int, ...], sharding: Sharding) -> Spec:
+    """The spec of a result of `shape` in the dimensions that an operand of `x_shape` has."""
+    offset = len(shape) - len(x_shape)
+    spec = spec_in(sharding, len(shape))
+    return tuple(spec[offset + d] if size == shape[offset + d] else () for d, size in enumerate(x_shape))
+
+
+def _part(box: Box, x_shape: tuple[int, ...], shape: tuple[int, ...]) -> Box:
+    """The part of an operand that a box of the result needs."""
+    offset = len(shape) - len(x_shape)
+    return tuple(box[offset + d] if size == shape[offset + d] else slice(0, size, 1) for d, size in enumerate(x_shape))
+
+
+def pieces_of(compute: Compute, outputs: list[NDArray[Any]], parts: list[Any]) -> list[Callable[[], Any]]:
+    """One call for a small buffer, several along its first long dimension for a large one."""
+    whole = outputs[0]
+    count = min(-(-whole.nbytes // PIECE_BYTES), max(whole.shape, default=1))
+    if count <= 1:
+        return [functools.partial(compute, outputs, parts)]
+    axis = next(d for d, size in enumerate(whole.shape) if size >= count or size == max(whole.shape))
+    size = whole.shape[axis]
+    step = -(-size // count)
+    tasks: list[Callable[[], Any]] = []
+    for start in range(0, size, step):
+        index = slice(start, min(start + step, size))
+        tasks.append(
+            functools.partial(
+                compute,
+                [piece_along(out, axis, index, whole) for out in outputs],
+                [piece_along(part, axis, index, whole) for part in parts],
+            )
+        )
+    return tasks
+
+
+def piece_along(part: Any, axis: int, index: slice, whole: NDArray[Any]) -> Any:
+    """The piece of an operand that belongs to a piece of `whole`; all of it if it is broadcast there."""
+    if not isinstance(part, np.ndarray):
+        return part
+    d = axis - (whole.ndim - part.ndim)
+    if d < 0 or part.shape[d] != whole.shape[axis]:
+        return part
+    return part[(*(slice(None),) * d, index)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's element-wise functions that are no ufuncs: where, clip, round, astype and their kind."""
+"""NumPy's element-wise functions that are not ufuncs: where, clip, round, astype, allclose and others."""
 
 from __future__ import annotations
 
@@ -11,28 +11,26 @@ from numpy._core import umath
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.dispatch import implements, operand
-from artifex_devices._array_ops.core.out import deliver, host_target
+from artifex_devices._array_ops.core.arguments import check_order, deliver, host_target, operand, replicated_array
+from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.layout import common_placement
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
-from artifex_devices._array_ops.index.nonzero import nonzero
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._array_ops.index.searching import nonzero
 from artifex_devices._core import Array
 
-__all__ = ["astype", "clip", "round_", "where"]
-
-_SELECT_BYTES = 64 << 10  # from here on the core chooses: NumPy's copies under a mask branch at each element
-_STREAM_BYTES = 4 << 20  # from here on results bypass the cache
+_SELECT_BYTES = 64 << 10  # from this size on the core selects: NumPy's copies under a mask branch at each element
+_STREAM_BYTES = 4 << 20  # from this size on results bypass the cache
 _SCALARS = (bool, int, float, complex)
 _UNSET: Any = np._NoValue
 
 
 def _samples(inputs: Sequence[Any]) -> list[Any]:
-    """Operands of the same dtypes with nothing in them, to ask NumPy what comes out."""
+    """Empty operands of the same dtypes, to find the dtype of the result."""
     return [x if type(x) in _SCALARS else np.ones(1, x.dtype)[:0] for x in inputs]
 
 
 def _map(operation: str, function: Any, *inputs: Any, dtype: Any = None) -> Array:
-    """Element-wise by a NumPy function that has no `out`; without `dtype` it is asked what comes out."""
+    """Calls a NumPy function without `out` element by element; without `dtype` NumPy decides on it."""
     inputs = tuple(operand(operation, x) for x in inputs)
     dtype = function(*_samples(inputs)).dtype if dtype is None else np.dtype(dtype)
 
@@ -44,20 +42,20 @@ def _map(operation: str, function: Any, *inputs: Any, dtype: Any = None) -> Arra
 
 
 def _dense(part: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """A choice as the core takes it: dense and of the shape of the result, or one number for all."""
+    """A choice as the core takes it: dense and in the shape of the result, or one number."""
     return part if part.ndim == 0 else np.require(np.broadcast_to(part, shape), requirements=("C", "A"))
 
 
 @implements(np.where)
 def where(condition: Any, *choices: Any) -> Any:
-    """np.where with three operands, sharded as an element-wise result; with one operand np.nonzero."""
+    """np.where with three operands, sharded as an element-wise result; with one operand it is np.nonzero."""
     if not choices:
         return nonzero(condition)
     if len(choices) != 2:
         raise ValueError("where: either both or neither of x and y should be given; expected 1 or 3 operands, got 2")
     inputs = [operand("where", x) for x in (condition, *choices)]
     dtype = np.where(*_samples(inputs)).dtype
-    inputs[1:] = [np.asarray(x).astype(dtype) if type(x) is int else x for x in inputs[1:]]  # wraps round, as in NumPy
+    inputs[1:] = [np.asarray(x).astype(dtype) if type(x) is int else x for x in inputs[1:]]  # wraps around, as in NumPy
     stream = sum(x.nbytes for x in inputs if isinstance(x, Array)) >= _STREAM_BYTES
 
     def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
@@ -85,23 +83,20 @@ def clip(
     max: Any = _UNSET,
     **options: Any,
 ) -> Any:
-    """np.clip, also with min= and max=: one call of NumPy's own ufunc, which decides on the dtype.
-
-    Raises:
-        TypeError: Only one of a_min and a_max is given.
-        ValueError: Bounds are given under both names.
-    """
+    """np.clip, also with min= and max=: one call of NumPy's ufunc, which decides on the dtype."""
     if a_min is _UNSET and a_max is _UNSET:
         a_min, a_max = (None if bound is _UNSET else bound for bound in (min, max))
     elif a_min is _UNSET or a_max is _UNSET:
         missing = "a_min" if a_min is _UNSET else "a_max"
         raise TypeError(f"clip: {missing} is missing; expected both bounds or neither; give {missing}=None for none")
     elif min is not _UNSET or max is not _UNSET:
-        raise ValueError("clip: bounds are given twice; expected a_min and a_max, or min and max; leave one pair out")
+        raise ValueError(
+            "clip: there are two pairs of bounds; expected a_min and a_max, or min and max; leave one pair out"
+        )
     x = a if isinstance(a, (Array, np.ndarray)) else np.asarray(a)
     if x.dtype.isbuiltin == 2 and a_min is not None and a_max is not None:  # of ml_dtypes: NumPy widens them to float32
         return np.minimum(np.maximum(x, a_min, **options), a_max, out=out, **options)
-    if x.dtype.kind in "iu":  # as NumPy: ints of Python that bound nothing are left out, others must fit the dtype
+    if x.dtype.kind in "iu":  # as NumPy: Python ints that limit nothing are left out, others must fit the dtype
         range_of = np.iinfo(x.dtype)
         a_min = None if type(a_min) is int and a_min <= range_of.min else a_min
         a_max = None if type(a_max) is int and a_max >= range_of.max else a_max
@@ -121,20 +116,25 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     x = operand("round", a)
     np.round(np.ones(1, x.dtype)[:0], decimals, out=np.empty(0, target.dtype))  # raises what NumPy raises
 
-    def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:  # the dtype of out takes part
+    def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:  # the dtype of out matters
         np.round(parts[0], decimals, out=outputs[0])
 
     return map_elements("round", compute, [x], (target.dtype,), into=(target,))[0]
 
 
-@implements(np.real)
-def _real(val: Any) -> Array:
-    return _map("real", np.real, val)
+def _register_unary(function: Any) -> None:
+    """Registers a function of one operand that maybe takes `out`."""
+    operation = function.__name__
+
+    def implementation(*args: Any, out: Any = None, **named: Any) -> Any:
+        x, *rest = (*args, *named.values())  # NumPy calls the operand x, val or something else
+        return deliver(operation, _map(operation, function, x), rest[0] if rest else out)
+
+    implements(function)(implementation)
 
 
-@implements(np.imag)
-def _imag(val: Any) -> Array:
-    return _map("imag", np.imag, val)
+for _function in (np.real, np.imag, np.isreal, np.iscomplex, np.isposinf, np.isneginf):
+    _register_unary(_function)
 
 
 @implements(np.angle)
@@ -152,45 +152,62 @@ def _isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
     return _map("isclose", lambda x, y: np.isclose(x, y, rtol, atol, equal_nan), a, b, dtype=bool)
 
 
-@implements(np.isposinf)
-def _isposinf(x: Any, out: Any = None) -> Any:
-    result = _map("isposinf", np.isposinf, x)
-    return result if out is None else deliver("isposinf", result, out)
-
-
-@implements(np.isneginf)
-def _isneginf(x: Any, out: Any = None) -> Any:
-    result = _map("isneginf", np.isneginf, x)
-    return result if out is None else deliver("isneginf", result, out)
-
-
-@implements(np.isreal)
-def _isreal(x: Any) -> Array:
-    return _map("isreal", np.isreal, x)
-
-
-@implements(np.iscomplex)
-def _iscomplex(x: Any) -> Array:
-    return _map("iscomplex", np.iscomplex, x)
-
-
 @implements(np.copy)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Array:
-    if order not in ("C", "A", "K"):
-        raise TypeError(f"copy: Arrays are row-major; expected order 'K', 'A' or 'C', got {shown(order)}; leave it out")
+    check_order("copy", order)
     return _map("copy", np.copy, a)
 
 
 @implements(np.astype)
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    """np.astype: each shard converted where it lies, then moved to `device` where one is given.
-
-    x itself for its own dtype with copy=False.
-    """
+    """np.astype: each device converts its own shard; the result is then moved to `device`, if that is not None."""
     target = np.dtype(dtype)
     same = not copy and target == x.dtype
     result = x if same else _map("astype", lambda part: part.astype(target), x, dtype=target)
     if device is None:
         return result
-    moved: Array = result.to_device(device)  # refuses what is no Device or Sharding
+    moved: Array = result.to_device(device)  # raises for other types
     return moved
+
+
+@implements(np.allclose)
+def _allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    return np.all(np.isclose(a, b, rtol, atol, equal_nan))
+
+
+@implements(np.array_equal)
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    one, two = operand("array_equal", a1), operand("array_equal", a2)
+    if _shape(one) != _shape(two):
+        return _false("array_equal", one, two)
+    return _all_equal("array_equal", one, two, equal_nan)
+
+
+@implements(np.array_equiv)
+def _array_equiv(a1: Any, a2: Any) -> Any:
+    one, two = operand("array_equiv", a1), operand("array_equiv", a2)
+    try:
+        np.broadcast_shapes(_shape(one), _shape(two))
+    except ValueError:
+        return _false("array_equiv", one, two)
+    return _all_equal("array_equiv", one, two, False)
+
+
+def _all_equal(operation: str, one: Any, two: Any, equal_nan: bool) -> Any:
+    equal = np.equal(one, two)
+    if equal_nan and _has_nan(one) and _has_nan(two):
+        equal = np.logical_or(equal, np.logical_and(np.isnan(one), np.isnan(two)))
+    return np.all(equal)
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return getattr(x, "shape", ())
+
+
+def _has_nan(x: Any) -> bool:
+    return isinstance(x, (float, complex)) or getattr(x, "dtype", np.dtype(bool)).kind not in "biu"
+
+
+def _false(operation: str, one: Any, two: Any) -> Array:
+    placement = common_placement(operation, [x for x in (one, two) if isinstance(x, Array)])
+    return replicated_array(operation, (), False, np.bool_, placement)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that work element by element: every element of the result is computed where it lies."""
+"""Element-wise functions: each device computes its own elements of the result."""
 
 from __future__ import annotations
 
@@ -12,40 +12,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.blocks import allocate, moved_to, run_all, tiling
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, wholes_of
-from artifex_devices._array_ops.core.layout import Home, cuts_of, home_of, merge_cuts, sharding_with
-from artifex_devices._array_ops.core.operand_parts import SCALARS, Compute, cuts_for, operand_parts, pieces_of
-from artifex_devices._array_ops.core.operands import where_mask
-from artifex_devices._array_ops.core.out import check_targets
-from artifex_devices._array_ops.core.parallel_threshold import SPREAD_BYTES, spread_from
-from artifex_devices._array_ops.core.ufunc_out import Loop, loop_of, write
-from artifex_devices._base.clearable_cache import forgettable
+from artifex_devices._array_ops.core.arguments import check_targets, where_mask
+from artifex_devices._array_ops.core.blocks import check_host_operand, moved_to, outputs_of, run_all, tiling
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
+from artifex_devices._array_ops.core.layout import Placement, broadcast_specs, common_placement, sharding_with, spec_of
+from artifex_devices._array_ops.core.reading import SCALARS, Compute, operand_parts, operand_spec, pieces_of
+from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, Loop, loop_of, spread_from, write
+from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, Sharding
-
-__all__ = ["elementwise", "elementwise_into", "map_elements", "same_layout"]
 
 
 def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """Calls a ufunc: the result lies as its operands do.
+    """Calls a ufunc; the result is sharded as its operands.
 
     Args:
         ufunc: A ufunc without core dimensions.
         inputs: Arrays, ndarrays and numbers, of shapes that broadcast.
-        options: dtype, casting and what else NumPy takes, but not out or where.
+        options: dtype, casting and NumPy's other options, but not out or where.
 
     Returns:
         An Array, or a tuple of them.
 
     Raises:
-        ValueError: Shapes do not broadcast, or Arrays lie on different devices.
-        ShardingTypeError: Arrays are cut differently over Explicit axes (a ValueError).
+        ValueError: Shapes do not broadcast, or Arrays are on different devices.
+        ShardingTypeError: Arrays are sharded differently over Explicit axes (a ValueError).
         TypeError: NumPy has no loop for these dtypes.
     """
     kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
     loop = loop_of(ufunc, kinds, tuple(sorted(options.items())) if options else ())
     if ufunc.nout == 1:
-        quick = _by_slabs(loop, ufunc, inputs, kinds, options)
+        quick = _compute_on_slabs(loop, ufunc, inputs, kinds, options)
         if quick is not None:
             return quick
     compute = functools.partial(write, loop, ufunc, options)
@@ -54,24 +50,19 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any])
 
 
 def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """Calls a ufunc with out= (ndarrays that the result is brought to) or where=.
+    """Calls a ufunc with out= (ndarrays to write the result to) or where=.
 
-    Without out, elements where the mask is False are 0, where NumPy leaves them as they come.
-
-    Raises:
-        TypeError: out is an Array (Arrays do not change) or has a dtype that the results cannot be cast to; where is
-            not a mask of bools.
-        ValueError: out has another shape than the result, or is read-only. And as elementwise.
+    Without out, elements for which the mask is False are 0; NumPy does not initialize them.
     """
     options = dict(options)
     out = options.pop("out", None)
     mask = options.pop("where", True)
     targets = tuple(out) if isinstance(out, tuple) else None if out is None else (out,)
     if targets is not None and not all(isinstance(target, np.ndarray) for target in targets):
-        told = ", ".join(type(target).__name__ for target in targets)
+        details = ", ".join(type(target).__name__ for target in targets)
         raise TypeError(
-            f"{ufunc.__name__}: out is no ndarray; Arrays do not change: expected {ufunc.nout} ndarrays to bring the "
-            f"result to, got {told}; leave out away and use the result"
+            f"{ufunc.__name__}: out is not an ndarray; Arrays are immutable: expected {ufunc.nout} ndarrays to write "
+            f"the result to, got {details}; leave out away and use the result"
         )
     kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
     loop = loop_of(ufunc, kinds, tuple(sorted(options.items())))
@@ -95,17 +86,17 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
     return results[0] if ufunc.nout == 1 else results
 
 
-def _by_slabs(
+def _compute_on_slabs(
     loop: Loop, ufunc: np.ufunc, inputs: Sequence[Any], kinds: tuple[Any, ...], options: dict[str, Any]
 ) -> Array | None:
-    """One call of NumPy for all shards, where operands are small and laid out alike, whole everywhere, or numbers."""
+    """One call of NumPy for all shards, if operands are small and sharded alike, replicated, or numbers."""
     leader: Any = None
-    dtypes, writes_apart = loop
+    dtypes, writes_strided = loop
     for x in inputs:
         if type(x) is Array and x is not leader and (leader is None or _rank_and_size(x) > _rank_and_size(leader)):
             leader = x
     touched_bytes = leader.nbytes * (1 + len(inputs))
-    if not touched_bytes:  # no shard calls NumPy, which refuses numbers that the dtype cannot hold without elements too
+    if not touched_bytes:  # NumPy refuses numbers that the dtype cannot hold also for empty arrays
         ufunc(*(x if type(x) in SCALARS else np.ones(1, x.dtype)[:0] for x in inputs), **options)
     if touched_bytes >= SPREAD_BYTES and touched_bytes >= spread_from(ufunc, kinds):
         return None
@@ -133,7 +124,7 @@ def _by_slabs(
     slab = _core._slab_array(out, True)
     if slab is None:
         return None
-    if writes_apart:
+    if writes_strided:
         ufunc(*parts, out=slab, **options)
     else:
         slab[...] = ufunc(*parts, **options)
@@ -145,51 +136,48 @@ def _rank_and_size(x: Array) -> tuple[int, int]:
 
 
 def _fits_every_shard(x: Array, leader: Array) -> bool:
-    """Whether x is whole on the devices of `leader` and broadcasts against each of its shards as against all of it."""
+    """Whether x is replicated on the devices of `leader` and broadcasts to each of its shards as to all of it."""
     if not (x.is_fully_replicated and leader.committed and x.sharding._same_devices(leader.sharding)):
         return False
-    cuts = cuts_of(leader)
+    spec = spec_of(leader)
     offset = leader.ndim - x.ndim
     return all(
-        size == 1 or (size == leader.shape[offset + d] and not cuts[offset + d]) for d, size in enumerate(x.shape)
+        size == 1 or (size == leader.shape[offset + d] and not spec[offset + d]) for d, size in enumerate(x.shape)
     )
 
 
 class _Layout(NamedTuple):
-    """How an element-wise result lies."""
+    """The shape and the sharding of an element-wise result."""
 
     shape: tuple[int, ...]
-    home: Home
+    placement: Placement
     sharding: Sharding
 
 
-_layouts: dict[Any, _Layout] = forgettable({})  # by what _layout looks at of its operands
+_layouts: dict[Any, _Layout] = clearable({})  # by all that _layout depends on
 
 
 def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:
-    """How the result for these operands lies.
-
-    Raises:
-        ValueError: Shapes do not broadcast, or Arrays lie on different devices.
-        ShardingTypeError: Arrays are cut differently over Explicit axes (a ValueError).
-    """
+    """The cached layout of the result for these operands."""
     key = tuple(
         (x.sharding, x.shape, x.committed) if type(x) is Array else None if type(x) in SCALARS else x.shape
         for x in inputs
     )
-    known = _layouts.get(key)
-    if known is None:
+    cached = _layouts.get(key)
+    if cached is None:
         arrays = [x for x in inputs if isinstance(x, Array)]
         shape = _common_shape(operation, inputs)
-        home = home_of(operation, arrays)
+        placement = common_placement(operation, arrays)
         sharding = same_layout(shape, arrays)
-        known = _Layout(
-            shape, home, sharding or sharding_with(home.sharding, merge_cuts(operation, home, shape, arrays))
+        cached = _Layout(
+            shape,
+            placement,
+            sharding or sharding_with(placement.sharding, broadcast_specs(operation, placement, shape, arrays)),
         )
         if len(_layouts) >= 4096:
             _layouts.clear()
-        _layouts[key] = known
-    return known
+        _layouts[key] = cached
+    return cached
 
 
 def map_elements(
@@ -201,54 +189,40 @@ def map_elements(
     into: Sequence[NDArray[Any]] | None = None,
     spread_from: int = SPREAD_BYTES,
 ) -> Any:
-    """Runs `compute` on the parts of its operands that lie together.
+    """Calls `compute` for each part of the result, on its device.
 
     Args:
         operation: Name for errors.
-        compute: Writes all results for one part; inputs broadcast against outputs.
+        compute: Function that writes all results for one part; inputs broadcast to outputs.
         inputs: Arrays (at least one), ndarrays and numbers.
-        dtypes: One a result.
-        into: Host arrays of the common shape to write instead of new Arrays.
-        spread_from: How many bytes read and written are worth several cores.
+        dtypes: Dtype of each result.
+        into: None, or ndarrays of the common shape to write.
+        spread_from: Bytes read and written from which several cores are used.
 
     Returns:
-        One Array a dtype, of the common shape; or `into`.
+        One Array of the common shape for each dtype; or `into`.
     """
-    shape, home, sharding = _layout(operation, inputs)
+    shape, placement, sharding = _layout(operation, inputs)
     inputs = [
-        moved_to(operation, x, home, sharding_with(sharding, cuts_for(x.shape, shape, sharding)))
+        moved_to(operation, x, placement, sharding_with(sharding, operand_spec(x.shape, shape, sharding)))
         if isinstance(x, Array) and x.sharding is not sharding and not x.sharding._same_devices(sharding)
         else x
         for x in inputs
     ]
     if into is None:
-        quick = _by_wholes(operation, compute, inputs, dtypes, shape, home, sharding)
+        quick = _compute_fused(operation, compute, inputs, dtypes, shape, placement, sharding)
         if quick is not None:
             return quick
     places = tiling(sharding, shape, operation)
-    operands = [operand_parts(operation, x, home, shape, sharding, places.positions, places.boxes) for x in inputs]
-    results: list[Any] = []
-    targets: list[list[NDArray[Any]]] = []
+    operands = [operand_parts(operation, x, placement, shape, sharding, places.positions, places.boxes) for x in inputs]
     if into is not None and not sharding.is_fully_addressable:
         raise RuntimeError(
-            f"{operation}: out is host memory, and parts of the operands lie in other processes; expected operands "
-            "that are all here; leave out away, or gather them by multihost_utils.process_allgather"
+            f"{operation}: out is host memory, and parts of the operands are in other processes; expected operands "
+            "that are fully addressable; leave out away, or gather them by multihost_utils.process_allgather"
         )
-    for target in into or ():
-        if target.shape != shape:
-            raise ValueError(
-                f"{operation}: out has another shape than the result; expected {shape}, got {target.shape}; make it by "
-                f"np.empty({shape}, dtype)"
-            )
-        results.append(target)
-        targets.append([target[box] if shape else target for box in places.boxes])  # of shape (): no view
-    for dtype in dtypes if into is None else ():
-        array, buffers = allocate(operation, shape, dtype, sharding, committed=home.committed)
-        results.append(array)
-        targets.append(buffers)
+    results, targets = outputs_of(operation, shape, dtypes, sharding, committed=placement.committed, into=into)
     tasks = []
-    first_of_tile = {tile: number for number, tile in reversed(list(enumerate(places.tiles)))}
-    for number in range(len(places.boxes)) if into is None else first_of_tile.values():
+    for number in range(len(places.boxes)) if into is None else places.first_buffers().values():
         outputs = [buffers[number] for buffers in targets]
         if outputs[0].size:
             parts = [operand[number] if type(operand) is list else operand for operand in operands]
@@ -257,32 +231,32 @@ def map_elements(
     return tuple(results)
 
 
-def _by_wholes(
+def _compute_fused(
     operation: str,
     compute: Compute,
     inputs: Sequence[Any],
     dtypes: Sequence[Any],
     shape: tuple[int, ...],
-    home: Home,
+    placement: Placement,
     sharding: Sharding,
 ) -> tuple[Array, ...] | None:
-    """One call for everything, where operands and results are small and lie on the same devices."""
+    """One call for all shards, if operands and results are small and on the same devices."""
     itemsize = sum(dtype.itemsize for dtype in dtypes)
     if not is_small(math.prod(shape) * itemsize, *(x.nbytes for x in inputs if type(x) not in SCALARS)):
         return None
-    parts = wholes_of(inputs)
+    parts = fused_values(inputs)
     if parts is None:
         return None
     for x in inputs:
-        if not isinstance(x, Array) and type(x) not in SCALARS and x.ndim:
-            _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", sharding, operation)
+        if type(x) not in SCALARS:
+            check_host_operand(operation, x, sharding)
     values = [np.empty(shape, dtype) for dtype in dtypes]
     compute(values, parts)
-    return tuple(from_whole(operation, value, value.dtype, sharding, committed=home.committed) for value in values)
+    return tuple(from_fused(operation, value, value.dtype, sharding, committed=placement.committed) for value in values)
 
 
 def same_layout(shape: tuple[int, ...], arrays: Sequence[Array]) -> Sharding | None:
-    """The sharding of all Arrays where they have the result's shape and one sharding."""
+    """The sharding of all Arrays, if they have the result's shape and the same sharding."""
     first = arrays[0].sharding
     if all(x.shape == shape and (x.sharding is first or x.sharding == first) for x in arrays):
         return first
@@ -297,8 +271,8 @@ def _common_shape(operation: str, inputs: Sequence[Any]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        told = " and ".join(map(str, shapes))
+        details = " and ".join(map(str, shapes))
         raise ValueError(
             f"{operation}: the operands' shapes do not broadcast; expected equal sizes or 1 in each dimension from the "
-            f"last one on, got {told}; reshape one of them"
+            f"last one on, got {details}; reshape one of them"
         ) from None

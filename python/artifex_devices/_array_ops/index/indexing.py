@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of Arrays: x[...], iteration, take and its kind. Only the shards that are asked for are read."""
+"""Parts of Arrays: x[...] and iteration. Only the shards that hold the elements are read."""
 
 from __future__ import annotations
 
@@ -10,58 +10,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.blocks import Box, local_arrays
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
-from artifex_devices._array_ops.core.layout import Cuts, allowing_uneven, any_explicit, cuts_of, sharding_with
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.layout import (
+    Spec,
+    allowing_uneven,
+    any_explicit,
+    can_shard,
+    num_parts,
+    sharding_with,
+    spec_of,
+)
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.index.selection import Range, Selection, parse
-from artifex_devices._base.clearable_cache import forgettable
+from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, NamedSharding, Sharding
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["contains", "get", "kept_cuts", "part_of", "refuse_change", "rows", "select"]
-
 
 def get(x: Array, index: Any) -> Array:
-    """x[index], with NumPy's rules.
+    """x[index] by NumPy's rules.
 
-    Dimensions taken whole, forwards or backwards, keep their cut; dimensions indexed by an int are gone; others are
-    whole, those of an index Array are cut as it is.
-
-    Raises:
-        IndexError: As NumPy: out of range, too many indices, no index.
-        ShardingTypeError: The dimension is cut over Explicit axes (a ValueError).
-        RuntimeError: Parts of a mask belong to other processes.
+    Dimensions of which all elements are taken, forwards or backwards, stay sharded. Dimensions of an index Array are
+    sharded as it is. Others are not sharded.
     """
     key = _key_of("index", x, index)
-    known = _basic.get(key)
-    if known is None:
+    cached = _basic.get(key)
+    if cached is None:
         chosen = parse(x, index)
         _check_explicit("index", x, chosen)
         leader = _leading_index(x, chosen, index)
-        picked = ((),) * chosen.rank if leader is None else cuts_of(leader)
-        home = x.sharding if leader is None else allowing_uneven(x.sharding, leader.sharding)
-        known = chosen, sharding_with(home, _cuts_after(x, chosen, picked))
-        _keep(key, known)
-    return _read("index", x, index, known, basic=key is not None)
+        picked = ((),) * chosen.rank if leader is None else spec_of(leader)
+        placement = x.sharding if leader is None else allowing_uneven(x.sharding, leader.sharding)
+        cached = chosen, sharding_with(placement, _indexed_spec(x, chosen, picked))
+        _keep(key, cached)
+    return _read("index", x, index, cached, basic=key is not None)
 
 
 def row_of(x: Array, i: int) -> Array:
-    """x[i], also where that dimension is cut over Explicit axes: whoever iterates takes all rows, as in JAX."""
+    """x[i], also if that dimension is sharded over Explicit axes: iteration takes all rows, as in JAX."""
     key = _key_of("row", x, i)
-    known = _basic.get(key)
-    if known is None:
+    cached = _basic.get(key)
+    if cached is None:
         chosen = parse(x, i)
-        known = chosen, sharding_with(x.sharding, _cuts_after(x, chosen, ()))
-        _keep(key, known)
-    return _read("row", x, i, known, basic=key is not None)
+        cached = chosen, sharding_with(x.sharding, _indexed_spec(x, chosen, ()))
+        _keep(key, cached)
+    return _read("row", x, i, cached, basic=key is not None)
 
 
-# What an index without arrays chooses, and the sharding of the result: by operation, sharding, shape and index.
-_basic: dict[Any, tuple[Selection, Sharding]] = forgettable({})
+# The selection of an index without arrays and the sharding of its result, by operation, sharding, shape and index.
+_basic: dict[Any, tuple[Selection, Sharding]] = clearable({})
 
 
 def _key_of(operation: str, x: Array, index: Any) -> Any:
-    """What an index without arrays is known by; None for another one."""
+    """The key of an index without arrays in the cache; None for others."""
     parts: list[Any] = [operation, x.sharding, x.shape]
     for part in index if type(index) is tuple else (index,):
         if type(part) is slice:
@@ -76,22 +77,22 @@ def _key_of(operation: str, x: Array, index: Any) -> Any:
     return tuple(parts)
 
 
-def _keep(key: Any, known: tuple[Selection, Sharding]) -> None:
+def _keep(key: Any, cached: tuple[Selection, Sharding]) -> None:
     if key is None:
         return
     if len(_basic) >= 4096:
         _basic.clear()
-    _basic[key] = known
+    _basic[key] = cached
 
 
-def _read(operation: str, x: Array, index: Any, known: tuple[Selection, Sharding], *, basic: bool) -> Array:
-    """x[index], of which it is known what that is; by NumPy's own indexing where x is small."""
-    chosen, sharding = known
-    whole = whole_of(x) if basic and is_small(x.nbytes) else None
+def _read(operation: str, x: Array, index: Any, cached: tuple[Selection, Sharding], *, basic: bool) -> Array:
+    """x[index], for a cached selection; by NumPy's own indexing if x is small."""
+    chosen, sharding = cached
+    whole = fused_value(x) if basic and is_small(x.nbytes) else None
     if whole is None:
         return select(operation, x, chosen, sharding)
     value = np.asarray(whole[index])
-    return from_whole(operation, value, x.dtype, sharding, committed=x.committed)
+    return from_fused(operation, value, x.dtype, sharding, committed=x.committed)
 
 
 def select(operation: str, x: Array, chosen: Selection, sharding: Sharding) -> Array:
@@ -101,51 +102,42 @@ def select(operation: str, x: Array, chosen: Selection, sharding: Sharding) -> A
 
 
 def part_of(operation: str, x: Array, axis: int, start: int, stop: int) -> Array:
-    """start:stop along one dimension, which keeps its cut where that divides the size.
-
-    Raises:
-        ShardingTypeError: It does not, and an axis is Explicit (a ValueError).
-    """
+    """start:stop along one dimension, which stays sharded if that divides the size."""
     ranges = tuple(Range(d, d, start if d == axis else 0, 1) for d in range(x.ndim))
     shape = (*x.shape[:axis], stop - start, *x.shape[axis + 1 :])
-    cuts = kept_cuts(operation, x, axis, stop - start)
-    return select(operation, x, Selection(shape, ranges, (), 0, 0), sharding_with(x.sharding, cuts))
+    spec = sliced_spec(operation, x, axis, stop - start)
+    return select(operation, x, Selection(shape, ranges, (), 0, 0), sharding_with(x.sharding, spec))
 
 
-def kept_cuts(operation: str, x: Array, axis: int, size: int) -> Cuts:
-    """The cuts of x; dimension `axis` is whole when the new `size` cannot be cut so."""
-    cuts = cuts_of(x)
-    sharding = x.sharding
-    if not isinstance(sharding, NamedSharding) or not cuts[axis] or sharding.uneven == "last-short":
-        return cuts
-    parts = 1
-    for name in cuts[axis]:
-        parts *= sharding.mesh.shape[name]
-    if size % parts == 0:
-        return cuts
-    if any_explicit(sharding, cuts[axis]):
+def sliced_spec(operation: str, x: Array, axis: int, size: int) -> Spec:
+    """The spec of x; dimension `axis` is not sharded if its new `size` does not allow it."""
+    spec, sharding = spec_of(x), x.sharding
+    if not isinstance(sharding, NamedSharding) or not spec[axis] or can_shard(sharding, spec[axis], size):
+        return spec
+    if any_explicit(sharding, spec[axis]):
         raise ShardingTypeError(
-            f"{operation}: dimension {axis} of the result, of size {size}, cannot be cut {parts} times as Explicit "
-            f"axes {cuts[axis]} ask; expected a multiple of {parts}; make it whole first: reshard(x, ...)"
+            f"{operation}: dimension {axis} of the result, of size {size}, cannot be sharded over Explicit axes "
+            f"{spec[axis]}; expected a multiple of {num_parts(sharding, spec[axis])}, got {size}; replicate it first: "
+            "reshard(x, NamedSharding(x.sharding.mesh, P()))"
         )
-    return (*cuts[:axis], (), *cuts[axis + 1 :])
+    return (*spec[:axis], (), *spec[axis + 1 :])
 
 
-def _cuts_after(x: Array, chosen: Selection, picked: Cuts) -> Cuts:
-    """How the result is cut."""
-    before = cuts_of(x)
+def _indexed_spec(x: Array, chosen: Selection, picked: Spec) -> Spec:
+    """The spec of the result."""
+    before = spec_of(x)
     if not any(before) and not any(picked):
         return ((),) * len(chosen.shape)
-    cuts: list[tuple[Hashable, ...]] = [()] * len(chosen.shape)
+    spec: list[tuple[Hashable, ...]] = [()] * len(chosen.shape)
     for r in chosen.ranges:
         if _takes_all(x, chosen, r):
-            cuts[r.dim] = before[r.source]
-    used = {name for axes in cuts for name in axes}
+            spec[r.dim] = before[r.source]
+    used = {name for axes in spec for name in axes}
     for i, axes in enumerate(picked):
         if not used.intersection(axes):
-            cuts[chosen.at + i] = axes
+            spec[chosen.at + i] = axes
             used.update(axes)
-    return tuple(cuts)
+    return tuple(spec)
 
 
 def _takes_all(x: Array, chosen: Selection, r: Range) -> bool:
@@ -153,25 +145,25 @@ def _takes_all(x: Array, chosen: Selection, r: Range) -> bool:
 
 
 def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
-    """Raises where a cut over Explicit axes would go."""
-    before = cuts_of(x)
+    """Refuses to drop a sharding over Explicit axes."""
+    before = spec_of(x)
     if not any(before):
         return
     kept = {r.source for r in chosen.ranges if _takes_all(x, chosen, r)}
     for d, axes in enumerate(before):
         if axes and d not in kept and any_explicit(x.sharding, axes):
             raise ShardingTypeError(
-                f"{operation}: dimension {d} of shape {x.shape} is cut over Explicit axes {axes}, and a part of it "
-                "would not be; expected ':' there, or a dimension that is whole, got a part; make it whole first, "
-                "reshard(x, ...), or read it on the host, np.asarray(x)[...]"
+                f"{operation}: dimension {d} of shape {x.shape} is sharded over Explicit axes {axes}, and a part "
+                "of it would not be; expected ':' there, or an unsharded dimension, got a part; replicate it first: "
+                "reshard(x, NamedSharding(x.sharding.mesh, P())), or read it on the host: np.asarray(x)[...]"
             )
 
 
 def _leading_index(x: Array, chosen: Selection, index: Any) -> Array | None:
-    """The first sharded Array among the indices on the mesh of x: the picked dimensions are sharded as it is."""
+    """The first sharded Array among the indices on the mesh of x, as which the picked dimensions are sharded."""
     shape = chosen.shape[chosen.at : chosen.at + chosen.rank]
     for part in index if isinstance(index, tuple) else (index,):
-        if isinstance(part, Array) and part.dtype != bool and part.shape == shape and any(cuts_of(part)):
+        if isinstance(part, Array) and part.dtype != bool and part.shape == shape and any(spec_of(part)):
             mine, its = x.sharding, part.sharding
             if isinstance(mine, NamedSharding) and isinstance(its, NamedSharding) and mine.mesh is its.mesh:
                 return part
@@ -186,7 +178,7 @@ class _Reader:
         self._chosen = chosen
         self._picked = slice(chosen.at, chosen.at + chosen.rank)
         of_range: dict[int, Range] = {r.dim: r for r in chosen.ranges}
-        # In the order of the result, without the picked dimensions; None is a new dimension.
+        # Without the picked dimensions, in the order of the result; None is a new dimension.
         self._others = [(d, of_range.get(d)) for d in range(len(chosen.shape)) if not 0 <= d - chosen.at < chosen.rank]
         self._rank = len(chosen.ranges) + len(chosen.picks)
 
@@ -226,7 +218,7 @@ class _Reader:
         whole: Box,
         places: list[NDArray[Any]],
     ) -> None:
-        """Writes what one tile holds."""
+        """Writes the elements of one tile."""
         chosen = self._chosen
         if not chosen.rank:
             for pick in chosen.picks:
@@ -241,7 +233,7 @@ class _Reader:
             return
         target[chosen.at : chosen.at] = [slice(None)] * chosen.rank
         new = sum(r is None for d, r in self._others if d < chosen.at)
-        at = chosen.at - new  # new dimensions are gone by an int in the target
+        at = chosen.at - new  # the target has an int for each new dimension
         view = np.moveaxis(out[(*target, ...)], range(at, at + chosen.rank), range(chosen.rank))
         sources = [pick.source for pick in chosen.picks]
         local = np.moveaxis(data[tuple(key)], sources, range(len(sources)))
@@ -255,15 +247,15 @@ class _Reader:
 
 
 def _taken(local: NDArray[Any], places: list[NDArray[Any]]) -> NDArray[Any]:
-    """local[places], by the quicker way where there is one dimension."""
+    """local[places]; take is faster for one dimension."""
     if len(places) == 1:
-        return local.take(places[0], axis=0, mode="clip")  # all are inside
+        return local.take(places[0], axis=0, mode="clip")  # all of them are in range
     taken: NDArray[Any] = local[tuple(places)]
     return taken
 
 
 def _window(r: Range, wanted: slice, tile: slice) -> tuple[slice, slice] | None:
-    """What of a tile (from its start) a part of the result needs, and where in that part it goes; None for nothing."""
+    """The slice of a tile that a part of the result needs, and its slice of that part; None if there is none."""
     if r.step > 0:
         first = max(wanted.start, -((r.start - tile.start) // r.step))
         stop = min(wanted.stop, -((r.start - tile.stop) // r.step))
@@ -278,11 +270,7 @@ def _window(r: Range, wanted: slice, tile: slice) -> tuple[slice, slice] | None:
 
 
 def rows(x: Array, *, backwards: bool = False) -> Iterator[Array]:
-    """x[0], x[1], ... or the other way round.
-
-    Raises:
-        TypeError: x has no dimension.
-    """
+    """x[0], x[1], ... or in reverse order."""
     if not x.ndim:
         raise TypeError(
             "iter: an Array without dimensions cannot be iterated over; expected a dimension or more, got shape (); "
@@ -298,12 +286,8 @@ def contains(x: Array, value: Any) -> bool:
 
 
 def refuse_change(x: Array, *_: Any) -> NoReturn:
-    """What x[i] = v and del x[i] do.
-
-    Raises:
-        TypeError: Always.
-    """
+    """Raises the TypeError of x[i] = v and del x[i]."""
     raise TypeError(
-        "Array: elements cannot be assigned or deleted, Arrays do not change; expected an ndarray, got an Array; "
-        "change a copy and place it: y = np.array(x); y[i] = v; x = device_put(y, x.sharding)"
+        "Array: elements cannot be assigned or deleted, because Arrays are immutable; expected an ndarray, got an "
+        "Array; change a copy and place it: y = np.array(x); y[i] = v; x = device_put(y, x.sharding)"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an index asks for: NumPy's rules for ints, slices, None, Ellipsis, masks and integer arrays."""
+"""Indices by NumPy's rules: ints, slices, None, Ellipsis, masks and integer arrays."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.index.nonzero import nonzero_on_host
+from artifex_devices._array_ops.index.searching import nonzero_on_host
 from artifex_devices._core import Array
-
-__all__ = ["Pick", "Range", "Selection", "parse"]
 
 
 class Range(NamedTuple):
@@ -25,29 +23,24 @@ class Range(NamedTuple):
 
 
 class Pick(NamedTuple):
-    """The places that integer arrays ask for in dimension `source`, 0 or more each, in their common shape."""
+    """Positions in dimension `source`, not negative, in the common shape of the index arrays."""
 
     source: int
     places: NDArray[np.intp]
 
 
 class Selection(NamedTuple):
-    """An index that fits a shape. Dimensions of the result that nothing here names are new, of size 1."""
+    """An index that fits a shape. Dimensions of the result that are not listed here are new, of size 1."""
 
     shape: tuple[int, ...]  # of the result
     ranges: tuple[Range, ...]  # by dim, and by source
     picks: tuple[Pick, ...]  # an int is a pick without dimensions
-    at: int  # the first dimension of the result that comes from the picks
-    rank: int  # and how many there are
+    at: int  # the first dimension of the result that belongs to the picks
+    rank: int  # number of these dimensions
 
 
 def parse(x: Array, index: Any) -> Selection:
-    """The Selection of x[index].
-
-    Raises:
-        IndexError: The index is out of range, has too many parts, or parts of a kind that is no index.
-        RuntimeError: Parts of a mask belong to other processes.
-    """
+    """The Selection of x[index]."""
     items = [_item(part) for part in (index if isinstance(index, tuple) else (index,))]
     items = _without_ellipsis(items, x)
     shape = x.shape
@@ -108,10 +101,7 @@ def parse(x: Array, index: Any) -> Selection:
 
 
 def _item(part: Any) -> Any:
-    """A part of an index as None, Ellipsis, a slice, an int, or an ndarray of bool or integers; masks on devices stay.
-
-    Arrays of other libraries are read through np.asarray.
-    """
+    """A part of an index as None, Ellipsis, a slice, an int, an Array that is a mask, or an ndarray."""
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
     if isinstance(part, (bool, np.bool_)):
@@ -119,34 +109,33 @@ def _item(part: Any) -> Any:
     if isinstance(part, Array) and (part.dtype == bool and part.ndim):
         return part
     if isinstance(part, (list, tuple)) or (hasattr(part, "__array__") and not isinstance(part, np.generic)):
-        given = part
-        array = np.asarray(given)
-        if array.size == 0 and isinstance(given, (list, tuple)):
+        array = np.asarray(part)
+        if array.size == 0 and isinstance(part, (list, tuple)):
             array = array.astype(np.intp)
         if array.dtype == bool:
             return array
         if array.dtype.kind in "iu":
             return int(array) if array.ndim == 0 else array
         raise IndexError(
-            f"index: an array of dtype {array.dtype} is no index; expected integers or bools, got {_told(part)}; "
-            "convert it: i.astype(int)"
+            f"index: an array of dtype {array.dtype} is not an index; expected integers or bools, got "
+            f"{_described(part)}; convert it: i.astype(int)"
         )
     try:
         return operator.index(part)
     except TypeError:
         raise IndexError(
-            f"index: {_told(part)} is no index; expected integers, slices, Ellipsis, None, and arrays of integers or "
-            "bools; convert a number by int(i)"
+            f"index: {_described(part)} is not an index; expected integers, slices, Ellipsis, None, and arrays of "
+            "integers or bools; convert a number by int(i)"
         ) from None
 
 
-def _told(part: Any) -> str:
+def _described(part: Any) -> str:
     text = repr(part)
     return f"{text if len(text) < 60 else text[:57] + '...'} ({type(part).__name__})"
 
 
 def _without_ellipsis(items: list[Any], x: Array) -> list[Any]:
-    """The items with `:` for what Ellipsis stands for, and at the end."""
+    """The items with `:` in place of Ellipsis, or at the end."""
     used = sum(0 if item is None or item is Ellipsis else _dimensions(item) for item in items)
     if used > x.ndim:
         raise IndexError(
@@ -157,7 +146,7 @@ def _without_ellipsis(items: list[Any], x: Array) -> list[Any]:
         raise IndexError(
             f"index: only one Ellipsis is possible; expected one '...', got {len(dots)}; write ':' instead"
         )
-    # One that stands for nothing stays: it still parts the index arrays on its two sides, as in NumPy.
+    # One that stands for nothing stays, because it separates the index arrays on its two sides, as in NumPy.
     rest: list[Any] = [slice(None)] * (x.ndim - used) or [Ellipsis] * len(dots)
     position = dots[0] if dots else len(items)
     return [*items[:position], *rest, *items[position + 1 :]]
@@ -187,10 +176,10 @@ def _places(places: NDArray[Any], d: int, shape: tuple[int, ...]) -> NDArray[Any
 
 def _out_of_range(i: int, d: int, shape: tuple[int, ...]) -> IndexError:
     size = shape[d]
-    wanted = f"{-size} to {size - 1}" if size else "none, for there is no element"
+    wanted = f"{-size} to {size - 1}" if size else "none, because there are no elements"
     return IndexError(
         f"index: {i} is out of range in dimension {d} of shape {shape}; expected {wanted}, got {i}; "
-        "np.take(x, i, axis, mode='clip') takes the nearest"
+        "np.take(x, i, axis, mode='clip') takes the nearest element"
     )
 
 
@@ -202,7 +191,7 @@ def _check_mask(mask: tuple[int, ...], source: int, shape: tuple[int, ...]) -> N
     if wrong:
         raise IndexError(
             f"index: a mask does not fit; expected shape {mine} for these dimensions of shape {shape}, got {mask} "
-            f"({'; '.join(wrong)}); make it by comparing x itself"
+            f"({'; '.join(wrong)}); create it by comparing x itself"
         )
 
 
@@ -212,5 +201,5 @@ def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
     except ValueError:
         raise IndexError(
             f"index: the index arrays do not broadcast; expected one common shape, got {' and '.join(map(str, shapes))}"
-            "; np.ix_ combines all with all"
+            "; np.ix_ combines each with each"
         ) from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order along whole dimensions: sort, argsort, partition, median and quantiles; differences of neighbours."""
+"""Order along unsharded dimensions: sort, partition, median and quantiles; differences of neighbours."""
 
 from __future__ import annotations
 
@@ -10,111 +10,105 @@ from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import (
     array_operand,
+    as_operand,
+    check_reduction_out,
+    host_target,
     normal_axes,
     refuse_bool_axis,
-    require_whole,
+    require_unsharded,
 )
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.operands import as_operand
-from artifex_devices._array_ops.core.out import check_reduction_out, host_target
-from artifex_devices._array_ops.core.per_axis import along
+from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.shape.reshaping import ravel
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
-
-__all__ = ["argsort", "sort"]
 
 
 def _one_axis(operation: str, x: Array, axis: Any) -> tuple[Array, int]:
-    """The Array and the dimension to work along; for axis None the flattened Array.
-
-    Raises:
-        AxisError: It is out of bounds (a ValueError and an IndexError).
-        ShardingTypeError: axis is None and a dimension is sharded (a ValueError).
-    """
+    """The Array and the dimension to work along; for axis None the flattened Array."""
     if axis is None:
-        require_whole(operation, x, range(x.ndim))
+        require_unsharded(operation, x, range(x.ndim))
         return ravel(x), 0
     return x, int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
 
 
-def _no_order(operation: str, order: Any) -> None:
+def _sorted(function: Any, a: Any, axis: Any, order: Any, positions: bool, **options: Any) -> Any:
+    """A function along one unsharded dimension; its result has as many elements, which are positions or elements."""
+    operation = function.__name__
+    x: Any = array_operand(operation, a)
     if order is not None:
         raise TypeError(
             f"{operation}: order names fields, which the elements of Arrays do not have; expected None, got "
-            f"{shown(order)}; leave it away"
+            f"{safe_repr(order)}; leave it away"
         )
+    if positions:
+        x = np.atleast_1d(x)  # as NumPy does here, but not in sort and partition
+        refuse_bool_axis(operation, axis)
+    x, d = _one_axis(operation, x, axis)
+    dtype = np.intp if positions else x.dtype
+    return apply_along(operation, x, {d: x.shape[d]}, lambda block: function(block, axis=d, **options), dtype)
 
 
 @implements(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """np.sort along a dimension that is not cut."""
-    x = array_operand("sort", a)
-    _no_order("sort", order)
-    x, d = _one_axis("sort", x, axis)
-    return along("sort", x, {d: x.shape[d]}, lambda b: np.sort(b, axis=d, kind=kind, stable=stable), x.dtype)
+    """np.sort along an unsharded dimension."""
+    return _sorted(np.sort, a, axis, order, False, kind=kind, stable=stable)
 
 
 @implements(np.argsort)
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """np.argsort along a dimension that is not cut."""
-    x: Any = np.atleast_1d(array_operand("argsort", a))  # as NumPy does here, but not in sort
-    _no_order("argsort", order)
-    refuse_bool_axis("argsort", axis)
-    x, d = _one_axis("argsort", x, axis)
-    return along("argsort", x, {d: x.shape[d]}, lambda b: np.argsort(b, axis=d, kind=kind, stable=stable), np.intp)
+    """np.argsort along an unsharded dimension."""
+    return _sorted(np.argsort, a, axis, order, True, kind=kind, stable=stable)
 
 
 @implements(np.partition)
 def _partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    x = array_operand("partition", a)
-    _no_order("partition", order)
-    x, d = _one_axis("partition", x, axis)
-    return along("partition", x, {d: x.shape[d]}, lambda b: np.partition(b, kth, axis=d, kind=kind), x.dtype)
+    return _sorted(np.partition, a, axis, order, False, kth=kth, kind=kind)
 
 
 @implements(np.argpartition)
 def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    x: Any = np.atleast_1d(array_operand("argpartition", a))  # as NumPy does here, but not in partition
-    _no_order("argpartition", order)
-    refuse_bool_axis("argpartition", axis)
-    x, d = _one_axis("argpartition", x, axis)
-    return along("argpartition", x, {d: x.shape[d]}, lambda b: np.argpartition(b, kth, axis=d, kind=kind), np.intp)
+    return _sorted(np.argpartition, a, axis, order, True, kth=kth, kind=kind)
 
 
-@implements(np.median)
-def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    return _middle("median", np.median, a, axis, out, keepdims)
+def _register_median(function: Any) -> None:
+    operation = function.__name__
+
+    def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+        return _median(operation, function, a, axis, out, keepdims)
+
+    implements(function)(median)
 
 
-@implements(np.nanmedian)
-def _nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    return _middle("nanmedian", np.nanmedian, a, axis, out, keepdims)
+_register_median(np.median)
+_register_median(np.nanmedian)
 
 
-def _middle(operation: str, function: Any, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+def _median(operation: str, function: Any, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     x = array_operand(operation, a)
     axes = normal_axes(axis, x.ndim)
-    if not x.ndim and axis not in (None, ()):  # which sums take, but medians do not
+    if not x.ndim and axis not in (None, ()):  # sums accept it, medians do not
         raise np.exceptions.AxisError(np.atleast_1d(axis)[0], 0, operation)
     dtype = function(np.ones(1, x.dtype)).dtype
     sizes = dict.fromkeys(axes, 1 if keepdims else None)
     into = host_target(operation, out)
     within: Any = axes if x.ndim else None
     if into is None:
-        return along(operation, x, sizes, lambda b: function(b, axis=within, keepdims=bool(keepdims)), dtype)
+        return apply_along(operation, x, sizes, lambda b: function(b, axis=within, keepdims=bool(keepdims)), dtype)
     check_reduction_out(function, x.dtype, x.ndim, axes, bool(keepdims), into.dtype)
     kind = into.dtype
 
-    def with_out(block: NDArray[Any]) -> Any:  # middle elements are averaged in the dtype of out
+    def with_out(block: NDArray[Any]) -> Any:  # the elements in the middle are averaged in the dtype of out
         shape = [sizes.get(d, size) for d, size in enumerate(block.shape)]
         out = np.empty([size for size in shape if size is not None], kind)
         return function(block, axis=within, keepdims=bool(keepdims), out=out)
 
-    return along(operation, x, sizes, with_out, dtype, into=into)
+    return apply_along(operation, x, sizes, with_out, dtype, into=into)
 
 
-def _register_quantiles(name: str, function: Any) -> None:
+def _register_quantiles(function: Any) -> None:
+    name = function.__name__
+
     def quantiles(
         a: Any,
         q: Any,
@@ -141,7 +135,7 @@ def _register_quantiles(name: str, function: Any) -> None:
             sample = np.ones((1,) * (x.ndim or 1), x.dtype)
             function(sample, q, out=np.empty(np.shape(q), into.dtype), method=method)
         within: Any = axes if x.ndim else None
-        return along(
+        return apply_along(
             name,
             x,
             sizes,
@@ -154,15 +148,15 @@ def _register_quantiles(name: str, function: Any) -> None:
     implements(function)(quantiles)
 
 
-for _name in ("quantile", "percentile", "nanquantile", "nanpercentile"):
-    _register_quantiles(_name, getattr(np, _name))
+for _function in (np.quantile, np.percentile, np.nanquantile, np.nanpercentile):
+    _register_quantiles(_function)
 
 
 @implements(np.diff)
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
-    """np.diff; what is prepended or appended is joined as by np.concatenate."""
+    """np.diff; prepended and appended values are joined as by np.concatenate."""
     if n < 0:
-        raise ValueError(f"diff: order must be non-negative; expected n >= 0, got {n}; say how often to subtract")
+        raise ValueError(f"diff: order must be non-negative; expected n >= 0, got {n}; give the number of subtractions")
     x: Any = as_operand("diff", a)
     if n == 0:
         return x
@@ -173,7 +167,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append
     parts = [part for part in (first, x, last) if part is not None]
     joined = array_operand("diff", np.concatenate(parts, d) if len(parts) > 1 else x)
     dtype = np.diff(np.ones(2, joined.dtype)).dtype
-    return along("diff", joined, {d: max(joined.shape[d] - n, 0)}, lambda b: np.diff(b, n, axis=d), dtype)
+    return apply_along("diff", joined, {d: max(joined.shape[d] - n, 0)}, lambda b: np.diff(b, n, axis=d), dtype)
 
 
 @implements(np.trapezoid)
@@ -181,7 +175,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     values = array_operand("trapezoid", y)
     if isinstance(x, Array):
         raise TypeError(
-            "trapezoid: sample points are needed whole beside each shard; expected an ndarray or None, got an Array; "
+            "trapezoid: sample points must be on the host; expected an ndarray or None, got an Array; "
             "pass np.asarray(x)"
         )
     d = int(np.lib.array_utils.normalize_axis_index(axis, values.ndim))
@@ -192,4 +186,4 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
             "row of them, or gather: np.asarray(y)"
         )
     dtype = np.trapezoid(np.ones(2, values.dtype), None if points is None else np.ones(2, points.dtype), dx).dtype
-    return along("trapezoid", values, {d: None}, lambda b: np.trapezoid(b, points, dx, axis=d), dtype)
+    return apply_along("trapezoid", values, {d: None}, lambda b: np.trapezoid(b, points, dx, axis=d), dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that take elements by their places: take and its kind. Those with results of unknown size are refused."""
+"""Functions that take elements by their positions; those with results of unknown size are refused."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import (
+    as_array,
+    deliver,
+    host_target,
+    one_axis,
+    operand,
+    refuse_bool_axis,
+    require_unsharded,
+)
 from artifex_devices._array_ops.core.blocks import Box, local_arrays
-from artifex_devices._array_ops.core.dispatch import implements, operand, refuses
-from artifex_devices._array_ops.core.layout import cuts_of, home_of, sharding_with
-from artifex_devices._array_ops.core.out import deliver, host_target
-from artifex_devices._array_ops.core.placing import as_array
+from artifex_devices._array_ops.core.dispatch import implements, refuses
+from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
-from artifex_devices._array_ops.index.indexing import get, kept_cuts, select
+from artifex_devices._array_ops.index.indexing import get, select, sliced_spec
 from artifex_devices._array_ops.index.selection import parse
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
-from artifex_devices.errors import ShardingTypeError
-
-__all__ = ["compress", "repeat", "take"]
 
 
 @implements(np.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """np.take: the dimension becomes those of the indices."""
+    """np.take: the dimensions of the indices replace the dimension."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(
-            f"take: mode {shown(mode)} is not known; expected 'raise', 'wrap' or 'clip'; choose one of them"
+            f"take: mode {safe_repr(mode)} is not known; expected 'raise', 'wrap' or 'clip'; choose one of them"
         )
     refuse_bool_axis("take", axis)
     into = host_target("take", out)
@@ -43,19 +46,19 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         )
     if axis is not None:
         a = np.atleast_1d(a)  # a number is one element to NumPy
-        axis = _axis("take", axis, a.ndim)
+        axis = one_axis("take", axis, a.ndim)
     size = a.size if axis is None else a.shape[axis]
     kind = indices.dtype.kind if isinstance(indices, Array) else np.asarray(indices).dtype.kind
     if kind not in "iub" and (np.size(indices) or isinstance(indices, (Array, np.ndarray))):
         raise TypeError(
-            f"take: indices are no integers; expected an integer dtype, got {np.asarray(indices).dtype}; convert them: "
-            "i.astype(int)"
+            f"take: indices are not integers; expected an integer dtype, got {np.asarray(indices).dtype}; convert "
+            "them: i.astype(int)"
         )
     places = indices
     if mode != "raise" or axis is None or not isinstance(indices, Array) or kind == "b":
         places = np.asarray(indices).astype(np.intp)
     if axis is not None and 0 in a.shape[:axis] + (() if mode == "raise" else a.shape[axis + 1 :]):
-        # Nothing is taken, and NumPy looks at no index then.
+        # Nothing is taken, and NumPy does not check indices then.
         places = np.zeros_like(places)
         if not size:
             a = np.any(a, axis=axis, keepdims=True).astype(a.dtype)
@@ -72,7 +75,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
                 f"take: {int(places[wrong].flat[0])} is out of range; expected {-size} to {size - 1} for shape "
                 f"{a.shape}; use mode='clip' to take the nearest"
             )
-        # Nothing is taken from nothing by as many empty places as there are dimensions.
+        # Nothing is taken from an empty Array, by one empty list of positions for each dimension.
         index: tuple[Any, ...] = np.unravel_index(places % size, a.shape) if size else (places,) * a.ndim
     else:
         index = (*(slice(None),) * axis, places)
@@ -82,16 +85,16 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    """np.compress, with a condition that is whole."""
-    if isinstance(condition, Array) and any(cuts_of(condition)):
+    """np.compress, with a condition that is not sharded."""
+    if isinstance(condition, Array) and any(spec_of(condition)):
         raise TypeError(
-            f"compress: how many elements a condition with {cuts_of(condition)} selects is not known before it is "
-            "gathered; expected a condition on the host, got an Array that is cut; gather it: np.asarray(condition)"
+            f"compress: how many elements a condition with {spec_of(condition)} selects is not known before it is "
+            "gathered; expected a condition on the host, got an Array that is sharded; gather it: np.asarray(condition)"
         )
     chosen = np.asarray(condition)
     if chosen.ndim != 1:
         raise ValueError(
-            f"compress: condition has {chosen.ndim} dimensions; expected 1, a truth value an element, got shape "
+            f"compress: condition has {chosen.ndim} dimensions; expected 1, a truth value for each element, got shape "
             f"{chosen.shape}; give a list of bools"
         )
     return take(a, np.flatnonzero(chosen), axis, out)
@@ -99,17 +102,17 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
-    """np.repeat: a repeated dimension keeps its cut where that divides the size."""
+    """np.repeat: a repeated dimension stays sharded if that divides the size."""
     a = as_array("repeat", a, [a, repeats])
     refuse_bool_axis("repeat", axis)
     if axis is None:
         a = np.ravel(a)
         axis = 0
     a = np.atleast_1d(a)  # a number is one element to NumPy
-    axis = _axis("repeat", axis, a.ndim)
+    axis = one_axis("repeat", axis, a.ndim)
     counts = np.asarray(repeats)
     if counts.dtype.kind in "iu":
-        # NumPy lets the product of sizes and counts overflow, and then writes past the end of what it has made.
+        # NumPy lets the product of sizes and counts overflow, and then writes past the end of the result.
         size = sum(map(int, counts.ravel())) * (a.shape[axis] if counts.size == 1 else 1)
         others = math.prod(a.shape[:axis] + a.shape[axis + 1 :])
         if size * max(others, 1) * max(a.dtype.itemsize, 8) >= 2**63:
@@ -119,7 +122,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
             )
     places = np.repeat(np.arange(a.shape[axis]), counts)
     chosen = parse(a, (*(slice(None),) * axis, places))
-    return select("repeat", a, chosen, sharding_with(a.sharding, kept_cuts("repeat", a, axis, len(places))))
+    return select("repeat", a, chosen, sharding_with(a.sharding, sliced_spec("repeat", a, axis, len(places))))
 
 
 @implements(np.take_along_axis)
@@ -137,13 +140,10 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
         )
     if indices.dtype.kind not in "iu":
         raise IndexError(f"take_along_axis: indices of dtype {indices.dtype}; expected integers; use i.astype(int)")
-    axis = _axis("take_along_axis", axis, arr.ndim)
+    axis = one_axis("take_along_axis", axis, arr.ndim)
     for name, x in (("x", arr), ("indices", indices)):
-        if isinstance(x, Array) and cuts_of(x)[axis]:
-            raise ShardingTypeError(
-                f"take_along_axis: dimension {axis} of {name} is cut over {cuts_of(x)[axis]}; expected it whole, got "
-                f"{cuts_of(x)}; move it first: reshard({name}, ...)"
-            )
+        if isinstance(x, Array):
+            require_unsharded("take_along_axis", x, (axis,), name)
     size = arr.shape[axis]
     for part in local_arrays(indices) if isinstance(indices, Array) else (indices,):
         wrong = (part < -size) | (part >= size)
@@ -156,22 +156,22 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
 
 
 def _along_axis(arr: Any, indices: Any, axis: int) -> Array:
-    """np.take_along_axis on parts of both that agree in all dimensions but `axis`, which is whole in both."""
+    """np.take_along_axis of parts that agree in all dimensions but `axis`, along which neither is sharded."""
     arrays = [x for x in (arr, indices) if isinstance(x, Array)]
-    home = home_of("take_along_axis", arrays)
+    placement = common_placement("take_along_axis", arrays)
     shape = list(np.broadcast_shapes(*(x.shape[:axis] + x.shape[axis + 1 :] for x in (arr, indices))))
     shape.insert(axis, indices.shape[axis])
-    cuts: list[tuple[Hashable, ...]] = [()] * len(shape)
+    spec: list[tuple[Hashable, ...]] = [()] * len(shape)
     for x in arrays:
-        for d, axes in enumerate(cuts_of(x)):
+        for d, axes in enumerate(spec_of(x)):
             if (
-                home.holds(x)
-                and not cuts[d]
+                placement.shares_mesh(x)
+                and not spec[d]
                 and x.shape[d] == shape[d]
-                and not {n for c in cuts for n in c} & set(axes)
+                and not {n for c in spec for n in c} & set(axes)
             ):
-                cuts[d] = axes
-    sharding = sharding_with(home.sharding, tuple(cuts))
+                spec[d] = axes
+    sharding = sharding_with(placement.sharding, tuple(spec))
     sources = [Source("take_along_axis", x, sharding) for x in (arr, indices)]
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
@@ -183,7 +183,7 @@ def _along_axis(arr: Any, indices: Any, axis: int) -> Array:
             parts.append(source.box(wanted, position))
         out[...] = np.take_along_axis(parts[0], parts[1], axis=axis)
 
-    return assemble("take_along_axis", tuple(shape), arr.dtype, sharding, committed=home.committed, fill=fill)
+    return assemble("take_along_axis", tuple(shape), arr.dtype, sharding, committed=placement.committed, fill=fill)
 
 
 @implements(np.select)
@@ -203,11 +203,8 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 @implements(np.searchsorted)
 def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Array:
     for name, x in (("a", a), ("sorter", sorter)):
-        if isinstance(x, Array) and any(cuts_of(x)):
-            raise ShardingTypeError(
-                f"searchsorted: {name} is cut, with {cuts_of(x)}; expected it whole; move it first: "
-                f"reshard({name}, ...)"
-            )
+        if isinstance(x, Array):
+            require_unsharded("searchsorted", x, range(x.ndim), name)
     keys = np.asarray(a)
     order = None if sorter is None else np.asarray(sorter)
     values = (
@@ -229,9 +226,3 @@ refuses(
 refuses(
     "it changes an array, and Arrays do not change", np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal
 )
-
-
-def _axis(operation: str, axis: Any, ndim: int) -> int:
-    from numpy.lib.array_utils import normalize_axis_index
-
-    return normalize_axis_index(axis, ndim, operation)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""x.at[index]: copies of Arrays in which some elements differ. Each device updates its own shard."""
+"""x.at[index]: updated copies of Arrays. Each device updates its own shard."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._array_ops.core.arguments import as_operand
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, moved_to, run_all, tiling
-from artifex_devices._array_ops.core.layout import home_of, sharding_with
-from artifex_devices._array_ops.core.operand_parts import SCALARS
-from artifex_devices._array_ops.core.operands import as_operand
-from artifex_devices._array_ops.core.out_sharding import placed_as
-from artifex_devices._array_ops.core.reading import Source, _pieces, shift
+from artifex_devices._array_ops.core.layout import common_placement, placed_as, sharding_with
+from artifex_devices._array_ops.core.reading import SCALARS, Source, _pieces, shift
 from artifex_devices._array_ops.index.indexing import _window
 from artifex_devices._array_ops.index.selection import Selection, parse
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
-
-__all__ = ["At", "AtIndex"]
 
 
 class At:
-    """What `x.at` is: takes an index."""
+    """The type of `x.at`, which takes an index."""
 
     __slots__ = ("_array",)
 
@@ -41,7 +37,7 @@ class At:
 
 
 class AtIndex:
-    """What `x.at[index]` is: its methods return copies of x with the elements of x[index] updated."""
+    """The type of `x.at[index]`, whose methods return copies of x with the elements of x[index] updated."""
 
     __slots__ = ("_array", "_index")
 
@@ -50,7 +46,7 @@ class AtIndex:
         self._index = index
 
     def __repr__(self) -> str:
-        return f"<at[{shown(self._index)}] of an Array of shape {self._array.shape}>"
+        return f"<at[{safe_repr(self._index)}] of an Array of shape {self._array.shape}>"
 
     def get(self, **options: Any) -> Array:
         """x[index]."""
@@ -60,36 +56,6 @@ class AtIndex:
         """A copy of x with x[index] = values."""
         return self._updated("set", None, values, options)
 
-    def add(self, values: Any, **options: Any) -> Array:
-        """A copy of x with values added to x[index]; an index that comes twice is added to twice."""
-        return self._updated("add", np.add, values, options)
-
-    def subtract(self, values: Any, **options: Any) -> Array:
-        """A copy of x with values subtracted from x[index]."""
-        return self._updated("subtract", np.subtract, values, options)
-
-    def multiply(self, values: Any, **options: Any) -> Array:
-        """A copy of x with x[index] multiplied by values."""
-        return self._updated("multiply", np.multiply, values, options)
-
-    mul = multiply
-
-    def divide(self, values: Any, **options: Any) -> Array:
-        """A copy of x with x[index] divided by values."""
-        return self._updated("divide", np.true_divide, values, options)
-
-    def power(self, values: Any, **options: Any) -> Array:
-        """A copy of x with x[index] raised to the power of values."""
-        return self._updated("power", np.power, values, options)
-
-    def min(self, values: Any, **options: Any) -> Array:
-        """A copy of x with the smaller of x[index] and values."""
-        return self._updated("min", np.minimum, values, options)
-
-    def max(self, values: Any, **options: Any) -> Array:
-        """A copy of x with the greater of x[index] and values."""
-        return self._updated("max", np.maximum, values, options)
-
     def _updated(self, name: str, ufunc: np.ufunc | None, values: Any, options: dict[str, Any]) -> Array:
         out_sharding = _out_sharding(name, options)
         return self._placed(_updated(f"at[...].{name}", self._array, self._index, ufunc, values), out_sharding)
@@ -98,36 +64,48 @@ class AtIndex:
         return result if out_sharding is None else placed_as(result, self._array, out_sharding)
 
 
-def _out_sharding(name: str, options: dict[str, Any]) -> Any:
-    """The out_sharding of the call; the other options of JAX are checked.
+def _method(name: str, ufunc: np.ufunc, doc: str) -> Any:
+    def update(self: AtIndex, values: Any, **options: Any) -> Array:
+        return self._updated(name, ufunc, values, options)
 
-    Raises:
-        TypeError: There is no such option.
-        ValueError: It asks for indices beyond the shape to be clipped or dropped.
-    """
-    known = ("indices_are_sorted", "unique_indices", "mode", "fill_value", "wrap_negative_indices", "out_sharding")
-    unknown = sorted(set(options) - set(known))
+    update.__name__, update.__qualname__, update.__doc__ = name, f"AtIndex.{name}", doc
+    return update
+
+
+for _name, _ufunc, _doc in (
+    ("add", np.add, "A copy of x with values added to x[index]; an index that is listed twice is added to twice."),
+    ("subtract", np.subtract, "A copy of x with values subtracted from x[index]."),
+    ("multiply", np.multiply, "A copy of x with x[index] multiplied by values."),
+    ("divide", np.true_divide, "A copy of x with x[index] divided by values."),
+    ("power", np.power, "A copy of x with x[index] raised to the power of values."),
+    ("min", np.minimum, "A copy of x with the smaller of x[index] and values."),
+    ("max", np.maximum, "A copy of x with the larger of x[index] and values."),
+):
+    setattr(AtIndex, _name, _method(_name, _ufunc, _doc))
+setattr(AtIndex, "mul", vars(AtIndex)["multiply"])  # noqa: B010 - as the others
+
+
+def _out_sharding(name: str, options: dict[str, Any]) -> Any:
+    """The out_sharding of the call, after a check of JAX's other options."""
+    supported = ("indices_are_sorted", "unique_indices", "mode", "fill_value", "wrap_negative_indices", "out_sharding")
+    unknown = sorted(set(options) - set(supported))
     if unknown:
         raise TypeError(
-            f"at[...].{name}: unknown arguments {', '.join(unknown)}; expected {', '.join(known)}; check the spelling"
+            f"at[...].{name}: unknown arguments {', '.join(unknown)}; expected {', '.join(supported)}; check the "
+            "spelling"
         )
     mode = options.get("mode")
     if mode not in (None, "promise_in_bounds") or options.get("wrap_negative_indices", True) is not True:
         raise ValueError(
-            f"at[...].{name}: indices beyond the shape are an IndexError; expected mode None, got mode {shown(mode)}; "
+            f"at[...].{name}: indices beyond the shape are an IndexError; expected mode None, got mode "
+            f"{safe_repr(mode)}; "
             "clip the indices by np.clip(i, 0, n - 1), or select those below n, first"
         )
     return options.get("out_sharding")
 
 
 def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, values: Any) -> Array:
-    """A copy of x with `ufunc` of x[index] and values in its place; None for the values themselves.
-
-    Raises:
-        IndexError: The index does not fit x.
-        ValueError: The values do not broadcast to x[index]; x and values are on incompatible devices.
-        TypeError: The result is of a dtype that x cannot hold; a mask is cut and values are not a number.
-    """
+    """A copy of x in which `ufunc` of x[index] and values replaces x[index]; None for the values themselves."""
     value = values if type(values) in SCALARS else as_operand(operation, values)
     if isinstance(value, np.ndarray):
         _check_numbers(operation, value)
@@ -138,9 +116,9 @@ def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, value
         )
     _check_result(operation, x, ufunc, value)
     if isinstance(value, Array):
-        home = home_of(operation, [x, value])
-        if not x.sharding._same_devices(home.sharding):
-            x = moved_to(operation, x, home, sharding_with(home.sharding, ((),) * x.ndim))
+        placement = common_placement(operation, [x, value])
+        if not x.sharding._same_devices(placement.sharding):
+            x = moved_to(operation, x, placement, sharding_with(placement.sharding, ((),) * x.ndim))
     is_mask = isinstance(index, Array) and index.dtype == bool and index.shape == x.shape
     if is_mask and (not isinstance(value, (Array, np.ndarray)) or value.ndim == 0):
         changed = value if ufunc is None else ufunc(x, value)
@@ -162,7 +140,7 @@ def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, value
 
 
 def _check_numbers(operation: str, value: NDArray[Any]) -> None:
-    """Raises TypeError for values of a dtype that no device holds."""
+    """Raises TypeError for values of a dtype that devices do not support."""
     try:
         _core._host_empty((0,), value.dtype)
     except TypeError as error:
@@ -170,7 +148,7 @@ def _check_numbers(operation: str, value: NDArray[Any]) -> None:
 
 
 def _check_result(operation: str, x: Array, ufunc: np.ufunc | None, value: Any) -> None:
-    """Raises TypeError where NumPy would for x[index] op= value."""
+    """Raises TypeError if NumPy would for x[index] op= value."""
     if ufunc is None:
         return
     sample = value if type(value) in SCALARS else np.empty(0, value.dtype)
@@ -197,7 +175,7 @@ class _Update:
             self._source = Source(operation, value, x.sharding)
         of_range = {r.dim: r for r in chosen.ranges}
         self._picked = range(chosen.at, chosen.at + chosen.rank)
-        # Dimensions of the result that are neither ranges nor picked: new ones, of size 1.
+        # New dimensions of size 1.
         self._new = [d for d in range(len(chosen.shape)) if d not in of_range and d not in self._picked]
 
     def _check_shape(self, operation: str, shape: tuple[int, ...]) -> None:
@@ -212,7 +190,7 @@ class _Update:
             )
 
     def pieces(self, box: Box, nbytes: int) -> Iterator[Box]:
-        """The parts of a box that are worth a task each; index arrays are looked through once for each part."""
+        """The parts of a box that are tasks of their own; index arrays are searched once for each part."""
         return _pieces(box, nbytes) if not self._chosen.rank else iter((box,))
 
     def write(self, out: NDArray[Any], box: Box, position: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of products over labelled dimensions: each device multiplies what it holds, only partial sums travel."""
+"""Sums of products over labelled dimensions: each device multiplies its own blocks, only partial sums are sent."""
 
 from __future__ import annotations
 
@@ -11,33 +11,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
     Box,
     Tiling,
     allocate,
-    blocks_at,
+    check_host_operand,
     moved_to,
     run_all,
     tiling,
+    views_at,
 )
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, wholes_of
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
 from artifex_devices._array_ops.linalg.contraction_plans import Labels, Plan, plan_contraction
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._core import Array, Sharding
 
-__all__ = ["Labels", "Multiply", "contract"]
-
-# Writes the product of parts: multiply(output, parts, wide); wide: the output is float32 for operands that are less.
+# Writes the product of parts: multiply(output, parts, wide); `wide` is whether a float32 output has smaller operands.
 Multiply = Callable[[NDArray[Any], Sequence[NDArray[Any]], bool], Any]
 
 _BLAS_TYPES = frozenset("fdFD")
-# OpenBLAS works on several threads from about this many multiplications on: then blocks come one after another.
+# OpenBLAS uses several threads from about this many multiplications on.
 _BLAS_THREADS_FROM = 1 << 18
-# Products that BLAS does not do are cut along the first dimension into pieces of this many multiplications.
+# Products that BLAS does not compute are split along the first dimension into pieces of this many multiplications.
 _PIECE_PRODUCTS = 1 << 22
-# Partial sums of these are kept in float32.
+# Partial sums of these are float32.
 _NARROW = frozenset(("float16", "bfloat16"))
 
 
@@ -54,34 +52,34 @@ def contract(
 ) -> Array:
     """Multiplies operands along their labels and sums over those that the result does not have.
 
-    A dimension of the result is cut as in the operands. A dimension that is summed and cut stays so: each device sums
-    over its part, and the parts are added in the order of the tiles; the result is replicated over those axes.
+    A dimension of the result is sharded as in the operands. If a summed dimension is sharded, each device sums over its
+    part, and the parts are added in the order of the tiles; the result is replicated over those axes.
 
     Args:
         operation: Name for errors.
         operands: Arrays (at least one) and ndarrays.
-        labels: One a dimension of each operand.
-        out_labels: One a dimension of the result, each in an operand, none twice.
-        dtype: Of the result.
-        multiply: Does this for one part of each operand.
-        broadcast: Whether dimensions of size 1 stretch to the size that the label has elsewhere.
-        blas: Whether `multiply` gives float and complex numbers to BLAS, which has threads of its own.
+        labels: One label for each dimension of each operand.
+        out_labels: One label for each dimension of the result, each in an operand, none twice.
+        dtype: Dtype of the result.
+        multiply: Function that does this for one part of each operand.
+        broadcast: Whether dimensions of size 1 with this label are broadcast.
+        blas: Whether `multiply` calls BLAS, which has its own threads, for float and complex numbers.
 
     Returns:
         An Array.
 
     Raises:
-        ValueError: Sizes differ, or committed Arrays lie on different devices.
-        ShardingTypeError: Explicit axes cut one dimension in two ways, or two dimensions of the result.
+        ValueError: Sizes differ, or committed Arrays are on different devices.
+        ShardingTypeError: Explicit axes shard one dimension in two ways, or two dimensions of the result.
     """
     plan = plan_contraction(operation, operands, labels, out_labels, broadcast)
     operands = [
-        moved_to(operation, x, plan.home, target)
+        moved_to(operation, x, plan.placement, target)
         if isinstance(x, Array) and not x.sharding._same_devices(plan.work)
         else x
         for x, target in zip(operands, plan.targets, strict=True)
     ]
-    quick = _by_wholes(operation, plan, operands, dtype, multiply, blas)
+    quick = _compute_fused(operation, plan, operands, dtype, multiply, blas)
     if quick is not None:
         return quick
     places = plan.places
@@ -89,7 +87,7 @@ def contract(
         _parts(operation, x, plan, index, target)
         for x, index, target in zip(operands, plan.indices, plan.targets, strict=True)
     ]
-    result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=plan.home.committed)
+    result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=plan.placement.committed)
     share = math.prod(_length(part) for part in places.boxes[0])
     blas = blas and result.dtype.char in _BLAS_TYPES
     job = _Job(multiply, tuple(labels), out_labels, 0 if blas else share)
@@ -102,7 +100,9 @@ def contract(
             tasks.extend(job.pieces(buffer, [[part[number] for part in parts]]))
     touched_bytes = max(share * len(tasks), sum(x.nbytes for x in (*operands, result)))
     if blas and len(tasks) > 1 and share > _BLAS_THREADS_FROM:
-        with shared_cores(len(tasks)):  # each block by one thread: its own threads would split rows too few for them
+        with shared_cores(
+            len(tasks)
+        ):  # one thread for each block: several would split rows into parts that are too small
             run_all(tasks, touched_bytes)
     else:
         run_all(tasks, touched_bytes)
@@ -111,31 +111,26 @@ def contract(
     return result
 
 
-def _by_wholes(
+def _compute_fused(
     operation: str, plan: Plan, operands: Sequence[Any], dtype: Any, multiply: Multiply, blas: bool
 ) -> Array | None:
-    """One product, where operands and result are small."""
+    """One product, if operands and result are small."""
     dtype = np.dtype(dtype)
     if not is_small(math.prod(plan.shape) * dtype.itemsize, *(x.nbytes for x in operands)):
         return None
     if plan.products > _PIECE_PRODUCTS and not (blas and dtype.char in _BLAS_TYPES):
         return None
-    parts = wholes_of(operands)
+    parts = fused_values(operands)
     if parts is None:
         return None
     for x in operands:
-        _check_host(operation, x, plan.work)
+        check_host_operand(operation, x, plan.work)
     value = np.empty(plan.shape, dtype)
-    if plan.terms and dtype.kind not in "biu":  # as big ones: the order of a sum shows in its last digits
+    if plan.terms and dtype.kind not in "biu":  # in the same order as large ones, because it changes the last digits
         _add_up(multiply, value, [[part[box] for part, box in zip(parts, term, strict=True)] for term in plan.terms])
     else:
         multiply(value, parts, False)
-    return from_whole(operation, value, dtype, plan.sharding, committed=plan.home.committed)
-
-
-def _check_host(operation: str, x: Any, work: Sharding) -> None:
-    if not isinstance(x, Array) and x.ndim:
-        _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", work, operation)
+    return from_fused(operation, value, dtype, plan.sharding, committed=plan.placement.committed)
 
 
 def _length(part: slice) -> int:
@@ -143,33 +138,29 @@ def _length(part: slice) -> int:
 
 
 def _parts(operation: str, x: Any, plan: Plan, index: tuple[int, ...], target: Sharding) -> list[NDArray[Any]]:
-    """What each tile of the work needs of one operand: views; of another Array where x lies elsewhere."""
+    """Views of one operand, one for each tile of the work; of a copy if x is on other devices."""
     places = plan.places
     boxes: list[Box] = [tuple(box[i] if i >= 0 else slice(0, 1, 1) for i in index) for box in places.boxes]
     if not isinstance(x, Array):
-        _check_host(operation, x, plan.work)
+        check_host_operand(operation, x, plan.work)
         return [x[box] for box in boxes]
-    views = blocks_at(x, places.positions, boxes, operation)
-    if views is None:
-        views = blocks_at(moved_to(operation, x, plan.home, target), places.positions, boxes, operation)
-    assert views is not None
-    return views
+    return views_at(operation, x, plan.placement, places.positions, boxes, target)
 
 
 class _Job(NamedTuple):
-    """One contraction: what to do for a part."""
+    """One contraction of parts."""
 
     multiply: Multiply
     labels: tuple[Labels, ...]
     out_labels: Labels
-    products: int  # how many multiplications a part takes; 0: leave it whole
+    products: int  # number of multiplications of a part; 0 to leave it in one piece
 
     def pieces(self, output: NDArray[Any], tiles: Sequence[Sequence[NDArray[Any]]]) -> list[Callable[[], Any]]:
-        """Calls that together fill `output`, the sum over tiles: one, or several along its first dimension."""
+        """Calls that together write `output`, the sum over tiles: one, or several along its first dimension."""
         if not output.size:
             return []
         wanted = len(tiles) * self.products // _PIECE_PRODUCTS
-        if len(tiles) > 1:  # terms stay in the caches until they are added
+        if len(tiles) > 1:  # so that terms stay in the caches until they are added
             wanted = max(wanted, output.nbytes // PIECE_BYTES)
         count = min(wanted, output.shape[0]) if output.ndim else 1
         if count <= 1:
@@ -187,13 +178,13 @@ class _Job(NamedTuple):
         return tasks
 
     def _rows(self, part: NDArray[Any], own: Labels, rows: slice, size: int) -> NDArray[Any]:
-        """What of a part these rows of the output need."""
+        """The part of an operand for these rows of the output."""
         cut = [label == self.out_labels[0] and part.shape[d] == size for d, label in enumerate(own)]
         return part[tuple(rows if here else slice(None) for here in cut)]
 
 
 def _add_up(multiply: Multiply, output: NDArray[Any], tiles: Sequence[Sequence[NDArray[Any]]]) -> None:
-    """The sum of the products of one or several tiles, in their order."""
+    """Writes the sum of the products of one or several tiles, in their order."""
     if len(tiles) == 1:
         multiply(output, tiles[0], False)
         return
@@ -216,9 +207,9 @@ def _sums(
     out_places: Tiling,
     out_ndim: int,
 ) -> tuple[list[Callable[[], Any]], list[Callable[[], Any]]]:
-    """The tasks for each tile of the result, and then its copies to the other memories that hold it."""
+    """The tasks for each tile of the result, and the copies to other buffers of the tile that follow them."""
     terms = math.prod(places.parts[out_ndim:])
-    number_of = {tile: number for number, tile in reversed(list(enumerate(places.tiles)))}
+    number_of = places.first_buffers()
     first: dict[int, NDArray[Any]] = {}
     tasks: list[Callable[[], Any]] = []
     copies: list[Callable[[], Any]] = []

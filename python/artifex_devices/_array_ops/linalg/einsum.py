@@ -12,80 +12,70 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices._array_ops.core.arguments import as_operand, check_order, deliver, host_target
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.operands import as_operand
-from artifex_devices._array_ops.core.out import deliver, host_target
-from artifex_devices._array_ops.linalg.contraction import Labels, contract
-from artifex_devices._array_ops.linalg.local_products import multiply_pair, plan_pair
-from artifex_devices._base.clearable_cache import remembered
-from artifex_devices._base.safe_repr import shown
-
-__all__ = ["einsum"]
+from artifex_devices._array_ops.linalg.contraction import contract
+from artifex_devices._array_ops.linalg.contraction_plans import Labels
+from artifex_devices._array_ops.linalg.matrix_products import multiply_pair, plan_pair
+from artifex_devices._base.clearable_cache import clearable_cache
+from artifex_devices._base.safe_repr import safe_repr
 
 _LETTERS = string.ascii_letters
 
 
 @implements(np.einsum)
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
-    """np.einsum: any subscripts, ellipses and implicit results, in text or as lists of numbers.
-
-    Raises:
-        ValueError: The subscripts do not fit the operands.
-        TypeError: order is not one of K, A and C, or NumPy has no einsum for these dtypes.
-        ShardingTypeError: As contract.
-    """
-    order = options.pop("order", "K")
-    if order not in ("K", "A", "C"):
-        raise TypeError(
-            f"einsum: order has no meaning on Arrays; expected 'K', 'A' or 'C', got {shown(order)}; leave it out"
-        )
+    """np.einsum: any subscripts, ellipses and implicit results, in text or as lists of numbers."""
+    check_order("einsum", options.pop("order", "K"))
     text, arrays = _subscripts(operands)
     labels, out_labels, explicit = _parse(text, tuple(x.ndim for x in arrays))
     kinds = tuple((x.dtype, x.ndim) for x in arrays)
     into = host_target("einsum", out)
     casting = options.get("casting", "safe")
-    dtype, takes = _answer(explicit, kinds, tuple(sorted(options.items())))
-    if into is not None and "dtype" not in options:  # out takes part in the choice of the dtype, as in NumPy
+    dtype, takes = _dtype_and_support(explicit, kinds, tuple(sorted(options.items())))
+    if into is not None and "dtype" not in options:  # as in NumPy, the dtype depends on out
         wide = np.result_type(dtype, into.dtype)
         options = options if wide == dtype else {**options, "dtype": wide}
         dtype = wide
     plan = plan_pair(labels[0], labels[1], out_labels) if len(arrays) == 2 and not options else None
     if plan is not None and _stretches(arrays, labels):
         plan = None
-    way = optimize if optimize is not False else "greedy" if len(arrays) > 2 else False
+    path = optimize if optimize is not False else "greedy" if len(arrays) > 2 else False
 
     def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
         if plan is not None:
             multiply_pair(plan, output, parts, wide)
         elif wide or not takes:
             total = output if wide else np.empty(output.shape, np.float32)
-            np.einsum(explicit, *(part.astype(np.float32) for part in parts), out=total, optimize=way)
+            np.einsum(explicit, *(part.astype(np.float32) for part in parts), out=total, optimize=path)
             if total is not output:
                 np.copyto(output, total, casting="unsafe")
         else:
-            np.einsum(explicit, *parts, out=output, optimize=way, **options)
+            np.einsum(explicit, *parts, out=output, optimize=path, **options)
 
-    blas = plan is not None or way is not False
+    blas = plan is not None or path is not False
     result = contract("einsum", arrays, labels, out_labels, dtype, multiply, broadcast=lambda label: True, blas=blas)
     return deliver("einsum", result, into, casting)
 
 
-@remembered(maxsize=1024)
-def _answer(
+@clearable_cache(maxsize=1024)
+def _dtype_and_support(
     explicit: str, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]
 ) -> tuple[Any, bool]:
-    """NumPy's dtype for operands like these, and whether it has an einsum for it: for bfloat16 it has none."""
+    """NumPy's dtype for such operands, and whether its einsum supports it: bfloat16 is not supported."""
     samples = [np.ones((1,) * ndim, dtype) for dtype, ndim in kinds]
     dtype = np.result_type(*(dtype for dtype, _ in kinds))
-    if not options and dtype.isbuiltin == 2:  # of ml_dtypes; NumPy's einsum gives views of them and nothing else
+    if not options and dtype.isbuiltin == 2:  # of ml_dtypes, of which NumPy's einsum returns views only
         if dtype.name == "bfloat16":
             return dtype, False
-        raise TypeError(f"einsum: NumPy has none for dtype {dtype}; expected other dtypes; say x.astype(np.float32)")
+        raise TypeError(
+            f"einsum: NumPy does not support dtype {dtype}; expected another dtype; convert it: x.astype(np.float32)"
+        )
     return np.einsum(explicit, *samples, **dict(options)).dtype, True
 
 
 def _stretches(arrays: Sequence[Any], labels: Sequence[Labels]) -> bool:
-    """Whether a dimension of size 1 runs along a longer one."""
+    """Whether a dimension of size 1 is broadcast to a longer one."""
     sizes: dict[Hashable, int] = {}
     return any(
         sizes.setdefault(label, size) != size
@@ -97,13 +87,14 @@ def _stretches(arrays: Sequence[Any], labels: Sequence[Labels]) -> bool:
 def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     """Subscripts as text, and the operands."""
     if not operands:
-        raise ValueError("einsum: no subscripts were given; expected einsum('ij,jk->ik', x, y)")
+        raise ValueError("einsum: there are no subscripts; expected einsum('ij,jk->ik', x, y)")
     if isinstance(operands[0], str):
-        text, given = operands[0].replace(" ", ""), operands[1:]
+        text, arrays = operands[0].replace(" ", ""), operands[1:]
         broken = [sign for sign in ("->", "...") if text.count(sign) != operands[0].count(sign)]
-        if broken:  # as NumPy, which takes blanks everywhere else
+        if broken:  # NumPy accepts blanks everywhere else
             raise ValueError(
-                f"einsum: a blank is inside of {broken[0]}; expected {broken[0]!r}, got {shown(operands[0])}; leave it "
+                f"einsum: a blank is inside of {broken[0]}; expected {broken[0]!r}, got {safe_repr(operands[0])}; "
+                "leave it "
                 "out"
             )
     else:
@@ -117,13 +108,13 @@ def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
         def spelled(part: Any) -> str:
             return "".join("..." if n is Ellipsis else letters[operator.index(n)] for n in part)
 
-        text, given = ",".join(map(spelled, lists[1::2])), tuple(lists[::2])
+        text, arrays = ",".join(map(spelled, lists[1::2])), tuple(lists[::2])
         if wanted is not None:
             text += "->" + spelled(wanted)
-    return text, [as_operand("einsum", x) for x in given]
+    return text, [as_operand("einsum", x) for x in arrays]
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Labels, str]:
     """Labels of the operands and of the result, and the subscripts with an explicit result.
 
@@ -131,10 +122,10 @@ def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Label
     """
 
     def wrong(what: str, expected: str, got: object) -> ValueError:
-        return ValueError(f"einsum: {what}; expected {expected}, got {got} in subscripts {shown(text)}")
+        return ValueError(f"einsum: {what}; expected {expected}, got {got} in subscripts {safe_repr(text)}")
 
-    given, arrow, wanted = text.partition("->")
-    terms = given.split(",")
+    inputs, arrow, wanted = text.partition("->")
+    terms = inputs.split(",")
     if len(terms) != len(ranks):
         raise wrong("another number of operands than of subscripts", f"{len(terms)} operands", len(ranks))
     labels: list[Labels] = []
@@ -142,11 +133,13 @@ def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Label
     for i, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
         before, dots, after = term.partition("...")
         if not all(letter in _LETTERS for letter in before + after):
-            raise wrong(f"the subscripts of operand {i} hold something else", "letters and one ellipsis", repr(term))
+            raise wrong(f"the subscripts of operand {i} have other characters", "letters and one ellipsis", repr(term))
         free = rank - len(before) - len(after)
         if free < 0 or (free and not dots):
             raise wrong(
-                f"operand {i} has another number of dimensions", f"{shown(term)} to name them all", f"{rank} of them"
+                f"operand {i} has another number of dimensions",
+                f"{safe_repr(term)} to name them all",
+                f"{rank} of them",
             )
         longest = max(longest, free)
         labels.append((*before, *range(-free, 0), *after))
@@ -160,4 +153,4 @@ def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Label
     if longest and not dots:
         raise wrong("the result leaves the dimensions under the ellipsis out", "an ellipsis in it", repr(wanted))
     out = (*before, *(range(-longest, 0) if dots else ()), *after)
-    return tuple(labels), out, f"{given}->{wanted}"
+    return tuple(labels), out, f"{inputs}->{wanted}"

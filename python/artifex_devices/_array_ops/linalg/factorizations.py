@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import array_operand
+from artifex_devices._array_ops.core.arguments import array_operand, as_operand
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.operands import as_operand
-from artifex_devices._array_ops.linalg.contraction import Labels, contract
-from artifex_devices._array_ops.linalg.matrix_stacks import over_matrices, require_matrices
+from artifex_devices._array_ops.core.per_block import over_matrices, require_matrices
+from artifex_devices._array_ops.linalg.contraction import contract
+from artifex_devices._array_ops.linalg.contraction_plans import Labels
 from artifex_devices._array_ops.shape.joining import stack
 from artifex_devices._array_ops.shape.reshaping import expand_dims, squeeze
 from artifex_devices._core import Array
-
-__all__: list[str] = []
 
 
 def _per_matrix(function: Any) -> None:
@@ -38,7 +36,7 @@ for _function in ("cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_power", 
 def _with_operand(
     operation: str, function: Callable[[NDArray[Any], Any], Any], a: Any, b: Any, core: Labels, out: Labels
 ) -> Array:
-    """function(matrices, b) for stacks that broadcast; `core` and `out` label the dimensions after those of the stack.
+    """function(matrices, b) for stacks that broadcast; `core` and `out` label the dimensions after the stack.
 
     Args:
         operation: Name for errors.
@@ -72,9 +70,19 @@ def _solve(a: Any, b: Any) -> Any:
     return squeeze(solved, -1) if b.ndim == 1 else solved
 
 
-def _tolerance(operation: str, x: Any) -> Any:
-    """A tolerance as NumPy takes it: one number, or one for each matrix."""
-    return x if x is None else np.asarray(x) if np.ndim(x) == 0 else as_operand(operation, x)
+def _with_tolerance(function: Any, a: Any, name: str, tolerance: Any, hermitian: Any, out: Labels) -> Any:
+    """A function of matrices with a tolerance, which is one number or one for each matrix."""
+    operation = f"linalg.{function.__name__}"
+    if tolerance is not None:
+        tolerance = np.asarray(tolerance) if np.ndim(tolerance) == 0 else as_operand(operation, tolerance)
+    require_matrices(operation, a)
+
+    def compute(block: Any, each: Any = tolerance) -> Any:
+        return function(block, hermitian=hermitian, **{name: each})
+
+    if np.ndim(tolerance) == 0 and isinstance(a, Array):
+        return over_matrices(operation, a, compute)
+    return _with_operand(operation, compute, a, tolerance, (), out)
 
 
 @implements(np.linalg.pinv)
@@ -82,37 +90,21 @@ def _pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = np._
     """np.linalg.pinv, also with a tolerance for each matrix."""
     if rcond is not None and rtol is not np._NoValue:
         raise ValueError("linalg.pinv: `rtol` and `rcond` can't be both set; expected one of them; leave rcond out")
-    name, cutoff = ("rcond", rcond) if rtol is np._NoValue else ("rtol", rtol)
-    cutoff = _tolerance("linalg.pinv", cutoff)
-    a = as_operand("linalg.pinv", a)
-    require_matrices("linalg.pinv", a)
-    if np.ndim(cutoff) == 0 and isinstance(a, Array):
-        return over_matrices(
-            "linalg.pinv", a, lambda block: np.linalg.pinv(block, hermitian=hermitian, **{name: cutoff})
-        )
-    inverse = lambda block, each: np.linalg.pinv(block, hermitian=hermitian, rtol=each)  # noqa: E731
-    return _with_operand("linalg.pinv", inverse, a, cutoff, (), ("columns", "rows"))
+    name, tolerance = ("rcond", rcond) if rtol is np._NoValue else ("rtol", rtol)
+    operand = as_operand("linalg.pinv", a)
+    return _with_tolerance(np.linalg.pinv, operand, name, tolerance, hermitian, ("columns", "rows"))
 
 
 @implements(np.linalg.matrix_rank)
 def _matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Any:  # noqa: N803 - NumPy's
-    """np.linalg.matrix_rank, also with a tolerance for each matrix; of a vector whether it has an element but 0."""
+    """np.linalg.matrix_rank, also with a tolerance for each matrix; of a vector whether it has a nonzero element."""
     if tol is not None and rtol is not None:
         raise ValueError("linalg.matrix_rank: `tol` and `rtol` can't be both set; expected one of them; leave tol out")
     a = as_operand("linalg.matrix_rank", A)
     if a.ndim < 2:
         return np.astype(np.any(a != 0), int)  # type: ignore[call-overload]
-    require_matrices("linalg.matrix_rank", a)
-    name, cutoff = ("rtol", rtol) if tol is None else ("tol", tol)
-    cutoff = _tolerance("linalg.matrix_rank", cutoff)
-    if np.ndim(cutoff) == 0 and isinstance(a, Array):
-        return over_matrices(
-            "linalg.matrix_rank",
-            a,
-            lambda block: np.linalg.matrix_rank(block, hermitian=hermitian, **{name: cutoff}),
-        )
-    rank = lambda block, each: np.linalg.matrix_rank(block, hermitian=hermitian, **{name: each})  # noqa: E731
-    return _with_operand("linalg.matrix_rank", rank, a, cutoff, (), ())
+    name, tolerance = ("rtol", rtol) if tol is None else ("tol", tol)
+    return _with_tolerance(np.linalg.matrix_rank, a, name, tolerance, hermitian, ())
 
 
 @implements(np.linalg.cross)

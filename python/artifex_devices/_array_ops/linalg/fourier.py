@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""numpy.fft on Arrays: transforms along dimensions that are not sharded; nothing is communicated."""
+"""numpy.fft on Arrays: transforms along unsharded dimensions; nothing is communicated."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from artifex_devices._array_ops.core.arguments import array_operand
+from artifex_devices._array_ops.core.arguments import array_operand, host_target
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.out import host_target
-from artifex_devices._array_ops.core.per_axis import along
-from artifex_devices._array_ops.shape.flip_roll import roll
-
-__all__: list[str] = []
+from artifex_devices._array_ops.core.per_block import apply_along
+from artifex_devices._array_ops.shape.rearranging import roll
 
 
 def _transform(function: Any, a: Any, lengths: Any, axes: Any, norm: Any, out: Any, *, one: bool) -> Any:
-    """A transform along `axes`; `one`: NumPy's function takes n and axis instead of s and axes."""
+    """A transform along `axes`; `one` is whether NumPy's function takes n and axis instead of s and axes."""
     name = f"fft.{function.__name__}"
     x = array_operand(name, a)
     if axes is None:
@@ -33,40 +30,43 @@ def _transform(function: Any, a: Any, lengths: Any, axes: Any, norm: Any, out: A
 
     sample = compute(np.empty((0, *x.shape), x.dtype), 1)  # NumPy's errors, and the sizes and the dtype of the result
     sizes = {d: sample.shape[d + 1] for d in dims}
-    return along(name, x, sizes, compute, sample.dtype, into=host_target(name, out))
+    return apply_along(name, x, sizes, compute, sample.dtype, into=host_target(name, out))
 
 
-def _register_one(function: Any) -> None:
-    def implementation(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
+def _register_one(name: str) -> None:
+    function = getattr(np.fft, name)
+
+    def transform(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
         return _transform(function, a, n, axis, norm, out, one=True)
 
-    implements(function)(implementation)
+    implements(function)(transform)
 
 
-def _register_several(function: Any, default: Any) -> None:
-    def implementation(a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None) -> Any:
+def _register_several(name: str, default: Any) -> None:
+    function = getattr(np.fft, name)
+
+    def transform(a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None) -> Any:
         return _transform(function, a, s, axes, norm, out, one=False)
 
-    implements(function)(implementation)
+    implements(function)(transform)
 
 
-for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-    _register_one(getattr(np.fft, _name))
-for _name in ("fftn", "ifftn", "rfftn", "irfftn"):
-    _register_several(getattr(np.fft, _name), None)
-for _name in ("fft2", "ifft2", "rfft2", "irfft2"):
-    _register_several(getattr(np.fft, _name), (-2, -1))
+for _prefix in ("", "i", "r", "ir"):
+    _register_one(f"{_prefix}fft")
+    _register_several(f"{_prefix}fftn", None)
+    _register_several(f"{_prefix}fft2", (-2, -1))
+for _name in ("hfft", "ihfft"):
+    _register_one(_name)
 
 
-@implements(np.fft.fftshift)
-def _fftshift(x: Any, axes: Any = None) -> Any:
-    values = array_operand("fft.fftshift", x)
-    dims = tuple(range(values.ndim)) if axes is None else normalize_axis_tuple(axes, values.ndim)
-    return roll(values, tuple(values.shape[d] // 2 for d in dims), dims)
+def _register_shift(function: Any, sign: int) -> None:
+    def shift(x: Any, axes: Any = None) -> Any:
+        values = array_operand(f"fft.{function.__name__}", x)
+        dims = tuple(range(values.ndim)) if axes is None else normalize_axis_tuple(axes, values.ndim)
+        return roll(values, tuple(sign * (values.shape[d] // 2) for d in dims), dims)
+
+    implements(function)(shift)
 
 
-@implements(np.fft.ifftshift)
-def _ifftshift(x: Any, axes: Any = None) -> Any:
-    values = array_operand("fft.ifftshift", x)
-    dims = tuple(range(values.ndim)) if axes is None else normalize_axis_tuple(axes, values.ndim)
-    return roll(values, tuple(-(values.shape[d] // 2) for d in dims), dims)
+_register_shift(np.fft.fftshift, 1)
+_register_shift(np.fft.ifftshift, -1)

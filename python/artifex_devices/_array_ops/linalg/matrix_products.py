@@ -1,43 +1,113 @@
 # SPDX-License-Identifier: Apache-2.0
-"""matmul and its kind, dot, vdot, inner, outer and tensordot on Arrays."""
+"""matmul, dot, vdot, inner, outer and tensordot: products of labelled blocks by matmul, written into the result."""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target
 from artifex_devices._array_ops.core.dispatch import implements, implements_ufunc
-from artifex_devices._array_ops.core.operands import as_operand
-from artifex_devices._array_ops.core.out import deliver, host_target
-from artifex_devices._array_ops.linalg.contraction import Labels, contract
-from artifex_devices._array_ops.linalg.local_products import multiply_pair, plan_pair
+from artifex_devices._array_ops.linalg.contraction import contract
+from artifex_devices._array_ops.linalg.contraction_plans import Labels
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
-from artifex_devices._base.clearable_cache import remembered
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.clearable_cache import clearable_cache
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
-__all__ = ["dot", "tensordot"]
+
+class PairPlan(NamedTuple):
+    """The product of two arrays as a (stacked) matrix product."""
+
+    left: tuple[int, ...]  # order of its dimensions: stacked, rows, summed
+    right: tuple[int, ...]  # order of its dimensions: stacked, summed, columns
+    stacked: int
+    rows: int
+    columns: int
+    swapped: bool  # whether the second operand is the left one
+    order: tuple[int, ...] | None  # of the result's dimensions, if they are not stacked, rows, columns
+
+
+@clearable_cache(maxsize=1024)
+def plan_pair(a: Labels, b: Labels, out: Labels) -> PairPlan | None:
+    """The plan, or None if the product is not a matrix product and needs einsum."""
+    if len(set(a)) < len(a) or len(set(b)) < len(b):
+        return None
+    summed = tuple(label for label in a if label not in out)
+    if not summed or set(summed) != {label for label in b if label not in out}:
+        return None
+    stacked = tuple(label for label in out if label in a and label in b)
+    rows = tuple(label for label in out if label in a and label not in b)
+    columns = tuple(label for label in out if label in b and label not in a)
+    if stacked and not (rows and columns):
+        return None
+    swapped = out == (*stacked, *columns, *rows) != (*stacked, *rows, *columns)
+    if swapped:
+        a, b, rows, columns = b, a, columns, rows
+    natural = (*stacked, *rows, *columns)
+    return PairPlan(
+        left=tuple(map(a.index, (*stacked, *rows, *summed))),
+        right=tuple(map(b.index, (*stacked, *summed, *columns))),
+        stacked=len(stacked),
+        rows=len(rows),
+        columns=len(columns),
+        swapped=swapped,
+        order=None if out == natural else tuple(map(natural.index, out)),
+    )
+
+
+def multiply_pair(
+    plan: PairPlan, output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool, **options: Any
+) -> None:
+    """Writes the product of two arrays.
+
+    Args:
+        plan: Plan of their labels.
+        output: Dense row-major ndarray to write.
+        parts: The two arrays.
+        wide: Whether to multiply in the dtype of `output`, which is wider than NumPy's choice.
+        options: casting and dtype of np.matmul.
+    """
+    a, b = (parts[1], parts[0]) if plan.swapped else parts
+    a = a.transpose(plan.left)
+    b = b.transpose(plan.right)
+    s, r, c = plan.stacked, plan.rows, plan.columns
+    rows, columns = a.shape[s : s + r], b.shape[b.ndim - c :]
+    depth = math.prod(a.shape[s + r :])
+    a = a.reshape(*a.shape[:s], math.prod(rows), depth)
+    b = b.reshape(*b.shape[:s], depth, math.prod(columns))
+    stack = np.broadcast_shapes(a.shape[:s], b.shape[:s])
+    if wide:
+        options["dtype"] = output.dtype
+    if plan.order is None:
+        np.matmul(a, b, out=output.reshape(*stack, math.prod(rows), math.prod(columns), copy=False), **options)
+        return
+    product = np.empty((*stack, math.prod(rows), math.prod(columns)), output.dtype)
+    np.matmul(a, b, out=product, **options)
+    np.copyto(output, product.reshape(*stack, *rows, *columns).transpose(plan.order))
+
 
 _ARRAY_UFUNCS = [np.matmul, np.vecdot, *(getattr(np, name) for name in ("matvec", "vecmat") if hasattr(np, name))]
 
 
-@remembered(maxsize=1024)
-def _answer(function: Any, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]) -> Any:
-    """The dtype that NumPy itself gives for operands of these dtypes and ranks."""
+@clearable_cache(maxsize=1024)
+def _product_dtype(function: Any, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]) -> Any:
+    """NumPy's dtype for operands of these dtypes and ranks."""
     return function(*(np.ones((1,) * ndim, dtype) for dtype, ndim in kinds), **dict(options)).dtype
 
 
 def _dtype_of(function: Any, operands: Sequence[Any], options: dict[str, Any] | None = None) -> Any:
-    return _answer(function, tuple((x.dtype, x.ndim) for x in operands), tuple(sorted((options or {}).items())))
+    return _product_dtype(function, tuple((x.dtype, x.ndim) for x in operands), tuple(sorted((options or {}).items())))
 
 
 @implements_ufunc(*_ARRAY_UFUNCS)
 def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """matmul, vecdot, matvec and vecmat: their core dimensions are the labels."""
+    """matmul, vecdot, matvec and vecmat, whose core dimensions are the labels."""
     options = dict(options)
     name = ufunc.__name__
     out = options.pop("out", None)
@@ -45,9 +115,11 @@ def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) 
     axis = options.pop("axis", None)
     refused = sorted(options.keys() - {"dtype", "casting"})
     if refused or axes is not None or (axis is not None and ufunc is not np.vecdot):
-        told = ", ".join((*refused, *(["axes"] if axes is not None else []), *(["axis"] if axis is not None else [])))
+        details = ", ".join(
+            (*refused, *(["axes"] if axes is not None else []), *(["axis"] if axis is not None else []))
+        )
         raise TypeError(
-            f"{name}: {told} has no meaning on Arrays; expected dtype, casting or out; move dimensions first: "
+            f"{name}: {details} has no meaning on Arrays; expected dtype, casting or out; move dimensions first: "
             "np.moveaxis(x, source, -1)"
         )
     operands = [as_operand(name, x) for x in inputs]
@@ -70,13 +142,13 @@ def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) 
 
 
 def _core_labels(ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[list[Labels], Labels]:
-    """Labels by the signature, say "(n?,k),(k,m?)->(n?,m?)"; the dimensions before are numbers from the right."""
+    """Labels by the signature, such as "(n?,k),(k,m?)->(n?,m?)"; other dimensions are numbered from the right."""
     assert ufunc.signature is not None
-    given, wanted = ufunc.signature.replace(" ", "").split("->")
+    inputs, wanted = ufunc.signature.replace(" ", "").split("->")
     absent = set()
     labels: list[Labels] = []
     longest: Labels = ()
-    for i, (text, x) in enumerate(zip(given[1:-1].split("),("), operands, strict=True)):
+    for i, (text, x) in enumerate(zip(inputs[1:-1].split("),("), operands, strict=True)):
         core = text.split(",")
         while len(core) > x.ndim and any(name.endswith("?") for name in core):
             optional = next(name for name in core if name.endswith("?"))
@@ -95,19 +167,19 @@ def _core_labels(ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[list[Labels]
 
 
 def _sum_products(operation: str, function: Any, a: Any, b: Any, labels: tuple[Labels, Labels], out: Labels) -> Array:
-    """The product of two operands that plan_pair knows; the dtype is what `function` gives for them."""
+    """The product of two operands for which plan_pair has a plan, in the dtype of `function`."""
     plan = plan_pair(labels[0], labels[1], out)
     assert plan is not None
 
     def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
         multiply_pair(plan, output, parts, wide)
 
-    dtype = _answer(function, ((a.dtype, 1), (b.dtype, 1)), ())
+    dtype = _product_dtype(function, ((a.dtype, 1), (b.dtype, 1)), ())
     return contract(operation, (a, b), labels, out, dtype, multiply)
 
 
 def tensordot_over(operation: str, a: Any, b: Any, a_axes: Sequence[int], b_axes: Sequence[int]) -> Array:
-    """The sum of products over pairs of dimensions; the others follow one another, those of `a` first."""
+    """The sum of products over pairs of dimensions; the other dimensions follow, those of `a` first."""
     a_labels: list[Hashable] = [("a", d) for d in range(a.ndim)]
     b_labels: list[Hashable] = [("b", d) for d in range(b.ndim)]
     for pair, (i, j) in enumerate(zip(a_axes, b_axes, strict=True)):
@@ -130,7 +202,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     if into is not None and not fits:  # as NumPy
         raise ValueError(
             f"dot: out is not acceptable; expected a dense row-major ndarray of {result.dtype}, got dtype {into.dtype} "
-            f"and strides {into.strides}; make it by np.empty({result.shape}, np.{result.dtype})"
+            f"and strides {into.strides}; create it by np.empty({result.shape}, np.{result.dtype})"
         )
     return deliver("dot", result, into)
 
@@ -148,13 +220,13 @@ def _vdot(a: Any, b: Any) -> Array:
     a, b = as_operand("vdot", a), as_operand("vdot", b)
     if a.size != b.size:
         raise ValueError(
-            f"vdot: the operands have another number of elements; expected equal ones, got shapes {tuple(a.shape)} and "
-            f"{tuple(b.shape)}; cut or reshape one of them"
+            f"vdot: the operands differ in their number of elements; expected equal ones, got shapes {tuple(a.shape)} "
+            f"and {tuple(b.shape)}; slice or reshape one of them"
         )
     if a.shape != b.shape:
         a, b = ravel(a), ravel(b)
     labels = tuple(range(a.ndim))
-    dtype = _answer(np.vdot, ((a.dtype, 1), (b.dtype, 1)), ())
+    dtype = _product_dtype(np.vdot, ((a.dtype, 1), (b.dtype, 1)), ())
 
     def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
         flat = [part.reshape(-1).astype(output.dtype, copy=False) if wide else part.reshape(-1) for part in parts]
@@ -174,7 +246,7 @@ def _linalg_outer(x1: Any, x2: Any, /) -> Any:
     for i, x in enumerate(as_operand("linalg.outer", x) for x in (x1, x2)):
         if x.ndim != 1:
             raise ValueError(
-                f"linalg.outer: operand {i} is no vector; expected one dimension, got shape {x.shape}; use np.outer"
+                f"linalg.outer: operand {i} is not a vector; expected one dimension, got shape {x.shape}; use np.outer"
             )
     return _outer(x1, x2)
 
@@ -190,8 +262,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
         a_axes, b_axes = tuple(range(-count, 0)), tuple(range(count))
     if len(a_axes) != len(b_axes) or len(a_axes) > min(a.ndim, b.ndim):
         raise ValueError(
-            f"tensordot: axes does not fit the operands; expected as many dimensions of each, got {shown(axes)} for "
-            f"shapes {tuple(a.shape)} and {tuple(b.shape)}"
+            "tensordot: axes does not fit the operands; expected the same number of dimensions of each, got "
+            f"{safe_repr(axes)} for shapes {tuple(a.shape)} and {tuple(b.shape)}"
         )
     a_axes = np.lib.array_utils.normalize_axis_tuple(a_axes, a.ndim, "axes[0]")
     b_axes = np.lib.array_utils.normalize_axis_tuple(b_axes, b.ndim, "axes[1]")
@@ -205,7 +277,7 @@ def _axes(given: Any) -> tuple[int, ...]:
 
 
 def _outer_product(a: Any, b: Any) -> Array:
-    """Every element of a times every element of b."""
+    """Each element of a times each element of b."""
     tall, wide = expand_dims(a, tuple(range(a.ndim, a.ndim + b.ndim))), expand_dims(b, tuple(range(a.ndim)))
     product: Array = np.multiply(tall, wide)
     return product

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Norms of vectors and matrices: sums and extremes of absolute values over any dimensions, cut or not."""
+"""Norms of vectors and matrices: sums and extremes of absolute values over any dimensions, sharded or not."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, require_whole
+from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, require_unsharded
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.per_axis import along
+from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
-
-__all__ = ["norm"]
 
 
 @implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Array:
-    """np.linalg.norm; matrix norms by singular values (2, -2, nuc) only of whole matrices."""
+    """np.linalg.norm; matrix norms by singular values (2, -2, nuc) only of unsharded matrices."""
     values = array_operand("norm", x)
     if axis is None and ord is None:
         return _vector("norm", values, 2, tuple(range(values.ndim)), keepdims)
@@ -49,7 +47,7 @@ def _matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Array
 
 
 def _as_given(axis: Any, ndim: int) -> tuple[int, ...]:
-    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))  # in their order: rows first
+    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))  # not sorted: rows first
 
 
 def _magnitudes(block: Any, work: Any) -> Any:
@@ -69,7 +67,7 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
     close: Callable[[Any], Any] = _same
     if isinstance(order, str):
         raise ValueError(
-            f"{operation}: Invalid norm order {shown(order)} for vectors; expected a number, got a name; give two "
+            f"{operation}: Invalid norm order {safe_repr(order)} for vectors; expected a number, got a name; give two "
             "dimensions"
         )
     if order in (np.inf, -np.inf):
@@ -126,13 +124,13 @@ def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
         initial: Any = {"initial": 0} if order > 0 else {}  # as NumPy
         return reduce_ufunc(extreme, sums, axes, keepdims=keepdims, name=operation, **initial)  # type: ignore[no-any-return]
     if order in (2, -2, "nuc"):
-        require_whole(operation, x, sorted(axes))
+        require_unsharded(operation, x, sorted(axes))
         result, _ = _dtypes(x)
         sizes = dict.fromkeys(axes, 1 if keepdims else None)
-        return along(  # type: ignore[no-any-return]
+        return apply_along(  # type: ignore[no-any-return]
             operation, x, sizes, lambda block: np.linalg.norm(block, order, axis=axes, keepdims=bool(keepdims)), result
         )
     raise ValueError(
         f"{operation}: Invalid norm order for matrices; expected fro, nuc, 1, -1, 2, -2, inf or -inf, got "
-        f"{shown(order)}; give one dimension for a vector norm"
+        f"{safe_repr(order)}; give one dimension for a vector norm"
     )

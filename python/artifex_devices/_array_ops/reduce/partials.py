@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions over cut dimensions: every tile is reduced where it lies, only partial results meet, in tile order.
+"""Reductions over sharded dimensions: each device reduces its tiles, partial results are combined in tile order.
 
-A reduction is three functions over *states*, tuples of ndarrays that keep the reduced dimensions with size 1: `local`
-makes the state of one part, `combine` joins the states of two neighbours, `finish` makes the results of a whole state.
+A reduction is three functions of *states*, tuples of ndarrays in which the reduced dimensions have size 1: `local`
+returns the state of one part, `combine` that of two neighbours, and `finish` returns the results for the last state.
 """
 
 from __future__ import annotations
@@ -15,38 +15,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import require_whole
+from artifex_devices._array_ops.core.arguments import require_unsharded
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
-    allocate,
     local_arrays,
     moved_to,
+    outputs_of,
     run_all,
     tiling,
 )
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
-from artifex_devices._array_ops.core.layout import cuts_of, home_of, sharding_with
-from artifex_devices._array_ops.core.operand_parts import operand_parts
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
+from artifex_devices._array_ops.core.reading import operand_parts, piece_along
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
 
-__all__ = [
-    "READ_BYTES",
-    "Part",
-    "Rule",
-    "State",
-    "reduce_parts",
-]
-
-# What a `local` that reads its part once, without temporaries, takes at a time: the more, the fewer handovers of the
-# GIL between the cores (argmax of 128 MiB: 5.6 ms on two of them, 7.1 with pieces of 2 MiB).
+# Size of the parts of a `local` that reads its part once, without temporaries. Larger parts need fewer transfers of the
+# GIL between cores (argmax of 128 MiB: 5.6 ms on two of them, 7.1 with pieces of 2 MiB).
 READ_BYTES = 8 << 20
 
 State = tuple[Any, ...]
 
 
 class Part(NamedTuple):
-    """What `local` gets: a part of the array, where it begins, and the same part of each extra operand."""
+    """The argument of `local`: a part of the array, its first index, and the same part of each extra operand."""
 
     block: NDArray[Any]
     start: tuple[int, ...]
@@ -54,15 +46,15 @@ class Part(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """How one reduction works.
+    """The functions of one reduction.
 
     Attributes:
-        local: The state of a part.
-        combine: The state of two neighbours.
-        finish: The results of a state.
+        local: Function that returns the state of a part.
+        combine: Function that returns the state of two neighbours.
+        finish: Function that returns the results for a state.
         splits: Whether neighbours along reduced dimensions can be combined.
-        join: The state of many at once, where that is quicker than by `combine`.
-        piece_bytes: What `local` gets at most, where parts can be cut.
+        join: None, or a function that combines many states at once, faster than `combine`.
+        piece_bytes: Largest size of a part in bytes, if parts can be split.
     """
 
     local: Callable[[Part], State]
@@ -74,8 +66,8 @@ class Rule(NamedTuple):
 
 
 class _Group(NamedTuple):
-    sources: tuple[int, ...]  # buffers of the operand, one a tile, in tile order
-    targets: tuple[int, ...]  # buffers of the result that hold what they give
+    sources: tuple[int, ...]  # buffers of the operand, one for each tile, in tile order
+    targets: tuple[int, ...]  # buffers of the result of these
 
 
 class _Plan(NamedTuple):
@@ -84,11 +76,11 @@ class _Plan(NamedTuple):
     groups: tuple[_Group, ...]
 
 
-@remembered(maxsize=2048)
-def _plan(sharding: Sharding, shape: tuple[int, ...], cuts: Any, axes: tuple[int, ...], keepdims: bool) -> _Plan:
+@clearable_cache(maxsize=2048)
+def _plan(sharding: Sharding, shape: tuple[int, ...], spec: Any, axes: tuple[int, ...], keepdims: bool) -> _Plan:
     kept = [d for d in range(len(shape)) if keepdims or d not in axes]
     result_shape = tuple(1 if d in axes else shape[d] for d in kept)
-    result = sharding_with(sharding, tuple(() if d in axes else cuts[d] for d in kept))
+    result = sharding_with(sharding, tuple(() if d in axes else spec[d] for d in kept))
     mine = tiling(sharding, shape, "reduce")
     its = tiling(result, result_shape, "reduce")
     sources: dict[int, dict[int, int]] = {}
@@ -125,51 +117,45 @@ def reduce_parts(
         operation: Name for errors.
         x: The operand.
         axes: Dimensions to reduce, ascending.
-        dtypes: One a result.
-        rule: What is computed.
+        dtypes: Dtype of each result.
+        rule: Functions of the reduction.
         keepdims: Whether reduced dimensions stay with size 1.
-        extras: More operands that broadcast to x: Arrays, ndarrays, numbers.
-        into: A host array to write the one result to, instead of a new Array.
+        extras: More operands that broadcast to x: Arrays, ndarrays and numbers.
+        into: None, or an ndarray to write the only result to.
 
     Returns:
-        One Array a dtype, cut as x in the dimensions that are kept; or [into].
+        One Array for each dtype, sharded as x in the dimensions that are not reduced; or [into].
 
     Raises:
-        ShardingTypeError: A reduced dimension is cut and the rule cannot combine (a ValueError).
-        ValueError: `into` has another shape; operands lie on different devices.
+        ShardingTypeError: A reduced dimension is sharded and the rule cannot combine states (a ValueError).
+        ValueError: `into` has another shape; operands are on different devices.
     """
-    home = home_of(operation, [x, *(extra for extra in extras if isinstance(extra, Array))])
-    if not x.sharding._same_devices(home.sharding):
-        x = moved_to(operation, x, home, sharding_with(home.sharding, ((),) * x.ndim))
+    placement = common_placement(operation, [x, *(extra for extra in extras if isinstance(extra, Array))])
+    if not x.sharding._same_devices(placement.sharding):
+        x = moved_to(operation, x, placement, sharding_with(placement.sharding, ((),) * x.ndim))
     for extra in extras:
         _check_broadcasts(operation, extra, x)
     if not rule.splits:
-        require_whole(operation, x, axes)
-    plan = _plan(x.sharding, x.shape, cuts_of(x), axes, bool(keepdims))
+        require_unsharded(operation, x, axes)
+    plan = _plan(x.sharding, x.shape, spec_of(x), axes, bool(keepdims))
     if not extras and into is None and is_small(x.nbytes):
-        quick = _reduce_whole(operation, x, dtypes, rule, plan, home.committed)
+        quick = _reduce_fused(operation, x, dtypes, rule, plan, placement.committed)
         if quick is not None:
             return quick
     places = tiling(x.sharding, x.shape, operation)
     shaped = [
-        operand_parts(operation, extra, home, x.shape, x.sharding, places.positions, places.boxes) for extra in extras
+        operand_parts(operation, extra, placement, x.shape, x.sharding, places.positions, places.boxes)
+        for extra in extras
     ]
-    blocks = local_arrays(x, True)  # not to be written: NumPy's argmax copies what says that it is read-only
-    results: list[Any] = []
-    targets: list[list[NDArray[Any]]] = []
-    if into is not None:
-        if into.shape != plan.shape:
-            raise ValueError(
-                f"{operation}: out has another shape than the result; expected {plan.shape}, got {into.shape}; make it "
-                f"by np.empty({plan.shape}, dtype)"
-            )
-        results.append(into)
-        boxes = tiling(plan.sharding, plan.shape, operation).boxes
-        targets.append([into[box] if box else into for box in boxes])
-    for dtype in dtypes if into is None else ():
-        array, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=home.committed)
-        results.append(array)
-        targets.append(buffers)
+    blocks = local_arrays(x, True)  # not to be written, but writable, because NumPy's argmax copies read-only memory
+    results, targets = outputs_of(
+        operation,
+        plan.shape,
+        dtypes,
+        plan.sharding,
+        committed=placement.committed,
+        into=None if into is None else [into],
+    )
     first: list[Callable[[], Any]] = []
     then: list[Callable[[], Any]] = []
     for group in plan.groups:
@@ -202,16 +188,16 @@ def _check_broadcasts(operation: str, extra: Any, x: Array) -> None:
     )
 
 
-def _reduce_whole(
+def _reduce_fused(
     operation: str, x: Array, dtypes: Sequence[Any], rule: Rule, plan: _Plan, committed: bool
 ) -> list[Array] | None:
-    """All tiles of a small Array at once."""
-    block = whole_of(x)
+    """The results for all tiles of a small Array at once; None if it has no fused value."""
+    block = fused_value(x)
     if block is None:
         return None
     values = rule.finish(rule.local(Part(block, (0,) * block.ndim, ())))
     return [
-        from_whole(operation, np.asarray(value).reshape(plan.shape), dtype, plan.sharding, committed=committed)
+        from_fused(operation, np.asarray(value).reshape(plan.shape), dtype, plan.sharding, committed=committed)
         for value, dtype in zip(values, dtypes, strict=True)
     ]
 
@@ -224,7 +210,7 @@ def _add_tasks(
     axes: tuple[int, ...],
     rule: Rule,
 ) -> None:
-    """The work for one tile of the result: partial states first, then they are joined and written."""
+    """Appends the tasks for one tile of the result: partial states first, then their combination."""
     if not outputs[0][0].size:
         return
     filled = [part for part in parts if all(part.block.shape[d] for d in axes)] or parts[:1]
@@ -270,7 +256,7 @@ def _write(values: Sequence[Any], outputs: list[list[NDArray[Any]]]) -> None:
 
 
 def _cut(block: NDArray[Any], axes: tuple[int, ...], rule: Rule) -> tuple[int | None, int]:
-    """The dimension to cut a big block along, and how far: the first long one that keeps partial states small."""
+    """The dimension along which a large block is split, and the size of its parts; it keeps partial states small."""
     count = -(-block.nbytes // rule.piece_bytes)
     if count < 2:
         return None, 0
@@ -292,13 +278,6 @@ def _split(part: Part, axis: int, step: int) -> list[Part]:
 
 def _take(part: Part, axis: int, index: tuple[slice, ...]) -> Part:
     start = (*part.start[:axis], part.start[axis] + index[axis].start, *part.start[axis + 1 :])
-    return Part(part.block[index], start, tuple(_take_extra(extra, part.block, axis, index) for extra in part.extras))
-
-
-def _take_extra(extra: Any, block: NDArray[Any], axis: int, index: tuple[slice, ...]) -> Any:
-    if not isinstance(extra, np.ndarray):
-        return extra
-    d = axis - (block.ndim - extra.ndim)
-    if d < 0 or extra.shape[d] != block.shape[axis]:
-        return extra
-    return extra[(slice(None),) * d + (index[axis],)]
+    return Part(
+        part.block[index], start, tuple(piece_along(extra, axis, index[axis], part.block) for extra in part.extras)
+    )

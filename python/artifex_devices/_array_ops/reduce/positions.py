@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the extremes are: argmax, argmin and those that skip NaN."""
+"""Positions of the extremes: argmax, argmin, nanargmax and nanargmin."""
 
 from __future__ import annotations
 
@@ -8,38 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._array_ops.core.arguments import array_operand, refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import array_operand, host_target, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.out import host_target
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 
-__all__ = ["argmax", "argmin"]
+
+def _register(function: Any) -> None:
+    operation = function.__name__
+
+    def position(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        return _position(operation, a, axis, out, keepdims)
+
+    implements(function)(position)
 
 
-@implements(np.argmax)
-def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """np.argmax: the first of equal ones, the first NaN where there is one."""
-    return _position("argmax", a, axis, out, keepdims)
-
-
-@implements(np.argmin)
-def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """np.argmin: the first of equal ones, the first NaN where there is one."""
-    return _position("argmin", a, axis, out, keepdims)
-
-
-@implements(np.nanargmax)
-def _nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _position("nanargmax", a, axis, out, keepdims)
-
-
-@implements(np.nanargmin)
-def _nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _position("nanargmin", a, axis, out, keepdims)
+for _function in (np.argmax, np.argmin, np.nanargmax, np.nanargmin):
+    _register(_function)
 
 
 def _position(operation: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    """The position of the first of equal extremes, or of the first NaN."""
     x = array_operand(operation, a)
     axes = tuple(range(x.ndim))
     if axis is not None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums, products, extremes and counts: ufunc.reduce and the functions made of it."""
+"""Sums, products, extremes and counts: ufunc.reduce and the functions built on it.
+
+float16 and bfloat16 are reduced by the core's loops, which add up in float32 at the speed of memory.
+"""
 
 from __future__ import annotations
 
@@ -7,55 +10,78 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, refuse_bool_axis
+from artifex_devices import _core
+from artifex_devices._array_ops.core.arguments import (
+    array_operand,
+    check_reduction_out,
+    host_target,
+    loop_dtype,
+    normal_axes,
+    refuse_bool_axis,
+    where_mask,
+)
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.dispatch import implements, implements_method
-from artifex_devices._array_ops.core.operands import where_mask
-from artifex_devices._array_ops.core.out import check_reduction_out, host_target, loop_dtype
-from artifex_devices._array_ops.reduce.float16 import fold, folds
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.caller import warn_user
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array
 
-__all__ = ["ASSOCIATIVE", "all_", "any_", "max_", "min_", "prod", "ptp", "reduce_ufunc", "sum_", "wide_dtype"]
-
 _UNSET: Any = np._NoValue
+_FOLDS: dict[Any, str] = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
 
-# Partial results of these can be joined; the others must see a whole dimension.
-ASSOCIATIVE = frozenset(
-    {
-        np.add,
-        np.multiply,
-        np.maximum,
-        np.minimum,
-        np.fmax,
-        np.fmin,
-        np.logical_and,
-        np.logical_or,
-        np.logical_xor,
-        np.bitwise_and,
-        np.bitwise_or,
-        np.bitwise_xor,
-        np.gcd,
-        np.lcm,
-        np.hypot,
-        np.logaddexp,
-        np.logaddexp2,
-    }
-)
+# Partial results of these can be combined; the others must see a whole dimension.
+# fmt: off
+ASSOCIATIVE = frozenset({
+    np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin, np.logical_and, np.logical_or, np.logical_xor,
+    np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, np.lcm, np.hypot, np.logaddexp, np.logaddexp2,
+})
+# fmt: on
 
 
-@remembered(maxsize=256)
+@clearable_cache(maxsize=256)
+def folds(ufunc: np.ufunc, dtype: np.dtype[Any], work: np.dtype[Any] | None) -> bool:
+    """Whether the core reduces this dtype by `ufunc`; `work` is the dtype to compute in, None for its own."""
+    if ufunc not in _FOLDS or dtype.name not in ("float16", "bfloat16"):
+        return False
+    exact = ufunc in (np.maximum, np.minimum)  # in float32 as in the dtype itself
+    return work == np.float32 or (exact and work in (None, dtype))
+
+
+def fold(ufunc: np.ufunc, block: NDArray[Any], axes: tuple[int, ...]) -> Any:
+    """ufunc.reduce(block, axis=axes, keepdims=True) in float32, for a ufunc and a dtype that `folds` accepts."""
+    if not axes or not block.size or not block.flags.c_contiguous:
+        return ufunc.reduce(block, axis=axes, dtype=np.float32, keepdims=True)
+    first = last = axes[-1]
+    while first - 1 in axes:
+        first -= 1
+    folded: Any = np.empty([1 if first <= d <= last else size for d, size in enumerate(block.shape)], np.float32)
+    _core._fold(_FOLDS[ufunc], block, first, last + 1, folded)
+    rest = tuple(axis for axis in axes if axis < first)
+    return ufunc.reduce(folded, axis=rest, keepdims=True) if rest else folded
+
+
+def widened(block: NDArray[Any]) -> NDArray[Any]:
+    """Row-major 16-bit floats as new float32; other blocks unchanged."""
+    if block.dtype.name not in ("float16", "bfloat16") or not block.flags.c_contiguous:
+        return block
+    wide = np.empty(block.shape, np.float32)
+    _core._widen(block, wide)
+    return wide
+
+
+@clearable_cache(maxsize=256)
 def wide_dtype(dtype: Any) -> Any:
     """The dtype to add up in: float32 for floats of 16 bits and less, else the same."""
     kind = np.dtype(dtype)
     return np.dtype(np.float32) if kind.name.startswith(("float", "bfloat")) and kind.itemsize < 4 else kind
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def _reduced_dtype(ufunc: np.ufunc, kind: Any, dtype: Any, ndim: int, axes: tuple[int, ...]) -> Any:
-    """What NumPy answers; it raises what NumPy raises for dtypes or axes that it does not reduce."""
+    """NumPy's dtype of the result; NumPy's error for dtypes or axes that it does not reduce."""
     with np.errstate(all="ignore"):
         sample: Any = ufunc.reduce(np.ones((1,) * ndim, kind), axis=axes, dtype=dtype)
     return sample.dtype
@@ -80,25 +106,25 @@ def reduce_ufunc(
     prepare: Callable[[Any], Any] | None = None,
     check: Callable[[Any], None] | None = None,
 ) -> Any:
-    """ufunc.reduce: cut dimensions that are reduced become whole.
+    """ufunc.reduce: the result is replicated over the mesh axes of the dimensions that are reduced.
 
     Args:
-        ufunc: With two operands and one result.
+        ufunc: A ufunc with two operands and one result.
         x: The operand.
-        axis: A dimension, several, or None for all.
-        dtype: To compute in and of the result; None is NumPy's choice, in which `out` takes part.
-        out: An ndarray to bring the result to.
-        keepdims: Whether reduced dimensions stay with size 1.
-        initial: What to begin with.
-        where: A mask that broadcasts to x.
-        name: For errors.
-        prepare: What is done to each part first; it keeps shape and dtype.
-        check: Sees each part of the result.
+        axis: One dimension, several, or None for all.
+        dtype: Dtype to compute in and of the result; None for NumPy's choice, which depends on `out` too.
+        out: None, or an ndarray to write the result to.
+        keepdims: Whether reduced dimensions stay, with size 1.
+        initial: First value of the reduction.
+        where: True, or a mask that broadcasts to x.
+        name: Name for errors.
+        prepare: None, or a function applied to each block first; it keeps shape and dtype.
+        check: None, or a function that is called with each block of the result.
 
     Raises:
-        ShardingTypeError: The ufunc is not associative and the dimension is cut (a ValueError).
-        ValueError: Nothing to reduce and no identity; axes as NumPy says.
-        TypeError: NumPy has no loop; out is no ndarray.
+        ShardingTypeError: The ufunc is not associative and the dimension is sharded (a ValueError).
+        ValueError: Nothing is reduced and the ufunc has no identity; an axis is wrong.
+        TypeError: NumPy has no loop for the dtype; out is not an ndarray.
     """
     operation = name or f"{ufunc.__name__}.reduce"
     x = array_operand(operation, x)
@@ -114,16 +140,16 @@ def reduce_ufunc(
     work = wide_dtype(result) if ufunc in (np.add, np.multiply) else dtype
     masked = where is not True
     extras = (where_mask(operation, where),) if masked else ()
-    given = initial is not _UNSET and initial is not None
-    if given:
+    has_initial = initial is not _UNSET and initial is not None
+    if has_initial:
         kind = result if work is None else work
         initial = np.asarray(initial, kind if isinstance(initial, (bool, int, float, complex)) else None).astype(kind)
     has_identity = ufunc.identity is not None and initial is not None
-    if not has_identity and not given:
+    if not has_identity and not has_initial:
         _check_not_empty(operation, ufunc, x, axes, masked)
     options: dict[str, Any] = {"axis": axes, "dtype": work, "keepdims": True}
-    if given and not has_identity:
-        options["initial"] = initial  # harmless more than once: these are idempotent or see it all at once
+    if has_initial and not has_identity:
+        options["initial"] = initial  # harmless in each block: these are idempotent, or there is one block
 
     of_x = x.dtype
     is_folded = of_x.itemsize == 2 and not masked and "initial" not in options and folds(ufunc, of_x, work)
@@ -140,7 +166,7 @@ def reduce_ufunc(
         return (ufunc(a[0], b[0]),)
 
     def finish(state: State) -> State:
-        value = ufunc(initial, state[0]) if given and has_identity else state[0]
+        value = ufunc(initial, state[0]) if has_initial and has_identity else state[0]
         if check is not None:
             check(value)
         return (value.astype(result, copy=False),)
@@ -156,68 +182,83 @@ def _check_not_empty(operation: str, ufunc: np.ufunc, x: Array, axes: tuple[int,
             f"{operation}: reduction operation '{ufunc.__name__}' does not have an identity; expected initial= beside "
             "where=; give a value for what is masked"
         )
-    reduced = [x.shape[d] for d in axes]
-    if 0 in reduced:
+    if 0 in [x.shape[d] for d in axes]:
         raise ValueError(
             f"{operation}: zero-size array to reduction operation {ufunc.__name__} which has no identity; expected "
             f"elements along dimensions {axes}, got shape {x.shape}; give initial="
         )
 
 
-@implements(np.sum)
-def sum_(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = _UNSET,
-    where: Any = True,
-) -> Any:
-    """np.sum: floats of 16 bits are added up in float32."""
-    return reduce_ufunc(np.add, a, axis, dtype, out, keepdims, initial, where, "sum")
+def _fill_nan(value: float) -> Callable[[Any], Any]:
+    """A function that replaces NaN in a block."""
+
+    def fill(block: Any) -> Any:
+        if block.dtype.kind in "biu":
+            return block
+        missing = np.isnan(block)
+        return np.where(missing, np.asarray(value, block.dtype), block) if missing.any() else block
+
+    return fill
 
 
-@implements(np.prod)
-def prod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = _UNSET,
-    where: Any = True,
-) -> Any:
-    """np.prod: floats of 16 bits are multiplied in float32."""
-    return reduce_ufunc(np.multiply, a, axis, dtype, out, keepdims, initial, where, "prod")
+def _warn_about_nan(operation: str) -> Callable[[Any], None]:
+    def check(value: Any) -> None:
+        if value.dtype.kind not in "biu" and np.isnan(value).any():
+            warn_user(f"{operation}: All-NaN slice encountered", RuntimeWarning)
+
+    return check
 
 
-@implements(np.max, np.amax)
-def max_(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _UNSET, where: Any = True
-) -> Any:
-    """np.max: NaN wins."""
-    return reduce_ufunc(np.maximum, a, axis, None, out, keepdims, initial, where, "max")
+# The arguments are spelled out, because binding them by name would take a tenth of a small sum.
+def _register_total(function: Any, ufunc: np.ufunc, prepare: Callable[[Any], Any] | None = None) -> None:
+    operation = function.__name__
+
+    def reduce_array(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = _UNSET,
+        where: Any = True,
+    ) -> Any:
+        return reduce_ufunc(ufunc, a, axis, dtype, out, keepdims, initial, where, operation, prepare=prepare)
+
+    implements(function)(reduce_array)
 
 
-@implements(np.min, np.amin)
-def min_(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _UNSET, where: Any = True
-) -> Any:
-    """np.min: NaN wins."""
-    return reduce_ufunc(np.minimum, a, axis, None, out, keepdims, initial, where, "min")
+def _register_extreme(ufunc: np.ufunc, *functions: Any, check: Callable[[Any], None] | None = None) -> None:
+    operation = functions[0].__name__
+
+    def reduce_array(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _UNSET, where: Any = True
+    ) -> Any:
+        return reduce_ufunc(ufunc, a, axis, None, out, keepdims, initial, where, operation, check=check)
+
+    implements(*functions)(reduce_array)
 
 
-@implements(np.any)
-def any_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
-    """np.any."""
-    return reduce_ufunc(np.logical_or, a, axis, None if out is None else bool, out, keepdims, _UNSET, where, "any")
+def _register_test(function: Any, ufunc: np.ufunc) -> None:
+    """Registers any or all, which compute in bool where they write to `out`."""
+    operation = function.__name__
+
+    def reduce_array(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+        dtype = None if out is None else bool
+        return reduce_ufunc(ufunc, a, axis, dtype, out, keepdims, where=where, name=operation)
+
+    implements(function)(reduce_array)
 
 
-@implements(np.all)
-def all_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
-    """np.all."""
-    return reduce_ufunc(np.logical_and, a, axis, None if out is None else bool, out, keepdims, _UNSET, where, "all")
+_register_total(np.sum, np.add)
+_register_total(np.prod, np.multiply)
+_register_total(np.nansum, np.add, _fill_nan(0))
+_register_total(np.nanprod, np.multiply, _fill_nan(1))
+_register_extreme(np.maximum, np.max, np.amax)
+_register_extreme(np.minimum, np.min, np.amin)
+_register_extreme(np.fmax, np.nanmax, check=_warn_about_nan("nanmax"))
+_register_extreme(np.fmin, np.nanmin, check=_warn_about_nan("nanmin"))
+_register_test(np.any, np.logical_or)
+_register_test(np.all, np.logical_and)
 
 
 @implements(np.count_nonzero)
@@ -234,7 +275,7 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 @implements(np.ptp)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     """np.ptp: both extremes in one pass."""
     x = array_operand("ptp", a)
     refuse_bool_axis("ptp", axis)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running sums and their kind: each part by itself, then what came before it, along cut dimensions in tile order."""
+"""Running sums and products: each part by itself, then combined with the total of the parts before it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import array_operand, refuse_bool_axis, require_whole
+from artifex_devices._array_ops.core.arguments import (
+    array_operand,
+    host_target,
+    loop_dtype,
+    refuse_bool_axis,
+    require_unsharded,
+)
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
     Tiling,
-    allocate,
     local_arrays,
+    outputs_of,
     run_all,
     tiling,
 )
 from artifex_devices._array_ops.core.dispatch import implements, implements_method
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
-from artifex_devices._array_ops.core.layout import cuts_of, sharding_with
-from artifex_devices._array_ops.core.out import host_target, loop_dtype
-from artifex_devices._array_ops.core.per_axis import along
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.layout import sharding_with, spec_of
+from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype
 from artifex_devices._core import Array, Sharding
 from artifex_devices.errors import ShardingTypeError
-
-__all__ = ["cumprod", "cumsum"]
 
 
 class _Piece(NamedTuple):
@@ -51,40 +54,29 @@ def _accumulate_method(ufunc: np.ufunc, inputs: Any, options: dict[str, Any]) ->
     return _scan(operation, ufunc, inputs[0], axis, options.get("dtype"), options.get("out"))
 
 
-@implements(np.cumsum)
-def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """np.cumsum; without axis only where the flat order follows the shards."""
-    return _scan("cumsum", np.add, _at_least_1d("cumsum", a), axis, dtype, out)
+def _register_scan(function: Any, ufunc: np.ufunc, filler: Any = None) -> None:
+    """Registers cumsum or a similar function; `filler` replaces NaN. Without axis the shards must be in flat order."""
+    operation = function.__name__
+
+    def scan(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        return _scan(operation, ufunc, _at_least_1d(operation, a), axis, dtype, out, filler)
+
+    implements(function)(scan)
 
 
-@implements(np.cumprod)
-def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """np.cumprod; without axis only where the flat order follows the shards."""
-    return _scan("cumprod", np.multiply, _at_least_1d("cumprod", a), axis, dtype, out)
+def _register_cumulative(function: Any, ufunc: np.ufunc) -> None:
+    def scan(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
+        return _cumulative(function.__name__, function, ufunc, x, axis, dtype, out, include_initial)
+
+    implements(function)(scan)
 
 
-@implements(np.nancumsum)
-def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return _scan("nancumsum", np.add, _at_least_1d("nancumsum", a), axis, dtype, out, 0)
-
-
-@implements(np.nancumprod)
-def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return _scan("nancumprod", np.multiply, _at_least_1d("nancumprod", a), axis, dtype, out, 1)
-
-
-@implements(np.cumulative_sum)
-def _cumulative_sum(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Any:
-    return _cumulative("cumulative_sum", np.cumulative_sum, np.add, x, axis, dtype, out, include_initial)
-
-
-@implements(np.cumulative_prod)
-def _cumulative_prod(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Any:
-    return _cumulative("cumulative_prod", np.cumulative_prod, np.multiply, x, axis, dtype, out, include_initial)
+_register_scan(np.cumsum, np.add)
+_register_scan(np.cumprod, np.multiply)
+_register_scan(np.nancumsum, np.add, 0)
+_register_scan(np.nancumprod, np.multiply, 1)
+_register_cumulative(np.cumulative_sum, np.add)
+_register_cumulative(np.cumulative_prod, np.multiply)
 
 
 def _cumulative(
@@ -103,7 +95,7 @@ def _cumulative(
         function(np.ones(1, x.dtype), out=np.empty(2, into.dtype), include_initial=True)  # raises what NumPy raises
         dtype = loop_dtype(ufunc, x.dtype, into.dtype)
     result = function(np.ones(1, x.dtype), dtype=dtype).dtype
-    return along(
+    return apply_along(
         operation,
         x,
         {d: x.shape[d] + 1},
@@ -114,12 +106,12 @@ def _cumulative(
 
 
 def _at_least_1d(operation: str, x: Any) -> Any:
-    """A number as one element, as NumPy takes it in these functions, but not in `accumulate`."""
+    """The operand, a number as one element: NumPy accepts it in these functions, but not in `accumulate`."""
     return np.atleast_1d(array_operand(operation, x))
 
 
 def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: Any, filler: Any = None) -> Any:
-    """ufunc.accumulate; `filler` stands for NaN."""
+    """ufunc.accumulate; `filler` replaces NaN."""
     x = array_operand(operation, x)
     into = host_target(operation, out)
     adds = ufunc in (np.add, np.multiply)
@@ -136,32 +128,24 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
         d = 0
     else:
         d = int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
-        shape, sharding = x.shape, sharding_with(x.sharding, cuts_of(x))
+        shape, sharding = x.shape, sharding_with(x.sharding, spec_of(x))
     if ufunc not in ASSOCIATIVE:
-        require_whole(operation, x, (d,))
+        require_unsharded(operation, x, (d,))
     if filler is not None and x.dtype.kind not in "biu":
         fill = np.asarray(filler, x.dtype)
         prepare: Any = lambda block: np.where(np.isnan(block), fill, block)  # noqa: E731
     else:
         prepare = None
     if into is None and is_small(x.nbytes):
-        whole = whole_of(x)
+        whole = fused_value(x)
         if whole is not None:
             whole = whole.reshape(shape) if prepare is None else prepare(whole.reshape(shape))
             running = ufunc.accumulate(whole, axis=d, dtype=work if adds else dtype)
-            return from_whole(operation, running, result, sharding, committed=x.committed)
+            return from_fused(operation, running, result, sharding, committed=x.committed)
     blocks = [block.reshape(-1) if axis is None else block for block in local_arrays(x)]
     places = tiling(sharding, shape, operation)
-    value: Any = into
-    if into is None:
-        value, outputs = allocate(operation, shape, result, sharding, committed=x.committed)
-    elif into.shape != shape:
-        raise ValueError(
-            f"{operation}: out has another shape than the result; expected {shape}, got {into.shape}; make it by "
-            f"np.empty({shape}, dtype)"
-        )
-    else:
-        outputs = [into[box] for box in places.boxes]
+    targets = None if into is None else [into]
+    (value,), (outputs,) = outputs_of(operation, shape, [result], sharding, committed=x.committed, into=targets)
     first: list[Callable[[], Any]] = []
     chains: list[list[_Step]] = []
     rows, replicas = _chains(places, d)
@@ -184,7 +168,7 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
 
 
 class _Step:
-    """One piece of a running sum: first alone, then with what all pieces before it come to."""
+    """One piece of a running sum: first alone, then combined with the total of all pieces before it."""
 
     __slots__ = ("_axis", "_dtype", "_piece", "_prepare", "_ufunc", "_values", "total")
 
@@ -215,35 +199,28 @@ class _Step:
 
 
 def _flat_sharding(operation: str, x: Array) -> Sharding:
-    """How the flattened Array lies, if the shards are neighbours in it.
-
-    Raises:
-        ShardingTypeError: They are not (a ValueError).
-    """
-    cuts = cuts_of(x)
-    if x.ndim and not any(cuts[1:]):
-        flat = sharding_with(x.sharding, (cuts[0],))
-        if not cuts[0]:
+    """The sharding of the flattened Array, if its shards are consecutive in it."""
+    spec = spec_of(x)
+    if x.ndim and not any(spec[1:]):
+        flat = sharding_with(x.sharding, (spec[0],))
+        if not spec[0]:
             return flat
         row = x.size // x.shape[0] if x.shape[0] else 0
         mine, its = tiling(x.sharding, x.shape, operation), tiling(flat, (x.size,), operation)
         both = zip(mine.boxes, its.boxes, strict=True)
         if all(a[0].start * row == b[0].start and a[0].stop * row == b[0].stop for a, b in both):
             return flat
-    elif not any(cuts):
+    elif not any(spec):
         return sharding_with(x.sharding, ((),))
     raise ShardingTypeError(
         f"{operation}: without axis the Array is flattened, and its shards do not follow each other in the flat order; "
-        f"expected only dimension 0 to be cut, and evenly, got cuts {cuts} of shape {x.shape}; name an axis, move it "
-        "first: reshard(x, ...), or gather: np.asarray(x)"
+        f"expected only dimension 0 to be sharded, and evenly, got {spec} for shape {x.shape}; name an axis, replicate "
+        "it first: reshard(x, NamedSharding(x.sharding.mesh, P())), or gather: np.asarray(x)"
     )
 
 
 def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int, int]]]:
-    """The buffers that follow each other along a dimension, one chain for each place in the other dimensions.
-
-    The second result is which buffers are replicas in other arenas, and of which buffer.
-    """
+    """Chains of buffers along a dimension, one for each position in the others; and pairs (buffer, replica)."""
     chains: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     first: dict[int, int] = {}
     replicas = []
@@ -257,7 +234,7 @@ def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int,
 
 
 def _lanes(pieces: list[_Piece], axis: int, splits: bool) -> list[list[_Piece]]:
-    """Cuts big pieces: across the other dimensions if one is long enough, else along `axis`."""
+    """Splits large pieces: across the other dimensions if one is long enough, else along `axis`."""
     pieces = [piece for piece in pieces if piece.block.size]
     if not pieces:
         return []

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means and spreads: every part is averaged by itself, neighbours are joined by their counts (Chan's rule)."""
+"""Means, variances and weighted averages: each block is averaged by itself, neighbours are combined by their counts.
+
+The variances of two blocks are combined by Chan's rule, so that a variance reads memory once.
+"""
 
 from __future__ import annotations
 
@@ -8,122 +11,115 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import (
+    array_operand,
+    as_operand,
+    check_reduction_out,
+    host_target,
+    loop_dtype,
+    normal_axes,
+    refuse_bool_axis,
+    replicated_array,
+    where_mask,
+)
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.operands import as_operand, where_mask
-from artifex_devices._array_ops.core.out import check_reduction_out, host_target, loop_dtype
-from artifex_devices._array_ops.reduce.float16 import fold, folds, widened
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
-from artifex_devices._array_ops.reduce.reductions import wide_dtype
+from artifex_devices._array_ops.reduce.reductions import fold, folds, wide_dtype, widened
 from artifex_devices._base.caller import warn_user
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array
-
-__all__ = ["mean", "std", "var"]
 
 _UNSET: Any = np._NoValue
 _SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
 
 
-@remembered(maxsize=256)
+@clearable_cache(maxsize=256)
 def _dtype_of(function: Any, kind: Any, dtype: Any) -> Any:
-    """What NumPy answers."""
+    """NumPy's dtype of the result."""
     return function(np.ones(2, kind), dtype=dtype).dtype
 
 
-def _work_dtype(kind: Any, dtype: Any) -> Any:
-    if dtype is not None:
-        return wide_dtype(np.dtype(dtype))
-    return np.dtype(np.float64) if np.dtype(kind).kind in "biu" else wide_dtype(kind)
+class _Arguments:
+    """The checked arguments that means and variances share.
 
-
-def _dtype_with_out(
-    function: Any, x: Array, axes: tuple[int, ...], dtype: Any, work: Any, into: Any, keepdims: Any
-) -> Any:
-    """The dtype to compute in where there is an `out`, which may be wider than the operand."""
-    check_reduction_out(function, x.dtype, x.ndim, axes, bool(keepdims), into.dtype, (("dtype", dtype),))
-    if dtype is not None or x.dtype.kind in "biu":
-        return work
-    wide = loop_dtype(np.add, x.dtype, into.dtype)
-    return work if np.can_cast(wide, work) else wide
-
-
-def _skips(operation: str, x: Array) -> bool:
-    """Whether NaN is skipped; of integers NumPy's nanmean and its kind are mean and its kind."""
-    return operation.startswith("nan") and x.dtype.kind not in "biu"
-
-
-def _checked_dtype(operation: str, x: Array, dtype: Any) -> Any:
-    """`dtype` as a dtype, or None.
-
-    Raises:
-        TypeError: NaN is skipped and the dtype has none.
+    Attributes:
+        x: The operand.
+        axes: Dimensions to reduce, ascending.
+        into: None, or the ndarray to write the result to.
+        dtype: The dtype that the caller gave, or None.
+        work: The dtype to compute in.
+        skips_nan: Whether NaN is skipped; NumPy's nanmean of integers is its mean.
+        extras: The mask, if there is one.
     """
-    kind = None if dtype is None else np.dtype(dtype)
-    if kind is not None and _skips(operation, x) and x.dtype.isbuiltin == 1 and kind.kind in "biu":
-        raise TypeError(
-            f"{operation}: dtype {kind} has no NaN while {x.dtype} has; expected a dtype of floats, got {kind}; leave "
-            "it out, or convert the result"
-        )
-    return kind
+
+    def __init__(self, operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> None:
+        self.x = x = array_operand(operation, a)
+        self.skips_nan = operation.startswith("nan") and x.dtype.kind not in "biu"
+        refuse_bool_axis(operation, axis)
+        self.axes = normal_axes(axis, x.ndim, scalar_has_axis=self.skips_nan or where is not True)
+        self.into = into = host_target(operation, out)
+        self.dtype = kind = None if dtype is None else np.dtype(dtype)
+        if kind is not None and self.skips_nan and x.dtype.isbuiltin == 1 and kind.kind in "biu":
+            raise TypeError(
+                f"{operation}: dtype {kind} has no NaN while {x.dtype} has; expected a dtype of floats, got {kind}; "
+                "leave it out, or convert the result"
+            )
+        if kind is None and x.dtype.kind in "biu":
+            self.work = np.dtype(np.float64)
+        else:
+            self.work = wide_dtype(x.dtype if kind is None else kind)
+        if into is not None:  # it takes part in the choice of the dtype
+            function = getattr(np, operation)
+            check_reduction_out(
+                function, x.dtype, x.ndim, self.axes, bool(keepdims), into.dtype, (("dtype", self.dtype),)
+            )
+            if kind is None and x.dtype.kind not in "biu":
+                wide = loop_dtype(np.add, x.dtype, into.dtype)
+                self.work = self.work if np.can_cast(wide, self.work) else wide
+        self.extras: tuple[Any, ...] = () if where is True else (where_mask(operation, where),)
+
+    def selected(self, part: Part) -> Any:
+        """The mask of the elements that count; True for all."""
+        selected: Any = np.broadcast_to(part.extras[-1], part.block.shape) if self.extras else True
+        if self.skips_nan:
+            present = np.logical_not(np.isnan(part.block))
+            selected = present if selected is True else selected & present
+        return selected
+
+    def count(self, part: Part, selected: Any) -> Any:
+        """The number of elements that count."""
+        if selected is True:
+            return math.prod(part.block.shape[d] for d in self.axes)
+        return np.add.reduce(selected, axis=self.axes, dtype=np.intp, keepdims=True)
 
 
-def _mask(operation: str, where: Any) -> tuple[Any, ...]:
-    return () if where is True else (where_mask(operation, where),)
+def _register_mean(function: Any) -> None:
+    operation = function.__name__
+
+    def mean(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+    ) -> Any:
+        return _mean(operation, a, axis, dtype, out, keepdims, where)
+
+    implements(function)(mean)
 
 
-def _selected(part: Part, skips: bool, masked: bool) -> Any:
-    """Which elements count, True for all."""
-    selected: Any = True
-    if masked:
-        selected = np.broadcast_to(part.extras[-1], part.block.shape)
-    if skips and part.block.dtype.kind not in "biu":
-        present = np.logical_not(np.isnan(part.block))
-        selected = present if selected is True else selected & present
-    return selected
-
-
-def _count(part: Part, axes: tuple[int, ...], selected: Any) -> Any:
-    if selected is True:
-        return math.prod(part.block.shape[d] for d in axes)
-    return np.add.reduce(selected, axis=axes, dtype=np.intp, keepdims=True)
-
-
-@implements(np.mean)
-def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+def _mean(
+    operation: str, a: Any, axis: Any, dtype: Any = None, out: Any = None, keepdims: Any = False, where: Any = True
 ) -> Any:
-    """np.mean: floats of 16 bits are added up in float32, integers in float64."""
-    return _mean("mean", a, axis, dtype, out, keepdims, where, False)
-
-
-@implements(np.nanmean)
-def _nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-) -> Any:
-    return _mean("nanmean", a, axis, dtype, out, keepdims, where, True)
-
-
-def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any, skips: bool) -> Any:
-    x = array_operand(operation, a)
-    refuse_bool_axis(operation, axis)
-    axes = normal_axes(axis, x.ndim, scalar_has_axis=_skips(operation, x) or where is not True)
-    into = host_target(operation, out)
-    dtype = _checked_dtype(operation, x, dtype)
-    result = _dtype_of(np.mean, x.dtype, dtype)
-    work = _work_dtype(x.dtype, dtype)
-    if into is not None:
-        work = result = _dtype_with_out(getattr(np, operation), x, axes, dtype, work, into, keepdims)
-    extras = _mask(operation, where)
+    """The mean: 16-bit floats are added up in float32, integers in float64."""
+    arguments = _Arguments(operation, a, axis, dtype, out, keepdims, where)
+    x, axes, work = arguments.x, arguments.axes, arguments.work
+    result = _dtype_of(np.mean, x.dtype, arguments.dtype) if arguments.into is None else work
 
     def local(part: Part) -> State:
-        selected = _selected(part, skips, bool(extras))
+        selected = arguments.selected(part)
         if selected is True and folds(np.add, x.dtype, work):
             total = fold(np.add, part.block, axes)
         else:
             total = np.add.reduce(part.block, axis=axes, dtype=work, keepdims=True, where=selected)
-        return total, _count(part, axes, selected)
+        return total, arguments.count(part, selected)
 
     def finish(state: State) -> State:
         total, count = state
@@ -137,107 +133,45 @@ def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
         return (np.true_divide(total, count).astype(result, copy=False),)
 
     rule = Rule(local, lambda one, two: (one[0] + two[0], one[1] + two[1]), finish)
-    return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=extras, into=into)[0]
+    options: dict[str, Any] = {"keepdims": keepdims, "extras": arguments.extras, "into": arguments.into}
+    return reduce_parts(operation, x, axes, (result,), rule, **options)[0]
 
 
-@implements(np.var)
-def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = _UNSET,
-    correction: Any = _UNSET,
-) -> Any:
-    """np.var: one pass over memory."""
-    return _spread("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+def _register_variance(function: Any) -> None:
+    operation = function.__name__
+
+    def variance(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: Any = False,
+        *,
+        where: Any = True,
+        mean: Any = _UNSET,
+        correction: Any = _UNSET,
+    ) -> Any:
+        if correction is not _UNSET and correction is not None:
+            if ddof != 0:
+                raise ValueError(
+                    f"{operation}: ddof and correction are two names of one thing; expected one of them, got "
+                    f"ddof={ddof} and correction={correction}; leave ddof away"
+                )
+            ddof = correction
+        arguments = _Arguments(operation, a, axis, dtype, out, keepdims, where)
+        return _variance(operation, arguments, ddof, keepdims, mean)
+
+    implements(function)(variance)
 
 
-@implements(np.std)
-def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = _UNSET,
-    correction: Any = _UNSET,
-) -> Any:
-    """np.std: one pass over memory."""
-    return _spread("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-
-
-@implements(np.nanvar)
-def _nanvar(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = _UNSET,
-    correction: Any = _UNSET,
-) -> Any:
-    return _spread("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-
-
-@implements(np.nanstd)
-def _nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = _UNSET,
-    correction: Any = _UNSET,
-) -> Any:
-    return _spread("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-
-
-def _spread(
-    operation: str,
-    a: Any,
-    axis: Any,
-    dtype: Any,
-    out: Any,
-    ddof: Any,
-    keepdims: Any,
-    where: Any,
-    given_mean: Any,
-    correction: Any,
-) -> Any:
-    x = array_operand(operation, a)
-    if correction is not _UNSET and correction is not None:
-        if ddof != 0:
-            raise ValueError(
-                f"{operation}: ddof and correction are two names of one thing; expected one of them, got ddof={ddof} "
-                f"and correction={correction}; leave ddof away"
-            )
-        ddof = correction
-    refuse_bool_axis(operation, axis)
-    axes = normal_axes(axis, x.ndim, scalar_has_axis=_skips(operation, x) or where is not True)
-    into = host_target(operation, out)
-    dtype = _checked_dtype(operation, x, dtype)
-    result = _dtype_of(np.var, x.dtype, dtype)
-    work = _work_dtype(x.dtype, dtype)
-    if into is not None:
-        work = _dtype_with_out(getattr(np, operation), x, axes, dtype, work, into, keepdims)
-        result = np.ones(1, work).real.dtype
-    if given_mean is not _UNSET:
-        as_operand(operation, given_mean)
-        work = np.result_type(work, given_mean.dtype if hasattr(given_mean, "dtype") else given_mean)
+def _variance(operation: str, arguments: _Arguments, ddof: Any, keepdims: Any, known_mean: Any) -> Any:
+    """The variance or the standard deviation: one pass over memory."""
+    x, axes, dtype, work = arguments.x, arguments.axes, arguments.dtype, arguments.work
+    result = _dtype_of(np.var, x.dtype, dtype) if arguments.into is None else np.ones(1, work).real.dtype
+    if known_mean is not _UNSET:
+        as_operand(operation, known_mean)
+        work = np.result_type(work, known_mean.dtype if hasattr(known_mean, "dtype") else known_mean)
         result = work if work.itemsize > result.itemsize and dtype is None and work.kind == "f" else result
     if dtype is not None and work.kind in "biu":
         raise TypeError(
@@ -249,35 +183,29 @@ def _spread(
             f"{operation}: squares of {work} overflow; expected floats or integers of 8 bits and more, got {x.dtype}; "
             f"give a dtype of floats: np.{operation}(x, dtype='float32')"
         )
-    masks = _mask(operation, where)
-    means = () if given_mean is _UNSET else (given_mean if isinstance(given_mean, Array) else np.asarray(given_mean),)
+    means = () if known_mean is _UNSET else (known_mean if isinstance(known_mean, Array) else np.asarray(known_mean),)
     is_half = folds(np.add, x.dtype, work)
 
     def local(part: Part) -> State:
-        selected = _selected(part, operation.startswith("nan"), bool(masks))
-        count = _count(part, axes, selected)
+        selected = arguments.selected(part)
+        count = arguments.count(part, selected)
         block = widened(part.block) if is_half else part.block
         if means:
             middle = part.extras[0]
         else:
             middle = np.add.reduce(block, axis=axes, dtype=work, keepdims=True, where=selected)
             middle = np.divide(middle, np.maximum(count, 1), dtype=work)
-        return (
-            count,
-            middle,
-            _square_sum(
-                np.subtract(block, middle, dtype=work, out=None if block is part.block else block), axes, selected
-            ),
-        )
+        deviation = np.subtract(block, middle, dtype=work, out=None if block is part.block else block)
+        return count, middle, _square_sum(deviation, axes, selected)
 
     def combine(one: State, two: State) -> State:
         (n, a_mean, a_squares), (m, b_mean, b_squares) = one, two
         if means:
             return n + m, a_mean, a_squares + b_squares
         share = m / np.maximum(n + m, 1).astype(b_squares.dtype)
-        apart = b_mean - a_mean
-        squares = apart.real**2 + apart.imag**2 if apart.dtype.kind == "c" else apart * apart
-        return n + m, a_mean + apart * share, a_squares + b_squares + squares * (n * share)
+        difference = b_mean - a_mean
+        squares = difference.real**2 + difference.imag**2 if difference.dtype.kind == "c" else difference * difference
+        return n + m, a_mean + difference * share, a_squares + b_squares + squares * (n * share)
 
     def finish(state: State) -> State:
         count, _, squares = state
@@ -285,20 +213,68 @@ def _spread(
         if np.any(freedom == 0):
             warn_user(f"{operation}: Degrees of freedom <= 0 for slice", RuntimeWarning)
         value = np.true_divide(squares, freedom)
-        if _skips(operation, x):
+        if arguments.skips_nan:
             value = np.where(np.equal(freedom, 0), np.asarray(np.nan, value.dtype), value)  # as NumPy: never inf
         if operation.endswith("std"):
             value = np.sqrt(value)
         return (value.astype(result, copy=False),)
 
     rule = Rule(local, combine, finish, piece_bytes=PIECE_BYTES // 4 if is_half else PIECE_BYTES)
-    return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=means + masks, into=into)[0]
+    options: dict[str, Any] = {"keepdims": keepdims, "extras": means + arguments.extras, "into": arguments.into}
+    return reduce_parts(operation, x, axes, (result,), rule, **options)[0]
 
 
-def _square_sum(apart: Any, axes: tuple[int, ...], selected: Any) -> Any:
+def _square_sum(deviation: Any, axes: tuple[int, ...], selected: Any) -> Any:
     """Sums of squared absolute values; overwrites its argument."""
-    if apart.dtype.kind == "c":
-        squares = apart.real**2 + apart.imag**2
+    if deviation.dtype.kind == "c":
+        squares = deviation.real**2 + deviation.imag**2
     else:
-        squares = np.multiply(apart, apart, out=apart if apart.ndim else None)
+        squares = np.multiply(deviation, deviation, out=deviation if deviation.ndim else None)
     return np.add.reduce(squares, axis=axes, keepdims=True, where=selected)
+
+
+_register_mean(np.mean)
+_register_mean(np.nanmean)
+for _function in (np.var, np.std, np.nanvar, np.nanstd):
+    _register_variance(_function)
+
+
+@implements(np.average)
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+    x = array_operand("average", a)
+    axes = normal_axes(axis, x.ndim, scalar_has_axis=False)
+    if weights is None:
+        averaged = _mean("mean", x, axes, keepdims=keepdims)
+        if not returned:
+            return averaged
+        size = math.prod(x.shape[d] for d in axes)
+        return averaged, replicated_array("average", averaged.shape, size, averaged.dtype, averaged)
+    weights = weights if isinstance(weights, Array) else np.asarray(weights)
+    if weights.shape != x.shape:
+        named = axes if axis is not None else ()
+        if axis is None or weights.shape != tuple(x.shape[d] for d in named):
+            raise (TypeError if axis is None else ValueError)(
+                f"average: weights have another shape than what they weigh; expected {x.shape}"
+                f"{'' if axis is None else f' or {tuple(x.shape[d] for d in named)}'}, got {weights.shape}; give axis="
+            )
+        weights = np.reshape(weights, tuple(x.shape[d] if d in named else 1 for d in range(x.ndim)))
+    result = np.result_type(x.dtype, weights.dtype, *([np.float64] if x.dtype.kind in "biu" else []))
+    work = wide_dtype(result)
+
+    def local(part: Part) -> State:
+        load = np.broadcast_to(part.extras[0], part.block.shape)
+        return (
+            np.add.reduce(np.multiply(part.block, load, dtype=work), axis=axes, keepdims=True),
+            np.add.reduce(load, axis=axes, dtype=work, keepdims=True),
+        )
+
+    def finish(state: State) -> State:
+        if np.any(state[1] == 0):
+            raise ZeroDivisionError(
+                "average: weights sum to zero, can't be normalized; expected another sum, got 0; look at weights.sum()"
+            )
+        return (state[0] / state[1]).astype(result, copy=False), state[1].astype(result, copy=False)
+
+    rule = Rule(local, lambda one, two: (one[0] + two[0], one[1] + two[1]), finish)
+    averaged, total = reduce_parts("average", x, axes, (result, result), rule, keepdims=keepdims, extras=(weights,))
+    return (averaged, total) if returned else averaged

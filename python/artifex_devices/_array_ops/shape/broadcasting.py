@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""broadcast_to, tile and pad: results with more elements, made where the elements lie."""
+"""broadcast_to, meshgrid, tile and pad: results with more elements, computed where the elements are placed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,19 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
+from artifex_devices._array_ops.core.arguments import as_array, require_unsharded
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import cuts_of, sharding_with
-from artifex_devices._array_ops.core.placing import as_array
+from artifex_devices._array_ops.core.layout import sharding_with, spec_of
 from artifex_devices._array_ops.shape.rearranging import copy_shards
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
-from artifex_devices.errors import ShardingTypeError
-
-__all__ = ["broadcast_to"]
 
 
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
-    """np.broadcast_to, as a real copy: new dimensions and those that were of size 1 are whole."""
+    """np.broadcast_to, as a copy: new dimensions and those that had size 1 are not sharded."""
     if not isinstance(array, Array):
         return np.broadcast_to(array, shape)
     wanted = tuple(operator.index(size) for size in shape) if np.iterable(shape) else (operator.index(shape),)
@@ -39,12 +36,12 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     if wanted == array.shape:
         return array
     same = [size == wanted[offset + d] for d, size in enumerate(array.shape)]
-    cuts = cuts_of(array)
+    spec = spec_of(array)
     return copy_shards(
         "broadcast_to",
         array,
         wanted,
-        (*((),) * offset, *(axes if same[d] else () for d, axes in enumerate(cuts))),
+        (*((),) * offset, *(axes if same[d] else () for d, axes in enumerate(spec))),
         lambda view, box: np.broadcast_to(view, tuple(part.stop - part.start for part in box)),
         lambda box: tuple(box[offset + d] if same[d] else slice(0, 1, 1) for d in range(len(same))),
     )
@@ -62,7 +59,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
     """np.meshgrid: each result is sharded along the dimension of its own coordinates."""
     if indexing not in ("xy", "ij"):
         raise ValueError(
-            f"meshgrid: Valid values for `indexing` are 'xy' and 'ij'; expected one of them, got {shown(indexing)}"
+            f"meshgrid: Valid values for `indexing` are 'xy' and 'ij'; expected one of them, got {safe_repr(indexing)}"
         )
     order = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else list(range(len(xi)))
     arrays = [ravel(as_array("meshgrid", x, xi)) for x in xi]
@@ -70,20 +67,9 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
     return tuple(grids) if sparse else _broadcast_arrays(*grids)
 
 
-def _refuse_cut(operation: str, x: Array, dims: list[int], what: str) -> None:
-    cuts = cuts_of(x)
-    cut = [d for d in dims if cuts[d]]
-    if cut:
-        told = "; ".join(f"dimension {d} is cut over {cuts[d]}" for d in cut)
-        raise ShardingTypeError(
-            f"{operation}: {what} needs elements of other devices: {told}; expected whole dimensions, got {x.sharding} "
-            f"for {x.shape}; reshard(x, ...) so that they are whole"
-        )
-
-
 def _local(operation: str, x: Array, shape: tuple[int, ...], compute: Any) -> Array:
-    """Each shard made from that of x by compute(part); cuts stay, dimensions that grow are whole."""
-    sharding = sharding_with(x.sharding, cuts_of(x))
+    """Each shard computed from that of x by compute(part); dimensions that grow are not sharded."""
+    sharding = sharding_with(x.sharding, spec_of(x))
     places = tiling(sharding, shape, operation)
     mine = tiling(x.sharding, x.shape, operation)
     views = blocks_at(x, places.positions, _boxes_of(places.tiles, mine.tiles, mine.boxes), operation)
@@ -109,7 +95,7 @@ def _tile(A: Any, reps: Any) -> Array:  # noqa: N803 - NumPy's name
     if len(counts) > x.ndim:
         x = expand_dims(x, tuple(range(len(counts) - x.ndim)))
     counts = [1] * (x.ndim - len(counts)) + counts
-    _refuse_cut("tile", x, [d for d, n in enumerate(counts) if n != 1], "a repetition")
+    require_unsharded("tile", x, [d for d, n in enumerate(counts) if n != 1])
     shape = tuple(size * n for size, n in zip(x.shape, counts, strict=True))
     return _local("tile", x, shape, lambda part: np.tile(part, counts))
 
@@ -120,6 +106,6 @@ def _pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) ->
         named = {normalize_axis_index(d, array.ndim): np.broadcast_to(w, 2) for d, w in pad_width.items()}
         pad_width = [named.get(d, (0, 0)) for d in range(array.ndim)] or 0
     sides = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
-    _refuse_cut("pad", array, [d for d, width in enumerate(sides) if any(width)], "padding")
+    require_unsharded("pad", array, [d for d, width in enumerate(sides) if any(width)])
     shape = tuple(size + before + after for size, (before, after) in zip(array.shape, sides, strict=True))
     return _local("pad", array, shape, lambda part: np.pad(part, sides or pad_width, mode=mode, **kwargs))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New Arrays with the shape and the layout of others: zeros_like and its kind."""
+"""New Arrays with the shape and the sharding of others: zeros_like, ones_like, empty_like and full_like."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._array_ops.core.arguments import check_order
 from artifex_devices._array_ops.core.blocks import Box, allocate
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import sharding_with
 from artifex_devices._array_ops.core.reading import Source, assemble
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, NamedSharding, Sharding, SingleDeviceSharding
 
-__all__ = ["ZERO", "filled", "fitting"]
-
-ZERO = object()  # what zeros are full of
+ZERO = object()  # the value of zeros, for any dtype
 
 
 def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> Array:
-    """A new Array full of one value, made where it lies.
+    """A new Array full of one value, written on its own devices.
 
     Args:
         operation: Name for errors.
         shape: A tuple, or one size.
-        value: A number, ZERO, or None to leave the memory as it comes.
-        dtype: Its dtype.
-        device: None (the default device), a Device or a Sharding, as `fitting` takes it.
+        value: A number, ZERO, or None for uninitialized memory.
+        dtype: Dtype of the Array.
+        device: None for the default device, a Device, or a Sharding, which may be replaced as by `fitting`.
 
     Raises:
         TypeError: device is something else; no device holds this dtype.
@@ -44,7 +43,7 @@ def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
     if isinstance(device, Sharding):
         return _filled_at(operation, sizes, value, dtype, fitting(device, sizes), committed=True)
     raise TypeError(
-        f"{operation}: device is {shown(device)} ({type(device).__name__}); expected None, a Device or a Sharding; "
+        f"{operation}: device is {safe_repr(device)} ({type(device).__name__}); expected None, a Device or a Sharding; "
         "take one from artifex_devices.devices() or from x.sharding"
     )
 
@@ -70,7 +69,7 @@ def _filled_at(
         return allocate(operation, shape, np.dtype(dtype), sharding, committed=committed)[0]
 
     if value is ZERO:
-        value = np.zeros((), dtype)  # some dtypes have no 0: as in NumPy, their bits are
+        value = np.zeros((), dtype)  # some dtypes have no 0, but all have zero bits, as in NumPy
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
         np.copyto(out, value, casting="unsafe")
@@ -78,43 +77,10 @@ def _filled_at(
     return assemble(operation, shape, np.dtype(dtype), sharding, committed=committed, fill=fill)
 
 
-def _like(operation: str, a: Any, value: Any, dtype: Any, order: str, subok: Any, shape: Any, device: Any) -> Array:
-    if order not in ("K", "C", "A"):
-        raise TypeError(
-            f"{operation}: order has no meaning on Arrays; expected 'K' or 'C', got {shown(order)}; leave it out"
-        )
-    kind = a.dtype if dtype is None else np.dtype(dtype)
-    sizes = a.shape if shape is None else tuple(shape) if np.iterable(shape) else (shape,)
-    if device is None and sizes == a.shape:
-        return _filled_at(operation, sizes, value, kind, a.sharding, committed=a.committed)
-    return filled(operation, sizes, value, kind, device)
-
-
-@implements(np.zeros_like)
-def _zeros_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: Any = True, shape: Any = None, *, device: Any = None
-) -> Array:
-    return _like("zeros_like", a, ZERO, dtype, order, subok, shape, device)
-
-
-@implements(np.ones_like)
-def _ones_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: Any = True, shape: Any = None, *, device: Any = None
-) -> Array:
-    return _like("ones_like", a, 1, dtype, order, subok, shape, device)
-
-
-@implements(np.empty_like)
-def _empty_like(
-    prototype: Any, /, dtype: Any = None, order: str = "K", subok: Any = True, shape: Any = None, *, device: Any = None
-) -> Array:
-    return _like("empty_like", prototype, None, dtype, order, subok, shape, device)
-
-
-@implements(np.full_like)
-def _full_like(
+def _like(
+    operation: str,
     a: Any,
-    fill_value: Any,
+    value: Any,
     dtype: Any = None,
     order: str = "K",
     subok: Any = True,
@@ -122,11 +88,30 @@ def _full_like(
     *,
     device: Any = None,
 ) -> Array:
-    """np.full_like; a fill value with dimensions broadcasts."""
+    check_order(operation, order)
+    kind = a.dtype if dtype is None else np.dtype(dtype)
+    sizes = a.shape if shape is None else tuple(shape) if np.iterable(shape) else (shape,)
+    if device is None and sizes == a.shape:
+        return _filled_at(operation, sizes, value, kind, a.sharding, committed=a.committed)
+    return filled(operation, sizes, value, kind, device)
+
+
+def _register_like(function: Any, value: Any) -> None:
+    implements(function)(lambda a, *args, **options: _like(function.__name__, a, value, *args, **options))
+
+
+_register_like(np.zeros_like, ZERO)
+_register_like(np.ones_like, 1)
+_register_like(np.empty_like, None)
+
+
+@implements(np.full_like)
+def _full_like(a: Any, fill_value: Any, *args: Any, **options: Any) -> Array:
+    """np.full_like; a fill value with dimensions is broadcast."""
     if np.ndim(fill_value) == 0:
         value = np.asarray(fill_value) if isinstance(fill_value, Array) else fill_value
-        return _like("full_like", a, value, dtype, order, subok, shape, device)
-    result = _like("full_like", a, None, dtype, order, subok, shape, device)
+        return _like("full_like", a, value, *args, **options)
+    result = _like("full_like", a, None, *args, **options)
     values = np.broadcast_to(np.asarray(fill_value), result.shape)
     source = Source("full_like", values, result.sharding)
     return assemble(

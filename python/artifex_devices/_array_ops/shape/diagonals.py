@@ -11,22 +11,22 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
+from artifex_devices._array_ops.core.arguments import deliver, host_target, loop_dtype, require_unsharded
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import cuts_of
-from artifex_devices._array_ops.core.out import deliver, host_target, loop_dtype
-from artifex_devices._array_ops.linalg.contraction import Labels, contract
+from artifex_devices._array_ops.core.layout import spec_of
+from artifex_devices._array_ops.linalg.contraction import contract
+from artifex_devices._array_ops.linalg.contraction_plans import Labels
 from artifex_devices._array_ops.shape.broadcasting import broadcast_to
 from artifex_devices._array_ops.shape.rearranging import copy_boxes
 from artifex_devices._core import Array
-from artifex_devices.errors import ShardingTypeError
-
-__all__ = ["diagonal", "trace"]
 
 
 def _axes(operation: str, a: Array, axis1: Any, axis2: Any) -> tuple[int, int]:
     if a.ndim < 2:
-        raise ValueError(f"{operation}: no matrix; expected at least two dimensions, got shape {a.shape}")
+        raise ValueError(
+            f"{operation}: the operand is not a matrix; expected at least two dimensions, got shape {a.shape}"
+        )
     i, j = normalize_axis_index(axis1, a.ndim, "axis1"), normalize_axis_index(axis2, a.ndim, "axis2")
     if i == j:
         raise ValueError(f"{operation}: axis1 and axis2 are the same; expected two dimensions, got {axis1} and {axis2}")
@@ -34,7 +34,7 @@ def _axes(operation: str, a: Array, axis1: Any, axis2: Any) -> tuple[int, int]:
 
 
 def _labels(ndim: int, i: int, j: int) -> tuple[Labels, Labels]:
-    """Labels of an array whose dimensions i and j run together, and of the other dimensions."""
+    """Labels of an array whose dimensions i and j are indexed together, and of the other dimensions."""
     labels: list[Hashable] = list(range(ndim))
     labels[i] = labels[j] = "diagonal"
     return tuple(labels), tuple(d for d in range(ndim) if d not in (i, j))
@@ -42,7 +42,7 @@ def _labels(ndim: int, i: int, j: int) -> tuple[Labels, Labels]:
 
 @implements(np.diagonal)
 def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array:
-    """np.diagonal, as a copy: cut as the first of the two dimensions that is cut."""
+    """np.diagonal, as a copy: sharded as the first of the two dimensions that is sharded."""
     i, j = _axes("diagonal", a, axis1, axis2)
     k = operator.index(offset)
     if k == 0 and a.shape[i] == a.shape[j]:
@@ -52,9 +52,9 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array
             np.copyto(output, np.diagonal(parts[0], 0, i, j))
 
         return contract("diagonal", (a,), (labels,), (*rest, "diagonal"), a.dtype, multiply, blas=False)
-    _refuse_cut("diagonal", a, i, j)
+    require_unsharded("diagonal", a, (i, j))
     length = max(min(a.shape[i] + min(k, 0), a.shape[j] - max(k, 0)), 0)
-    cuts = cuts_of(a)
+    spec = spec_of(a)
     others = [d for d in range(a.ndim) if d not in (i, j)]
 
     def pieces(box: Box) -> list[tuple[Box, Box]]:
@@ -67,25 +67,15 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array
         "diagonal",
         a,
         (*(a.shape[d] for d in others), length),
-        (*(cuts[d] for d in others), ()),
+        (*(spec[d] for d in others), ()),
         pieces,
         lambda view: np.diagonal(view, k, i, j),
     )
 
 
-def _refuse_cut(operation: str, a: Array, i: int, j: int) -> None:
-    cuts = cuts_of(a)
-    wrong = [d for d in (i, j) if cuts[d]]
-    if wrong:
-        raise ShardingTypeError(
-            f"{operation}: a diagonal off the middle, or of a matrix that is not square, needs whole dimensions; "
-            f"expected {i} and {j} whole, got {a.shape} with {a.sharding}, which cuts {wrong}; reshard(x, ...) first"
-        )
-
-
 @implements(np.trace)
 def trace(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
-    """np.trace: each device adds what it holds of the diagonal; the sums are added in the order of the tiles."""
+    """np.trace: each device adds its part of the diagonal; the sums are added in the order of the tiles."""
     i, j = _axes("trace", a, axis1, axis2)
     k = operator.index(offset)
     into = host_target("trace", out)
@@ -121,9 +111,11 @@ def _tril(m: Any, k: Any = 0) -> Array:
 
 
 def _triangle(operation: str, function: Any, m: Array, k: Any) -> Array:
-    """Each shard is cut along the diagonal that runs through it; a vector is each row of a square matrix."""
+    """Each device computes its shard from the diagonal through it; a vector is each row of a square matrix."""
     if not m.ndim:
-        raise TypeError(f"{operation}: no matrix; expected a dimension or more, got shape (); reshape it")
+        raise TypeError(
+            f"{operation}: the operand is not a matrix; expected a dimension or more, got shape (); reshape it"
+        )
     if m.ndim == 1:
         m = broadcast_to(m, (m.size, m.size))
     first = operator.index(k)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays joined and split: every buffer of a result reads just the boxes that it shows."""
+"""Arrays joined and split: each buffer of a result reads only its own boxes."""
 
 from __future__ import annotations
 
@@ -9,26 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import deliver, host_target, one_axis, operand, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box
-from artifex_devices._array_ops.core.dispatch import implements, operand
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, wholes_of
+from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
 from artifex_devices._array_ops.core.layout import (
-    Cuts,
-    Home,
+    Placement,
+    Spec,
     any_explicit,
-    cuts_of,
-    home_of,
-    merge_cuts,
+    broadcast_specs,
+    can_shard,
+    common_placement,
     sharding_with,
+    spec_of,
 )
-from artifex_devices._array_ops.core.out import deliver, host_target
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.index.indexing import get, part_of, rows
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.errors import ShardingTypeError
-
-__all__ = ["concatenate", "split", "stack"]
 
 
 def _operands(operation: str, arrays: Any) -> list[Any]:
@@ -38,14 +36,8 @@ def _operands(operation: str, arrays: Any) -> list[Any]:
     return [x if isinstance(x, (Array, np.ndarray)) else np.asarray(x) for x in operands]
 
 
-def _axis(operation: str, axis: Any, ndim: int) -> int:
-    from numpy.lib.array_utils import normalize_axis_index
-
-    return normalize_axis_index(axis, ndim, operation)
-
-
 def _joined_dtype(arrays: Sequence[Any], dtype: Any, casting: Any, into: NDArray[Any] | None) -> Any:
-    """What NumPy answers; with `out` each operand is cast to its dtype."""
+    """NumPy's dtype of the result; with `out` each operand is cast to its dtype."""
     samples = [np.ones(1, x.dtype)[:0] for x in arrays]
     out = None if into is None else np.empty(0, into.dtype)
     return np.concatenate(samples, out=out, dtype=dtype, casting=casting).dtype
@@ -55,7 +47,7 @@ def _joined_dtype(arrays: Sequence[Any], dtype: Any, casting: Any, into: NDArray
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
-    """np.concatenate: cut as the first operand that is cut, in the joined dimension where that divides the size."""
+    """np.concatenate: sharded as the first sharded operand, in the joined dimension if that divides the size."""
     parts = _operands("concatenate", arrays)
     refuse_bool_axis("concatenate", axis)
     if axis is None:
@@ -64,10 +56,9 @@ def concatenate(
     if any(x.ndim == 0 for x in parts):
         which = [i for i, x in enumerate(parts) if x.ndim == 0]
         raise ValueError(
-            f"concatenate: operands {which} have no dimension to be joined in; expected 1 or more, got shape (); use "
-            "np.stack"
+            f"concatenate: operands {which} have no dimension to join; expected 1 or more, got shape (); use np.stack"
         )
-    axis = _axis("concatenate", axis, parts[0].ndim)
+    axis = one_axis("concatenate", axis, parts[0].ndim)
     first = parts[0].shape
     wrong = [
         f"operand {i}: {x.shape}"
@@ -76,7 +67,7 @@ def concatenate(
     ]
     if wrong:
         raise ValueError(
-            f"concatenate: shapes differ in more than dimension {axis}; expected {first} but for that, got "
+            f"concatenate: shapes differ in more than dimension {axis}; expected {first} except for that, got "
             f"{'; '.join(wrong)}; reshape or pad them"
         )
     into = host_target("concatenate", out)
@@ -84,13 +75,13 @@ def concatenate(
     ends = np.cumsum([x.shape[axis] for x in parts]).tolist()
     shape = (*first[:axis], ends[-1], *first[axis + 1 :])
     held = [x for x in parts if isinstance(x, Array)]
-    home = home_of("concatenate", held)
-    sharding = sharding_with(home.sharding, _joined_cuts(home, shape, axis, held))
+    placement = common_placement("concatenate", held)
+    sharding = sharding_with(placement.sharding, _concatenated_spec(placement, shape, axis, held))
     sources = [Source("concatenate", x, sharding) for x in parts]
-    wholes = _wholes(parts)
-    if wholes is not None and into is None:
-        value = np.concatenate(wholes, axis, dtype=kind, casting="unsafe")
-        return from_whole("concatenate", value, kind, sharding, committed=home.committed)
+    fused = _fused_operands(parts)
+    if fused is not None and into is None:
+        value = np.concatenate(fused, axis, dtype=kind, casting="unsafe")
+        return from_fused("concatenate", value, kind, sharding, committed=placement.committed)
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
         mine = box[axis]
@@ -102,41 +93,37 @@ def concatenate(
                 wanted = (*box[:axis], slice(low - begin, high - begin, 1), *box[axis + 1 :])
                 source.copy_box(target, wanted, position)
 
-    result = assemble("concatenate", shape, kind, sharding, committed=home.committed, fill=fill)
+    result = assemble("concatenate", shape, kind, sharding, committed=placement.committed, fill=fill)
     return deliver("concatenate", result, into)
 
 
-def _wholes(parts: Sequence[Any]) -> list[NDArray[Any]] | None:
-    """All operands as ndarrays, where they are small."""
-    return wholes_of(parts) if is_small(*(x.nbytes for x in parts)) else None
+def _fused_operands(parts: Sequence[Any]) -> list[NDArray[Any]] | None:
+    """All operands as ndarrays, if they are small."""
+    return fused_values(parts) if is_small(*(x.nbytes for x in parts)) else None
 
 
-def _joined_cuts(home: Home, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]) -> Cuts:
-    """As the operands are cut; the joined dimension as the first one that is cut there, if that divides its size."""
+def _concatenated_spec(placement: Placement, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]) -> Spec:
+    """The spec of the operands; the joined dimension is sharded as in the first operand, if that divides its size."""
     open_shape = (*shape[:axis], -1, *shape[axis + 1 :])  # sizes there do not matter
-    cuts = list(merge_cuts("concatenate", home, open_shape, arrays))
-    used = {name for axes in cuts for name in axes}
-    asked = [cuts_of(x)[axis] for x in arrays if home.holds(x)]
-    wanted: tuple[Hashable, ...] = next((axes for axes in asked if axes and not used.intersection(axes)), ())
-    if wanted and isinstance(home.sharding, NamedSharding):
-        parts = 1
-        for name in wanted:
-            parts *= home.sharding.mesh.shape[name]
-        if home.sharding.uneven == "last-short" or shape[axis] % parts == 0:
-            cuts[axis] = wanted
-    for axes in asked:
-        if axes and axes != cuts[axis] and any_explicit(home.sharding, axes):
+    spec = list(broadcast_specs("concatenate", placement, open_shape, arrays))
+    used = {name for axes in spec for name in axes}
+    requested = [spec_of(x)[axis] for x in arrays if placement.shares_mesh(x)]
+    wanted: tuple[Hashable, ...] = next((axes for axes in requested if axes and not used.intersection(axes)), ())
+    if isinstance(placement.sharding, NamedSharding) and can_shard(placement.sharding, wanted, shape[axis]):
+        spec[axis] = wanted
+    for axes in requested:
+        if axes and axes != spec[axis] and any_explicit(placement.sharding, axes):
             raise ShardingTypeError(
-                f"concatenate: dimension {axis} of the result, of size {shape[axis]}, would be cut over "
-                f"{cuts[axis] or 'no axis'} where an operand is cut over Explicit axes {axes}; expected operands that "
-                "agree and a size that they divide; move one first: reshard(x, ...)"
+                f"concatenate: dimension {axis} of the result, of size {shape[axis]}, would be sharded over "
+                f"{spec[axis] or 'no axis'} where an operand is sharded over Explicit axes {axes}; expected operands "
+                "that agree and a size that they divide; move one first: reshard(x, ...)"
             )
-    return tuple(cuts)
+    return tuple(spec)
 
 
 @implements(np.stack)
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """np.stack: the new dimension is whole, the others are cut as the operands."""
+    """np.stack: the new dimension is not sharded, the others are sharded as in the operands."""
     parts = _operands("stack", arrays)
     if not parts:
         raise ValueError("stack: there is nothing to stack; expected 1 array or more, got 0; check the list")
@@ -144,18 +131,18 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     wrong = [f"operand {i}: {x.shape}" for i, x in enumerate(parts) if x.shape != first]
     if wrong:
         raise ValueError(f"stack: shapes differ; expected {first}, got {'; '.join(wrong)}; reshape or pad them")
-    axis = _axis("stack", axis, len(first) + 1)
+    axis = one_axis("stack", axis, len(first) + 1)
     into = host_target("stack", out)
     kind = _joined_dtype(parts, dtype, casting, into)
     held = [x for x in parts if isinstance(x, Array)]
-    home = home_of("stack", held)
-    cuts = merge_cuts("stack", home, first, held)
-    sharding = sharding_with(home.sharding, (*cuts[:axis], (), *cuts[axis:]))
+    placement = common_placement("stack", held)
+    spec = broadcast_specs("stack", placement, first, held)
+    sharding = sharding_with(placement.sharding, (*spec[:axis], (), *spec[axis:]))
     sources = [Source("stack", x, sharding) for x in parts]
-    wholes = _wholes(parts)
-    if wholes is not None and into is None:
-        value = np.stack(wholes, axis, dtype=kind, casting="unsafe")
-        return from_whole("stack", value, kind, sharding, committed=home.committed)
+    fused = _fused_operands(parts)
+    if fused is not None and into is None:
+        value = np.stack(fused, axis, dtype=kind, casting="unsafe")
+        return from_fused("stack", value, kind, sharding, committed=placement.committed)
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
         inner = (*box[:axis], *box[axis + 1 :])
@@ -163,49 +150,30 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
             sources[i].copy_box(out[(*(slice(None),) * axis, i - box[axis].start, ...)], inner, position)
 
     shape = (*first[:axis], len(parts), *first[axis:])
-    result = assemble("stack", shape, kind, sharding, committed=home.committed, fill=fill)
+    result = assemble("stack", shape, kind, sharding, committed=placement.committed, fill=fill)
     return deliver("stack", result, into)
 
 
-def _at_least(x: Any, ndim: int) -> Any:
-    """X with new dimensions as np.atleast_1d, 2d and 3d add them."""
-    if x.ndim >= ndim:
-        return x
-    index: Any = {
-        (0, 1): (None,),
-        (0, 2): (None, None),
-        (1, 2): (None, ...),
-        (0, 3): (None, None, None),
-        (1, 3): (None, slice(None), None),
-        (2, 3): (..., None),
-    }[x.ndim, ndim]
-    return _part(x, index)
+def _register_stack(function: Any, at_least: Any, axis: int) -> None:
+    """Registers vstack, hstack or dstack, which add dimensions to their operands by `at_least` and join them."""
+    operation = function.__name__
+
+    def join(tup: Any, **options: Any) -> Any:
+        parts = [at_least(x) for x in _operands(operation, tup)]
+        return concatenate(parts, min(axis, parts[0].ndim - 1), **options)
+
+    implements(function)(join)
 
 
-def _part(x: Any, index: Any) -> Any:
-    return get(x, index) if isinstance(x, Array) else x[index]
-
-
-@implements(np.vstack)
-def _vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    return concatenate([_at_least(x, 2) for x in _operands("vstack", tup)], 0, dtype=dtype, casting=casting)
-
-
-@implements(np.hstack)
-def _hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    parts = [_at_least(x, 1) for x in _operands("hstack", tup)]
-    return concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
-
-
-@implements(np.dstack)
-def _dstack(tup: Any) -> Any:
-    return concatenate([_at_least(x, 3) for x in _operands("dstack", tup)], 2)
+_register_stack(np.vstack, np.atleast_2d, 0)
+_register_stack(np.hstack, np.atleast_1d, 1)
+_register_stack(np.dstack, np.atleast_3d, 2)
 
 
 @implements(np.column_stack)
 def _column_stack(tup: Any) -> Any:
-    columns = [_at_least(x, 1) for x in _operands("column_stack", tup)]
-    return concatenate([x if x.ndim > 1 else _part(x, (slice(None), None)) for x in columns], 1)
+    columns = [np.atleast_1d(x) for x in _operands("column_stack", tup)]
+    return concatenate([x if x.ndim > 1 else x[:, None] for x in columns], 1)
 
 
 @implements(np.append)
@@ -224,7 +192,7 @@ def _block(arrays: Any) -> Any:
             x = operand("block", node)
             x = x if isinstance(x, (Array, np.ndarray)) else np.asarray(x)
             index = (*(None,) * (rank - x.ndim), ...)
-            return x if x.ndim == rank else _part(x, index)
+            return x if x.ndim == rank else x[index]
         return np.concatenate([join(part, depth - 1) for part in node], axis=-depth)
 
     result = join(arrays, ndim)
@@ -249,8 +217,8 @@ def _leaves(arrays: Any) -> list[Any]:
 
 @implements(np.array_split)
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
-    """np.array_split: every part keeps its cuts, in the split dimension where that divides its size."""
-    axis = _axis("array_split", axis, ary.ndim)
+    """np.array_split: each part keeps its spec, in the split dimension if that divides its size."""
+    axis = one_axis("array_split", axis, ary.ndim)
     size = ary.shape[axis]
     if np.ndim(indices_or_sections) == 0:
         count = int(indices_or_sections)
@@ -269,7 +237,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
 
 @implements(np.split)
 def _split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
-    axis = _axis("split", axis, ary.ndim)
+    axis = one_axis("split", axis, ary.ndim)
     if np.ndim(indices_or_sections) == 0 and ary.shape[axis] % int(indices_or_sections):
         raise ValueError(
             f"split: {indices_or_sections} sections do not divide dimension {axis} of shape {ary.shape}; expected a "
@@ -281,7 +249,7 @@ def _split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
 def _split_along(function: Any, axis: int) -> None:
     name = function.__name__
 
-    def along(ary: Any, indices_or_sections: Any) -> list[Array]:
+    def split_along(ary: Any, indices_or_sections: Any) -> list[Array]:
         least = 1 if name == "hsplit" else axis + 1
         if ary.ndim < least:
             raise ValueError(
@@ -289,7 +257,7 @@ def _split_along(function: Any, axis: int) -> None:
             )
         return _split(ary, indices_or_sections, axis if ary.ndim > axis else 0)
 
-    implements(function)(along)
+    implements(function)(split_along)
 
 
 for _splitter, _at in ((np.hsplit, 1), (np.vsplit, 0), (np.dsplit, 2)):
@@ -299,6 +267,6 @@ for _splitter, _at in ((np.hsplit, 1), (np.vsplit, 0), (np.dsplit, 2)):
 @implements(np.unstack)
 def _unstack(x: Any, /, *, axis: Any = 0) -> tuple[Array, ...]:
     if not x.ndim:
-        raise ValueError("unstack: an Array without dimensions cannot be taken apart; expected 1 or more, got shape ()")
-    axis = _axis("unstack", axis, x.ndim)
+        raise ValueError("unstack: an Array without dimensions cannot be unstacked; expected 1 or more, got shape ()")
+    axis = one_axis("unstack", axis, x.ndim)
     return tuple(get(x, (*(slice(None),) * axis, i)) for i in range(x.shape[axis]))

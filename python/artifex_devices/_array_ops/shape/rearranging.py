@@ -1,46 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements at other places: each part of a result is copied from where the elements lie, in one parallel copy."""
+"""Elements in another order: transpose, swapaxes, flip, roll and rot90, in one parallel copy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, read_box, tiling
-from artifex_devices._array_ops.core.layout import Cuts, sharding_with
+from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.layout import Spec, any_explicit, sharding_with, spec_of
+from artifex_devices._array_ops.shape.reshaping import ravel, reshape, same_bytes
 from artifex_devices._core import Array
-
-__all__ = ["copy_boxes", "copy_shards"]
-
-# A view of a part of the result, and the view of the operand that it is a copy of.
-Copies = Iterable[tuple[NDArray[Any], NDArray[Any]]]
+from artifex_devices.errors import ShardingTypeError
 
 
 def copy_shards(
     operation: str,
     x: Array,
     shape: tuple[int, ...],
-    cuts: Cuts,
+    spec: Spec,
     source: Callable[[NDArray[Any], Box], NDArray[Any]],
     source_box: Callable[[Box], Box],
 ) -> Array:
-    """A result whose every shard is a rearranged view of what its device holds of x.
+    """A result each of whose shards is a copy of a rearranged view of a shard of x.
 
     Args:
         operation: Name for errors.
         x: The operand.
-        shape: Of the result.
-        cuts: Of the result; they must leave its parts where those of x are.
-        source: The view of a part of x that a part of the result (the box) is a copy of, in its shape.
-        source_box: The part of x that a part of the result needs.
+        shape: Shape of the result.
+        spec: Spec of the result, whose parts are on the same devices as those of x.
+        source: Function of a view of x and a box of the result; it returns the view to copy, in the shape of the box.
+        source_box: Function of a box of the result; it returns the box of x to read.
 
     Returns:
         An Array of the dtype of x.
     """
-    sharding = sharding_with(x.sharding, cuts)
+    sharding = sharding_with(x.sharding, spec)
     places = tiling(sharding, shape, operation)
     views = blocks_at(x, places.positions, [source_box(box) for box in places.boxes], operation)
     assert views is not None
@@ -53,30 +55,189 @@ def copy_boxes(
     operation: str,
     x: Array,
     shape: tuple[int, ...],
-    cuts: Cuts,
+    spec: Spec,
     pieces: Callable[[Box], Iterable[tuple[Box, Box]]],
     turn: Callable[[NDArray[Any]], NDArray[Any]] = lambda view: view,
 ) -> Array:
-    """A result put together from boxes of x, wherever they lie.
+    """A result assembled from boxes of x, on any device.
 
     Args:
         operation: Name for errors.
         x: The operand.
-        shape: Of the result.
-        cuts: Of the result.
-        pieces: For a part of the result: boxes inside it, counted from its own first element, each with its box of x.
-        turn: Makes of a box of x what comes into the box of the result.
+        shape: Shape of the result.
+        spec: Spec of the result.
+        pieces: Function of a box of the result; it returns boxes relative to it, each with its box of x.
+        turn: Function that rearranges a view of a box of x.
 
     Returns:
         An Array of the dtype of x.
     """
-    result, buffers = allocate(operation, shape, x.dtype, sharding_with(x.sharding, cuts), committed=x.committed)
+    result, buffers = allocate(operation, shape, x.dtype, sharding_with(x.sharding, spec), committed=x.committed)
     targets: list[NDArray[Any]] = []
     sources: list[NDArray[Any]] = []
     for buffer, box in zip(buffers, tiling(result.sharding, shape, operation).boxes, strict=True):
         for inside, wanted in pieces(box):
-            place: Any = (*inside, ...)  # a view also without dimensions, where [()] is a number
+            place: Any = (*inside, ...)  # [()] would be a number without dimensions
             targets.append(buffer[place])
             sources.append(turn(read_box(x, wanted, operation)))
     _core._copy_views(targets, sources)
     return result
+
+
+@implements(np.transpose)  # np.permute_dims is the same function
+def transpose(a: Array, axes: Any = None) -> Array:
+    """np.transpose."""
+    order = tuple(reversed(range(a.ndim))) if axes is None else normalize_axis_tuple(axes, a.ndim, "axes")
+    if len(order) != a.ndim:
+        raise ValueError(
+            f"transpose: axes does not name every dimension; expected {a.ndim} of them, got {axes} for shape {a.shape}"
+        )
+    if order == tuple(range(a.ndim)):
+        return a
+    shape = tuple(a.shape[d] for d in order)
+    spec = spec_of(a)
+    turned = tuple(spec[d] for d in order)
+    long = [d for d in order if a.shape[d] != 1]
+    if long == sorted(long):  # only dimensions of size 1 are moved
+        return same_bytes("transpose", a, shape, turned)
+    back = [order.index(d) for d in range(a.ndim)]
+    return copy_shards(
+        "transpose",
+        a,
+        shape,
+        turned,
+        lambda view, box: view.transpose(order),
+        lambda box: tuple(box[d] for d in back),
+    )
+
+
+@implements(np.matrix_transpose, np.linalg.matrix_transpose)
+def matrix_transpose(x: Array, /) -> Array:
+    """np.matrix_transpose: the last two dimensions are swapped."""
+    if x.ndim < 2:
+        raise ValueError(
+            f"matrix_transpose: the operand is not a matrix; expected at least two dimensions, got shape {x.shape}"
+        )
+    return swapaxes(x, -1, -2)
+
+
+@implements(np.swapaxes)
+def swapaxes(a: Array, axis1: Any, axis2: Any) -> Array:
+    """np.swapaxes."""
+    i, j = normalize_axis_index(axis1, a.ndim, "axis1"), normalize_axis_index(axis2, a.ndim, "axis2")
+    order = list(range(a.ndim))
+    order[i], order[j] = j, i
+    return transpose(a, order)
+
+
+@implements(np.moveaxis)
+def _moveaxis(a: Array, source: Any, destination: Any) -> Array:
+    sources = normalize_axis_tuple(source, a.ndim, "source")
+    destinations = normalize_axis_tuple(destination, a.ndim, "destination")
+    if len(sources) != len(destinations):
+        raise ValueError(
+            f"moveaxis: source and destination differ in length; expected equal lengths, got {source} and {destination}"
+        )
+    order = [d for d in range(a.ndim) if d not in sources]
+    for to, moved in sorted(zip(destinations, sources, strict=True)):
+        order.insert(to, moved)
+    return transpose(a, order)
+
+
+@implements(np.rollaxis)
+def _rollaxis(a: Array, axis: Any, start: Any = 0) -> Array:
+    moved = normalize_axis_index(axis, a.ndim)
+    if not -a.ndim <= start <= a.ndim:
+        raise np.exceptions.AxisError(start, a.ndim + 1, "start")
+    to = start + a.ndim if start < 0 else start
+    order = [d for d in range(a.ndim) if d != moved]
+    order.insert(to - 1 if moved < to else to, moved)
+    return transpose(a, order)
+
+
+@implements(np.flip)
+def flip(m: Array, axis: Any = None) -> Array:
+    """np.flip: along a sharded dimension devices exchange their shards."""
+    dims = set(range(m.ndim)) if axis is None else set(normalize_axis_tuple(axis, m.ndim))
+    turned: Any = (*(slice(None, None, -1 if d in dims else 1) for d in range(m.ndim)), ...)
+
+    def pieces(box: Box) -> Iterator[tuple[Box, Box]]:
+        mirrored = tuple(
+            slice(m.shape[d] - part.stop, m.shape[d] - part.start, 1) if d in dims else part
+            for d, part in enumerate(box)
+        )
+        yield _whole(box), mirrored
+
+    return copy_boxes("flip", m, m.shape, spec_of(m), pieces, lambda view: view[turned])
+
+
+def _whole(box: Box) -> Box:
+    return tuple(slice(0, part.stop - part.start, 1) for part in box)
+
+
+@implements(np.fliplr)
+def _fliplr(m: Array) -> Array:
+    if m.ndim < 2:
+        raise ValueError(
+            f"fliplr: the operand has no second dimension; expected at least two, got shape {m.shape}; use np.flip"
+        )
+    return flip(m, 1)
+
+
+@implements(np.flipud)
+def _flipud(m: Array) -> Array:
+    if m.ndim < 1:
+        raise ValueError(f"flipud: the operand has no dimension; expected at least one, got shape {m.shape}")
+    return flip(m, 0)
+
+
+@implements(np.roll)
+def roll(a: Array, shift: Any, axis: Any = None) -> Array:
+    """np.roll: along a sharded dimension the elements that leave a shard are copied to the next device."""
+    if axis is None:
+        rolled: Array = reshape(roll(ravel(a), shift, 0), a.shape)
+        return rolled
+    axes = normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
+    shifts = [0] * a.ndim
+    for by, d in np.broadcast(np.asarray(shift), np.asarray(axes)):
+        shifts[d] += operator.index(by)
+    shifts = [by % size if size else 0 for by, size in zip(shifts, a.shape, strict=True)]
+    spec = spec_of(a)
+    wrong = [d for d, by in enumerate(shifts) if by and any_explicit(a.sharding, spec[d])]
+    if wrong:
+        raise ShardingTypeError(
+            f"roll: dimensions {wrong} are sharded over Explicit axes {[spec[d] for d in wrong]}; expected unsharded "
+            f"ones or Auto axes, got {a.shape} with {a.sharding}; replicate it first: reshard(x, "
+            "NamedSharding(x.sharding.mesh, P()))"
+        )
+
+    def pieces(box: Box) -> Iterator[tuple[Box, Box]]:
+        by_dimension = [_rolled(part, by, size) for part, by, size in zip(box, shifts, a.shape, strict=True)]
+        for chosen in itertools.product(*by_dimension):
+            yield tuple(inside for inside, _ in chosen), tuple(source for _, source in chosen)
+
+    return copy_boxes("roll", a, a.shape, spec, pieces)
+
+
+def _rolled(part: slice, by: int, size: int) -> list[tuple[slice, slice]]:
+    """The source of one dimension of a box: one range, or two around the end."""
+    length = part.stop - part.start
+    if not length:
+        return []
+    start = (part.start - by) % size
+    first = min(length, size - start)
+    runs = [(slice(0, first, 1), slice(start, start + first, 1))]
+    if first < length:
+        runs.append((slice(first, length, 1), slice(0, length - first, 1)))
+    return runs
+
+
+@implements(np.rot90)
+def _rot90(m: Array, k: int = 1, axes: Any = (0, 1)) -> Array:
+    i, j = normalize_axis_tuple(axes, m.ndim)
+    turns = k % 4
+    if turns == 0:
+        return m
+    if turns == 2:
+        return flip(m, (i, j))
+    return swapaxes(flip(m, j), i, j) if turns == 1 else flip(swapaxes(m, i, j), j)

@@ -1,41 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New shapes for the same elements in the same order: nothing is copied, each device keeps the bytes that it has."""
+"""New shapes and dtypes for the same bytes: reshape, ravel, squeeze, expand_dims and view."""
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import refuse_bool_axis
+from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import Cuts, cuts_of, sharding_with
-from artifex_devices._base.safe_repr import shown
-from artifex_devices._core import Array, NamedSharding
+from artifex_devices._array_ops.core.layout import Spec, sharding_with, spec_of
+from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["expand_dims", "flatten", "ravel", "reshape", "same_bytes", "squeeze"]
 
-
-def same_bytes(operation: str, x: Array, shape: tuple[int, ...], cuts: Cuts) -> Array:
-    """X under another shape and cuts, on the same memory: each device must have the same elements in the same order."""
-    return _core._reinterpreted(x, shape, sharding_with(x.sharding, cuts), operation)
+def same_bytes(operation: str, x: Array, shape: tuple[int, ...], spec: Spec) -> Array:
+    """X with another shape and spec on the same memory: each device must have the same elements in the same order."""
+    return _core._reinterpreted(x, shape, sharding_with(x.sharding, spec), operation)
 
 
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Any:
-    """np.reshape: the cuts go to the dimensions that take the place of the cut ones; row-major memory is shared.
-
-    Raises:
-        ValueError: The number of elements differs; copy is False and the memory is not row-major.
-        ShardingTypeError: A device would need elements that another one has (a ValueError).
-        TypeError: order is not 'C'.
-    """
+    """np.reshape: each new dimension is sharded as the dimension that it replaces; row-major memory is shared."""
     if not isinstance(a, Array):
         return np.reshape(a, shape, order, copy=copy)
     check_order("reshape", order)
@@ -44,12 +38,12 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None
         return a if not copy else np.copy(a)
     if copy is False:
         _check_row_major(a, shape)
-    result = same_bytes("reshape", a, shape, _reshaped_cuts(a, shape))
+    result = same_bytes("reshape", a, shape, _core._reshape_spec(a, shape))
     return np.copy(result) if copy else result
 
 
 def _check_row_major(a: Array, shape: tuple[int, ...]) -> None:
-    """Raises ValueError where another shape needs a copy, as NumPy does."""
+    """Raises ValueError if another shape needs a copy, as NumPy does."""
     layout, order = a._pjrt_layout, tuple(range(a.ndim))
     if layout != _core.PjRtLayout(_core.Layout(order[::-1])):
         raise ValueError(
@@ -59,15 +53,12 @@ def _check_row_major(a: Array, shape: tuple[int, ...]) -> None:
 
 
 def check_order(operation: str, order: Any) -> None:
-    """Refuses column-major order: shards are row-major.
-
-    Raises:
-        TypeError: It is neither of 'C', 'A' and 'K'.
-    """
+    """Refuses column-major order, because shards are row-major."""
     if order not in ("C", "A", "K", None):
         transposed = "np.reshape(x.T, shape)" if operation == "reshape" else "np.ravel(x.T)"
         raise TypeError(
-            f"{operation}: shards of Arrays are row-major; expected order 'C', got {shown(order)}; transpose first: "
+            f"{operation}: shards of Arrays are row-major; expected order 'C', got {safe_repr(order)}; transpose "
+            "first: "
             f"{transposed}"
         )
 
@@ -84,105 +75,9 @@ def _full_shape(a: Array, shape: Any) -> tuple[int, ...]:
     elif len(holes) > 1 or (holes and known == 0) or min(wanted, default=0) < 0 or known != a.size:
         raise ValueError(
             f"reshape: shape {tuple(wanted)} is not for {a.size} elements; expected sizes whose product is {a.size}, "
-            f"one of them -1 at most, got an Array of shape {a.shape}"
+            f"at most one of them -1, got an Array of shape {a.shape}"
         )
     return tuple(wanted)
-
-
-def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """The finest groups of neighbouring dimensions, old and new, with equal products; those of size 1 left out.
-
-    Both shapes have as many elements, at least one: (4, 1, 6) to (2, 2, 6) is ([0], [0, 1]) and ([2], [2]).
-    """
-    long_old = [d for d, size in enumerate(old) if size > 1]
-    long_new = iter(d for d, size in enumerate(new) if size > 1)
-    groups: list[tuple[list[int], list[int]]] = []
-    left = right = 1
-    for d in long_old:
-        if left == right:
-            groups.append(([], []))
-            left = right = 1
-        groups[-1][0].append(d)
-        left *= old[d]
-        while right < left:
-            e = next(long_new)
-            groups[-1][1].append(e)
-            right *= new[e]
-    return groups
-
-
-def _reshaped_cuts(x: Array, shape: tuple[int, ...]) -> Cuts:
-    cuts = cuts_of(x)
-    if not any(cuts):
-        return ((),) * len(shape)
-    result: list[tuple[Hashable, ...]] = [()] * len(shape)
-    if x.size == 0:  # no element to be anywhere: the dimensions that stay keep their cuts
-        for d, (before, after) in enumerate(zip(x.shape, shape, strict=False)):
-            if before != after:
-                break
-            result[d] = cuts[d]
-        return tuple(result)
-    assert isinstance(x.sharding, NamedSharding)
-    wrong = [f"dimension {d} of size 1 is cut over {axes}" for d, axes in enumerate(cuts) if axes and x.shape[d] == 1]
-    for old, new in _groups(x.shape, shape):
-        if not any(cuts[d] for d in old):
-            continue
-        sizes, wanted = [x.shape[i] for i in old], [shape[j] for j in new]
-        placed = _place(x.sharding, sizes, [cuts[i] for i in old], wanted)
-        if placed is None:
-            told = " and ".join(f"dimension {d} over {cuts[d]}" for d in old if cuts[d])
-            wrong.append(f"the group of dimensions {old} of sizes {sizes} becomes sizes {wanted}, and is cut in {told}")
-            continue
-        for d, axes in zip(new, placed, strict=True):
-            result[d] = axes
-    if wrong:
-        raise ShardingTypeError(
-            f"reshape: devices would need elements that other devices have: {'; '.join(wrong)}; expected groups of "
-            f"dimensions that are cut from the first one on, got {x.sharding.spec} for {x.shape} to {shape}; "
-            "reshard(x, ...) so that these dimensions are whole, or reshape np.asarray(x)"
-        )
-    return tuple(result)
-
-
-def _place(
-    sharding: NamedSharding, old: Sequence[int], cuts: Sequence[tuple[Hashable, ...]], new: Sequence[int]
-) -> list[tuple[Hashable, ...]] | None:
-    """Cuts of new dimensions in which each device has the elements that it had; None where there are none."""
-    sizes = sharding.mesh.shape
-    if len(old) == len(new) == 1:  # the same dimension, however it is cut
-        return list(cuts)
-    axes: list[Hashable] = []
-    whole = False  # from here on nothing may be cut
-    for size, names in zip(old, cuts, strict=True):
-        parts = math.prod(sizes[name] for name in names)
-        if names and (whole or size % parts):
-            return _place_uneven(sharding, old, cuts, new)
-        axes.extend(names)
-        whole = whole or size // parts > 1
-    placed = []
-    for size in new:
-        mine: list[Hashable] = []
-        left = size
-        while axes and left > 1 and left % sizes[axes[0]] == 0:
-            left //= sizes[axes[0]]
-            mine.append(axes.pop(0))
-        if axes and left > 1:
-            return None
-        placed.append(tuple(mine))
-    return None if axes else placed
-
-
-def _place_uneven(
-    sharding: NamedSharding, old: Sequence[int], cuts: Sequence[tuple[Hashable, ...]], new: Sequence[int]
-) -> list[tuple[Hashable, ...]] | None:
-    """Only the first dimension is cut, with a short last part: its elements stay where the new parts are as long."""
-    if not cuts[0] or any(cuts[1:]) or sharding.uneven is None:
-        return None
-    parts = math.prod(sharding.mesh.shape[name] for name in cuts[0])
-    length = -(-old[0] // parts) * math.prod(old[1:])
-    if length != -(-new[0] // parts) * math.prod(new[1:]):
-        return None
-    return [cuts[0], *[()] * (len(new) - 1)]
 
 
 @implements(np.ravel)
@@ -207,7 +102,7 @@ def squeeze(a: Array, axis: Any = None) -> Array:
     if axis is None:
         gone = {d for d, size in enumerate(a.shape) if size == 1}
     elif not a.ndim and axis in (0, -1):
-        return a  # a number is one element to NumPy
+        return a  # NumPy treats a number as one element
     else:
         gone = set(normalize_axis_tuple(axis, a.ndim))
         long = sorted(d for d in gone if a.shape[d] != 1)
@@ -219,14 +114,15 @@ def squeeze(a: Array, axis: Any = None) -> Array:
     if not gone:
         return a
     stay = [d for d in range(a.ndim) if d not in gone]
-    cuts = cuts_of(a)
-    cut = sorted(d for d in gone if cuts[d])
+    spec = spec_of(a)
+    cut = sorted(d for d in gone if spec[d])
     if cut:
         raise ShardingTypeError(
-            f"squeeze: dimensions {cut} of size 1 are cut over {[cuts[d] for d in cut]}: only one device has the "
-            f"elements; expected whole ones, got {a.sharding}; reshard(x, ...) first"
+            f"squeeze: dimensions {cut} of size 1 are sharded over {[spec[d] for d in cut]}: only one device has "
+            f"elements; expected unsharded ones, got {a.sharding}; replicate it first: reshard(x, "
+            "NamedSharding(x.sharding.mesh, P()))"
         )
-    return same_bytes("squeeze", a, tuple(a.shape[d] for d in stay), tuple(cuts[d] for d in stay))
+    return same_bytes("squeeze", a, tuple(a.shape[d] for d in stay), tuple(spec[d] for d in stay))
 
 
 @implements(np.expand_dims)
@@ -237,13 +133,13 @@ def expand_dims(a: Any, axis: Any) -> Any:
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
     new = normalize_axis_tuple(axes, ndim)
-    old = iter(zip(a.shape, cuts_of(a), strict=True))
+    old = iter(zip(a.shape, spec_of(a), strict=True))
     merged = [(1, ()) if d in new else next(old) for d in range(ndim)]
     return same_bytes("expand_dims", a, tuple(size for size, _ in merged), tuple(axes for _, axes in merged))
 
 
 def _at_least(x: Any, ndim: int) -> Any:
-    """NumPy's places for the new dimensions: in front, but a third one behind."""
+    """X with the new dimensions where NumPy adds them: in front, but the third one at the end."""
     if not isinstance(x, Array):
         return (np.atleast_1d, np.atleast_2d, np.atleast_3d)[ndim - 1](x)
     if x.ndim >= ndim:
@@ -253,19 +149,75 @@ def _at_least(x: Any, ndim: int) -> Any:
     return expand_dims(x, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.ndim])
 
 
-@implements(np.atleast_1d)
-def _atleast_1d(*arrays: Any) -> Any:
-    results = tuple(_at_least(x, 1) for x in arrays)
-    return results[0] if len(results) == 1 else results
+def _register_at_least(function: Any, ndim: int) -> None:
+    def at_least(*arrays: Any) -> Any:
+        results = tuple(_at_least(x, ndim) for x in arrays)
+        return results[0] if len(results) == 1 else results
+
+    implements(function)(at_least)
 
 
-@implements(np.atleast_2d)
-def _atleast_2d(*arrays: Any) -> Any:
-    results = tuple(_at_least(x, 2) for x in arrays)
-    return results[0] if len(results) == 1 else results
+_register_at_least(np.atleast_1d, 1)
+_register_at_least(np.atleast_2d, 2)
+_register_at_least(np.atleast_3d, 3)
 
 
-@implements(np.atleast_3d)
-def _atleast_3d(*arrays: Any) -> Any:
-    results = tuple(_at_least(x, 3) for x in arrays)
-    return results[0] if len(results) == 1 else results
+def view(x: Array, dtype: Any, kind: Any) -> Array:
+    """The bits of x as another dtype; `kind` is NumPy's argument `type`, which must be None."""
+    if kind is not None:
+        raise NotImplementedError("view: type is not None; expected a dtype alone; leave type out")
+    if dtype is None:
+        return x
+    new = np.dtype(dtype)
+    if new == x.dtype:
+        return x
+    shape = _shape_as(x, new)
+    sharding = x.sharding
+    own = tiling(sharding, x.shape, "view").boxes
+    try:
+        boxes = tiling(sharding, shape, "view").boxes
+        fits = all(_bytes_of(a, x.dtype) == _bytes_of(b, new) for a, b in zip(own, boxes, strict=True))
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ShardingTypeError(
+            f"view: the last dimension is sharded over {spec_of(x)[-1]}, and the bytes of a shard are not a multiple "
+            f"of the {new.itemsize} of {new}; expected shards of complete items, got {x.sharding} for {x.shape} "
+            f"{x.dtype}; replicate it first: reshard(x, NamedSharding(x.sharding.mesh, P()))"
+        )
+    result, buffers = allocate("view", shape, new, sharding, committed=x.committed)
+    tasks = [
+        functools.partial(_copy, out, part) for out, part in zip(buffers, local_arrays(x, False, True), strict=True)
+    ]
+    run_all(tasks, 2 * x.nbytes)
+    return result
+
+
+def _shape_as(x: Array, new: np.dtype[Any]) -> tuple[int, ...]:
+    if new.itemsize == x.dtype.itemsize:
+        return x.shape
+    if not x.ndim:
+        raise ValueError(
+            f"view: an Array without dimensions keeps its item size; expected a dtype of {x.dtype.itemsize} bytes, got "
+            f"{new} of {new.itemsize}; add a dimension first: x.reshape(1)"
+        )
+    nbytes = x.shape[-1] * x.dtype.itemsize
+    if nbytes % new.itemsize:
+        raise ValueError(
+            f"view: the last dimension has {nbytes} bytes; expected a multiple of the {new.itemsize} of {new}, got "
+            f"shape {x.shape} of {x.dtype}; choose a smaller dtype"
+        )
+    return (*x.shape[:-1], nbytes // new.itemsize)
+
+
+def _bytes_of(box: Box, dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The start and the stop of a box along the last dimension, in bytes."""
+    return (box[-1].start * dtype.itemsize, box[-1].stop * dtype.itemsize) if box else (0, dtype.itemsize)
+
+
+def _copy(out: NDArray[Any], part: NDArray[Any]) -> None:
+    dense = np.asarray(part, order="C")
+    if out.dtype == bool:
+        np.not_equal(dense.view(np.uint8), 0, out=out)
+    else:
+        np.copyto(out, dense.view(out.dtype))

@@ -1,0 +1,470 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The methods and properties of Array that are written in Python, apart from its operators.
+
+Most of them call NumPy's function of the same name, which NumPy hands to `_array_ops`. The others import what they run
+when they are called, because most programs need few of them.
+"""
+
+# NumPy's stubs know ndarrays only.
+# mypy: disable-error-code="no-any-return,return-value,call-overload,override,assignment"
+
+from __future__ import annotations
+
+import collections.abc
+import typing
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artifex_devices import _core
+from artifex_devices._core import Array
+
+_UNSET: Any = np._NoValue
+_scalar_item = Array.item
+
+if TYPE_CHECKING:
+    _Self = Array
+else:
+    _Self = object
+
+
+def _set_options(**options: Any) -> dict[str, Any]:
+    """The options that the caller has set: NumPy distinguishes an absent option from any value."""
+    return {key: value for key, value in options.items() if value is not _UNSET}
+
+
+def _sum_like(function: Any, doc: str) -> Callable[..., Any]:
+    def method(
+        self: Array,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = _UNSET,
+        where: Any = True,
+    ) -> Any:
+        return function(self, axis, dtype, out, keepdims, where=where, **_set_options(initial=initial))
+
+    method.__doc__ = doc
+    return method
+
+
+def _max_like(function: Any, doc: str) -> Callable[..., Any]:
+    def method(
+        self: Array, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = _UNSET, where: Any = True
+    ) -> Any:
+        return function(self, axis, out, keepdims, where=where, **_set_options(initial=initial))
+
+    method.__doc__ = doc
+    return method
+
+
+def _any_like(function: Any, doc: str) -> Callable[..., Any]:
+    def method(self: Array, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:
+        return function(self, axis, out, keepdims, where=where)
+
+    method.__doc__ = doc
+    return method
+
+
+def _var_like(function: Any, doc: str) -> Callable[..., Any]:
+    def method(
+        self: Array,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: bool = False,
+        *,
+        where: Any = True,
+        mean: Any = _UNSET,
+        correction: Any = _UNSET,
+    ) -> Any:
+        options = _set_options(mean=mean, correction=correction)
+        return function(self, axis, dtype, out, ddof, keepdims, where=where, **options)
+
+    method.__doc__ = doc
+    return method
+
+
+def _argmax_like(function: Any, doc: str) -> Callable[..., Any]:
+    def method(self: Array, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+        return function(self, axis, out, keepdims=keepdims)
+
+    method.__doc__ = doc
+    return method
+
+
+def _cumsum_like(function: Any, doc: str) -> Callable[..., Any]:
+    def method(self: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        return function(self, axis, dtype, out)
+
+    method.__doc__ = doc
+    return method
+
+
+def _one_or_several(values: tuple[Any, ...]) -> Any:
+    """x.reshape(2, 3) means the same as x.reshape((2, 3))."""
+    return values[0] if len(values) == 1 else values
+
+
+class ArrayMethods(_Self):
+    """The members that `_array.operators` sets on Array, by name."""
+
+    # Reductions and scans. Dimensions that are reduced may be sharded.
+
+    sum = _sum_like(np.sum, "np.sum: the result is replicated over the axes of the summed dimensions.")
+    prod = _sum_like(np.prod, "np.prod: the result is replicated over the axes of the reduced dimensions.")
+    max = _max_like(np.max, "np.max: NaN where an element is NaN.")
+    min = _max_like(np.min, "np.min: NaN where an element is NaN.")
+    any = _any_like(np.any, "np.any.")
+    all = _any_like(np.all, "np.all.")
+    var = _var_like(np.var, "np.var.")
+    std = _var_like(np.std, "np.std.")
+    argmax = _argmax_like(np.argmax, "np.argmax: position of the first largest element, or of the first NaN.")
+    argmin = _argmax_like(np.argmin, "np.argmin: position of the first smallest element, or of the first NaN.")
+    cumsum = _cumsum_like(np.cumsum, "np.cumsum: along a sharded dimension devices exchange only their totals.")
+    cumprod = _cumsum_like(np.cumprod, "np.cumprod: along a sharded dimension devices exchange only their products.")
+
+    def mean(
+        self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
+    ) -> Any:
+        """np.mean: 16-bit floats are added up in float32, integers in float64."""
+        return np.mean(self, axis, dtype, out, keepdims, where=where)
+
+    def ptp(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """np.ptp: the maximum minus the minimum."""
+        return np.ptp(self, axis, out, keepdims)
+
+    # Order
+
+    def sort(self, axis: int = -1, kind: Any = None, order: None = None, *, stable: Any = None) -> Any:
+        """np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded."""
+        return np.sort(self, axis, kind, order, stable=stable)
+
+    def argsort(self, axis: int = -1, kind: Any = None, order: None = None, *, stable: Any = None) -> Any:
+        """np.argsort. The dimension must not be sharded."""
+        return np.argsort(self, axis, kind, order, stable=stable)
+
+    def argpartition(self, kth: Any, axis: Any = -1) -> Any:
+        """np.argpartition. The dimension must not be sharded."""
+        return np.argpartition(self, kth, axis)
+
+    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+        """np.searchsorted(x, v): the result is sharded as v; x must not be sharded."""
+        return np.searchsorted(self, v, side, sorter)
+
+    # Elements
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """np.round."""
+        return np.round(self, decimals, out)
+
+    def __round__(self, ndigits: int | None = None, /) -> Array:
+        """np.round; integers where ndigits is None, as in JAX."""
+        rounded: Array = np.round(self, 0 if ndigits is None else ndigits)
+        return rounded.astype(int) if ndigits is None and rounded.dtype.kind not in "biu" else rounded
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
+        """np.clip."""
+        return np.clip(self, min, max, out)
+
+    def astype(self, dtype: Any, copy: bool = True, device: Any = None) -> Any:
+        """np.astype: each device converts its own shard."""
+        from artifex_devices._array_ops.elementwise.functions import astype
+
+        return astype(self, dtype, copy=copy, device=device)
+
+    def conjugate(self) -> Any:
+        """np.conjugate; bools stay bools."""
+        return np.copy(self) if self.dtype == bool else np.conjugate(self)
+
+    @property
+    def real(self) -> Any:
+        """np.real: a copy of the real parts."""
+        return np.real(self)
+
+    @property
+    def imag(self) -> Any:
+        """np.imag: a copy of the imaginary parts."""
+        return np.imag(self)
+
+    def copy(self) -> Any:
+        """np.copy: new memory, the same sharding."""
+        return np.copy(self)
+
+    def clone(self) -> Array:
+        """Another Array on the same memory, which stays valid when x is deleted."""
+        return _core._reinterpreted(self, self.shape, self.sharding, "clone")
+
+    def view(self, dtype: Any = None, type: Any = None) -> Array:
+        """The bits as another dtype, in new memory; the last dimension changes with the item size.
+
+        Args:
+            self: The Array.
+            dtype: The dtype of the result; None returns x itself.
+            type: NumPy's argument, which must be None.
+
+        Raises:
+            NotImplementedError: type is not None.
+            TypeError: Devices do not support the dtype.
+            ValueError: The bytes of the last dimension, or of one shard of it, are not a multiple of the new item size.
+
+        Example:
+            >>> import numpy as np, artifex_devices as ad
+            >>> ad.device_put(np.array([1.0], np.float32)).view(np.int32).tolist()
+            [1065353216]
+        """
+        from artifex_devices._array_ops.shape.reshaping import view
+
+        return view(self, dtype, type)
+
+    def item(self, *index: Any) -> Any:
+        """One element as a Python number: the only element, or that at a flat position or an index.
+
+        Raises:
+            ValueError: There is no index and x has not exactly one element, or the number of indices is wrong.
+            IndexError: The index is out of range.
+
+        Example:
+            >>> import numpy as np, artifex_devices as ad
+            >>> x = ad.device_put(np.arange(6).reshape(2, 3))
+            >>> x.item(4), x.item(1, 0), x[0, 2].item()
+            (4, 3, 2)
+        """
+        if not index:
+            return _scalar_item(self)
+        from artifex_devices._array_ops.core.reading import element
+
+        return element("item", self, index)
+
+    def tobytes(self) -> bytes:
+        """The bytes of np.asarray(x) in row-major order."""
+        return np.asarray(self).tobytes()
+
+    def __format__(self, spec: str, /) -> str:
+        """f"{loss:.3f}": an Array without dimensions is formatted as its number, others only with an empty format."""
+        if not spec:
+            return str(self)
+        if self.ndim:
+            raise TypeError(
+                f"format: only an Array without dimensions has formats of numbers; expected shape (), got "
+                f"{self.shape}; format its elements, or leave the format out"
+            )
+        return format(self.__array__()[()], spec)
+
+    # Shape
+
+    @property
+    def T(self) -> Array:  # noqa: N802 - NumPy's name
+        """The dimensions in reverse order; their shardings move with them."""
+        return np.transpose(self)
+
+    @property
+    def mT(self) -> Array:  # noqa: N802 - NumPy's name
+        """The last two dimensions swapped."""
+        return np.matrix_transpose(self)
+
+    def transpose(self, *axes: Any) -> Array:
+        """The dimensions in another order; their shardings move with them.
+
+        Args:
+            self: The Array.
+            *axes: The dimensions in their new order, as ints or as one tuple; without them the order is reversed.
+
+        Returns:
+            An Array; x itself if the order does not change.
+
+        Example:
+            >>> import numpy as np, artifex_devices as ad
+            >>> ad.device_put(np.ones((2, 3, 4))).transpose(0, 2, 1).shape
+            (2, 4, 3)
+        """
+        return np.transpose(self, _one_or_several(axes) if axes else None)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
+        """np.swapaxes: two dimensions swapped."""
+        return np.swapaxes(self, axis1, axis2)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Array:
+        """The same elements in another shape, on the same memory.
+
+        Args:
+            self: The Array.
+            *shape: Sizes, as ints or as one tuple; one of them may be -1.
+            order: "C".
+            copy: True for new memory.
+            out_sharding: NamedSharding or PartitionSpec of the result. If the shards do not allow the new shape, the
+                global array is first gathered on each of the devices.
+
+        Returns:
+            An Array. Each new dimension is sharded as the dimension that it replaces, or as out_sharding says.
+
+        Raises:
+            ValueError: The sizes are for another number of elements.
+            ShardingTypeError: A device would need elements of another device; the text names the dimensions (a
+                ValueError).
+
+        Example:
+            >>> import numpy as np, artifex_devices as ad
+            >>> ad.device_put(np.arange(6)).reshape(2, -1).shape
+            (2, 3)
+        """
+        from artifex_devices._array_ops.core.layout import with_out_sharding
+        from artifex_devices._array_ops.shape.reshaping import reshape
+
+        sizes = _one_or_several(shape)
+        return with_out_sharding(self, lambda x: reshape(x, sizes, order, copy=copy), out_sharding)
+
+    def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array:
+        """The elements in one dimension, on the same memory: reshape(-1), with its out_sharding."""
+        from artifex_devices._array_ops.core.layout import with_out_sharding
+        from artifex_devices._array_ops.shape.reshaping import ravel
+
+        return with_out_sharding(self, lambda x: ravel(x, order), out_sharding)
+
+    def flatten(self, order: str = "C") -> Array:
+        """A copy of the elements in one dimension."""
+        from artifex_devices._array_ops.shape.reshaping import flatten
+
+        return flatten(self, order)
+
+    def squeeze(self, axis: Any = None) -> Array:
+        """np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory."""
+        return np.squeeze(self, axis)
+
+    def repeat(self, repeats: Any, axis: Any = None, *, out_sharding: Any = None) -> Array:
+        """np.repeat(x, repeats, axis), placed by out_sharding if that is not None."""
+        from artifex_devices._array_ops.core.layout import with_out_sharding
+        from artifex_devices._array_ops.index.taking import repeat
+
+        return with_out_sharding(self, lambda x: repeat(x, repeats, axis), out_sharding)
+
+    # Products
+
+    def dot(self, b: Any, out: Any = None) -> Any:
+        """np.dot(x, b): each device multiplies its own blocks, and only partial sums are sent."""
+        from artifex_devices._array_ops.linalg.matrix_products import dot
+
+        return dot(self, b, out)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+        """np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array."""
+        return np.diagonal(self, offset, axis1, axis2)
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+        """np.trace: the sum of a diagonal."""
+        return np.trace(self, offset, axis1, axis2, dtype, out)
+
+    # Indexing
+
+    def __getitem__(self, index: Any, /) -> Array:
+        """x[index] by NumPy's rules; only the shards that hold the elements are read (guide: NumPy on Arrays)."""
+        from artifex_devices._array_ops.index.indexing import get
+
+        return get(self, index)
+
+    def __setitem__(self, index: Any, value: Any, /) -> typing.NoReturn:
+        """Raises TypeError: Arrays are immutable."""
+        from artifex_devices._array_ops.index.indexing import refuse_change
+
+        refuse_change(self)
+
+    def __delitem__(self, index: Any, /) -> typing.NoReturn:
+        """Raises TypeError: Arrays are immutable."""
+        from artifex_devices._array_ops.index.indexing import refuse_change
+
+        refuse_change(self)
+
+    def __iter__(self, /) -> collections.abc.Iterator[Array]:
+        """x[0], x[1], ...; TypeError for an Array without dimensions."""
+        from artifex_devices._array_ops.index.indexing import rows
+
+        return rows(self)
+
+    def __reversed__(self, /) -> collections.abc.Iterator[Array]:
+        """x[len(x) - 1], ..., x[0]."""
+        from artifex_devices._array_ops.index.indexing import rows
+
+        return rows(self, backwards=True)
+
+    def __contains__(self, value: Any, /) -> bool:
+        """Whether an element equals the value."""
+        from artifex_devices._array_ops.index.indexing import contains
+
+        return contains(self, value)
+
+    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+        """np.take(x, indices, axis): parts along one dimension."""
+        return np.take(self, indices, axis, out, mode)
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """np.compress(condition, x, axis): the parts along one dimension where the condition is True."""
+        return np.compress(condition, self, axis, out)
+
+    @property
+    def at(self) -> Any:
+        """Updated copies: `x.at[index].set(values)`.
+
+        Besides set there are add, subtract, multiply, divide, power, min, max and get. Indices follow NumPy's rules;
+        one that is out of range raises IndexError. The result is sharded as x, or as `out_sharding=` says, and each
+        device updates its own shard.
+
+        Raises:
+            IndexError: The index does not fit x.
+            ValueError: The values do not broadcast to x[index].
+            TypeError: The dtype of the result cannot be cast to that of x.
+
+        Example:
+            >>> import numpy as np, artifex_devices as ad
+            >>> x = ad.device_put(np.zeros(4))
+            >>> x.at[1:3].set(5.0).at[0].add(2.0).tolist()
+            [2.0, 5.0, 5.0, 0.0]
+        """
+        from artifex_devices._array_ops.index.updating import At
+
+        self.ndim  # noqa: B018 - raises where self is not initialized
+        return At(self)
+
+    # Placement and protocols
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
+        """The Array placed on a Device or by a Sharding, as `device_put(x, device)` places it.
+
+        `device` is a Device or a Sharding, as `Array.device` returns them; `stream` must be None.
+
+        Raises:
+            TypeError: device is neither a Device nor a Sharding.
+            ValueError: stream is not None.
+
+        Example:
+            >>> import numpy as np, artifex_devices as ad
+            >>> ad.device_put(np.ones(3)).to_device(ad.devices()[0]).committed
+            True
+        """
+        from artifex_devices.array_api.creation import to_device
+
+        return to_device(self, device, stream)
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """The module `artifex_devices.array_api`: the Array API standard's functions for Arrays.
+
+        Raises:
+            ValueError: The version is not supported.
+        """
+        from artifex_devices.array_api import namespace
+
+        return namespace(api_version)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **options: Any) -> Any:
+        """Ufuncs: each device computes its own shard (guide: NumPy on Arrays)."""
+        from artifex_devices._array_ops.core.dispatch import call_ufunc
+
+        return call_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any, /) -> Any:
+        """NumPy functions: those of the guide's table; others raise TypeError that says how to gather first."""
+        from artifex_devices._array_ops.core.dispatch import call_function
+
+        return call_function(function, types, args, kwargs)

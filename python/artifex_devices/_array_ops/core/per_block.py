@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions along unsharded dimensions: each device computes its own blocks, and nothing is communicated."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._array_ops.core.arguments import require_unsharded
+from artifex_devices._array_ops.core.blocks import (
+    PARALLEL_BYTES,
+    PIECE_BYTES,
+    allocate,
+    local_arrays,
+    outputs_of,
+    run_all,
+)
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.layout import sharding_with, spec_of
+from artifex_devices._base.blas_threads import shared_cores
+from artifex_devices._core import Array
+
+
+def apply_along(
+    operation: str,
+    x: Array,
+    sizes: Mapping[int, int | None],
+    compute: Callable[[NDArray[Any]], Any],
+    dtype: Any,
+    *,
+    leading: tuple[int, ...] = (),
+    into: NDArray[Any] | None = None,
+) -> Any:
+    """Computes a function along unsharded dimensions.
+
+    Args:
+        operation: Name for errors.
+        x: The operand.
+        sizes: Dimensions that must not be sharded, with their sizes in the result; None for one that is removed.
+        compute: Function of one block, which has all elements along these dimensions.
+        dtype: Dtype of the result.
+        leading: Sizes of new dimensions in front.
+        into: None, or an ndarray to write instead of a new Array.
+
+    Returns:
+        An Array that is sharded as x in its other dimensions; or `into`.
+
+    Raises:
+        ShardingTypeError: One of the dimensions is sharded (a ValueError).
+        ValueError: `into` has another shape.
+    """
+    require_unsharded(operation, x, sorted(sizes))
+    spec = spec_of(x)
+    kept = [(d, sizes.get(d, size)) for d, size in enumerate(x.shape)]
+    shape = leading + tuple(size for _, size in kept if size is not None)
+    sharding = sharding_with(x.sharding, ((),) * len(leading) + tuple(spec[d] for d, size in kept if size is not None))
+    if into is None and is_small(x.nbytes):
+        whole = fused_value(x)
+        if whole is not None:
+            value = np.asarray(compute(whole))
+            return from_fused(operation, value.reshape(shape), dtype, sharding, committed=x.committed)
+    blocks = local_arrays(x)
+    targets = None if into is None else [into]
+    (result,), (outputs,) = outputs_of(operation, shape, [dtype], sharding, committed=x.committed, into=targets)
+    # The dimensions of x along which a large block can be split, with their numbers in the result.
+    places = {d: len(leading) + i for i, d in enumerate(d for d, size in kept if size is not None) if d not in sizes}
+    tasks: list[Callable[[], Any]] = []
+    for block, output in zip(blocks, outputs, strict=True):
+        if not output.size:
+            continue
+        tasks.extend(
+            functools.partial(_write, compute, block[piece], output[_in_result(piece, places)])
+            for piece in pieces_along(block, places)
+        )
+    run_all(tasks, x.nbytes)
+    return result
+
+
+def pieces_along(block: NDArray[Any], dims: Iterable[int]) -> list[tuple[Any, ...]]:
+    """Indices that split a block along one of the dimensions `dims`; `(...,)` for a small block.
+
+    The slice before the Ellipsis of the other indices, `(:, ..., start:stop, ...)`, is in the dimension that is split.
+    """
+    count = -(-block.nbytes // PIECE_BYTES)
+    long = [d for d in dims if block.shape[d] > 1]
+    if count < 2 or not long:
+        return [(...,)]
+    axis = next((d for d in long if block.shape[d] >= count), max(long, key=lambda d: block.shape[d]))
+    step = -(-block.shape[axis] // count)
+    before = (slice(None),) * axis
+    return [(*before, slice(start, start + step), ...) for start in range(0, block.shape[axis], step)]
+
+
+def _in_result(piece: tuple[Any, ...], places: Mapping[int, int]) -> tuple[Any, ...]:
+    """The index of the result for a piece of the operand."""
+    return piece if len(piece) == 1 else (*(slice(None),) * places[len(piece) - 2], *piece[-2:])
+
+
+def _write(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], output: NDArray[Any]) -> None:
+    np.copyto(output, compute(block), casting="unsafe")  # as NumPy with out=
+
+
+def require_matrices(operation: str, *operands: Any) -> None:
+    """Checks that operands are stacks of matrices whose last two dimensions are not sharded."""
+    for x in operands:
+        if x.ndim < 2:
+            raise np.linalg.LinAlgError(
+                f"{operation}: {x.ndim}-dimensional array given; expected matrices, at least two dimensions, got shape "
+                f"{tuple(x.shape)}; reshape it first"
+            )
+        if isinstance(x, Array):
+            require_unsharded(operation, x, (x.ndim - 2, x.ndim - 1))
+
+
+def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], Any]) -> Any:
+    """Computes a function of each matrix of a stack.
+
+    Args:
+        operation: Name for errors.
+        x: Array of shape (..., M, N), whose last two dimensions are not sharded.
+        compute: Function of an ndarray of shape (..., M, N). It returns one ndarray or a tuple of ndarrays, each with
+            the leading dimensions of its argument.
+
+    Returns:
+        An Array, or a tuple of Arrays of the class that `compute` returns, sharded as x in the leading dimensions.
+
+    Raises:
+        LinAlgError: x has fewer than two dimensions, or `compute` raises it (a ValueError).
+        ShardingTypeError: A dimension of the matrices is sharded (a ValueError).
+    """
+    require_matrices(operation, x)
+    samples = compute(np.empty((0, *x.shape[-2:]), x.dtype))
+    wanted = samples if isinstance(samples, tuple) else (samples,)
+    stack, spec = x.shape[:-2], spec_of(x)[:-2]
+    shapes = [(*stack, *sample.shape[1:]) for sample in wanted]
+    shardings = [sharding_with(x.sharding, (*spec, *((),) * (sample.ndim - 1))) for sample in wanted]
+    work = x.nbytes * min(x.shape[-2:])  # a factorization reads each byte about this many times
+    whole = fused_value(x) if is_small(work) else None
+    results: list[Array]
+    if whole is not None:
+        values = _tuple_of(compute(whole))
+        results = [
+            from_fused(operation, np.asarray(value), sample.dtype, sharding, committed=x.committed)
+            for value, sample, sharding in zip(values, wanted, shardings, strict=True)
+        ]
+        return _as(samples, results)
+    allocated = [
+        allocate(operation, shape, sample.dtype, sharding, committed=x.committed)
+        for shape, sample, sharding in zip(shapes, wanted, shardings, strict=True)
+    ]
+    results = [array for array, _ in allocated]
+    tasks: list[Callable[[], Any]] = []
+    for number, block in enumerate(local_arrays(x)):
+        outputs = [buffers[number] for _, buffers in allocated]
+        if any(output.size for output in outputs):
+            tasks.extend(
+                functools.partial(_write_all, compute, block[piece], [output[piece] for output in outputs])
+                for piece in pieces_along(block, range(len(stack)))
+            )
+    if len(tasks) > 1 and work >= PARALLEL_BYTES:
+        with shared_cores(len(tasks)):  # LAPACK has its own threads
+            run_all(tasks, work)
+    else:
+        run_all(tasks, work)
+    return _as(samples, results)
+
+
+def _tuple_of(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _as(samples: Any, results: Sequence[Array]) -> Any:
+    """The results in the type that `compute` returns: one, a named tuple or a tuple."""
+    if not isinstance(samples, tuple):
+        return results[0]
+    return type(samples)(*results) if hasattr(samples, "_fields") else tuple(results)
+
+
+def _write_all(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], outputs: Sequence[NDArray[Any]]) -> None:
+    for output, value in zip(outputs, _tuple_of(compute(block)), strict=True):
+        np.copyto(output, value)
