@@ -120,7 +120,7 @@ def _checked_dtype(dtype: Any) -> np.dtype[Any]:
     except TypeError:
         raise wrong_type("plan_reshard", "dtype", dtype, "a dtype or its name", "write np.float32") from None
     if not holds_numbers(found):
-        raise wrong_type("plan_reshard", "dtype", found, "a dtype of numbers or booleans", "write np.float32")
+        raise TypeError(f"plan_reshard: dtype is {found}; expected a dtype of numbers or booleans; write np.float32")
     return found
 
 

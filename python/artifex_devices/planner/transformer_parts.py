@@ -203,7 +203,9 @@ def check_factor(operation: str, factor: Any) -> float:
         ValueError: It is not above 0, or not below 2**62.
         TypeError: It is not a number.
     """
-    value = check_number(f"models.{operation}", "capacity_factor", plain(factor), "write 1", above=0)
+    value = check_number(
+        f"models.{operation}", "capacity_factor", plain(factor), "write 1", above=0, expected="a number above 0"
+    )
     if value >= 2**62:
         raise wrong_value(f"models.{operation}", "capacity_factor", value, "a number below 2**62", "write 1")
     return value

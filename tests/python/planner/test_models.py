@@ -58,7 +58,7 @@ def test_experts_have_places_for_all_tokens():
     assert model.batch_axes == ("batch", "expert_batch")
     twice = models.transformer("mixtral-8x7b", batch=2, sequence=128, capacity_factor=2)
     assert {tensor.name: tensor.shape for tensor in twice.tensors}["expert_in"] == (8, 128, 4096)
-    with pytest.raises(ValueError, match=r"each of 8 experts gets 0\.25 places for 1 tokens to 2 experts each"):
+    with pytest.raises(ValueError, match=r"each of 8 experts has 0\.25 places for 1 tokens"):
         models.transformer("mixtral-8x7b", batch=1, sequence=1)
 
 
@@ -91,7 +91,7 @@ def test_custom_shapes():
     assert model.parameters == 2 * layer + 2 * 1000 * 64 + 64
     with pytest.raises(ValueError, match=r"layers is 0; mlp is 1\.5; expected ints that fit"):
         TransformerShape("bad", 0, 64, 1.5, 4, 2, 16, 1000)
-    with pytest.raises(ValueError, match="4 heads are no multiple of 3 kv_heads"):
+    with pytest.raises(ValueError, match="heads is 4, not a multiple of 3 kv_heads"):
         TransformerShape("bad", 2, 64, 128, 4, 3, 16, 1000)
     with pytest.raises(ValueError, match="each token is routed to 5 of 4 experts"):
         TransformerShape("bad", 2, 64, 128, 4, 2, 16, 1000, experts=4, experts_per_token=5)
@@ -126,7 +126,7 @@ MOE = {"embed": 8, "mlp": 8, "experts": 4, "experts_per_token": 2, "layers": 1, 
         (lambda: models.transformer(**LLAMA, keep=["x", 3]), TypeError, r"keep is \['x', 3\] \(list\); expected"),
         (lambda: models.transformer(**LLAMA, keep=[["x"]]), TypeError, r"keep is \[\['x'\]\] \(list\); expected"),
         (lambda: models.transformer(**LLAMA, cache=-1, optimizer=None), ValueError,
-         "transformer: cache is -1; expected a cache of 0 or more tokens; correct each"),
+         "transformer: cache is -1; expected a cache of 0 or more tokens, below 2"),
         (lambda: models.transformer(**LLAMA | {"batch": 10**30}), ValueError,
          r"expected ints of 1 or more, below 2\*\*62"),
         (lambda: models.transformer(**LLAMA, capacity_factor=2), ValueError,
@@ -134,7 +134,7 @@ MOE = {"embed": 8, "mlp": 8, "experts": 4, "experts_per_token": 2, "layers": 1, 
         (lambda: models.transformer(**LLAMA, capacity_factor=True), TypeError, r"capacity_factor is True \(bool\)"),
         (lambda: models.transformer(**MIXTRAL, capacity_factor=True), TypeError, r"capacity_factor is True \(bool\)"),
         (lambda: models.transformer(**MIXTRAL, capacity_factor="1"), TypeError, r"capacity_factor is '1' \(str\)"),
-        (lambda: models.transformer(**MIXTRAL, capacity_factor=None), TypeError, "expected a number above 0; say 1"),
+        (lambda: models.transformer(**MIXTRAL, capacity_factor=None), TypeError, "expected a number above 0; write 1"),
         (lambda: models.transformer(**MIXTRAL, capacity_factor=float("nan")), ValueError,
          "capacity_factor is nan; expected a finite number above 0"),
         (lambda: models.transformer(**MIXTRAL, capacity_factor=float("inf")), ValueError, "capacity_factor is inf"),
@@ -148,7 +148,7 @@ MOE = {"embed": 8, "mlp": 8, "experts": 4, "experts_per_token": 2, "layers": 1, 
         (lambda: models.moe(**MOE | {"experts_per_token": 5}), ValueError,
          "each token is routed to 5 of 4 experts; expected"),
         (lambda: models.moe(**MOE | {"tokens": 7}), ValueError,
-         r"models.moe: each of 4 experts gets 3\.5 places for 7"),
+         r"models.moe: each of 4 experts has 3\.5 places for 7"),
         (lambda: models.moe(**MOE, capacity_factor="2"), TypeError, "models.moe: capacity_factor is '2'"),
         (lambda: TransformerShape(None, 1, 1, 1, 4, 4, 1, 1), ValueError, "name is None; expected ints that fit"),
         (lambda: TransformerShape("big", 2**62, 1, 1, 4, 4, 1, 1), ValueError, "layers is 4611686018427387904"),

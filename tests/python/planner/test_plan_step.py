@@ -448,7 +448,7 @@ def with_operation(**fields):
     ("make", "error", "text"),
     [
         (lambda: one_product(optimizer="adam"), TypeError,
-         r"^StepModel: optimizer is 'adam' \(str\); expected .*say Op"),
+         r"^StepModel: optimizer is 'adam' \(str\); expected .*such as Op"),
         (lambda: one_product(optimizer=8), TypeError, r"^StepModel: optimizer is 8 \(int\); expected"),
         (lambda: models.mlp(**MLP, optimizer="adam"), TypeError, r"^StepModel: optimizer is 'adam'"),
         (lambda: one_product(optimizer=Optimizer(10**400)), ValueError,
@@ -552,7 +552,7 @@ def test_axis_names_with_equal_texts_are_distinguished():
     plan = plan_step(models.mlp(**MLP), mesh_of(cluster.tpu("v5e", (4, 4)), (4, 4), (1, "1")), {"batch": 1, "mlp": "1"})
     content = json.loads(plan.to_json())
     assert (content["mesh"], content["rules"]["mlp"]) == ({"1": 4, "'1'": 4}, ["'1'"])
-    assert "cut          batch: 1, mlp: '1'" in str(plan)
+    assert "sharded      batch: 1, mlp: '1'" in str(plan)
     numbers = mesh_of(cluster.tpu("v5e", (4, 4)), (4, 4), (0, 1))
     with pytest.raises(ValueError, match=r"'batch' is sharded over '0', which the mesh does not have \(0, 1\)"):
         plan_step(models.mlp(**MLP), numbers, {"batch": "0"})

@@ -278,9 +278,11 @@ def test_where_nothing_fits_the_smallest_is_shown():
 def test_the_text_describes_the_search_space():
     found = suggest(MLP, cluster.tpu("v5e", (2, 4)), 3)
     text = str(found)
-    assert text.splitlines()[0] == f"{MLP.name} on TPU v5e 2x4: best 3 of {found.space.fit:,} ways to cut it"
+    assert (
+        text.splitlines()[0] == f"{MLP.name} on TPU v5e 2x4: best 3 of {found.space.fit:,} shardings that fit in memory"
+    )
     assert f"searched  {found.space.options:,} options: {found.space.meshes} meshes of up to 2 axes" in text
-    assert "pipeline parallelism (no layer is placed on devices of its own)" in text
+    assert "pipeline parallelism (layers with devices of their own)" in text
     for option in found.options:
         assert option.why in text
         assert option.why.replace("'", "&#x27;") in found._repr_html_()
@@ -301,7 +303,7 @@ def test_axes_outside_products_are_sharded_only_on_request():
     model = models.transformer("llama-2-7b", batch=16, sequence=512)
     found = suggest(model, cluster.tpu("v5e", (4, 4)), 1, max_axes=1)
     assert "norm" not in found.space.axes
-    assert "cuts of norm" in found.space.excluded
+    assert "sharding of norm" in found.space.excluded
     every = suggest(model, cluster.tpu("v5e", (4, 4)), 1, max_axes=1, axes=model.logical_axes)
     assert "norm" in every.space.axes
 
