@@ -93,9 +93,11 @@ void install_pickle_functions(const py::module_& module) {
   }
   PyMethodDef* const created = definitions(std::make_index_sequence<std::size(kNamed)>{});
   const py::str path(python_modules::kUnpickle);
+  py::dict functions;
   for (size_t i = 0; i < bound.size(); ++i) {
-    module.attr(kNamed[i].name) = checked(PyCFunction_NewEx(&created[i], nullptr, path.ptr()));
+    functions[kNamed[i].public_name] = checked(PyCFunction_NewEx(&created[i], nullptr, path.ptr()));
   }
+  module.attr("_unpickle_functions") = functions;
 }
 
 }  // namespace artifex_devices::bindings

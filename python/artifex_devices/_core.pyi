@@ -10,6 +10,8 @@ import typing
 
 import typing_extensions
 
+import artifex_devices.unpickle
+
 __all__: list[str] = [
     "AbstractMesh",
     "Array",
@@ -3102,6 +3104,9 @@ def _array_from_parts(
     is_stack: bool = False,
     ours: collections.abc.Sequence[bool] = [],
 ) -> Array: ...
+def _array_from_pickle(
+    value: typing.Any, sharding: typing.Any, committed: bool, layout: str | None = None
+) -> typing.Any: ...
 def _array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
 def _arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
     """
@@ -3267,7 +3272,10 @@ def _describe_process(
     Returns the description of this process for the others (a tuple that pickles): with these devices, or by default the base client's.
     """
 
+def _device_assignment(data: typing.Any) -> DeviceAssignment: ...
 def _device_count() -> int: ...
+def _device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
+def _device_topology(data: typing.Any) -> DeviceTopology: ...
 def _devices() -> list[typing.Any]: ...
 def _divide(array: typing.Any, by: float) -> None:
     """
@@ -3289,6 +3297,8 @@ def _executor_for(op: str, bytes: float, devices: int, threads_bytes: float) -> 
 def _find_accelerators(
     machine: Machine | None, root: str, nvml_library: str | None
 ) -> dict[typing.Any, typing.Any]: ...
+def _find_device(platform: str, id: int) -> Device: ...
+def _find_memory(platform: str, id: int, kind: str) -> Memory: ...
 def _fit_relative(
     terms: collections.abc.Sequence[collections.abc.Sequence[float]], seconds: collections.abc.Sequence[float]
 ) -> tuple[typing.Any, ...]:
@@ -3366,6 +3376,7 @@ def _last_level_cache_bytes() -> int:
     Of the cores of all devices together; 0 where the system does not say.
     """
 
+def _layout_from_text(text: str) -> Layout: ...
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
 def _likeness(parts: list[typing.Any]) -> int:
     """
@@ -3390,6 +3401,11 @@ def _make_client(
     allocator: tuple[int, float, bool, int] | None = None,
     asynchronous: bool = True,
 ) -> Client: ...
+def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
+    """
+    A Cluster of a dict such as `Cluster.parts`.
+    """
+
 def _make_mesh(
     axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any
 ) -> Mesh: ...
@@ -3441,6 +3457,9 @@ def _memory_policy() -> tuple[typing.Any, list[int], typing.Any]:
     Returns the policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.
     """
 
+def _mesh_from_pickle(
+    platform: str, device_ids: typing.Any, axis_names: typing.Any, axis_types: typing.Any
+) -> Mesh: ...
 def _mesh_shapes(devices: int, most_axes: int) -> list[list[int]]:
     """
     Every ordered product of 1 to `most_axes` factors of 2 or more.
@@ -3451,6 +3470,9 @@ def _moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     Returns the Array with another sharding of the same world. Buffers that are in place already are shared.
     """
 
+def _named_sharding_from_pickle(
+    kind: type[typing.Any], mesh: typing.Any, spec: typing.Any, memory_kind: typing.Any, uneven: typing.Any
+) -> typing.Any: ...
 def _narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
     """
     Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.
@@ -3644,6 +3666,9 @@ def _shutdown() -> None:
     Ends the workers after the copies in progress.
     """
 
+def _single_device_sharding_from_pickle(
+    kind: type[typing.Any], device: typing.Any, memory_kind: typing.Any
+) -> typing.Any: ...
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
     Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this process, else None.
@@ -3916,6 +3941,19 @@ _PROGRAM_TERMS: tuple[typing.Any, ...] = (
 )
 _UNCONSTRAINED: _Unconstrained
 __version__: str = "0.1.0"
+_unpickle_functions: dict[typing.Any, typing.Any] = {
+    "array": artifex_devices.unpickle.array,
+    "device_assignment": artifex_devices.unpickle.device_assignment,
+    "device_list": artifex_devices.unpickle.device_list,
+    "device_topology": artifex_devices.unpickle.device_topology,
+    "device": artifex_devices.unpickle.device,
+    "memory": artifex_devices.unpickle.memory,
+    "layout": artifex_devices.unpickle.layout,
+    "cluster": artifex_devices.unpickle.cluster,
+    "mesh": artifex_devices.unpickle.mesh,
+    "named_sharding": artifex_devices.unpickle.named_sharding,
+    "single_device_sharding": artifex_devices.unpickle.single_device_sharding,
+}
 
 class DuplicateSpecError(ValueError):
     """A mesh axis is used twice in one PartitionSpec. A ValueError here, unlike in JAX."""

@@ -10,34 +10,27 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-# Public name: the module that defines it, and its name there.
+from artifex_devices import _core
+
+# Public name: the module that defines it, and its name there. The core has functions of its own.
 _DEFINED_IN = {
     "Aux": ("_tree.nodes", "Aux"),
     "PlacedMesh": ("mesh_utils.picture", "PlacedMesh"),
     "allocator_kind": ("_runtime.client", "_kind"),
-    "array": ("_core", "_array_from_pickle"),
     "calibration": ("planner.calibration_values", "_with"),
-    "cluster": ("_core", "_make_cluster"),
-    "device": ("_core", "_find_device"),
-    "device_assignment": ("_core", "_device_assignment"),
     "device_bytes": ("planner.device_bytes", "of_counts"),
-    "device_list": ("_core", "_device_list_from_pickle"),
-    "device_topology": ("_core", "_device_topology"),
-    "layout": ("_core", "_layout_from_text"),
     "measured_roofline": ("roofline.measured", "_with"),
-    "memory": ("_core", "_find_memory"),
-    "mesh": ("_core", "_mesh_from_pickle"),
-    "named_sharding": ("_core", "_named_sharding_from_pickle"),
     "shape_dtype_struct": ("_array.shape_dtype", "_remake"),
-    "single_device_sharding": ("_core", "_single_device_sharding_from_pickle"),
     "tree_structure": ("_tree.treedef", "from_pickle"),
     "unconstrained": ("_core", "_UNCONSTRAINED"),
 }
 
-__all__ = sorted(_DEFINED_IN)
+__all__ = sorted({*_DEFINED_IN, *_core._unpickle_functions})
 
 
 def __getattr__(name: str) -> Any:
+    if name in _core._unpickle_functions:
+        return _core._unpickle_functions[name]
     if name not in _DEFINED_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _DEFINED_IN[name]
