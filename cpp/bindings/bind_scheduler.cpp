@@ -19,7 +19,7 @@ PyObject* open_scheduler(PyObject* self, PyObject* const* args, Py_ssize_t count
       throw py::type_error("open: expected rows to be a list with the arguments of each participant");
     scheduler.program = py::reinterpret_borrow<py::object>(args[0]);
     scheduler.outcomes = py::reinterpret_borrow<py::list>(args[1]);
-    scheduler.rendezvous->begin_anew();
+    scheduler.rendezvous->restart();
     scheduler.participants.clear();
     scheduler.participants.reserve(static_cast<size_t>(members));
     auto* type = reinterpret_cast<PyTypeObject*>(scheduler.participant_class.ptr());

@@ -57,7 +57,7 @@ py::object number(double value) {
   return py::reinterpret_steal<py::object>(PyLong_FromDouble(value));
 }
 
-/// The arguments of StepMemory, but for what a device has.
+/// The arguments of StepMemory, without the memory of a device.
 py::dict memory_dict(const StepMemory& memory) {
   const auto bytes = [](double value) { return number(std::nearbyint(value)); };
   py::dict result;

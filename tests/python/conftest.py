@@ -110,7 +110,7 @@ def settled_module():
 
 @pytest.fixture(scope="session")
 def shared_topologies():
-    """Recorded machines with what hwloc says of them, where they lie beside the checkout."""
+    """Recorded machines and what hwloc reports of them, if they are in the folder beside the checkout."""
     folder = CHECKOUT.parent / "shared" / "topologies"
     if not (folder / "expected.json").is_file():
         pytest.skip("no recorded machines beside the checkout (../shared/topologies)")

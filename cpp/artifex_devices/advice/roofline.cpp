@@ -30,7 +30,7 @@ std::optional<double> Roofline::critical_batch(const LayerSizes& layer) const {
   if (layer.inputs < 1 || layer.outputs < 1 || !positive(layer.input_bytes) || !positive(layer.weight_bytes) ||
       !positive(layer.output_bytes)) {
     throw_error(
-        "critical_batch: expected at least 1 input and output and positive bytes an element, got inputs={}, "
+        "critical_batch: expected at least 1 input and output and positive bytes per element, got inputs={}, "
         "outputs={}, input_bytes={}, weight_bytes={}, output_bytes={}; give the sizes of the weight matrix",
         layer.inputs, layer.outputs, layer.input_bytes, layer.weight_bytes, layer.output_bytes);
   }

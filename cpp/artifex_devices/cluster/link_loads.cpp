@@ -79,7 +79,7 @@ int64_t LinkLoads::add(int64_t from, int64_t to, double bytes) {
 
 template <class Visit>
 void LinkLoads::for_each_link(Visit&& visit) const {
-  std::vector<double> load;  // of the rows that lie beside each other
+  std::vector<double> load;  // of adjacent rows
   for (size_t row = 0; row < 2 * dims_.size(); ++row) {
     const auto stride = static_cast<size_t>(strides_[row / 2]);
     const auto size = static_cast<size_t>(dims_[row / 2]);

@@ -37,7 +37,7 @@ AxisMoves moves_to(int wanted, const std::array<const EinsumArray*, 2>& operands
 /// The result is whole.
 AxisMoves moves_to_whole(const std::array<const EinsumArray*, 2>& operands, const EinsumArray& result, size_t axis,
                          int64_t size) noexcept {
-  // Cut along a sum whose index the other has, and not there: no device could add up its part.
+  // Sharded over a summed index that the other operand has but does not shard: no device could add up its part.
   const auto is_blocked = [&](size_t i) {
     const int own = operands[i]->sharded[axis];
     return own >= 0 && !result.has(own) && operands[1 - i]->has(own);

@@ -19,7 +19,7 @@ struct PositionRange {
 /// Example: {4, 2} is digits between 1, 8, 16, but not between 1, 3, 12.
 bool are_digits(const PositionRange& range, const std::vector<int64_t>& boundaries) noexcept;
 
-/// The numbers below `count` that are 0 in all ranges, ascending; empty where the ranges overlap or are no digits of
+/// The numbers below `count` that are 0 in all ranges, ascending; empty where the ranges overlap or are not digits of
 /// count.
 std::vector<int64_t> first_positions(std::vector<PositionRange> ranges, int64_t count);
 

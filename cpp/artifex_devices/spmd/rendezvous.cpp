@@ -57,7 +57,7 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   Group& meeting = groups_[static_cast<size_t>(group)];
   if (seat.standing.state != State::kRunning || !meeting.has[static_cast<size_t>(participant)]) {
     throw_error(
-        "Rendezvous: participant {} cannot arrive at group {}: it waits, works, has ended or is no member; expected a "
+        "Rendezvous: participant {} cannot arrive at group {}: it waits, works, has ended or is not a member; expected a "
         "running member; arrive once at a time",
         participant, group);
   }
@@ -98,7 +98,7 @@ void Rendezvous::delivered(int64_t participant) {
   const std::lock_guard lock(mutex_);
   Seat& seat = *seats_[static_cast<size_t>(participant)];
   if (seat.standing.state != State::kWorking) {
-    throw_error("Rendezvous: participant {} has completed nothing; expected arrive() to say so first", participant);
+    throw_error("Rendezvous: participant {} has completed nothing; expected arrive() to report it first", participant);
   }
   seat.slot->delivered = true;
   for (const int64_t member : groups_[static_cast<size_t>(seat.standing.group)].members) {
@@ -144,7 +144,7 @@ bool Rendezvous::wait(int64_t participant, std::optional<double> seconds) {
   return failure_ == Failure::kNone || (seat.slot && seat.slot->delivered);
 }
 
-void Rendezvous::begin_anew() {
+void Rendezvous::restart() {
   const std::lock_guard lock(mutex_);
   for (const auto& seat : seats_) {
     seat->standing = {};
@@ -195,7 +195,7 @@ void Rendezvous::fail_locked(Failure failure) noexcept {
   for (const auto& seat : seats_) seat->wake.notify_all();
 }
 
-// Whoever waits, waits for members that have not arrived; when nobody runs, they never will.
+// A waiting participant waits for members that have not arrived; if no participant runs, they never will.
 void Rendezvous::find_deadlock_locked() {
   if (able_ > 0) return;
   const bool waiting =

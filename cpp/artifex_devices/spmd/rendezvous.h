@@ -18,9 +18,9 @@ namespace artifex_devices {
 /// runs foreign code, and only `wait` waits. Groups are sets of participants that meet; a signature is a number that
 /// stands for all that members must agree on (operation, dtype, shape, axes).
 ///
-/// Whoever arrives last gets kComplete, does the work with what the others left, and says `delivered`; then all members
-/// go on. A failure is for ever and for everybody: mismatch, a member that finished, participants that all wait for
-/// each other, a deadline, or what `fail` says. Thread-safe.
+/// The last participant to arrive gets kComplete, does the work with the data of the others, and calls `delivered`;
+/// then all members go on. A failure is for ever and for everybody: mismatch, a member that finished, participants that
+/// all wait for each other, a deadline, or what `fail` says. Thread-safe.
 ///
 /// Example: participants 0 and 1 in group g: arrive(0, g, 7) is kWait, arrive(1, g, 7) is kComplete, delivered(1),
 /// may_go(0) is true.
@@ -68,7 +68,7 @@ class Rendezvous {
 
   /// Forgets who arrived and what failed, for the next program with these participants; groups keep their numbers.
   /// Nobody may be inside of `wait`.
-  void begin_anew();
+  void restart();
 
   /// The body returned, or raised. The first failure of all counts.
   void finished(int64_t participant);

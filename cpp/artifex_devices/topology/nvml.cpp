@@ -123,8 +123,8 @@ void read_links(const Queries& queries, nvml::Device device, NvmlGpu& gpu) {
   // Like answered(); reports only the first of several links that fail in the same function.
   const auto link_answered = [&gpu](nvml::Return code, std::string_view function, unsigned link) {
     if (code == nvml::kSuccess) return true;
-    const auto is_told = [&](const std::string& problem) { return problem.starts_with(function); };
-    if (std::ranges::none_of(gpu.problems, is_told)) {
+    const auto is_reported = [&](const std::string& problem) { return problem.starts_with(function); };
+    if (std::ranges::none_of(gpu.problems, is_reported)) {
       gpu.problems.push_back(fmt::format("{} (link {}): {}", function, link, reason_of(code)));
     }
     return false;

@@ -179,8 +179,8 @@ std::vector<MissingFact> missing_facts(const std::string& root) {
 
 std::vector<MissingFact> missing_facts(const Machine& live) {
   std::vector<MissingFact> missing = missing_facts("");
-  const bool is_told = std::ranges::any_of(missing, [](const MissingFact& each) { return each.fact == kCores; });
-  if (live.counts().cores == 0 && !is_told) {
+  const bool is_reported = std::ranges::any_of(missing, [](const MissingFact& each) { return each.fact == kCores; });
+  if (live.counts().cores == 0 && !is_reported) {
     missing.push_back({kCores, "hwloc did not find the CPUs of the affinity mask when it looked", kCoresAssumed});
   }
   return missing;

@@ -147,7 +147,7 @@ void CrossReshard::for_parts(const Parts& parts, F&& f) const {
     const auto is_sent = [&](int64_t tile) {
       return at(from_, plan_->source_of(tile, buffers[b])).process == parts.sender;
     };
-    // Calls f for some that follow each other, but for those that are to be left out.
+    // Calls f for consecutive entries, without those to be left out.
     const auto emit = [&](Part part, int64_t count) {
       const int64_t out = std::min(skipped, count);
       skipped -= out;

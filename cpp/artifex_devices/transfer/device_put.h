@@ -6,7 +6,7 @@
 
 namespace artifex_devices {
 
-/// Copies a host array onto devices. The source has been read when it returns, whatever its alignment and strides
+/// Copies host data to devices. The source has been read when it returns, whatever its alignment and strides
 /// (negative and zero ones too). Throws as Sharding::domains and Storage::allocate.
 /// `layout` (null: row-major) is the order in which each shard is stored; see stored_layout.
 /// Example: (8, 4) float32 with P('x') over 4 devices makes four shards of (2, 4).

@@ -8,7 +8,7 @@ namespace artifex_devices {
 
 /// Writes the elements of `source` (any strides) to `memory` in the order of `layout`; padding becomes zeros. Where the
 /// layout gives an element fewer bits than a byte, the first element takes the low-order bits, as in XLA. `memory` has
-/// layout.byte_size(shape, dtype) bytes and does not overlap the source. Big ones are cut over the workers;
+/// layout.byte_size(shape, dtype) bytes and does not overlap the source. Large copies are divided among the workers;
 /// interruptible. Throws as Layout::byte_size. Example: {{1, 2, 3}, {4, 5, 6}} in {1,0:T(2,2)} becomes 1 2 4 5 3 0 6 0.
 void copy_to_layout(const HostView& source, const Layout& layout, std::byte* memory);
 

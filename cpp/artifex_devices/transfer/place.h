@@ -57,7 +57,7 @@ ArrayPlacement plan_placement(const Array& source, const PlacementTarget& target
 /// NotAddressable. Example: an Array that already has the target's sharding is returned itself.
 ArrayRef place(const ArrayRef& source, const PlacementTarget& target, const PlacementOptions& options = {});
 
-/// Copies a host array to `target`, whose sharding must be set, or shows its memory where `may_alias` is true and
+/// Copies host data to `target`, whose sharding must be set, or shows its memory where `may_alias` is true and
 /// can_alias() too. Throws TransferGuardError, and as device_put().
 ArrayRef place(const HostView& source, const PlacementTarget& target, const PlacementOptions& options = {});
 

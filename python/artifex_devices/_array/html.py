@@ -45,7 +45,7 @@ def mesh_html(mesh: Mesh) -> str:
     facts = [("axes", mesh_text_of(mesh)), ("axis types", kinds or "none"), ("devices", str(mesh.size))]
     try:
         placed = placed_mesh_svg(mesh)
-    except ValueError:  # of devices that are no cluster's
+    except ValueError:  # the devices do not belong to a cluster
         return page("Mesh", facts, picture=_mesh_picture(mesh))
     table = f"<details><summary>device ids</summary>{_mesh_picture(mesh)}</details>"
     return page("Mesh", facts, picture=placed + table)

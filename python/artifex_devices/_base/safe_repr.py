@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The repr of a caller's value for messages: shortened where it is long; a repr that raises does not hide the message."""
+"""The repr of a caller's value for messages: shortened if it is long, replaced if it raises."""
 
 from __future__ import annotations
 

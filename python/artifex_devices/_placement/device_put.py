@@ -64,7 +64,7 @@ def device_put(
 
 
 def device_get(x: Any) -> Any:
-    """Copies a tree of Arrays to the host.
+    """Copies the Arrays of a tree to the host.
 
     Args:
         x: A tree; leaves that are not Arrays are unchanged.

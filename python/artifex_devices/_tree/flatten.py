@@ -74,7 +74,7 @@ def _flatten_with_optree(tree: Any, predicate: IsLeaf | None) -> tuple[list[Any]
         leaves, spec = optree.tree_flatten(tree, predicate, namespace=_NAMESPACE)
         node = spec.walk([None] * len(leaves), _node_of_optree, None)
     except _ForeignNodeError:
-        leaves, spec = optree.tree_flatten(tree, _is_no_node, namespace=_NAMESPACE)
+        leaves, spec = optree.tree_flatten(tree, _is_not_a_node, namespace=_NAMESPACE)
         node = spec.walk([None] * len(leaves), _node_of_optree, None)
     return leaves, PyTreeDef(node, len(leaves))
 
@@ -111,7 +111,7 @@ def _node_of_optree(typ: Any, data: Any, children: tuple[Any, ...]) -> Any:
     return node_with(typ, data, children)
 
 
-def _is_no_node(value: Any) -> bool:
+def _is_not_a_node(value: Any) -> bool:
     return not is_tree_node(type(value))
 
 
@@ -202,7 +202,7 @@ def _first(
                 path.pop()
             continue
         key, value = step
-        if _is_no_node(value) or (is_leaf is not None and is_leaf(value)):
+        if _is_not_a_node(value) or (is_leaf is not None and is_leaf(value)):
             continue
         if wanted(value, ancestors):
             return (*path[1:], key) if open_levels[1:] else (), value

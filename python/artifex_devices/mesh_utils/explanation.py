@@ -28,7 +28,7 @@ class AxisExplanation:
     Attributes:
         name: Name of the axis, or its number.
         size: Number of devices along the axis.
-        lies_on: Links of the axis as text: "x: ring of 4", "z: line of 2, stride 2", "2 slices".
+        links: Links of the axis as text: "x: ring of 4", "z: line of 2, stride 2", "2 slices".
         slices: Number of slices (or nodes) that one group of the axis spans.
         bandwidth: Bytes/s into the worst-placed device; inf for a size of 1.
         hops: Number of links on the longest path inside a slice.
@@ -37,7 +37,7 @@ class AxisExplanation:
 
     name: Hashable
     size: int
-    lies_on: str
+    links: str
     slices: int
     bandwidth: float
     hops: int
@@ -135,7 +135,7 @@ def explain(
     Example:
         >>> from artifex_devices import cluster, mesh_utils
         >>> mesh = mesh_utils.create_device_mesh((4, 4), cluster.tpu("v4", (2, 2, 4)).devices())
-        >>> [(axis.lies_on, axis.bandwidth / 1e9) for axis in mesh_utils.explain(mesh).axes]
+        >>> [(axis.links, axis.bandwidth / 1e9) for axis in mesh_utils.explain(mesh).axes]
         [('z: line of 4', 45.0), ('x: line of 2 and y: line of 2', 90.0)]
     """
     is_mesh = isinstance(mesh, _core.Mesh)
@@ -171,7 +171,7 @@ def explain(
     axes, axes_by_id = (
         tuple(AxisExplanation(name, *row) for name, row in zip(names, each, strict=True)) for each in (rows, rows_by_id)
     )
-    labels = tuple((str(axis.name), axis.size, axis.lies_on) for axis in axes)
+    labels = tuple((str(axis.name), axis.size, axis.links) for axis in axes)
     return MeshExplanation(
         title,
         axes,
@@ -185,4 +185,4 @@ def explain(
 
 def _row(axis: AxisExplanation) -> tuple[str, str, str, str, str]:
     rate = "" if math.isinf(axis.bandwidth) else f"{axis.bandwidth / 1e9:.4g} GB/s"
-    return str(axis.name), str(axis.size), axis.lies_on, rate, f"{axis.seconds:.3g}"
+    return str(axis.name), str(axis.size), axis.links, rate, f"{axis.seconds:.3g}"

@@ -67,7 +67,7 @@ def facts_text(title: str, facts: Facts, head: Sequence[str], rows: Rows) -> str
 
 
 def table_lines(head: Sequence[str], rows: Rows) -> list[str]:
-    """Formats columns as wide as their widest text; no rows are no lines."""
+    """Formats columns as wide as their widest text; without rows there are no lines."""
     if not rows:
         return []
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]

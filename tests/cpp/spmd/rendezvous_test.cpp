@@ -43,7 +43,7 @@ TEST(Rendezvous, RestartsWithItsGroups) {
   EXPECT_EQ(meeting.arrive(0, both, 7), Arrival::kWait);
   meeting.raised(1);
   EXPECT_EQ(meeting.failure(), Failure::kBody);
-  meeting.begin_anew();
+  meeting.restart();
   EXPECT_EQ(meeting.failure(), Failure::kNone);
   for (const auto& standing : meeting.standings()) {
     EXPECT_EQ(standing.state, State::kRunning);
@@ -58,7 +58,7 @@ TEST(Rendezvous, RestartsWithItsGroups) {
   meeting.finished(0);
   meeting.finished(1);
   EXPECT_EQ(meeting.failure(), Failure::kNone);
-  meeting.begin_anew();
+  meeting.restart();
   meeting.finished(1);
   EXPECT_EQ(meeting.arrive(0, both, 8), Arrival::kFailed);
   EXPECT_EQ(meeting.failure(), Failure::kEarlyExit);

@@ -109,7 +109,7 @@ TEST(RendezvousStress, RunsProgramsWithAndWithoutFaults) {
       if (program.fault == Fault::kNone) {
         EXPECT_EQ(program.sums.load(), kCount * kSteps);
       }
-      program.rendezvous.begin_anew();
+      program.rendezvous.restart();
     }
   });
 }

@@ -133,8 +133,8 @@ def test_differences_are_seen():
 
 def test_a_version_is_written_once():
     done = subprocess.run([sys.executable, make_pickles.__file__], capture_output=True, text=True, timeout=60)
-    told = f"make_pickles: {ad.__version__} is there already; pickles of a version are written once\n"
-    assert (done.returncode, done.stdout, done.stderr) == (1, told, "")
+    caught = f"make_pickles: {ad.__version__} is there already; pickles of a version are written once\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, caught, "")
 
 
 PUBLIC = (
@@ -247,11 +247,11 @@ def test_a_forged_structure_of_a_tree_is_an_error(node, leaves):
         make(node, leaves)
 
 
-@pytest.mark.parametrize("told", [None, [1], {"a": 1}, {1: -1}, {1: 2.5}, {-1: 1}, {1: 2**60}, {1: True}])
-def test_forged_bytes_by_device_are_an_error(told):
+@pytest.mark.parametrize("caught", [None, [1], {"a": 1}, {1: -1}, {1: 2.5}, {-1: 1}, {1: 2**60}, {1: True}])
+def test_forged_bytes_by_device_are_an_error(caught):
     make, _ = make_pickles.values()["plans"][0].bytes_by_device.__reduce__()
     with pytest.raises(ValueError, match=r"^(DeviceBytes: the counts|a device id|a number of bytes)"):
-        make(told)
+        make(caught)
 
 
 LONE = "\ud800"  # half a character: has no UTF-8
@@ -310,7 +310,7 @@ WRONG_STATES = {
 
 
 @pytest.mark.parametrize("row", WRONG_STATES.values(), ids=WRONG_STATES)
-def test_a_wrong_state_is_told_in_our_words(row):
+def test_a_wrong_state_raises_a_clear_error(row):
     name, state, error, words = row
 
     class Forged:
@@ -318,9 +318,9 @@ def test_a_wrong_state_is_told_in_our_words(row):
             return getattr(importlib.import_module("artifex_devices.unpickle"), name), state
 
     for protocol in make_pickles.PROTOCOLS:
-        with pytest.raises(error, match=re.escape(words)) as told:
+        with pytest.raises(error, match=re.escape(words)) as caught:
             pickle.loads(pickle.dumps(Forged(), protocol))
-        assert type(told.value) is error
+        assert type(caught.value) is error
 
 
 def test_derived_shardings_and_names_of_any_text_come_back():

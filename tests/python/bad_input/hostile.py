@@ -10,14 +10,14 @@ class NoRepr:
 
 
 class BadIndex:
-    """Is no int after all."""
+    """Raises instead of being an int."""
 
     def __index__(self):
         raise ZeroDivisionError("no int")
 
 
 class BadArray:
-    """Is no array after all."""
+    """Raises instead of being an array."""
 
     def __array__(self, dtype=None, copy=None):
         raise ZeroDivisionError("no array")

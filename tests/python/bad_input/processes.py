@@ -137,13 +137,13 @@ CALLS = [
                 "ad.distributed.initialize('local\\nhost:1', 2, 0)",
                 ValueError,
                 "distributed.initialize:",
-                "coordinator_address is no address",
+                "coordinator_address is not an address",
             ),
             bad(
                 "ad.distributed.initialize('x' * 2**20 + ':1', 2, 0)",
                 ValueError,
                 "distributed.initialize:",
-                "coordinator_address is no address",
+                "coordinator_address is not an address",
                 "xxx ... xxx",
             ),
             bad(

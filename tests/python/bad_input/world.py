@@ -22,7 +22,7 @@ X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
 
 def names(folder: pathlib.Path) -> dict[str, Any]:
-    """The names, made anew for each call; `folder` is an empty folder for files."""
+    """The names, created for each call; `folder` is an empty folder for files."""
     devices = ad.devices()
     grid = Mesh(np.array(devices).reshape(2, 4), ("x", "y"))
     line = Mesh(np.array(devices), ("x",))

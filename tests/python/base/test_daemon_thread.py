@@ -10,7 +10,7 @@ import pytest
 from artifex_devices._base.daemon_thread import DaemonThread, _BeginEvent
 from artifex_devices._spmd.watchdog import _Watchdog
 
-PATIENCE_S = 30.0  # only ever waited out by a test that fails
+TIMEOUT_S_S = 30.0  # only ever waited out by a test that fails
 
 
 class Life:
@@ -25,7 +25,7 @@ def test_the_wait_for_a_beginning_ends_when_the_function_has_begun():
     waiting = threading.Thread(target=lambda: waited.append(beginning.wait()))
     waiting.start()
     beginning.release()
-    waiting.join(PATIENCE_S)
+    waiting.join(TIMEOUT_S_S)
     assert waited == [True]
     assert beginning.has_begun()
     assert beginning.is_over
@@ -54,7 +54,7 @@ def test_a_start_returns_when_the_function_has_begun_and_the_thread_lets_go_of_i
     def run(thread, argument):
         thread.began()
         seen.append((thread is threading.current_thread(), type(argument)))
-        end.wait(PATIENCE_S)
+        end.wait(TIMEOUT_S_S)
 
     argument = Argument()
     gone = weakref.ref(argument)
@@ -66,13 +66,13 @@ def test_a_start_returns_when_the_function_has_begun_and_the_thread_lets_go_of_i
     assert not thread.is_gone()
     assert thread in threading.enumerate()
     end.set()
-    thread.join(PATIENCE_S)
+    thread.join(TIMEOUT_S_S)
     assert not thread.is_alive()
     assert seen == [(True, Argument)]
     assert gone() is None
 
 
-def test_a_thread_without_memory_to_begin_with_is_an_error_of_its_start():
+def test_a_thread_that_has_no_memory_to_start_is_an_error_of_its_start():
     def run(thread):
         raise MemoryError
 
@@ -96,9 +96,9 @@ def test_a_shutdown_of_the_watchdog_returns_when_its_thread_has_ended(monkeypatc
 
     def watch(thread, end):
         thread.began()
-        end.wait(PATIENCE_S)
+        end.wait(TIMEOUT_S_S)
         asked.set()
-        go_on.wait(PATIENCE_S)
+        go_on.wait(TIMEOUT_S_S)
 
     watchdog = _Watchdog()
     monkeypatch.setattr(watchdog, "_watch", watch)
@@ -110,9 +110,9 @@ def test_a_shutdown_of_the_watchdog_returns_when_its_thread_has_ended(monkeypatc
     ended = []
     closer = threading.Thread(target=lambda: ended.append(watchdog.shutdown() or thread.is_alive()))
     closer.start()
-    assert asked.wait(PATIENCE_S)
+    assert asked.wait(TIMEOUT_S_S)
     assert ended == []
     go_on.set()
-    closer.join(PATIENCE_S)
+    closer.join(TIMEOUT_S_S)
     assert ended == [False]
     watchdog.shutdown()  # nothing is left to end

@@ -431,7 +431,7 @@ def test_the_table():
     assert "- Device peak: synthetic; of 1, the highest." in text
 
 
-def test_probes_are_told_as_they_end():
+def test_probes_are_reported_as_they_end():
     probes = []
     found = Bench(affine(1.0, 16)).measure(on_probe=probes.append)
     assert tuple(probes) == found.evidence
@@ -478,7 +478,7 @@ def test_bad_arguments(options, error, text):
         Bench(affine(1.0, 16)).measure(**options)
 
 
-def test_what_is_told_of_probes_is_a_function():
+def test_on_probe_must_be_a_function():
     with pytest.raises(TypeError, match=r"on_probe is 5 \(int\); expected a function of one BatchProbe, or None"):
         Bench(affine(1.0, 16)).measure(on_probe=5)
 

@@ -95,7 +95,7 @@ def test_results_are_waited_for(monkeypatch):
     assert [type(each) for each in waited] == [np.ndarray, dict]
 
 
-def test_donated_batches_are_made_anew():
+def test_donated_batches_are_created_again():
     def make(size):
         return on_first(rows(size))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibrations: fits find what samples are made of, plans use them, the cache survives what lies there."""
+"""Calibrations: fits find what samples are made of, plans use them, the cache survives any file content."""
 
 from __future__ import annotations
 
@@ -728,7 +728,7 @@ def test_the_collectives_that_are_fitted_are_small_ones_of_each_executor_and_sum
     host = np.ones(8 * MIB // 4, np.float32)
     with ad.simulate(6):
         cases = list(calibration_measurement._collectives(host, None))
-    # Of 256 bytes a device; sums and scattered sums also of 2 MiB and of all that there is, for all devices together.
+    # 256 bytes per device; sums and scattered sums also of 2 MiB and of all that there is, for all devices together.
     least = {2: 512, 6: 1536}
     small = [(case.name, case.devices, case.nbytes) for case in cases if case.nbytes <= 1536]
     assert len(small) == 2 * 2 * len(BODIES)

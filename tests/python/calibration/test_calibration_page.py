@@ -27,7 +27,7 @@ def row(name, kind, mib, devices, error):
     }  # fmt: skip
 
 
-def told(*rows):
+def page_numbers(*rows):
     conditions = {
         "cpu_model": "a processor", "workers": 2, "memory_nodes": 1, "cache_bytes": 32 << 20,
         "date": "2026-11-22T14:00:00+00:00", "seconds": 8.0,
@@ -54,7 +54,7 @@ def test_the_medians_of_the_record_are_those_of_its_rows():
 
 def test_tables_have_a_line_for_each_thing_and_medians_by_size():
     text = load().tables(
-        told(
+        page_numbers(
             row("1024 x 1024, rows to columns", "reshard", 4, 4, 0.5),
             row("4096 x 4096, rows to columns", "reshard", 64, 4, -0.1),
             row("4096 x 4096, rows to columns", "reshard", 64, 8, 0.3),
@@ -74,7 +74,7 @@ def test_tables_have_a_line_for_each_thing_and_medians_by_size():
 
 def test_only_the_tables_of_the_page_are_replaced():
     tool = load()
-    numbers = told(row("psum, threads", "collective", 64, 4, 0.05))
+    numbers = page_numbers(row("psum, threads", "collective", 64, 4, 0.05))
     page = tool.page(f"before\n{tool.BEGIN}\nold\n{tool.END}\nafter\n", numbers)
     assert page == f"before\n{tool.BEGIN}\n\n{tool.tables(numbers)}\n\n{tool.END}\nafter\n"
     assert tool.page(page, numbers) == page

@@ -68,7 +68,7 @@ def test_devices_behind_switches_have_slices_but_no_coordinates():
     assert not hasattr(device, "coords")
     with pytest.raises(
         AttributeError,
-        match=r"core_on_chip: GpuDevice\(id=9, process_index=1\) does not have it; expected a device of a cluster with a torus",
+        match=r"core_on_chip: GpuDevice\(id=9, process_index=1\) does not have it; expected a device of a cluster",
     ):
         _ = device.core_on_chip
     with ad.simulate(1):
@@ -91,7 +91,7 @@ def test_the_devices_of_a_cluster_are_the_same_at_each_call():
     assert cluster.tpu("v5e", (2, 2)).devices() != first
 
 
-def test_meshes_and_shardings_lie_on_them():
+def test_meshes_and_shardings_have_these_devices():
     devices = cluster.tpu("v5e", (4, 4)).devices()
     mesh = Mesh(np.array(devices).reshape(4, 4), ("x", "y"))
     sharding = NamedSharding(mesh, P("y", "x"))

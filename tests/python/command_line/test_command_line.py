@@ -127,7 +127,7 @@ def test_a_reader_that_has_gone_is_not_an_error() -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_output_that_cannot_be_written_is_said() -> None:
+def test_output_that_cannot_be_written_is_reported() -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "artifex_devices", "info"],
@@ -140,7 +140,7 @@ def test_output_that_cannot_be_written_is_said() -> None:
     assert done.stderr == "artifex_devices info: [Errno 28] No space left on device\n"
 
 
-def test_closed_output_is_said() -> None:
+def test_closed_output_is_reported() -> None:
     done = subprocess.run(
         ["sh", "-c", f"exec '{sys.executable}' -m artifex_devices info >&-"],
         stderr=subprocess.PIPE,

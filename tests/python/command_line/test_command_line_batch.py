@@ -97,7 +97,7 @@ def test_types_are_taken_in_any_case_and_chips_that_the_table_has_are_its_rows(c
 
 
 @pytest.mark.parametrize("name", ["spam", "", " ", "h\udcff", "\n"])
-def test_hardware_that_is_not_known_is_told_with_what_is(name, capsys):
+def test_unknown_hardware_is_reported_with_the_known_names(name, capsys):
     assert main(["batch", "validate", "3", "--hardware", name]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -105,7 +105,7 @@ def test_hardware_that_is_not_known_is_told_with_what_is(name, capsys):
     assert "NVIDIA H200 SXM" in captured.err
 
 
-def test_recommend_for_the_hardware_at_hand(capsys):
+def test_recommend_for_this_hardware(capsys):
     assert main(["batch", "recommend", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["hardware"], found["optimal_batch_size"], found["max_memory_batch_size"]) == ("cpu", 32, None)

@@ -47,7 +47,7 @@ def test_a_mesh_is_explained_as_in_python(capsys):
     assert plan["device_ids"] == [[device.id for device in row] for row in ordered]
     assert (plan["axis_names"], plan["shape"], plan["order"]) == (["data", "model"], [16, 8], "jax")
     assert plan["seconds"] == explanation.seconds
-    assert [axis["lies_on"] for axis in plan["naive_axes"]] == [axis.lies_on for axis in explanation.naive_axes]
+    assert [axis["links"] for axis in plan["naive_axes"]] == [axis.links for axis in explanation.naive_axes]
 
 
 def test_the_exact_search_weighs_axes_by_traffic(capsys):
@@ -70,7 +70,7 @@ def test_a_torus_without_such_a_mesh_needs_attention(capsys):
     assert "Failed to find assignment for logical_axis_index 1 of size 2" in err
     assert "(Here: --order exact or --split; or other sizes.)" in err
     words = ("mesh", "--cluster", "tpu v4 2x2x4", "--mesh", "a=2,b=2,c=4", "--order", "exact")
-    assert [axis["lies_on"] for axis in found(capsys, *words)["axes"]] == [
+    assert [axis["links"] for axis in found(capsys, *words)["axes"]] == [
         "y: line of 2",
         "x: line of 2",
         "z: line of 4",

@@ -186,7 +186,7 @@ def test_trees_are_cut_leaf_by_leaf_to_custom_targets() -> None:
 
 
 @pytest.mark.parametrize("make_mesh", [ad.make_mesh, lambda n, a: ad.Mesh(np.array(ad.devices()), a)])
-def test_sharded_arrays_are_cut_anew(make_mesh: Any) -> None:
+def test_sharded_arrays_are_sharded_again(make_mesh: Any) -> None:
     data = np.arange(48.0).reshape(24, 2)
     x = ad.device_put(data, ad.NamedSharding(make_mesh((8,), ("x",)), ad.P("x")))
     parts = ad.JAXDeviceManager().distribute_data({"x": x, "n": ad.device_put(np.arange(24))}, ad.devices()[2:7])
@@ -316,7 +316,7 @@ def test_compile_only_devices_have_no_limit() -> None:
         assert manager.get_device_info()["not_applied"]["memory_fraction"] == "cpu:0 has no memory; cpu:1 has no memory"
 
 
-def test_another_world_is_told() -> None:
+def test_another_world_is_reported() -> None:
     with DeviceManager(on_cpu()) as manager, ad.simulate(2):
         info = manager.get_device_info()
         assert info["jax_devices"] == ["cpu:0", "cpu:1"]
@@ -342,14 +342,14 @@ def test_x64_is_turned_on_and_back() -> None:
         assert "leaves the process's jax_enable_x64, True" in manager.get_device_info()["not_applied"]["enable_x64"]
 
 
-def test_recorded_settings_are_told() -> None:
+def test_recorded_settings_are_reported() -> None:
     with DeviceManager(on_cpu(enable_jit=False, enable_mixed_precision=True)) as manager:
         not_applied = manager.get_device_info()["not_applied"]
     assert not_applied["enable_jit"] == "recorded: jit compiles nothing here, functions run as they are"
     assert not_applied["enable_mixed_precision"].endswith("16-bit floats are not faster on this hardware")
 
 
-def test_a_configuration_changed_later_is_told() -> None:
+def test_a_configuration_changed_later_is_reported() -> None:
     config = on_cpu(MemoryStrategy.CONSERVATIVE)
     with DeviceManager(config) as manager:
         config.memory_strategy = MemoryStrategy.BALANCED
@@ -459,7 +459,7 @@ def test_flags_of_several_managers_are_merged(monkeypatch: pytest.MonkeyPatch) -
     assert os.environ["XLA_FLAGS"] == "--a=1"
 
 
-def test_variables_read_before_are_told() -> None:
+def test_variables_read_before_are_reported() -> None:
     ad.devices()
     config = on_cpu(environment_variables={"JAX_NUM_CPU_DEVICES": "3", "JAX_TRANSFER_GUARD": "log"})
     with ad.simulate(8, all_threads=True), DeviceManager(config) as manager:  # a base world is there

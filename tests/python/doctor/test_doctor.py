@@ -79,7 +79,7 @@ def test_a_process_that_stands_alone_says_why_it_has_no_rank(report: doctor.Repo
     assert facts["rank"].source == "distributed.initialize()"
 
 
-def test_the_launcher_is_told_by_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_launcher_is_recognized_by_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PMI_RANK", "1")
     monkeypatch.setenv("PMI_SIZE", "4")
     section = distributed()

@@ -145,7 +145,7 @@ def test_each_failing_call_costs_its_own_fact_and_is_reported(
         found = ad.find_accelerators(Machine.from_synthetic("pu:1"), nvml_library=nvml_stand_in())
     assert len(found.accelerators) == gpus
     for number, gpu in enumerate(found.accelerators):
-        told = {
+        reported = {
             "name": "NVIDIA A100-SXM4-80GB",
             "memory_bytes": 85899345920,
             "pci_address": f"0000:{number:02x}:00.0",
@@ -155,7 +155,7 @@ def test_each_failing_call_costs_its_own_fact_and_is_reported(
         }
         for function, fact in FACTS.items():
             place = found if fact.endswith("version") else gpu
-            assert getattr(place, fact) == (None if function in failures else told[fact])
+            assert getattr(place, fact) == (None if function in failures else reported[fact])
             named = [text for text in place.problems if f"{function}: " in text]
             assert len(named) == (function in failures)
             if named:

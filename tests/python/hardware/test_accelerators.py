@@ -27,7 +27,7 @@ def in_the_tables_words(row: dict) -> dict:
     """A row of the core's catalogue, as accelerators.json writes it."""
     names = {long: short for short, long in FORMATS.items()}
     links = row["links"]
-    told = {
+    facts = {
         "name": row["name"],
         "hardware_type": row["hardware_type"] or None,
         "platform": row["platform"],
@@ -42,7 +42,7 @@ def in_the_tables_words(row: dict) -> dict:
     }
     link = {"kind": links["kind"], "links": links["links"], "one_way": links["one_way"]}
     if row["platform"] == "tpu":
-        told |= {
+        facts |= {
             "cores_per_chip": row["cores_per_chip"],
             "devices_per_chip": row["devices_per_chip"],
             "pod": list(links["pod"]) if links["pod"] else links["pod_note"],
@@ -52,14 +52,14 @@ def in_the_tables_words(row: dict) -> dict:
         }
         link |= {"dims": links["torus_dims"], "nominal_one_way": links["nominal_one_way"]}
     else:
-        told |= {
+        facts |= {
             "domain": links["domain_note"] or links["domain_chips"],
             "nic_per_gpu": row["network_per_chip"],
         }
         if links["switches"] is not None:
-            told["switches"] = links["switches"]
+            facts["switches"] = links["switches"]
         link["egress_one_way"] = links["links"] * links["one_way"]
-    return {**told, "link": link}
+    return {**facts, "link": link}
 
 
 def test_every_cell_is_that_of_the_recorded_table(recorded):

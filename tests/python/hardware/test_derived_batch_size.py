@@ -65,7 +65,7 @@ def test_an_unknown_chip_is_an_error(name: str) -> None:
         ("gpu", "NVIDIA RTX 4090", 64),  # of neither: the row of unknown hardware
     ],
 )
-def test_a_device_at_hand_by_what_it_calls_itself(platform: str, kind: str, critical: int) -> None:
+def test_a_device_of_this_machine_by_its_own_name(platform: str, kind: str, critical: int) -> None:
     device = cast(Any, SimpleNamespace(platform=platform, device_kind=kind))  # there are no such devices yet
     row = batch_size._hardware_of(device).row
     assert row.critical_batch_size == critical

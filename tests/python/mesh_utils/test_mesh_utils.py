@@ -222,7 +222,7 @@ def test_the_exact_search_gives_the_links_to_the_traffic():
     greedy = create_device_mesh((4, 4), devices)
     assert ids_of(create_device_mesh((4, 4), devices, search="exact")) == ids_of(greedy)
     other = create_device_mesh((4, 4), devices, search="exact", traffic=(10, 1))
-    assert [axis.lies_on for axis in explain(other).axes] == ["x: line of 2 and y: line of 2", "z: line of 4"]
+    assert [axis.links for axis in explain(other).axes] == ["x: line of 2 and y: line of 2", "z: line of 4"]
     traffic = (10 * 2**30, 2**30)
     # 10 GiB over two links and 1 over one, against the other way round; hops of 1e-6 s.
     assert explain(other, traffic=traffic).seconds == pytest.approx(2**30 * 0.75 * (10 / 9e10 + 1 / 4.5e10) + 5e-6)
@@ -253,7 +253,7 @@ def test_the_exact_search_is_never_worse(shape):
 def test_explain_reports_axes_links_and_the_order_by_id():
     devices = cluster.tpu("v4", (4, 4, 4)).devices()
     found = explain(create_device_mesh((16, 4), devices), axis_names=("data", "model"))
-    assert [(axis.name, axis.lies_on, axis.bandwidth, axis.hops) for axis in found.axes] == [
+    assert [(axis.name, axis.links, axis.bandwidth, axis.hops) for axis in found.axes] == [
         ("data", "y: ring of 4 and z: ring of 4", 1.8e11, 4),
         ("model", "x: ring of 4", 9e10, 2),
     ]
@@ -264,15 +264,15 @@ def test_explain_reports_axes_links_and_the_order_by_id():
     assert text.splitlines()[-1] == "rates: S1 S5"
     # Rows of 8 in order of id: x, and half of y.
     naive = explain(create_device_mesh((8, 8), devices, allow_split_physical_axes=True)).naive_axes
-    assert naive[1].lies_on == "x: ring of 4 and y: line of 2"
-    assert naive[0].lies_on == "y: ring of 2, stride 2 and z: ring of 4"
+    assert naive[1].links == "x: ring of 4 and y: line of 2"
+    assert naive[0].links == "y: ring of 2, stride 2 and z: ring of 4"
 
 
-def test_rings_that_are_no_grids_are_counted_by_their_links():
+def test_rings_that_are_not_grids_are_counted_by_their_links():
     devices = cluster.tpu("v4", (4, 4, 4)).devices()
     mixed = np.array(devices)[np.random.default_rng(0).permutation(64)].reshape(8, 8)
     good, bad = (explain(mesh) for mesh in (create_device_mesh((8, 8), devices, allow_split_physical_axes=True), mixed))
-    assert bad.axes[0].lies_on.startswith("a ring that shares its links ")
+    assert bad.axes[0].links.startswith("a ring that shares its links ")
     assert bad.seconds > 2 * good.seconds
     assert bad.naive_seconds == good.naive_seconds
 
@@ -280,14 +280,14 @@ def test_rings_that_are_no_grids_are_counted_by_their_links():
 def test_slices_and_nodes_are_joined_by_the_network():
     mesh = create_hybrid_device_mesh((2, 2), (2, 1), cluster.tpu("v4", (2, 2, 1), slices=2).devices())
     data, model = explain(mesh, traffic=1e9).axes
-    assert (data.lies_on, data.slices) == ("y: line of 2 and 2 slices", 2)
+    assert (data.links, data.slices) == ("y: line of 2 and 2 slices", 2)
     # Half of it crosses; two chips share that.
     assert data.seconds == pytest.approx(1e9 / 2 / 2 / 6.25e9 + 9.6e-6)
-    assert (model.lies_on, model.bandwidth) == ("x: line of 2", 4.5e10)
+    assert (model.links, model.bandwidth) == ("x: line of 2", 4.5e10)
     nodes = cluster.dgx("h100", nodes=4).devices()
     outer, inner = explain(np.array(nodes).reshape(4, 8), traffic=1e9).axes
-    assert (outer.lies_on, outer.bandwidth) == ("4 slices", 5e10)
-    assert (inner.lies_on, inner.bandwidth) == ("switch, 8 devices", 4.5e11)
+    assert (outer.links, outer.bandwidth) == ("4 slices", 5e10)
+    assert (inner.links, inner.bandwidth) == ("switch, 8 devices", 4.5e11)
     assert explain(np.array(cluster.mi300x().devices())).axes[0].bandwidth == 7 * 6.4e10
 
 
@@ -317,7 +317,7 @@ def test_explain_refuses_unknown_networks():
 
 def test_an_axis_of_one_device_costs_nothing():
     found = explain(create_device_mesh((1, 4), cluster.tpu("v4", (2, 2, 1)).devices()))
-    assert (found.axes[0].lies_on, found.axes[0].seconds, math.isinf(found.axes[0].bandwidth)) == (
+    assert (found.axes[0].links, found.axes[0].seconds, math.isinf(found.axes[0].bandwidth)) == (
         "one device",
         0.0,
         True,

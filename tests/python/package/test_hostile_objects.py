@@ -154,7 +154,7 @@ def test_a_long_text_is_cut_in_the_middle():
     assert len(safe_repr(list(range(100000)))) == 485
 
 
-def test_a_repr_that_raises_is_told_by_class():
+def test_a_repr_that_raises_is_replaced_by_its_class():
     class Odd:
         error: type[BaseException] = OwnError
 

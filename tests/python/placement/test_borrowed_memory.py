@@ -133,7 +133,7 @@ def test_finalizers_may_use_the_library_and_raise() -> None:
                     raise ValueError("in a finalizer")
 
         raised = []
-        sys.unraisablehook = lambda told: raised.append(str(told.exc_value))
+        sys.unraisablehook = lambda unraisable: raised.append(str(unraisable.exc_value))
         coming = [cut(shown(owned(1 << 22, Using), "may_alias")) for _ in range(5)]
         until(lambda: len(raised) == 5, "not all owners were released")
         assert released == [64.0] * 5 and raised == ["in a finalizer"] * 5, (released, raised)

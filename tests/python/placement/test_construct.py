@@ -115,7 +115,7 @@ def test_everything_that_is_wrong_is_listed(named, devices):
     with pytest.raises(ValueError, match="make_array_from_single_device_arrays") as raised:
         ad.make_array_from_single_device_arrays((8, 8), sharding, parts)
     text = str(raised.value)
-    for told in (
+    for problem in (
         "arrays[1] has dtype int32; expected float32 as arrays[0] has",
         "arrays[2] has shape (3, 2); expected (4, 2), the part of shape (8, 8) on cpu:2",
         "arrays[3] is on cpu:3 of another world",
@@ -125,7 +125,7 @@ def test_everything_that_is_wrong_is_listed(named, devices):
         "arrays[7] was deleted",
         "no part for cpu:3",
     ):
-        assert told in text, (told, text)
+        assert problem in text, (problem, text)
 
 
 def test_a_wrong_count(named):
@@ -181,7 +181,7 @@ def test_blocks_of_a_callback_make_the_whole(placement):
     assert_same_bits(array, value)
 
 
-def test_the_callback_is_asked_once_a_device(named):
+def test_the_callback_is_called_once_for_each_device(named):
     asked = []
 
     def block(index):

@@ -227,7 +227,7 @@ def test_validate_takes_every_integer() -> None:
 
 
 @pytest.mark.parametrize("wrong", [32.0, "32", None, [32]])
-def test_validate_refuses_what_is_no_integer(wrong: Any) -> None:
+def test_validate_refuses_what_is_not_an_integer(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"batch_size is .* expected an integer"):
         DevicePlacement().validate_batch_size(wrong)
 
@@ -275,14 +275,14 @@ def test_place_takes_a_sharding(mesh: ad.Mesh) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["gpu", 0, 3, P("data"), object(), []])
-def test_place_on_what_is_no_place_is_an_error(wrong: Any) -> None:
+def test_place_on_what_is_not_place_is_an_error(wrong: Any) -> None:
     for place in (DevicePlacement().place_on_device, ad.place_on_device):
         with pytest.raises(TypeError, match=r"the target is .*; expected a Device or a Sharding; take"):
             place(np.ones(3), wrong)
 
 
 @pytest.mark.parametrize("leaf", ["text", b"bytes", np.array(["a"]), np.array([object()]), object()])
-def test_leaves_that_are_no_numbers_are_errors_that_name_them(leaf: Any, mesh: ad.Mesh) -> None:
+def test_leaves_that_are_not_numbers_are_errors_that_name_them(leaf: Any, mesh: ad.Mesh) -> None:
     data = {"good": np.ones(8), "names": [leaf]}
     with pytest.raises(TypeError, match="names"):
         ad.place_on_device(data)

@@ -207,7 +207,7 @@ def test_a_layout_of_another_rank_is_refused(devices):
         ad.device_put(ad.device_put(X), Format(Layout((0, 1, 2)), devices[0]))
 
 
-def test_a_layout_alone_is_no_place():
+def test_a_layout_alone_is_not_place():
     with pytest.raises(ValueError, match=r"device is Layout.*; expected None, a Device"):
         ad.device_put(X, Layout((0, 1)))
     with pytest.raises(ValueError, match="needs a sharding"):

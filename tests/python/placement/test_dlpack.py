@@ -201,7 +201,7 @@ def test_an_array_on_several_devices_names_the_repair(named):
             assert_same_bits(np.from_dlpack(shard.data), X[shard.index])
 
 
-def test_a_deleted_array_says_so():
+def test_a_deleted_array_is_an_error():
     array = ad.device_put(X)
     array.delete()
     for call in (array.__dlpack__, array.__dlpack_device__):
@@ -369,7 +369,7 @@ def test_capsules_from_before_1_0_are_taken():
     ],
     ids="int None list capsule text dates big-endian".split(),  # noqa: SIM905
 )
-def test_what_is_no_array_is_an_error(source, error, words):
+def test_what_is_not_an_array_is_an_error(source, error, words):
     with pytest.raises(error, match=words):
         from_dlpack(source)
 
@@ -380,7 +380,7 @@ def test_copy_must_be_a_bool_or_none():
 
 
 @pytest.mark.parametrize("device", [None, 1, (1,), (1, 0, 0), ("a", "b"), "ab"])
-def test_an_answer_that_is_no_device_is_an_error(device):
+def test_an_answer_that_is_not_a_device_is_an_error(device):
     with pytest.raises(TypeError, match="__dlpack_device__"):
         from_dlpack(Producer(X.copy(), device=device))
 
@@ -482,7 +482,7 @@ class Gives:
 
 
 @pytest.mark.parametrize("capsule", [None, 3, X, "dltensor"], ids=["None", "int", "array", "text"])
-def test_what_is_no_capsule_is_an_error(capsule):
+def test_what_is_not_a_capsule_is_an_error(capsule):
     with pytest.raises(TypeError, match="expected a capsule"):
         from_dlpack(Gives(capsule))
 

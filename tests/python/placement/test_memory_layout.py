@@ -121,7 +121,7 @@ def test_wrong_values_are_errors(args, wrong):
     assert wrong in str(caught.value)
 
 
-def test_all_that_is_wrong_is_told_at_once():
+def test_all_that_is_wrong_is_reported_at_once():
     with pytest.raises(ValueError, match="minor_to_major") as caught:
         Layout((0, 0), [(0,)], -1)
     assert all(part in str(caught.value) for part in ("twice", "tiling[0][0] is 0", "element_size_in_bits is -1"))

@@ -64,7 +64,7 @@ def test_order_and_number_are_the_sources(buffer_size: int) -> None:
     assert values(prefetch_to_device(numbers(0), buffer_size=buffer_size)) == []
 
 
-def test_an_iterable_that_is_no_iterator_is_taken() -> None:
+def test_an_iterable_that_is_not_an_iterator_is_taken() -> None:
     assert values(prefetch_to_device([np.zeros((1, 1)), np.ones((1, 1))])) == [0, 1]
 
 
@@ -334,7 +334,7 @@ def test_close_lets_waiting_consumers_go() -> None:
     for consumer in consumers:
         consumer.start()
     assert reading.wait(PATIENCE_S)
-    assert batches.close(timeout_s=0.0) is False  # the source is stuck, and says so
+    assert batches.close(timeout_s=0.0) is False  # the source is stuck
     for consumer in consumers:
         consumer.join(PATIENCE_S)
     assert got == [[], [], []]
@@ -498,7 +498,7 @@ def test_ctrl_c_ends_a_wait() -> None:
         yield np.ones((1, 1))
 
     batches = prefetch_to_device(source())
-    # Who starts the tests in the background has them ignore SIGINT.
+    # Shells make jobs in the background ignore SIGINT.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

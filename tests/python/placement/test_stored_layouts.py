@@ -82,7 +82,7 @@ def test_a_reader_of_row_major_bytes_is_refused():
     assert bytes(column) == np.asarray(x).tobytes()  # memoryview copies by strides
 
 
-def test_layout_is_said_and_row_major_ones_say_nothing(mesh):
+def test_a_layout_is_in_the_repr_unless_it_is_row_major(mesh):
     x = ad.device_put(np.ones((4, 6)), turned(ad.NamedSharding(mesh, P("x"))))
     assert "layout    {0,1}" in x.describe()
     y = ad.device_put(np.ones((4, 6)))

@@ -56,7 +56,7 @@ def test_an_explanation_is_drawn_with_its_words():
     words = texts_of(explanation.to_svg())
     assert words[0] == explanation.title
     assert [word for word in words if "groups" in word] == [
-        f"{axis.name}: 4 groups of 4, {axis.lies_on}" for axis in explanation.axes
+        f"{axis.name}: 4 groups of 4, {axis.links}" for axis in explanation.axes
     ]
     drawn = [int(re.match(r"tpu:(\d+) ", title)[1]) for title in titles_of(explanation.to_svg())]
     assert sorted(drawn) == sorted([*range(16), *range(16)])
@@ -66,7 +66,7 @@ def test_an_explanation_is_drawn_with_its_words():
     assert "in order of id:" in page
 
 
-def test_nodes_of_gpus_count_their_devices_anew():
+def test_nodes_of_gpus_count_their_devices_from_zero():
     devices = mesh_utils.create_device_mesh((2, 8), cluster.dgx("h100", nodes=2).devices())
     picture = mesh_utils.explain(devices, axis_names=("data", "model")).to_svg()
     assert [word for word in texts_of(picture) if word.startswith("node")] == ["node 0", "node 1"] * 2
@@ -158,7 +158,7 @@ def test_collectives_are_steps_over_the_arrow():
     assert words[-1] == "collectives: their algorithms decide which device sends to which, so no arrows are drawn"
 
 
-def test_nothing_to_do_is_said():
+def test_an_empty_plan_is_reported():
     mesh = mesh_of(cluster.tpu("v5e", (2, 2)), (4,), ("x",))
     words = texts_of(plan_reshard((8, 8), "int8", *ends_of(mesh, ("x", None), ("x", None)), way="copies").to_svg())
     assert words[-1] == "nothing to do"
@@ -306,7 +306,7 @@ def test_what_cannot_be_drawn_is_named():
 
 
 @pytest.mark.parametrize("others", [5, None, [5], "ab"])
-def test_what_is_no_plan_is_not_drawn_into_a_roofline(others):
+def test_what_is_not_a_plan_is_not_drawn_into_a_roofline(others):
     mesh = Mesh(np.array(cluster.tpu("v5e", (4, 4)).devices()), ("x",))
     plan = plan_step(models.mlp(embed=512, mlp=1024, layers=1, tokens=1024), mesh, {"batch": "x"})
     with pytest.raises(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured roofline: its product is exact, its numbers are sane, its cache survives anything that lies there."""
+"""The measured roofline: its product is exact, its numbers are sane, its cache survives any file content."""
 
 from __future__ import annotations
 
@@ -232,7 +232,9 @@ def spoilt_files(text: str) -> dict[str, bytes]:
 
 
 def test_a_damaged_file_is_reported_and_measured_again(fresh, tmp_path, monkeypatch, measured):
-    monkeypatch.setattr(roofline_measurement, "_measured", lambda *_: measured)  # each anew would take a minute
+    monkeypatch.setattr(
+        roofline_measurement, "_measured", lambda *_: measured
+    )  # each measured again would take a minute
     measure_roofline(cache=tmp_path)
     (path,) = tmp_path.iterdir()
     for name, content in spoilt_files(path.read_text()).items():

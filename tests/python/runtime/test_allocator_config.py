@@ -152,7 +152,7 @@ class TestClient:
 
     @pytest.mark.parametrize("kind", ["device", "pinned_host", "unpinned_host"])
     @pytest.mark.parametrize("elements", [10, 3 * MIB])
-    def test_platform_takes_from_the_system_and_gives_back_at_once(self, elements, kind, settled):
+    def test_platform_takes_memory_from_the_system_and_frees_it_at_once(self, elements, kind, settled):
         client = make_cpu_client(num_devices=1, allocator_config=GpuAllocatorConfig(Kind.PLATFORM))
         device = client.devices()[0]
         memory = device.memory(kind)

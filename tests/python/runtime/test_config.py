@@ -81,7 +81,7 @@ def test_defaults_of_a_process_without_variables():
     ],
 )
 def test_an_unknown_name_gets_the_nearest_one(name, near):
-    told = f"did you mean {near}?" if near else "check the name"
+    text = f"did you mean {near}?" if near else "check the name"
     for call in (
         lambda: ad.config.update(name, 1),
         lambda: ad.config.read(name),
@@ -89,7 +89,7 @@ def test_an_unknown_name_gets_the_nearest_one(name, near):
     ):
         with pytest.raises(AttributeError, match="is not an option") as caught:
             call()
-        assert told in str(caught.value)
+        assert text in str(caught.value)
 
 
 def test_trace_allocations_is_a_bool():
@@ -223,12 +223,12 @@ def test_malformed_variables_are_one_error_that_names_them(variables, use):
         assert f'{name} is "{value}", expected ' in first
 
 
-def test_variables_that_are_no_text_are_named_too():
+def test_variables_that_are_not_text_are_named_too():
     names = ("JAX_TRANSFER_GUARD", "JAX_DEFAULT_DEVICE", "JAX_ENABLE_X64", "JAX_PLATFORMS", "JAX_PLATFORM_NAME")
     code = "try: ad.config.values\nexcept ValueError as error: print(error)"
-    told = output_of(code, **dict.fromkeys(names, "\udcff\x1b"))  # no UTF-8, and an order to terminals
+    text = output_of(code, **dict.fromkeys(names, "\udcff\x1b"))  # no UTF-8, and an order to terminals
     for name in names:
-        assert f'{name} is "\\xff\\x1b", expected ' in told
+        assert f'{name} is "\\xff\\x1b", expected ' in text
 
 
 def test_variables_are_read_once():
@@ -258,11 +258,11 @@ for call in (ad.devices, ad.device_count, ad.default_backend):
 """
     one, two, *refused = output_of(code, JAX_PLATFORM_NAME="tpu", JAX_NUM_CPU_DEVICES="2").splitlines()
     assert (one, two) == ("2 2 cpu:0 1", "{CpuDevice(id=1)}")
-    told = (
+    text = (
         'devices: the environment variable JAX_PLATFORM_NAME requests platform "tpu", which is not available; expected '
         "one of: cpu; request cpu, or leave it out"
     )
-    assert refused == [told] * 3
+    assert refused == [text] * 3
     assert "jax_platforms" not in output_of("print(len(ad.devices('cpu')))", JAX_PLATFORM_NAME="tpu")
     assert 'JAX_PLATFORMS requests platform "tpu"' in output_of("ad.devices('cpu')", JAX_PLATFORMS="tpu")
 

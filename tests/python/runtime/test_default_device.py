@@ -118,7 +118,7 @@ def test_a_platform_that_is_not_there(option):
 
 
 @pytest.mark.parametrize("value", ["cpu:1", "", "cuda", 1, True, np.float32, [None]])
-def test_what_is_no_device(value, option):
+def test_what_is_not_a_device(value, option):
     with pytest.raises(ValueError, match=r"default_device: the device is .*expected a Device, a platform"):
         ad.default_device(value)
     with pytest.raises(ValueError, match=r"config\.update: the device is "):

@@ -161,7 +161,7 @@ def test_planned_devices_have_the_same_topology():
         ([1], TypeError, "get_topology_for_devices: item 0 of devices is of type int; expected a Device"),
     ],
 )
-def test_what_are_no_devices_is_refused(devices, error, text):
+def test_what_are_not_devices_is_refused(devices, error, text):
     with pytest.raises(error, match=re.escape(text)):
         get_topology_for_devices(devices)
 
@@ -322,6 +322,6 @@ def test_planned_devices_say_why_they_take_no_data():
         ad.device_put(1.0, device)
 
 
-def test_text_is_no_bytes():
+def test_text_is_not_a_bytes():
     with pytest.raises(TypeError, match=r"DeviceTopology.deserialize: the argument is of type str; expected bytes"):
         DeviceTopology.deserialize("bytes")

@@ -53,7 +53,7 @@ def test_an_absent_backend_says_what_there_is_and_why_not_this(call, backend, wh
 
 
 @pytest.mark.parametrize("call", BY_BACKEND, ids=lambda call: call.__name__)
-def test_a_backend_that_is_no_text_is_a_type_error(call):
+def test_a_backend_that_is_not_text_is_a_type_error(call):
     with pytest.raises(TypeError, match=r"backend is 3 .int."):
         call(3)
 
@@ -73,7 +73,7 @@ def test_another_process_is_a_value_error(index):
 
 
 @pytest.mark.parametrize("index", ["0", 0.0])
-def test_a_process_that_is_no_integer_is_a_type_error(index):
+def test_a_process_that_is_not_an_integer_is_a_type_error(index):
     with pytest.raises(TypeError):
         ad.local_devices(index)
 

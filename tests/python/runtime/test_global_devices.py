@@ -54,7 +54,7 @@ def test_clients_say_which_process_they_are_of_and_on_which_machines_the_others_
     assert ad.devices()[0].client.process_host(0) == ""
 
 
-def test_devices_of_other_processes_say_what_that_process_told_and_nothing_of_its_memory():
+def test_devices_of_other_processes_have_the_facts_of_their_process_but_no_memory():
     with world(0, machine="pack:2 numa:1 core:2 pu:1"):
         assert [d.cpuset for d in ad.devices()] == ["0-1", "2-3", "0-1", "2-3"]
         assert [d.numa_nodes for d in ad.devices()] == [[0], [1], [0], [1]]

@@ -34,7 +34,7 @@ CAP_IPC_LOCK = 14
 _LIMIT = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
 MAY_LOCK = has_capability(CAP_IPC_LOCK) or _LIMIT == resource.RLIM_INFINITY or _LIMIT >= ENOUGH
 HAS_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled").exists()
-# What may not be locked is said once in a process, wherever that is first; children test that.
+# What may not be locked is reported once in a process; children test that.
 pytestmark = pytest.mark.filterwarnings("ignore:pinned_host. .* could not be locked in RAM")
 needs_locks = pytest.mark.skipif(not MAY_LOCK, reason=f"this process may lock only {_LIMIT} bytes (ulimit -l)")
 
@@ -281,7 +281,7 @@ class TestTransfers:
             x.delete()
             assert np.array_equal(np.asarray(y), value)
 
-    def test_cut_anew_and_moved_at_once(self, named, nothing_left):
+    def test_resharded_and_moved_at_once(self, named, nothing_left):
         value = np.arange(64 * 32, dtype=np.float64).reshape(64, 32)
         x = ad.device_put(value, named("x", "y"))
         for kind in KINDS:
@@ -337,7 +337,7 @@ class TestTransfers:
         )
         assert whole.sharding.memory_kind == "unpinned_host"
 
-    def test_arrays_from_callbacks_and_pickles_lie_where_they_should(self, named, nothing_left):
+    def test_arrays_from_callbacks_and_pickles_are_placed_as_asked(self, named, nothing_left):
         for kind in KINDS:
             x = ad.make_array_from_callback((4, 4), named("x", memory_kind=kind), lambda i: np.eye(4)[i])
             y = pickle.loads(pickle.dumps(x))

@@ -257,7 +257,7 @@ def test_arrays_made_before_tracing_have_no_line(world):
     assert early.nbytes > late.nbytes
 
 
-def test_tracing_refuses_what_is_no_bool():
+def test_tracing_refuses_what_is_not_a_bool():
     with pytest.raises(TypeError, match="trace_allocations"):
         ad.config.update("trace_allocations", 2)
 

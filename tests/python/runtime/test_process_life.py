@@ -17,7 +17,7 @@ import pytest
 PRELUDE = """
 import faulthandler, os, signal, sys, threading, time
 faulthandler.dump_traceback_later(50, exit=True)
-signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts tests in the background ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for jobs in the background
 import numpy as np
 import artifex_devices as ad
 BIG = np.arange(1 << 22, dtype=np.float32)  # 16 MiB: goes over the worker pool

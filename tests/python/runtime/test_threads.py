@@ -106,7 +106,7 @@ def test_threads_make_and_drop_arrays_of_their_own(named, nothing_left):
     together(work)
 
 
-def test_meshes_stay_one_object_whoever_makes_them(devices):
+def test_meshes_stay_one_object_whichever_thread_creates_them(devices):
     seen = []
 
     def work(number):

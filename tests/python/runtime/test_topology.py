@@ -278,7 +278,7 @@ EXTERNAL = (
 )
 HOSTILE = {
     "empty": b"",
-    "text": b"this is no XML",
+    "text": b"this is not an XML",
     "binary": bytes(range(256)) * 10,
     "other XML": b"<html><body/></html>",
     "cut short": b'<?xml version="1.0"?><topology version="2.0"><object type="Machine"',
@@ -292,7 +292,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_file_that_is_no_topology_is_refused(name, tmp_path, capfd):
+def test_a_file_that_is_not_a_topology_is_refused(name, tmp_path, capfd):
     path = tmp_path / "machine.xml"
     path.write_bytes(HOSTILE[name])
     with pytest.raises(ValueError, match=r"machine\.xml"):

@@ -58,7 +58,7 @@ def test_a_level_decides_on_explicit_and_implicit_transfers(level, line, devices
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_reading_is_no_transfer(level, named, caplog):
+def test_reading_is_not_a_transfer(level, named, caplog):
     x = ad.device_put(np.arange(16.0).reshape(8, 2), named("x"))
     with ad.transfer_guard(level):
         assert verdict(lambda: ad.device_get(x), caplog) == "allow"
@@ -68,7 +68,7 @@ def test_reading_is_no_transfer(level, named, caplog):
         assert ad.device_get(x).tolist() == np.arange(16.0).reshape(8, 2).tolist()
 
 
-def test_a_put_to_where_the_array_is_is_no_transfer(line, devices):
+def test_a_put_to_where_the_array_is_is_not_a_transfer(line, devices):
     cut = ad.NamedSharding(line, ad.P("x"))
     whole = ad.NamedSharding(line, ad.P())
     x = ad.device_put(np.arange(8.0), cut)
@@ -292,7 +292,7 @@ def test_a_log_handler_may_place_data_itself(devices):
         ad.transfer_guard_device_to_host,
     ],
 )
-def test_what_is_no_level(guard, value):
+def test_what_is_not_a_level(guard, value):
     with pytest.raises(ValueError, match=rf"{guard.__name__}: jax_.* is .*; expected None or one of allow, log, dis"):
         guard(value)
 
@@ -334,7 +334,7 @@ def test_what_cannot_be_placed_is_that_error_and_not_logged(line, caplog):
     assert caplog.records == []
 
 
-def test_new_arrays_are_no_transfer(devices):
+def test_new_arrays_are_not_transfer(devices):
     xp = ad.device_put(1.0).__array_namespace__()
     with ad.transfer_guard("disallow_explicit"), ad.default_device(devices[2]):
         zeros = xp.zeros(3)

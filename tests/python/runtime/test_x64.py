@@ -132,7 +132,7 @@ def test_the_option_is_for_all_threads():
 
 
 @pytest.mark.parametrize("value", ["maybe", "False", "", None, 2, 0.5, [True]])
-def test_what_is_no_truth(value):
+def test_what_is_not_a_truth(value):
     with pytest.raises(ValueError, match="expected True or False"):
         ad.enable_x64(value)
     with pytest.raises(ValueError, match=r"config\.update: jax_enable_x64 is "):

@@ -200,7 +200,7 @@ class TestBufferFromPyval:
     @pytest.mark.parametrize(
         "tree", [[1, 2], (1,), {"a": 1}, None, "text", object(), np.array(["a"])], ids=lambda tree: type(tree).__name__
     )
-    def test_refuses_what_is_no_array(self, client, tree) -> None:
+    def test_refuses_what_is_not_an_array(self, client, tree) -> None:
         with pytest.raises(TypeError):
             client.buffer_from_pyval(tree)
 
@@ -362,7 +362,7 @@ class TestClose:
         np.testing.assert_array_equal(np.asarray(array), X)
 
 
-def test_defragment_gives_back_what_is_kept_for_reuse(client, settled) -> None:
+def test_defragment_frees_cached_memory(client, settled) -> None:
     kept = client.buffer_from_pyval(X)
     client.buffer_from_pyval(np.zeros(1 << 20))
     device = client.devices()[0]

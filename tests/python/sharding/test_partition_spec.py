@@ -98,7 +98,7 @@ def test_order_inside_a_tuple_counts():
     assert P(("x", "y")) != P(("y", "x"))
 
 
-def test_a_spec_is_no_tuple():
+def test_a_spec_is_not_a_tuple():
     assert P("x") != ("x",)
     assert P("x") != ("x",)
     assert not isinstance(P("x"), tuple)

@@ -88,7 +88,7 @@ def test_decorators():
 
     @ad.jit
     def first(a):
-        """Says so."""
+        """A docstring."""
         return a + 1
 
     @functools.partial(ad.jit, out_shardings=s)
@@ -100,7 +100,7 @@ def test_decorators():
         return a * n
 
     check(first(X), X + 1, ad.SingleDeviceSharding(ad.devices()[0]))
-    assert (first.__name__, first.__doc__) == ("first", "Says so.")
+    assert (first.__name__, first.__doc__) == ("first", "A docstring.")
     check(second(X), X + 2, s)
     np.testing.assert_array_equal(np.asarray(third(X, 3)), X * 3)
 

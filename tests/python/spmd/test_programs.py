@@ -461,11 +461,11 @@ def test_the_watchdog_shows_a_body_that_blocks():
         from artifex_devices import lax
         from spmd_programs import launch
         lock = threading.Lock()
-        class Told:
+        class Recorder:
             def write(self, text):
                 sys.__stderr__.write(text)
                 os.kill(os.getpid(), signal.SIGINT)
-        sys.stderr = Told()
+        sys.stderr = Recorder()
         def body(i):
             with lock:  # held over the collective: the next participant cannot take it
                 lax.psum(np.ones(1), "i")

@@ -206,7 +206,7 @@ def test_calls_by_position_by_keyword_and_as_decorators(smap):
 
     @functools.partial(ad.shard_map, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
     def first(a):
-        """Says so."""
+        """A docstring."""
         return a + 1
 
     @ad.shard_map(mesh=mesh, in_specs=P("x"), out_specs=P("x"))
@@ -215,7 +215,7 @@ def test_calls_by_position_by_keyword_and_as_decorators(smap):
 
     check(first(X), X + 1, P("x"), mesh)
     check(second(X), X + 2, P("x"), mesh)
-    assert (first.__name__, first.__doc__) == ("first", "Says so.")
+    assert (first.__name__, first.__doc__) == ("first", "A docstring.")
 
 
 def test_methods_can_be_mapped():

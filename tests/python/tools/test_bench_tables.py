@@ -70,7 +70,7 @@ def run_of(**rows: dict[str, float]) -> dict[str, Any]:
     }
 
 
-def test_runs_lie_beside_each_other(bench: SimpleNamespace) -> None:
+def test_runs_are_shown_side_by_side(bench: SimpleNamespace) -> None:
     runs = [run_of(big={"ours": 0.1, "jax": 0.5}, once={"ours": 2e-6}), run_of(big={"ours": 0.2, "jax": 24.0})]
     table = bench.report.merged(runs)
     assert all("samples" not in run for row in table["rows"] for run in row["peers"]["ours"] if run)
@@ -146,6 +146,6 @@ def test_what_takes_long_is_timed_a_few_times_only(bench: SimpleNamespace, monke
     assert measure.time_row(measure.Row("fast", quick_work, calls=2, per=5), quick=False) == [0.05] * 10
 
 
-def test_bytes_are_told_in_a_unit_that_fits(bench: SimpleNamespace) -> None:
+def test_bytes_are_shown_in_a_unit_that_fits(bench: SimpleNamespace) -> None:
     assert bench.report.quantity(128.0, "bytes") == "128 bytes"
     assert bench.report.quantity(14.7e6, "bytes") == "14.7 MB"

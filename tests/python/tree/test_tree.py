@@ -159,7 +159,7 @@ def test_map_calls_f_from_python_frames_only():
 
 
 @pytest.mark.parametrize(
-    ("first", "other", "told"),
+    ("first", "other", "message"),
     [
         ({"a": [1]}, {"a": (1,)}, r"at rest\[0\]\['a'\]: expected list of 1, got tuple of 1"),
         ([1, 2], [1], r"at rest\[0\]: expected list of 2, got 1 children"),
@@ -177,8 +177,8 @@ def test_map_calls_f_from_python_frames_only():
         ([(), ()], [1, 2], r"at rest\[0\]\[0\]: expected tuple of 0.*at rest\[0\]\[1\]: expected tuple of 0"),
     ],
 )
-def test_mismatches_name_their_paths(first, other, told):
-    with pytest.raises(ValueError, match=f"tree_map: .*{told}"):
+def test_mismatches_name_their_paths(first, other, message):
+    with pytest.raises(ValueError, match=f"tree_map: .*{message}"):
         tree.map(lambda *x: x, first, other)
     with pytest.raises(ValueError, match="tree_map_with_path: "):
         tree.map_with_path(lambda *x: x, first, other)
@@ -206,11 +206,11 @@ def test_unflatten_counts_leaves():
 )
 def test_keys_that_cannot_be_sorted_are_an_error_that_names_the_path(make, wrap, where):
     value = wrap(make({1: 1, "a": 2}))
-    told = rf"tree_flatten: the keys of the (default)?dict{where} cannot be sorted.*use an OrderedDict"
+    message = rf"tree_flatten: the keys of the (default)?dict{where} cannot be sorted.*use an OrderedDict"
     for call in (tree.flatten, partial(tree.flatten, is_leaf=lambda node: False), ad.device_put):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             call(value)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         tree.flatten_with_path(value, is_leaf=lambda path, node: False, is_leaf_takes_path=True)
     assert tree.leaves(value, is_leaf=lambda node: isinstance(node, dict) and 1 in node)[-1] == {1: 1, "a": 2}
 
@@ -236,7 +236,7 @@ tree_util.register_pytree_node(Endless, lambda node: ((Endless(),), None), lambd
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (containing_itself(), r"contains itself; expected a tree, got the dict at the root again at \['a'\]\[1\]\[1\]"),
         ([1, [2, containing_itself()]], r"the dict at \[1\]\[1\] again at \[1\]\[1\]\['a'\]\[1\]\[1\]"),
@@ -247,7 +247,7 @@ tree_util.register_pytree_node(Endless, lambda node: ((Endless(),), None), lambd
     ],
     ids=["itself", "itself below", "lists", "registered", "named tuples", "endless"],
 )
-def test_trees_without_end_are_errors(value, told):
+def test_trees_without_end_are_errors(value, message):
     for call in (
         tree.flatten,
         tree.leaves,
@@ -257,9 +257,9 @@ def test_trees_without_end_are_errors(value, told):
         ad.device_get,
         ad.block_until_ready,
     ):
-        with pytest.raises(RecursionError, match=told):
+        with pytest.raises(RecursionError, match=message):
             call(value)
-    with pytest.raises(RecursionError, match=told):
+    with pytest.raises(RecursionError, match=message):
         tree.flatten_with_path(value, is_leaf=lambda path, node: False, is_leaf_takes_path=True)
 
 
@@ -386,7 +386,7 @@ def test_what_a_flatten_function_must_give(result):
         tree.flatten(cls())
 
 
-def test_registering_twice_or_what_is_no_type():
+def test_registering_twice_or_what_is_not_a_type():
     for cls in (Point, list, dict, type(None), OrderedDict, defaultdict, tree_util.Partial):
         with pytest.raises(ValueError, match=f"{cls.__name__} is a node of trees already"):
             tree_util.register_pytree_node(cls, lambda node: ((), None), lambda data, children: None)

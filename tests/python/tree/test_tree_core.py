@@ -63,7 +63,7 @@ def test_equal_keys_that_are_different_objects_stay_as_they_are():
 
 
 @pytest.mark.parametrize("count", [3, 16, 17, 200])
-def test_keys_that_are_no_texts_are_sorted_as_python_sorts(count):
+def test_keys_that_are_not_texts_are_sorted_as_python_sorts(count):
     numbers = {number * 7 % count: number for number in range(count)}
     assert tree.leaves([numbers, numbers]) == 2 * [numbers[key] for key in sorted(numbers)]
     pairs = {(number * 7 % count, "x"): number for number in range(count)}
@@ -78,7 +78,7 @@ def test_keys_that_cannot_be_sorted_name_the_path_however_often(count):
             tree.flatten({"a": [wrong]})
 
 
-def test_an_error_of_a_key_is_told_and_an_interrupt_passes():
+def test_an_error_of_a_key_is_kept_and_an_interrupt_passes():
     class Key:
         def __init__(self, error):
             self.error = error
