@@ -199,11 +199,7 @@ def _nothing_worked(search: Search) -> Exception:
 
 
 def _check(
-    *,
-    callables: dict[str, Any],
-    counts: dict[str, tuple[Any, int]],
-    shares: dict[str, Any],
-    durations: dict[str, Any],
+    *, callables: dict[str, Any], counts: dict[str, tuple[Any, int]], shares: dict[str, Any], durations: dict[str, Any]
 ) -> dict[str, int]:
     """The counts as ints; all that is wrong in one error."""
     for name, value in callables.items():

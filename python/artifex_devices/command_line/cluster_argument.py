@@ -42,13 +42,7 @@ _PRESETS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "mi300x": ((), {"nodes": _COUNT, "network_bandwidth": _RATE}),
     "here": ((), {"latency": _RATE}),
 }
-_XML = {
-    "nodes": _COUNT,
-    "bandwidth": _RATE,
-    "latency": _RATE,
-    "network_bandwidth": _RATE,
-    "network_latency": _RATE,
-}
+_XML = {"nodes": _COUNT, "bandwidth": _RATE, "latency": _RATE, "network_bandwidth": _RATE, "network_latency": _RATE}
 _FORMS = {
     "tpu": "tpu v5e 4x4",
     "dgx": "dgx h100 nodes=2",
