@@ -16,14 +16,11 @@ from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Machine
 from artifex_devices._runtime.device_arguments import whole_number
 from artifex_devices._runtime.devices import devices
-from artifex_devices.batch_measurement.conclusion import conclude
 from artifex_devices.batch_measurement.memory import MemoryMeter, ProcessMemory
 from artifex_devices.batch_measurement.probe import BatchProbe, Prober
-from artifex_devices.batch_measurement.progress import progress_on
-from artifex_devices.batch_measurement.result import BatchSizeMeasurement
+from artifex_devices.batch_measurement.report import progress_on
+from artifex_devices.batch_measurement.result import BatchSizeMeasurement, conclude
 from artifex_devices.batch_measurement.search import Search
-
-__all__ = ["measure_batch_size"]
 
 
 def measure_batch_size(

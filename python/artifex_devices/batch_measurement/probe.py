@@ -15,8 +15,6 @@ from artifex_devices._placement.device_put import block_until_ready
 from artifex_devices.batch_measurement.memory import MemoryMeter, MemoryUse
 from artifex_devices.tree_util import tree_leaves
 
-__all__ = ["BatchProbe", "Prober"]
-
 # Mistakes in the program and not a size that does not suit it: they end the measurement as they are.
 _MISTAKES = (NameError, AttributeError, TypeError, ImportError, SyntaxError, NotImplementedError)
 _MOST_CALLS = 200

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a measurement of batch sizes found, with its evidence."""
+"""BatchSizeMeasurement, and its computation from the evidence of a search."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from artifex_devices._base.public_path import public
-from artifex_devices.batch_measurement.memory import MemoryFit
+from artifex_devices.batch_measurement.memory import HOST, MemoryFit, fit_memory, predicted_peak
 from artifex_devices.batch_measurement.probe import BatchProbe
-from artifex_devices.batch_measurement.throughput import ThroughputModel
+from artifex_devices.batch_measurement.search import Search
+from artifex_devices.batch_measurement.throughput import ThroughputModel, fit_throughput
 
 if TYPE_CHECKING:
     from artifex_devices._hardware.batch_size import BatchSizeRecommendation
-
-__all__ = ["BatchSizeMeasurement"]
 
 
 @public("artifex_devices.batch_measurement")
@@ -122,3 +123,214 @@ class BatchSizeMeasurement:
             max_memory_batch_size=self.max_memory_batch_size,
             notes=" ".join([*notes, *self.notes]),
         )
+
+
+_By = Literal["model, probed", "model", "measured"]
+# Resident memory is not known more exactly.
+_HOST_ERROR_BYTES = 4 << 20
+# A probe may miss the share that the model promises by so much, its spread besides.
+_TOLERANCE = 0.03
+_AFFINE = 0.05
+_CLEARLY = 1.2
+# Between neighbouring sizes: no step takes ten times as long for a batch twice as large, or clearly less for a larger
+# one.
+_JUMP = 10.0
+_FALL = 0.9
+
+
+def conclude(
+    search: Search,
+    *,
+    target: float,
+    multiple_of: int,
+    measured_at: str,
+    measured_on: Mapping[str, str | int],
+    seconds: float,
+) -> BatchSizeMeasurement:
+    """The measurement that the evidence of a search amounts to; at least one probe has times."""
+    notes = list(search.notes)
+    step = search.step_of_sizes
+    if step != multiple_of:
+        notes.append(
+            f"The step raised for sizes that are not multiples of {step}; multiple_of={step} saves these probes."
+        )
+    recommended, by = _recommended(search, target, notes)
+    model = search.model()
+    fits, largest = _memory_bound(search, step, notes)
+    interval = None if by == "measured" else _range_of(search, target)
+    word, because = _confidence(search, recommended, by, interval)
+    fastest = search.fastest()
+    assert fastest.examples_per_s is not None
+    return BatchSizeMeasurement(
+        recommended_batch_size=recommended,
+        recommended_by=by,
+        recommended_range=interval,
+        critical_batch_size=None if model is None else max(1, round(model.critical)),
+        max_memory_batch_size=largest,
+        fastest_batch_size=fastest.batch_size,
+        fastest_examples_per_s=fastest.examples_per_s,
+        asymptotic_examples_per_s=None if model is None else model.examples_per_s,
+        target=target,
+        model=model,
+        memory=tuple(fits),
+        evidence=tuple(search.evidence),
+        confidence=word,
+        confidence_because=because,
+        notes=tuple(notes),
+        measured_at=measured_at,
+        measured_on=measured_on,
+        seconds=seconds,
+    )
+
+
+def _recommended(search: Search, target: float, notes: list[str]) -> tuple[int, _By]:
+    probes = search.measured
+    fastest, reference = search.fastest(), search.reference()
+    if search.falls():
+        notes.append(f"Throughput falls beyond a batch of {fastest.batch_size}: larger ones are slower by the example.")
+    if reference is None:
+        if len(search.rising()) < 3:
+            notes.append("Fewer than 3 sizes up to the fastest: no model, the fastest that ran is recommended.")
+        else:
+            notes.append(
+                "Time did not grow with the batch: the fastest size that ran is recommended, no knee was seen."
+            )
+        return fastest.batch_size, "measured"
+    wanted = search.wanted_size()
+    if wanted is None:
+        size = search.model_size()
+        where = "at no size" if math.isinf(size) else f"at a batch of {math.ceil(size):,}"
+        notes.append(f"The model reaches {target:.0%} {where}, beyond what ran: the fastest that ran is recommended.")
+        return fastest.batch_size, "measured"
+    # What was measured counts more than the model, where it says clearly less.
+    attainable = target * min(reference, _rate(fastest))
+    reaching = [probe for probe in probes if _rate(probe) >= attainable]
+    smaller = [probe.batch_size for probe in reaching if probe.batch_size * _CLEARLY <= wanted]
+    if smaller:
+        notes.append(f"The model reaches {target:.0%} at a batch of {wanted}, the measured {smaller[0]} does already.")
+        return smaller[0], "measured"
+    tried = {probe.batch_size: probe for probe in search.evidence}
+    if wanted not in tried or tried[wanted].outcome == "out of time":
+        return wanted, "model"
+    probe = tried[wanted]
+    allowed = _TOLERANCE + min(probe.spread or 0.0, 0.1)
+    if probe.outcome == "measured" and _rate(probe) >= (target - allowed) * reference:
+        return wanted, "model, probed"
+    notes.append(
+        f"The model reaches {target:.0%} at a batch of {wanted}, a probe of it did not: {reaching[0].batch_size} is "
+        f"the smallest with {target:.0%} of what was measured."
+    )
+    return reaching[0].batch_size, "measured"
+
+
+def _rate(probe: BatchProbe) -> float:
+    assert probe.examples_per_s is not None
+    return probe.examples_per_s
+
+
+def _memory_bound(search: Search, step: int, notes: list[str]) -> tuple[list[MemoryFit], int | None]:
+    """The fits, and the largest size that all of them allow."""
+    names = sorted({name for probe in search.evidence for name in probe.memory}, key=lambda name: (name == HOST, name))
+    fits = []
+    largest: int | None = None
+    for name in names:
+        uses = search.uses_of(name)
+        peaks = [(size, use.peak) for size, use in uses if use.peak is not None]
+        if not peaks:
+            notes.append(f"The peaks of {name} were not seen: no bound by it.")
+            continue
+        growth = max(peak for _, peak in peaks) - min(peak for _, peak in peaks)
+        is_noise = name == HOST and growth < _HOST_ERROR_BYTES
+        fit = fit_memory(name, peaks, None if is_noise else search.bounds.get(name), step, uses[0][1].source)
+        if fit is None:
+            continue
+        fits.append(fit)
+        allowed = fit.max_batch_size
+        if (
+            allowed is not None
+            and fit.residual_bytes > max(_AFFINE * growth, _HOST_ERROR_BYTES if name == HOST else 0)
+            and fit.bound_bytes is not None
+        ):
+            # Not affine: the cautious prediction that the search itself goes by.
+            least, beyond = 0, allowed // step + 1
+            while beyond - least > 1:
+                middle = (least + beyond) // 2
+                if predicted_peak(uses, middle * step, is_host=name == HOST) <= fit.bound_bytes:
+                    least = middle
+                else:
+                    beyond = middle
+            allowed = least * step
+            notes.append(f"The memory of {name} does not grow evenly with the batch: its bound is a cautious one.")
+        if allowed is not None:
+            largest = allowed if largest is None else min(largest, allowed)
+    ran = search.measured[-1].batch_size
+    if search.too_large is not None:
+        notes.append(f"max_memory_batch_size is the largest batch that ran, as one of {search.too_large} did not fit.")
+        return fits, ran
+    if largest is None:
+        return fits, ran if search.stopped_by_memory else None
+    return fits, max(largest, ran)
+
+
+def _range_of(search: Search, target: float) -> tuple[int, int] | None:
+    """The recommended sizes when each probe in turn is left out."""
+    probes = search.rising()
+    if len(probes) < 5 or search.model() is None:
+        return None
+    sizes = []
+    for left_out in probes:
+        rest = [(p.batch_size, p.best_s) for p in probes if p is not left_out and p.best_s is not None]
+        model = fit_throughput(rest)
+        reference = search.reference()
+        if model is None or reference is None:
+            return None
+        size = model.size_reaching(target * min(reference, model.examples_per_s))
+        if math.isinf(size):
+            return None
+        sizes.append(size)
+    return search.rounded_up(min(sizes)), search.rounded_up(max(sizes))
+
+
+def _implausible_times(probes: Sequence[BatchProbe]) -> str:
+    """A text about the first pair of neighbouring sizes whose times cannot be those of one step, or ""."""
+    for smaller, larger in itertools.pairwise(probes):
+        least = max(_JUMP, 2 * larger.batch_size / smaller.batch_size)
+        for kind, before, after in (
+            ("best", smaller.best_s, larger.best_s),
+            ("median", smaller.median_s, larger.median_s),
+        ):
+            if before is None or after is None:
+                continue
+            where = f"the {kind} time of {larger.batch_size} is {after / before:.3g} times that of {smaller.batch_size}"
+            if after > least * before or (kind == "best" and after < _FALL * before):
+                return where
+    return ""
+
+
+def _confidence(
+    search: Search, recommended: int, by: _By, interval: tuple[int, int] | None
+) -> tuple[Literal["high", "medium", "low"], str]:
+    probes = search.measured
+    model = search.model()
+    spread = statistics.median([probe.spread for probe in probes if probe.spread is not None])
+    count = f"{len(probes)} size{'' if len(probes) == 1 else 's'} measured"
+    implausible = _implausible_times(probes)
+    if implausible:
+        return "low", f"{count}; {implausible}: other programs or BLAS threads may have interfered"
+    said = f"{count}, half of the calls on a size within {spread:.1%} of their median"
+    if model is None:
+        return "low", f"{said}, no model"
+    reach = probes[-1].batch_size / recommended
+    said += (
+        f"; the model misses the best times by {model.residual:.1%} (at most {model.worst_residual:.1%}); "
+        f"the largest batch was {reach:.1f} times the recommended"
+    )
+    width = math.inf if interval is None else interval[1] / interval[0] - 1
+    if by == "measured":
+        is_sure = spread <= 0.1 and reach >= 2
+        return "medium" if is_sure else "low", f"{said}; the model's own size was not taken"
+    if spread <= 0.05 and model.residual <= 0.05 and reach >= 2 and width <= 0.4 and by == "model, probed":
+        return "high", said
+    if spread <= 0.15 and model.residual <= 0.15 and width <= 1.5:
+        return "medium", said
+    return "low", said

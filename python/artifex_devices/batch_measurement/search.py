@@ -10,8 +10,6 @@ from artifex_devices.batch_measurement.memory import HOST, MemoryMeter, MemoryUs
 from artifex_devices.batch_measurement.probe import BatchProbe, Prober
 from artifex_devices.batch_measurement.throughput import ThroughputModel, fit_throughput
 
-__all__ = ["Search"]
-
 _FEWEST_SIZES = 6
 # Sizes in a row that raise before the search gives up: at first, and once some have worked.
 _FAILURES_AT_FIRST = 8

@@ -12,8 +12,6 @@ import numpy as np
 
 from artifex_devices._base.public_path import public
 
-__all__ = ["ThroughputModel", "fit_throughput"]
-
 # Errors smaller than this share of a time count as none.
 _NO_ERROR = 1e-3
 

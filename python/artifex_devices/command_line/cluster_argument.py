@@ -12,13 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices.command_line.exit_codes import UsageError
+from artifex_devices.command_line.console import UsageError
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster
     from artifex_devices.roofline.measured import MeasuredRoofline
 
-__all__ = ["CLUSTER_FORMS", "add_cluster", "is_here", "read_cluster"]
 
 CLUSTER_FORMS = """\
 clusters:

@@ -9,12 +9,11 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices.command_line.exit_codes import UsageError
+from artifex_devices.command_line.console import UsageError
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster, Mesh, PartitionSpec
 
-__all__ = ["ORDERS", "add_mesh", "lay_mesh", "no_mesh_text", "read_array", "read_sizes", "read_spec"]
 
 ORDERS = ("jax", "exact", "id")
 _NAME = re.compile(r"(?!_$)[^\W\d]\w*")

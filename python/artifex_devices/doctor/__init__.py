@@ -73,7 +73,7 @@ def examine(*, measure: bool = True, root: str | os.PathLike[str] = "/") -> Repo
         Sections of facts and the findings.
     """
     from artifex_devices._core import Machine
-    from artifex_devices.doctor import distributed, environment, libraries, machine, memory, speed
+    from artifex_devices.doctor import libraries, machine
     from artifex_devices.doctor.advice import findings
     from artifex_devices.doctor.facts import Files
 
@@ -84,15 +84,15 @@ def examine(*, measure: bool = True, root: str | os.PathLike[str] = "/") -> Repo
         "topology": lambda: machine.topology(live, files),
         "affinity": lambda: machine.affinity(live, files),
         "cgroup": lambda: machine.cgroup("" if os.fspath(root) == "/" else os.fspath(root)),
-        "numa_policy": lambda: memory.memory_policy(files),
-        "memory": lambda: memory.memory(live, files),
+        "numa_policy": lambda: machine.memory_policy(files),
+        "memory": lambda: machine.memory(live, files),
         "blas": libraries.blas,
         "mpi": lambda: libraries.mpi(variables),
-        "distributed": distributed.distributed,
+        "distributed": libraries.distributed,
         "gpus": libraries.gpus,
-        **({"speed": speed.speed} if measure else {}),
+        **({"speed": machine.speed} if measure else {}),
         "versions": libraries.versions,
-        "environment_variables": lambda: environment.environment_variables(variables),
+        "environment_variables": lambda: machine.environment_variables(variables),
     }
     sections = {}
     for name, make in makers.items():

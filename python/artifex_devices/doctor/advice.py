@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from artifex_devices._base.text import bytes_text, cpu_list, parse_cpu_list
 from artifex_devices.doctor.facts import Finding, Section
 
-__all__ = ["findings"]
-
 _Sections = Mapping[str, Section]
 _ATTENTION, _HINT = "attention", "hint"
 _NVIDIA = "10de:"  # vendor of PCI devices

@@ -11,8 +11,6 @@ from typing import Any
 
 from artifex_devices._base.public_path import public
 
-__all__ = ["Fact", "Files", "Finding", "Section"]
-
 
 @public("artifex_devices.doctor")
 @dataclass(frozen=True)

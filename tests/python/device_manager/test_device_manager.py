@@ -19,8 +19,14 @@ from typing import Any
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import DeviceCapabilities, DeviceConfiguration, DeviceManager, DeviceType, MemoryStrategy
-from artifex_devices import device_manager
+from artifex_devices import (
+    DeviceCapabilities,
+    DeviceConfiguration,
+    DeviceManager,
+    DeviceType,
+    MemoryStrategy,
+    device_manager,
+)
 
 NO_CUDA = "CUDA requested but no GPU detected. Falling back to CPU."
 
