@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices.batch_measurement.memory import HOST
@@ -18,7 +18,7 @@ _DIGITS = 3  # of seconds
 
 
 def text_of(found: BatchSizeMeasurement) -> str:
-    """Answer, evidence and notes."""
+    """Returns answer, evidence and notes."""
     share = f"{found.target:.0%} of the throughput"
     by = {
         "model, probed": "by the fitted model, and a probe of it agrees",
@@ -36,8 +36,8 @@ def text_of(found: BatchSizeMeasurement) -> str:
     if model is not None and found.critical_batch_size is not None:
         least = seconds_text(max(model.fixed_s, model.floor_s), _DIGITS)
         lines.append(
-            f"Knee            {found.critical_batch_size:,}: smaller batches cost {least} a call all the same, larger "
-            f"ones near {model.examples_per_s:,.0f} examples/s (model)"
+            f"Knee            {found.critical_batch_size:,}: smaller batches also cost {least} a call, larger ones "
+            f"approach {model.examples_per_s:,.0f} examples/s (model)"
         )
     lines += [_memory_text(found), f"Confidence      {found.confidence}: {found.confidence_because}"]
     on = ", ".join(f"{name} {value}" for name, value in found.measured_on.items())
@@ -66,7 +66,7 @@ def text_of(found: BatchSizeMeasurement) -> str:
 
 
 def row_of(probe: BatchProbe) -> tuple[str, ...]:
-    """The cells of COLUMNS; the last one says what went wrong."""
+    """Returns the cells of COLUMNS; the last one is the error."""
     devices = [use.peak for name, use in probe.memory.items() if name != HOST and use.peak is not None]
     host = probe.memory[HOST].peak if HOST in probe.memory else None
     rate = probe.examples_per_s
@@ -86,10 +86,10 @@ def row_of(probe: BatchProbe) -> tuple[str, ...]:
 def _memory_text(found: BatchSizeMeasurement) -> str:
     if found.max_memory_batch_size is None:
         return "Memory          no bound on the batch was found"
-    most = found.max_memory_batch_size
-    ran = any(probe.batch_size == most and probe.outcome == "measured" for probe in found.evidence)
+    largest = found.max_memory_batch_size
+    ran = any(probe.batch_size == largest and probe.outcome == "measured" for probe in found.evidence)
     how = "fits (it ran)" if ran else "is predicted to fit (not tried)"
-    text = f"Memory          {most:,} is the largest batch that {how}"
+    text = f"Memory          {largest:,} is the largest batch that {how}"
     limiting = [fit for fit in found.memory if fit.max_batch_size is not None]
     if limiting:
         fit = min(limiting, key=lambda each: each.max_batch_size or 0)
@@ -101,32 +101,21 @@ def _memory_text(found: BatchSizeMeasurement) -> str:
     return text
 
 
-class Progress(Protocol):
-    """Progress of a measurement, shown while it runs."""
+class Progress:
+    """Progress of a measurement; this class shows nothing."""
 
     def starting(self, size: int) -> None:
-        """A probe of that size begins."""
+        """Shows the start of a probe."""
 
     def finished(self, probe: BatchProbe) -> None:
-        """It ended."""
+        """Shows a finished probe."""
 
     def close(self) -> None:
-        """The measurement ended, however."""
+        """Ends the display."""
 
 
-class _Silent:
-    def starting(self, size: int) -> None:
-        pass
-
-    def finished(self, probe: BatchProbe) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-class _Plain(_Silent):
-    """A line for each probe."""
+class _Plain(Progress):
+    """Prints a line for each probe."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -140,8 +129,8 @@ class _Plain(_Silent):
         print(f"measure_batch_size: batch {size}: {text}", file=self._stream, flush=True)
 
 
-class _Rich(_Silent):
-    """A table that grows; drawn between the probes only, as drawing beside them would disturb their times."""
+class _Rich(Progress):
+    """Draws a growing table between the probes, because drawing during a probe would disturb its times."""
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
@@ -152,7 +141,7 @@ class _Rich(_Silent):
         for name in COLUMNS[:-1]:
             self._table.add_column(name, justify="right")
         self._table.add_column(COLUMNS[-1], overflow="fold")
-        # What a step raised is shown as it is: "[data]" in it is not markup.
+        # Errors of a step are shown verbatim: "[data]" in them is not markup.
         console = Console(file=stream, markup=False, emoji=False, highlight=False)
         self._live = Live(self._table, console=console, auto_refresh=False, transient=True, redirect_stdout=False)
         self._live.start()
@@ -170,10 +159,10 @@ class _Rich(_Silent):
 
 
 def progress_on(stream: TextIO | None = None, *, shown: bool = True) -> Progress:
-    """A table with rich on a terminal, lines elsewhere, nothing unless `shown`; `stream` is sys.stderr."""
+    """Returns a table with rich on a terminal, lines elsewhere, or nothing; the default stream is sys.stderr."""
     stream = sys.stderr if stream is None else stream
     if not shown or stream is None:
-        return _Silent()
+        return Progress()
     if not stream.isatty():
         return _Plain(stream)
     try:

@@ -26,28 +26,28 @@ class BatchSizeMeasurement:
     """Batch sizes for a function, measured; print it for the table of evidence. Sizes in examples.
 
     Attributes:
-        recommended_batch_size: The smallest batch that reaches the share `target` of the throughput of large batches.
-            It never is larger than what ran.
-        recommended_by: "model, probed" (the fit, confirmed by a probe), "model" (not probed itself), "measured"
-            (the best answer among the probes, see `notes`).
-        recommended_range: Its smallest and largest value when any one probe is left out; None for too few probes.
-        critical_batch_size: The knee, by the model: a batch whose own work takes as long as what each call costs
-            anyway. None where no knee was seen.
-        max_memory_batch_size: The largest batch whose predicted peak stays within the bounds on memory; by the fits in
-            `memory`, not tried. None where memory does not grow measurably, or its bound is not known.
-        fastest_batch_size: The batch with the best measured throughput, by the fastest call on each size.
-        fastest_examples_per_s: That throughput, measured.
-        asymptotic_examples_per_s: The throughput that large batches come near to, by the model; None without one.
-        target: The share of the throughput that was asked for.
-        model: The fit of time over batch size; None for fewer than 3 sizes, or where time did not grow.
-        memory: The fit of each memory.
-        evidence: The probes in the order in which they ran.
+        recommended_batch_size: Smallest batch that reaches the share `target` of the throughput of large batches.
+            It is never larger than the largest measured batch.
+        recommended_by: "model, probed" (the fit, confirmed by a probe), "model" (not probed), or "measured" (the best
+            probe, see `notes`).
+        recommended_range: Smallest and largest recommendation if any one probe is omitted; None for too few probes.
+        critical_batch_size: Knee of the model: a batch whose work takes as long as the constant cost of a call. None
+            if no knee was observed.
+        max_memory_batch_size: Largest batch whose predicted peak stays within the bounds on memory, by the fits in
+            `memory`. None if memory does not grow measurably or its bound is not known.
+        fastest_batch_size: Batch with the best measured throughput, by the fastest call on each size.
+        fastest_examples_per_s: Throughput of `fastest_batch_size`.
+        asymptotic_examples_per_s: Throughput that large batches approach by the model; None without a model.
+        target: Requested share of the throughput.
+        model: Fit of time over batch size; None for fewer than 3 sizes, or if time did not grow.
+        memory: Fits, one for each memory.
+        evidence: Probes in the order in which they ran.
         confidence: "high", "medium" or "low".
-        confidence_because: What the word rests on.
-        notes: What stopped the search, and what else was seen.
-        measured_at: Date and time, UTC, ISO 8601.
+        confidence_because: Reason for the confidence.
+        notes: Observations, and the reason why the search ended.
+        measured_at: Date and time in UTC, as ISO 8601.
         measured_on: Function, devices, machine and versions.
-        seconds: How long the measurement took.
+        seconds: Duration of the measurement.
     """
 
     recommended_batch_size: int
@@ -70,17 +70,17 @@ class BatchSizeMeasurement:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        """Answer, evidence and notes as text."""
+        """Returns answer, evidence and notes as text."""
         return self.describe()
 
     def describe(self) -> str:
-        """The same text as `print` shows."""
+        """Returns the text that `print` shows."""
         from artifex_devices.batch_measurement.report import text_of
 
         return text_of(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it for JSON: numbers, text, lists and dicts; no infinities or NaN."""
+        """Returns all values for JSON, without infinities or NaN."""
         found = asdict(self)
         found["measured_on"] = dict(self.measured_on)
         found["notes"] = list(self.notes)
@@ -97,11 +97,11 @@ class BatchSizeMeasurement:
         return found
 
     def to_recommendation(self) -> BatchSizeRecommendation:
-        """As the record that `get_batch_size_recommendation` returns.
+        """Returns a record of the type that `get_batch_size_recommendation` returns.
 
-        `min_batch_size` is the smallest batch with half the throughput by the model (without one: the smallest that
+        `min_batch_size` is the smallest batch with half the throughput by the model (without a model: the smallest that
         ran), `optimal_batch_size` the recommended one. Without a knee `critical_batch_size` is the recommended one too.
-        The notes say what was measured, when and on what.
+        The notes have the function, the machine and the date.
         """
         from artifex_devices._hardware.batch_size import BatchSizeRecommendation
 
@@ -126,14 +126,13 @@ class BatchSizeMeasurement:
 
 
 _By = Literal["model, probed", "model", "measured"]
-# Resident memory is not known more exactly.
+# Precision of resident memory.
 _HOST_ERROR_BYTES = 4 << 20
-# A probe may miss the share that the model promises by so much, its spread besides.
+# Tolerance of a probe against the model's share, in addition to its spread.
 _TOLERANCE = 0.03
 _AFFINE = 0.05
 _CLEARLY = 1.2
-# Between neighbouring sizes: no step takes ten times as long for a batch twice as large, or clearly less for a larger
-# one.
+# Plausible times of neighbouring sizes: less than ten times as long, and not clearly shorter for the larger one.
 _JUMP = 10.0
 _FALL = 0.9
 
@@ -147,7 +146,7 @@ def conclude(
     measured_on: Mapping[str, str | int],
     seconds: float,
 ) -> BatchSizeMeasurement:
-    """The measurement that the evidence of a search amounts to; at least one probe has times."""
+    """Returns the measurement for the evidence of a search, in which at least one probe has times."""
     notes = list(search.notes)
     step = search.step_of_sizes
     if step != multiple_of:
@@ -202,7 +201,7 @@ def _recommended(search: Search, target: float, notes: list[str]) -> tuple[int, 
         where = "at no size" if math.isinf(size) else f"at a batch of {math.ceil(size):,}"
         notes.append(f"The model reaches {target:.0%} {where}, beyond what ran: the fastest that ran is recommended.")
         return fastest.batch_size, "measured"
-    # What was measured counts more than the model, where it says clearly less.
+    # A clearly smaller measured size takes precedence over the model.
     attainable = target * min(reference, _rate(fastest))
     reaching = [probe for probe in probes if _rate(probe) >= attainable]
     smaller = [probe.batch_size for probe in reaching if probe.batch_size * _CLEARLY <= wanted]
@@ -229,7 +228,7 @@ def _rate(probe: BatchProbe) -> float:
 
 
 def _memory_bound(search: Search, step: int, notes: list[str]) -> tuple[list[MemoryFit], int | None]:
-    """The fits, and the largest size that all of them allow."""
+    """Returns the fits, and the largest size that all of them allow."""
     names = sorted({name for probe in search.evidence for name in probe.memory}, key=lambda name: (name == HOST, name))
     fits = []
     largest: int | None = None
@@ -237,7 +236,7 @@ def _memory_bound(search: Search, step: int, notes: list[str]) -> tuple[list[Mem
         uses = search.uses_of(name)
         peaks = [(size, use.peak) for size, use in uses if use.peak is not None]
         if not peaks:
-            notes.append(f"The peaks of {name} were not seen: no bound by it.")
+            notes.append(f"The peaks of {name} were not observed: it sets no bound.")
             continue
         growth = max(peak for _, peak in peaks) - min(peak for _, peak in peaks)
         is_noise = name == HOST and growth < _HOST_ERROR_BYTES
@@ -251,7 +250,7 @@ def _memory_bound(search: Search, step: int, notes: list[str]) -> tuple[list[Mem
             and fit.residual_bytes > max(_AFFINE * growth, _HOST_ERROR_BYTES if name == HOST else 0)
             and fit.bound_bytes is not None
         ):
-            # Not affine: the cautious prediction that the search itself goes by.
+            # Not affine: uses the cautious prediction of the search.
             least, beyond = 0, allowed // step + 1
             while beyond - least > 1:
                 middle = (least + beyond) // 2
@@ -273,7 +272,7 @@ def _memory_bound(search: Search, step: int, notes: list[str]) -> tuple[list[Mem
 
 
 def _range_of(search: Search, target: float) -> tuple[int, int] | None:
-    """The recommended sizes when each probe in turn is left out."""
+    """Returns the range of recommendations if any one probe is omitted."""
     probes = search.rising()
     if len(probes) < 5 or search.model() is None:
         return None
@@ -292,7 +291,7 @@ def _range_of(search: Search, target: float) -> tuple[int, int] | None:
 
 
 def _implausible_times(probes: Sequence[BatchProbe]) -> str:
-    """A text about the first pair of neighbouring sizes whose times cannot be those of one step, or ""."""
+    """Returns a text about the first implausible pair of neighbouring sizes, or ""."""
     for smaller, larger in itertools.pairwise(probes):
         least = max(_JUMP, 2 * larger.batch_size / smaller.batch_size)
         for kind, before, after in (

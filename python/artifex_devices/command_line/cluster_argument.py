@@ -64,19 +64,15 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 def is_here(text: str) -> bool:
-    """Whether a text means this machine."""
+    """Returns whether a text names this machine."""
     return text.split(maxsplit=1)[:1] == ["here"]
 
 
 def read_cluster(text: str, measured: bool = False) -> Cluster:
-    """The cluster that a text means.
-
-    Args:
-        text: Of --cluster.
-        measured: Of --measured: says on standard error when it was measured.
+    """Returns the cluster of --cluster; with --measured, reports the date of the measurement on standard error.
 
     Raises:
-        UsageError: It means none: the text says what is the nearest that does; or --measured of another machine.
+        UsageError: The text is not a cluster, or --measured is used for another machine.
     """
     from artifex_devices import cluster
 
@@ -98,11 +94,11 @@ def read_cluster(text: str, measured: bool = False) -> Cluster:
         if name not in _PRESETS:
             raise _no_cluster(text, name)
         places, known = _PRESETS[name]
-        given = _options(words[1:], len(places), places, known, name)
+        options = _options(words[1:], len(places), places, known, name)
         if name == "here":
-            return cluster.this_machine(**given, measured=_measured() if measured else None)
+            return cluster.this_machine(**options, measured=_measured() if measured else None)
         make: Callable[..., Cluster] = getattr(cluster, name)
-        return make(**given)
+        return make(**options)
     except UsageError:
         raise
     except (OSError, ValueError) as error:
@@ -130,7 +126,7 @@ def _measured() -> MeasuredRoofline:
 def _is_file(text: str) -> bool:
     try:
         return Path(text).is_file()
-    except (OSError, ValueError):  # too long, or with a zero
+    except (OSError, ValueError):  # too long, or with a zero byte
         return False
 
 
@@ -144,14 +140,14 @@ def _no_cluster(text: str, name: str) -> UsageError:
 
 
 def _options(words: list[str], count: int, places: tuple[str, ...], known: dict[str, str], name: str) -> dict[str, Any]:
-    """Values by the name of the preset's argument."""
+    """Returns values by the name of the preset's argument."""
     from artifex_devices._base.nearest_name import did_you_mean
 
     plain = [word for word in words if "=" not in word]
     takes = " ".join([name, *(place.upper() for place in places), *(f"[{key}=...]" for key in known)])
     if len(plain) != count:
         raise UsageError(
-            f"--cluster: {name} has {len(plain)} words behind it, {' '.join(plain)!r}; expected {takes!r}; write "
+            f"--cluster: {name} has {len(plain)} words after it, {' '.join(plain)!r}; expected {takes!r}; write "
             f"{_FORMS.get(name, 'node.xml nodes=16')!r}"
         )
     found: dict[str, Any] = dict(zip(places, plain, strict=True))
@@ -171,7 +167,7 @@ def _options(words: list[str], count: int, places: tuple[str, ...], known: dict[
 
 def _shape(text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"[0-9]{1,9}(x[0-9]{1,9})*", text):
-        raise UsageError(f"--cluster: {text!r} is no shape of a slice; expected chips along each axis; write 4x4")
+        raise UsageError(f"--cluster: {text!r} is not the shape of a slice; expected chips along each axis; write 4x4")
     return tuple(int(size) for size in text.split("x"))
 
 

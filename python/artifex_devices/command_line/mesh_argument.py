@@ -27,7 +27,7 @@ def add_mesh(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
         "--slices",
         metavar="AXIS=N,...",
-        help="of several TPU slices: how many of them lie along each axis (sizes of --mesh count them in)",
+        help="number of TPU slices along each axis (sizes of --mesh include them)",
     )
     parser.add_argument(
         "--order",
@@ -39,17 +39,13 @@ def add_mesh(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def read_sizes(option: str, text: str) -> dict[str, int]:
-    """Sizes by axis.
-
-    Raises:
-        UsageError: It is no list of names and sizes.
-    """
+    """Reads sizes by axis; raises UsageError if the text is not such a list."""
     found: dict[str, int] = {}
     for part in text.split(","):
         name, equals, size = (each.strip() for each in part.partition("="))
         if not equals or not _NAME.fullmatch(name) or not re.fullmatch(r"0*[1-9][0-9]{0,8}", size):
             raise UsageError(
-                f"{option}: {part.strip()!r} is no axis and its size; expected a name, = and a whole number from 1 on; "
+                f"{option}: {part.strip()!r} is not an axis and its size; expected a name, = and a whole number from 1; "
                 "write data=4,model=4"
             )
         if name in found:
@@ -59,11 +55,11 @@ def read_sizes(option: str, text: str) -> dict[str, int]:
 
 
 def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[float] | None = None) -> Mesh:
-    """The mesh of a cluster's devices that --mesh, --slices, --order and --split ask for.
+    """Returns the mesh for --mesh, --slices, --order and --split.
 
     Raises:
-        UsageError: Sizes do not fit the number of devices, or options do not go together.
-        NotImplementedError: There is no such order on this torus.
+        UsageError: Sizes do not fit the number of devices, or options exclude each other.
+        NotImplementedError: The torus has no such order.
     """
     from artifex_devices import mesh_utils
     from artifex_devices.sharding import Mesh
@@ -97,7 +93,7 @@ def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[floa
 
 
 def no_mesh_text(error: NotImplementedError, arguments: argparse.Namespace) -> str:
-    """What to say where an order has no such mesh, and what to try."""
+    """Returns the error for an order that has no such mesh, with alternatives."""
     tries = [] if arguments.order == "exact" or arguments.slices is not None else ["--order exact"]
     if not arguments.split:
         tries.append("--split")
@@ -106,14 +102,14 @@ def no_mesh_text(error: NotImplementedError, arguments: argparse.Namespace) -> s
 
 
 def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespace) -> list[int] | None:
-    """Slices along each axis; None where they do not matter."""
+    """Returns the slices along each axis; None if they do not matter."""
     is_several = cluster.slices > 1 and cluster.platform == "tpu"
     if arguments.order == "id" or not is_several:
         if arguments.slices is not None:
             raise UsageError(
                 "--slices: expected several TPU slices, and another --order than id; leave it out"
                 if arguments.order != "id"
-                else "--slices: --order id does not look at slices; leave one of them out"
+                else "--slices: --order id ignores slices; leave one of them out"
             )
         return None
     if arguments.order == "exact":
@@ -124,7 +120,7 @@ def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespa
     write = f"write --slices {first}={cluster.slices}"
     if arguments.slices is None:
         raise UsageError(
-            f"--slices: {cluster.name} has {cluster.slices} slices; expected along which axes of the mesh they lie; "
+            f"--slices: {cluster.name} has {cluster.slices} slices; expected their number along axes of the mesh; "
             f"{write}"
         )
     along = read_sizes("--slices", arguments.slices)
@@ -132,7 +128,7 @@ def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespa
         _known_axis("--slices", name, sizes)
         if sizes[name] % there != 0:
             raise UsageError(
-                f"--slices: {there} slices lie along {name!r} of size {sizes[name]}; expected a divisor; {write}"
+                f"--slices: {there} slices along {name!r} of size {sizes[name]}; expected a divisor; {write}"
             )
     if math.prod(along.values()) != cluster.slices:
         raise UsageError(
@@ -142,7 +138,7 @@ def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespa
 
 
 def _nearest_sizes(sizes: dict[str, int], count: int) -> str:
-    """The same axes with the size of one changed to fit, or one axis of all."""
+    """Returns the axes with one size changed to fit, or one axis of all devices."""
     for name in reversed(sizes):
         rest = math.prod(size for other, size in sizes.items() if other != name)
         if count % rest == 0:
@@ -162,11 +158,7 @@ def _known_axis(option: str, name: str, sizes: dict[str, int] | tuple[str, ...])
 
 
 def read_spec(option: str, text: str, axes: tuple[str, ...]) -> PartitionSpec:
-    """A PartitionSpec: `P(x, None)`, with quotes or without, or `x,_`; axes of one dimension as `(x, y)` or `x+y`.
-
-    Raises:
-        UsageError: It is neither, or names an axis that the mesh does not have.
-    """
+    """Reads a spec, `P(x, None)` or `x,_` (several axes: `(x, y)` or `x+y`); raises UsageError for other texts."""
     from artifex_devices.sharding import P
 
     parts = _python_spec(option, text) if text.lstrip().startswith("P(") else _short_spec(option, text)
@@ -178,7 +170,7 @@ def read_spec(option: str, text: str, axes: tuple[str, ...]) -> PartitionSpec:
 
 def _no_spec(option: str, text: str) -> UsageError:
     return UsageError(
-        f"{option}: {text!r} is no spec; expected for each dimension an axis, axes joined by +, or _; write 'x,_', "
+        f"{option}: {text!r} is not a spec; expected for each dimension an axis, axes joined by +, or _; write 'x,_', "
         "'x+y,_' or 'P(x, None)'"
     )
 
@@ -219,15 +211,11 @@ def _python_spec(option: str, text: str) -> list[tuple[str, ...]]:
 
 
 def read_array(text: str) -> tuple[tuple[int, ...], str]:
-    """Shape and dtype of `bfloat16[4096,4096]`.
-
-    Raises:
-        UsageError: It is no such text.
-    """
+    """Reads shape and dtype of `bfloat16[4096,4096]`; raises UsageError for other texts."""
     match = re.fullmatch(r"(\w+)\[((?:[0-9]{1,18}(?:,[0-9]{1,18})*)?)\]", text.replace(" ", ""))
     if match is None:
         raise UsageError(
-            f"ARRAY: {text!r} is no dtype and shape; expected a dtype and sizes in brackets; write "
+            f"ARRAY: {text!r} is not a dtype and shape; expected a dtype and sizes in brackets; write "
             "'bfloat16[4096,4096]'"
         )
     return tuple(int(size) for size in match[2].split(",") if size), match[1]

@@ -82,7 +82,7 @@ def test_slices_lie_along_the_axes_that_are_named(capsys):
     plan = found(capsys, *words, "--slices", "data=2")
     ordered = mesh_utils.create_hybrid_device_mesh((4, 4), (2, 1), cluster.tpu("v5e", (4, 4), slices=2).devices())
     assert plan["device_ids"] == [[device.id for device in row] for row in ordered]
-    assert "expected along which axes of the mesh they lie; write --slices data=2" in refused(capsys, *words)
+    assert "expected their number along axes of the mesh; write --slices data=2" in refused(capsys, *words)
     assert "3 slices lie along 'data' of size 8" in refused(capsys, *words, "--slices", "data=3")
     assert "makes 4 slices; expected 2" in refused(capsys, *words, "--slices", "data=4")
     assert "no axis 'dat' (did you mean data?)" in refused(capsys, *words, "--slices", "dat=2")
@@ -252,8 +252,8 @@ def test_this_machine_is_the_cluster_where_none_is_given(capsys):
     [
         ("tpy v4 2x2x4", "neither a preset nor a file (did you mean tpu?); expected 'tpu v5e 4x4', 'dgx h100 nodes=2'"),
         ("", "'' is neither a preset nor a file; expected"),
-        ("tpu v4", "tpu has 1 words behind it, 'v4'; expected 'tpu GENERATION SHAPE [slices=...]'"),
-        ("tpu v4 2xx", "'2xx' is no shape of a slice"),
+        ("tpu v4", "tpu has 1 words after it, 'v4'; expected 'tpu GENERATION SHAPE [slices=...]'"),
+        ("tpu v4 2xx", "'2xx' is not the shape of a slice"),
         ("tpu v4 4x4x9", "TPU v4 has no slices of 4x4x9; expected one of 2x2x1"),
         ("tpu v9 4x4", "expected one of v4, v5e, v5p, v6e, 7x"),
         ("dgx h100 node=3", "dgx has no 'node' (did you mean nodes?)"),
@@ -283,10 +283,10 @@ def test_clusters_that_are_not_understood(text, says, capsys):
         ("data=4,model=5", "data=4,model=5 has 20 devices; expected 16, all of TPU v5e 4x4; write data=4,model=4"),
         ("data=3,model=5", "write data=16"),
         ("data=4,data=4", "axis 'data' is given twice"),
-        ("data", "'data' is no axis and its size"),
-        ("data=-4", "'data=-4' is no axis and its size"),
-        ("data=16,", "'' is no axis and its size"),
-        ("_=16", "'_=16' is no axis and its size"),
+        ("data", "'data' is not an axis and its size"),
+        ("data=-4", "'data=-4' is not an axis and its size"),
+        ("data=16,", "'' is not an axis and its size"),
+        ("_=16", "'_=16' is not an axis and its size"),
     ],
 )
 def test_meshes_that_are_not_understood(mesh, says, capsys):
@@ -296,8 +296,8 @@ def test_meshes_that_are_not_understood(mesh, says, capsys):
 @pytest.mark.parametrize(
     ("array", "before", "after", "says"),
     [
-        ("4096,4096", "x", "_", "'4096,4096' is no dtype and shape"),
-        ("bfloat16[4096,]", "x", "_", "is no dtype and shape"),
+        ("4096,4096", "x", "_", "'4096,4096' is not a dtype and shape"),
+        ("bfloat16[4096,]", "x", "_", "is not a dtype and shape"),
         ("bfloat17[4096]", "row", "_", "dtype is 'bfloat17' (str); expected a dtype"),
         (
             "float32[4096]",
@@ -306,11 +306,11 @@ def test_meshes_that_are_not_understood(mesh, says, capsys):
             "FROM: the mesh has no axis 'rows' (did you mean row?); expected some of row, column",
         ),
         ("float32[4096]", "_", "rows", "TO: the mesh has no axis 'rows' (did you mean row?)"),
-        ("float32[4096]", "P(row", "_", "FROM: 'P(row' is no spec"),
-        ("float32[4096]", "P(*row)", "_", "FROM: 'P(*row)' is no spec"),
-        ("float32[4096]", "P(3)", "_", "FROM: 'P(3)' is no spec"),
-        ("float32[4096]", "row+", "_", "FROM: 'row+' is no spec"),
-        ("float32[4096]", "", "_", "FROM: '' is no spec"),
+        ("float32[4096]", "P(row", "_", "FROM: 'P(row' is not a spec"),
+        ("float32[4096]", "P(*row)", "_", "FROM: 'P(*row)' is not a spec"),
+        ("float32[4096]", "P(3)", "_", "FROM: 'P(3)' is not a spec"),
+        ("float32[4096]", "row+", "_", "FROM: 'row+' is not a spec"),
+        ("float32[4096]", "", "_", "FROM: '' is not a spec"),
         ("float32[4096,4096]", "row,row", "_", "mesh axis 'row' is used in dimensions 0 and 1"),
         ("float32[4096]", "row,column", "_", "P('row', 'column')"),
         ("float32[6]", "row", "_", "dimension 0 of size 6 is cut into 4 parts"),
@@ -483,7 +483,10 @@ def test_models_of_files(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("lama-2-7b", *STEP[1:], *RULES), "not a published shape (did you mean llama-2-7b?); expected one of llama-2-7b"),
+        (
+            ("lama-2-7b", *STEP[1:], *RULES),
+            "not a published shape (did you mean llama-2-7b?); expected one of llama-2-7b",
+        ),
         (("llam", *STEP[1:], *RULES), "'llam' is not a published shape (did you mean llama-2-7b?); expected one of"),
         ((*STEP, *RULES, "--cache", "8"), "cache is 8 in a training step"),
         ((*STEP, *RULES[:3], "batch=dat"), "'batch' is sharded over 'dat' (did you mean data?), which the mesh"),
