@@ -86,7 +86,7 @@ void bind_accelerator_catalogue(py::module_& module) {
         for (const Accelerator& row : accelerator_catalogue()) rows.append(row_of(row));
         return rows;
       },
-      "The accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. What is not published is missing or None.");
+      "The accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. Unpublished values are missing or None.");
   module.def(
       "catalogue_sources",
       [] {

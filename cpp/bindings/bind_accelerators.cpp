@@ -13,7 +13,7 @@ namespace {
 
 py::object text_or_none(const std::string& text) { return text.empty() ? py::object(py::none()) : py::str(text); }
 
-// Names come from files and libraries: what is no UTF-8 there must not fail here.
+// Names come from files and libraries, which may not be UTF-8.
 py::object name_or_none(const std::string& text) {
   if (text.empty()) return py::none();
   return py::reinterpret_steal<py::object>(

@@ -4,6 +4,7 @@
 
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/planner/collective_terms.h"
 #include "artifex_devices/planner/copy_terms.h"
 #include "artifex_devices/planner/relative_fit.h"
 #include "bind_planner.h"
@@ -49,9 +50,14 @@ py::tuple reshard_copy_terms(py::handle global_shape, int64_t itemsize, const st
   return py::make_tuple(std::vector<double>(terms.begin(), terms.end()), memories);
 }
 
+ProgramCollective collective_named(const std::string& name) {
+  if (const auto op = program_collective_from_name(name)) return *op;
+  throw_error("calibrate: {:?} is not a collective of programs", name);
+}
+
 py::tuple fit(const std::vector<std::vector<double>>& terms, const std::vector<double>& seconds) {
   if (terms.size() != seconds.size()) {
-    throw_error("fit_relative: {} samples have {} times; expected one each; give as many", terms.size(),
+    throw_error("fit_relative: {} samples have {} times; expected one time for each sample", terms.size(),
                 seconds.size());
   }
   std::vector<TimedTerms> samples;
@@ -63,22 +69,38 @@ py::tuple fit(const std::vector<std::vector<double>>& terms, const std::vector<d
 }  // namespace
 
 void bind_calibration(py::module_& module) {
-  module.def(
-      "_copy_term_names", [] { return std::vector<std::string>(kCopyTerms.begin(), kCopyTerms.end()); },
-      "What the seconds of copies inside one machine are a sum of, in the order of _copy_terms.");
+  module.attr("_COPY_TERMS") = py::tuple(py::cast(kCopyTerms));
+  module.attr("_PROGRAM_TERMS") = py::tuple(py::cast(kProgramTerms));
+  module.attr("_PROGRAM_COLLECTIVES") = py::tuple(py::cast(kProgramCollectives));
   module.def("_copy_terms", &reshard_copy_terms, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"), py::arg("cache_bytes"),
-             "(terms, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.");
+             "(_COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.");
   module.def(
-      "_dense_copy_terms",
-      [](int64_t bytes, int64_t copies, int64_t cache_bytes) {
-        const CopyTerms terms = dense_copy_terms(bytes, copies, limits_with(cache_bytes));
-        return std::vector<double>(terms.begin(), terms.end());
+      "_collective_terms",
+      [](const std::string& op, double bytes, int64_t devices, int64_t groups, const std::string& executor,
+         int64_t cache_bytes) {
+        const CollectiveTerms terms =
+            collective_terms(collective_named(op), bytes, devices, groups,
+                             executor == "threads" ? ProgramExecutor::kThreads : ProgramExecutor::kCooperative,
+                             limits_with(cache_bytes));
+        std::vector<double> all(terms.copies.begin(), terms.copies.end());
+        all.insert(all.end(), terms.program.begin(), terms.program.end());
+        return all;
       },
-      py::arg("bytes"), py::arg("copies"), py::arg("cache_bytes"), "Terms of dense copies of so many bytes together.");
+      py::arg("op"), py::arg("bytes"), py::arg("devices"), py::arg("groups"), py::arg("executor"),
+      py::arg("cache_bytes"), "_COPY_TERMS, then _PROGRAM_TERMS, of one program with one collective.");
+  module.def(
+      "_executor_for",
+      [](const std::string& op, double bytes, int64_t devices, double threads_bytes) {
+        const bool is_threads =
+            executor_for(collective_named(op), bytes, devices, threads_bytes) == ProgramExecutor::kThreads;
+        return is_threads ? "threads" : "cooperative";
+      },
+      py::arg("op"), py::arg("bytes"), py::arg("devices"), py::arg("threads_bytes"),
+      "The executor that shard_map chooses for such blocks.");
   module.def(
       "_fit_relative", &fit, py::arg("terms"), py::arg("seconds"),
-      "(coefficients, relative errors): non-negative least squares of relative errors; a list of terms a sample.");
+      "(coefficients, relative errors): non-negative least squares of relative errors; one list of terms per sample.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -6,7 +6,9 @@
 #include <unordered_map>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/cluster/cluster_file.h"
 #include "artifex_devices/cluster/cluster_presets.h"
+#include "artifex_devices/cluster/machine_node.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "bindings.h"
 #include "python_modules.h"
@@ -19,7 +21,7 @@ using Handle = std::shared_ptr<Cluster>;  // pybind11 holds no pointers to const
 
 Handle handle_to(ClusterRef cluster) { return std::const_pointer_cast<Cluster>(std::move(cluster)); }
 
-// Figures cross as pairs (value, source), what is not known as None.
+// Numbers are passed as pairs (value, source), unknown ones as None.
 using FigureTuple = std::optional<std::pair<double, std::string>>;
 
 FigureTuple tuple_of(const std::optional<SourcedNumber>& figure) {
@@ -66,13 +68,6 @@ py::dict dict_of(const ClusterParts& parts) {
   return result;
 }
 
-NetworkKind network_from(const std::string& text) {
-  for (const NetworkKind kind : {NetworkKind::kTorus, NetworkKind::kSwitch, NetworkKind::kFullMesh}) {
-    if (text == to_string(kind)) return kind;
-  }
-  throw_error("cluster: network is {:?}; expected \"torus\", \"switch\" or \"full mesh\"", text);
-}
-
 ClusterParts parts_from(const py::dict& dict) {
   ClusterParts parts;
   parts.name = dict["name"].cast<std::string>();
@@ -81,15 +76,13 @@ ClusterParts parts_from(const py::dict& dict) {
   parts.chip.device_kind = dict["device_kind"].cast<std::string>();
   parts.chip.devices_per_chip = dict["devices_per_chip"].cast<int>();
   for (const auto& [name, figure] : dict["peak_flops"].cast<std::unordered_map<std::string, FigureTuple>>()) {
-    const auto format = matmul_format_from_name(name);
-    if (!format) throw_error("cluster: peak_flops names {:?}; expected formats such as \"bfloat16\" or \"int8\"", name);
-    parts.chip.peak_flops[static_cast<size_t>(*format)] = figure_from(figure);
+    parts.chip.peak_flops[static_cast<size_t>(peak_format_from_name(name))] = figure_from(figure);
   }
   const auto figure = [&](const char* key) { return figure_from(dict[key].cast<FigureTuple>()); };
   parts.chip.memory_bytes = figure("memory_bytes");
   parts.chip.memory_bandwidth = figure("memory_bandwidth");
   parts.chip.host_bandwidth = figure("host_bandwidth");
-  parts.inside.kind = network_from(dict["network"].cast<std::string>());
+  parts.inside.kind = network_kind_from_name(dict["network"].cast<std::string>());
   parts.inside.link_kind = dict["link_kind"].cast<std::string>();
   parts.inside.dims = dict["dims"].cast<std::vector<int>>();
   parts.inside.wraps = dict["wraps"].cast<std::vector<bool>>();
@@ -104,14 +97,68 @@ ClusterParts parts_from(const py::dict& dict) {
   return parts;
 }
 
-// One world a cluster, as long as something of it lives: devices of two calls are the same. Needs the GIL.
+/// Sets `value` if the table has the key.
+template <class T>
+void read_entry(const py::dict& table, const char* key, std::optional<T>* value) {
+  if (table.contains(key)) *value = table[key].cast<T>();
+}
+
+Handle cluster_from_tables(const py::dict& content, const std::string& source) {
+  const auto table = [&](const char* name) {
+    return content.contains(name) ? content[name].cast<py::dict>() : py::dict();
+  };
+  ClusterFile file;
+  read_entry(content, "name", &file.name);
+  read_entry(content, "slices", &file.slices);
+  const py::dict chip = table("chip");
+  read_entry(chip, "name", &file.chip.name);
+  read_entry(chip, "platform", &file.chip.platform);
+  read_entry(chip, "device_kind", &file.chip.device_kind);
+  read_entry(chip, "devices_per_chip", &file.chip.devices_per_chip);
+  read_entry(chip, "memory_bytes", &file.chip.memory_bytes);
+  read_entry(chip, "memory_bandwidth", &file.chip.memory_bandwidth);
+  if (chip.contains("peak_flops")) file.chip.peak_flops = chip["peak_flops"].cast<std::map<std::string, double>>();
+  const py::dict slice = table("slice");
+  read_entry(slice, "kind", &file.slice.kind);
+  read_entry(slice, "link_kind", &file.slice.link_kind);
+  read_entry(slice, "chips", &file.slice.chips);
+  read_entry(slice, "dims", &file.slice.dims);
+  read_entry(slice, "wraps", &file.slice.wraps);
+  read_entry(slice, "bandwidth", &file.slice.bandwidth);
+  read_entry(slice, "latency", &file.slice.latency);
+  const py::dict host = table("host");
+  read_entry(host, "chips", &file.host.chips);
+  read_entry(host, "nics", &file.host.nics);
+  read_entry(host, "shape", &file.host.shape);
+  read_entry(host, "bandwidth", &file.host.bandwidth);
+  read_entry(host, "nic_bandwidth", &file.host.nic_bandwidth);
+  const py::dict network = table("network");
+  read_entry(network, "bandwidth", &file.network_bandwidth);
+  read_entry(network, "latency", &file.network_latency);
+  return handle_to(Cluster::make(cluster_parts(file, source)));
+}
+
+py::dict dict_of_node(const std::shared_ptr<Machine>& machine, const py::list& accelerators,
+                      const std::string& source) {
+  const auto text = [](const py::handle& value) { return value.is_none() ? "" : value.cast<std::string>(); };
+  std::vector<MachineChip> chips;
+  for (const py::handle each : accelerators) {
+    chips.push_back({text(each.attr("catalogue_name")), text(each.attr("name")),
+                     each.attr("device_type").attr("value").cast<std::string>(),
+                     each.attr("memory_bytes").cast<std::optional<int64_t>>(),
+                     each.attr("link_bytes_per_s").cast<std::optional<double>>(), text(each.attr("pci_address"))});
+  }
+  return dict_of(chips.empty() ? cpu_node(*machine, source) : accelerator_node(chips, *machine, source));
+}
+
+// One world for each cluster while something of it is alive: two calls return the same devices. Needs the GIL.
 ClientRef client_of(const Handle& cluster) {
   static auto* clients = new std::unordered_map<const Cluster*, std::weak_ptr<Client>>;
   if (const ClientRef known = (*clients)[cluster.get()].lock()) return known;
   std::erase_if(*clients, [](const auto& each) { return each.second.expired(); });
-  ClientRef made = make_cluster_client(cluster);
-  (*clients)[cluster.get()] = made;
-  return made;
+  ClientRef created = make_cluster_client(cluster);
+  (*clients)[cluster.get()] = created;
+  return created;
 }
 
 std::string repr_of(const Cluster& self) {
@@ -122,9 +169,10 @@ std::string repr_of(const Cluster& self) {
 }  // namespace
 
 void bind_cluster(py::module_& module) {
-  py::class_<Cluster, Handle>(module, "Cluster", R"(Chips that one does not own, to plan with: an immutable value.
+  py::class_<Cluster, Handle>(module, "Cluster",
+                              R"(Description of chips to plan with, which one need not own: an immutable value.
 
-Make one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
+Create one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
 bytes/s in one direction.
 
 Example:
@@ -135,12 +183,11 @@ Example:
     >>> pod.devices()[130]
     TpuDevice(id=130, process_index=33, coords=(2,0,0), core_on_chip=0)
 )")
-      .def_property_readonly("name", &Cluster::name, "What it is called.")
+      .def_property_readonly("name", &Cluster::name, "Name of the cluster.")
       .def_property_readonly(
           "platform", [](const Cluster& self) { return self.chip().platform; }, "\"tpu\", \"gpu\" or \"cpu\".")
       .def_property_readonly(
-          "device_kind", [](const Cluster& self) { return self.chip().device_kind; },
-          "What its devices call themselves.")
+          "device_kind", [](const Cluster& self) { return self.chip().device_kind; }, "Name that its devices report.")
       .def_property_readonly(
           "network", [](const Cluster& self) { return std::string(to_string(self.inside().kind)); },
           "How the chips of a slice are joined: \"torus\", \"switch\" or \"full mesh\".")
@@ -149,14 +196,14 @@ Example:
           "Chips of a slice along each axis of the torus; one number without one.")
       .def_property_readonly(
           "wraps", [](const Cluster& self) { return py::tuple(py::cast(self.inside().wraps)); },
-          "Of each axis of the torus, whether its ends are joined; () without one.")
-      .def_property_readonly("slices", &Cluster::slices, "Number of slices, or of nodes.")
+          "Whether the ends of each axis of the torus are joined; () without one.")
+      .def_property_readonly("slices", &Cluster::slices, "Number of slices or nodes.")
       .def_property_readonly("chip_count", &Cluster::chip_count, "Number of chips.")
       .def_property_readonly("process_count", &Cluster::process_count, "Number of hosts, one process each.")
       .def_property_readonly("device_count", &Cluster::device_count, "Number of devices.")
       .def_property_readonly(
           "parts", [](const Cluster& self) { return dict_of(self.parts()); },
-          R"(All that it is made of: dict. Figures are (value, source) or, where not known, None.
+          R"(Parts of the cluster: dict. Numbers are (value, source), or None if not known.
 
 Sources are ids of the catalogue ("S5"), "measured", "model", "given", or the path of a file.
 
@@ -167,18 +214,18 @@ Example:
 )")
       .def(
           "devices", [](const Handle& self) { return py::list(devices_of(client_of(self))); },
-          R"(Its devices, to plan with: a new list, in order of id. They have no memory: placing data on them raises.
+          R"(Devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
 
 A device has `coords` and `core_on_chip` (in a torus), `slice_index`, `process_index` (of its host), `device_kind`,
 `platform` and `memory_bytes`. Ids count slice by slice, in a slice chip by chip with x fastest, on a chip core by core. As
-long as one of them lives, further calls give the same.
+long as one of them is alive, further calls return the same devices.
 )")
       .def(
           "describe",
           [](const py::object& self) -> py::str {
             return py::module_::import(python_modules::kCluster).attr("describe")(self);
           },
-          "What it is made of, as lines of text: each number with its source.")
+          "Lines of text about its parts: each number with its source.")
       .def(
           "__eq__",
           [](const Cluster& self, py::handle other) {
@@ -198,7 +245,7 @@ long as one of them lives, further calls give the same.
 
   module.def(
       "_make_cluster", [](const py::dict& parts) { return handle_to(Cluster::make(parts_from(parts))); },
-      py::arg("parts"), "A Cluster of a dict as `Cluster.parts` gives it.");
+      py::arg("parts"), "A Cluster of a dict such as `Cluster.parts`.");
   module.def(
       "_tpu_cluster",
       [](const std::string& generation, const std::vector<int>& shape, int64_t slices) {
@@ -213,9 +260,11 @@ long as one of them lives, further calls give the same.
         return handle_to(gpu_cluster(gpu, nodes, options));
       },
       py::arg("gpu"), py::arg("nodes"), py::arg("chips_per_node"), py::arg("network_bandwidth"));
-  module.def(
-      "_chip_parts", [](const std::string& name) { return dict_of_chip(chip_of(*find_accelerator_by_name(name))); },
-      py::arg("name"), "What `Cluster.parts` would have of a chip of the catalogue.");
+  module.def("_cluster_from_tables", &cluster_from_tables, py::arg("content"), py::arg("source"),
+             "A Cluster of the tables of a cluster file, whose keys and types are checked.");
+  module.def("_machine_node", &dict_of_node, py::arg("machine"), py::arg("accelerators"), py::arg("source"),
+             "Parts of a node of the machine's accelerators or, without any, of its CPU domains.");
+  module.attr("_JOINED_BY_PCI") = kJoinedByPci;
   module.def("_client_of_cluster", &client_of, py::arg("cluster"), "The world of its devices.");
 }
 

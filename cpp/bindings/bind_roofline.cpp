@@ -70,7 +70,7 @@ void bind_roofline(py::module_& module) {
         return make_roofline(peak_flops, bandwidth).critical_batch(weight_bytes);
       },
       py::arg("peak_flops"), py::arg("memory_bandwidth"), py::arg("weight_bytes"),
-      "Batch from which on arithmetic is the limit, where it is far below the weight matrix's sides.");
+      "Batch from which arithmetic is the limit, for batches far below the sides of the weight matrix.");
   module.def(
       "exact_critical_batch",
       [](double peak_flops, double bandwidth, int64_t inputs, int64_t outputs, double input_bytes, double weight_bytes,

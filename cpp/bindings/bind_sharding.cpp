@@ -6,6 +6,7 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/named_sharding.h"
+#include "artifex_devices/sharding/process_rows.h"
 #include "artifex_devices/sharding/reshard_totals.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "bindings.h"
@@ -170,6 +171,32 @@ Raises:
   add_sharding_fast_paths(sharding);
 }
 
+void bind_process_rows(py::module_& module) {
+  module.def(
+      "_process_counts",
+      [](const Sharding& sharding, int64_t ndim) {
+        check_has_devices(sharding, "process_counts");
+        return py::tuple(py::cast(process_counts(sharding, ndim)));
+      },
+      py::arg("sharding"), py::arg("ndim"),
+      "Into how many parts the processes divide each dimension; None where they hold different numbers of parts.");
+  module.def(
+      "_process_starts",
+      [](const Sharding& sharding, py::handle shape) {
+        check_has_devices(sharding, "process_starts");
+        return process_starts(sharding, dims_from_python(shape, "process_starts", "shape"));
+      },
+      py::arg("sharding"), py::arg("shape"), "Where this process's parts of each dimension begin, ascending.");
+  module.def(
+      "_batch_share",
+      [](const Sharding& sharding, int64_t length, int64_t dimension) {
+        check_has_devices(sharding, "batch_share");
+        return batch_share(sharding, length, dimension);
+      },
+      py::arg("sharding"), py::arg("length"), py::arg("dimension"),
+      "The first row of a dimension that this process holds, and the end of its rows.");
+}
+
 /// Pickles name the class, which may be a derived one.
 template <class T>
 void check_kind(const py::type& kind) {
@@ -294,6 +321,7 @@ void bind_sharding(py::module_& module) {
   bind_mesh(module);
   bind_sharding_base(module);
   bind_shardings(module);
+  bind_process_rows(module);
   module.def(
       "_reshard_bytes",
       [](const Sharding& source, const Sharding& destination, py::handle global_shape, int64_t itemsize) {

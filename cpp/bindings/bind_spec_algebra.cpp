@@ -12,17 +12,17 @@
 namespace artifex_devices::bindings {
 namespace {
 
-py::tuple tuple_of(const ShardedAxes& axes) {
+py::tuple spec_to_python(const ShardedAxes& axes) {
   py::tuple result(axes.size());
   for (size_t d = 0; d < axes.size(); ++d) result[d] = axis_names_to_python(axes[d]);
   return result;
 }
 
-const NamedSharding* named(const Sharding& sharding) { return dynamic_cast<const NamedSharding*>(&sharding); }
+const NamedSharding* named_sharding(const Sharding& sharding) { return dynamic_cast<const NamedSharding*>(&sharding); }
 
 SpecOperand operand_of(const Array& array, const NamedSharding& placement) {
   SpecOperand operand{.shape = array.shape(), .spec = {}, .nbytes = array.nbytes()};
-  const NamedSharding* own = named(*array.sharding());
+  const NamedSharding* own = named_sharding(*array.sharding());
   operand.has_spec = own != nullptr;
   operand.is_on_mesh = own != nullptr && (own == &placement || own->mesh() == placement.mesh());
   if (own != nullptr) operand.spec = own->spec();
@@ -30,20 +30,20 @@ SpecOperand operand_of(const Array& array, const NamedSharding& placement) {
 }
 
 /// Without a mesh there is nothing to shard over.
-py::tuple unsharded(int64_t rank) { return tuple_of(ShardedAxes(static_cast<size_t>(rank))); }
+py::tuple unsharded_spec(int64_t rank) { return spec_to_python(ShardedAxes(static_cast<size_t>(rank))); }
 
-py::tuple spec_in(const Sharding& sharding, int64_t rank) {
-  const NamedSharding* own = named(sharding);
-  return own == nullptr ? unsharded(rank) : tuple_of(sharded_axes(own->abstract_mesh(), own->spec(), rank));
+py::tuple spec_of_sharding(const Sharding& sharding, int64_t rank) {
+  const NamedSharding* own = named_sharding(sharding);
+  return own == nullptr ? unsharded_spec(rank) : spec_to_python(sharded_axes(own->abstract_mesh(), own->spec(), rank));
 }
 
 bool is_any_explicit(const Sharding& sharding, const py::tuple& axes) {
-  const NamedSharding* own = named(sharding);
+  const NamedSharding* own = named_sharding(sharding);
   return own != nullptr && any_explicit(own->abstract_mesh(), axis_names_from_python(axes, "any_explicit"));
 }
 
 std::shared_ptr<Sharding> sharding_with(const std::shared_ptr<Sharding>& placement, const py::tuple& spec) {
-  const NamedSharding* own = named(*placement);
+  const NamedSharding* own = named_sharding(*placement);
   if (own == nullptr) return placement;
   ShardedAxes axes;
   for (const py::handle names : spec) axes.push_back(axis_names_from_python(names, "sharding_with"));
@@ -53,46 +53,46 @@ std::shared_ptr<Sharding> sharding_with(const std::shared_ptr<Sharding>& placeme
                   : NamedSharding::make_abstract(own->abstract_mesh(), entries, own->memory_kind(), own->uneven()));
 }
 
-py::tuple broadcast(const std::string& operation, const Sharding& placement, const std::vector<int64_t>& shape,
-                    const std::vector<ArrayRef>& arrays) {
-  const NamedSharding* own = named(placement);
-  if (own == nullptr) return unsharded(static_cast<int64_t>(shape.size()));
+py::tuple broadcast_arrays(const std::string& operation, const Sharding& placement, const std::vector<int64_t>& shape,
+                           const std::vector<ArrayRef>& arrays) {
+  const NamedSharding* own = named_sharding(placement);
+  if (own == nullptr) return unsharded_spec(static_cast<int64_t>(shape.size()));
   std::vector<SpecOperand> operands;
   for (const ArrayRef& array : arrays) operands.push_back(operand_of(*array, *own));
-  return tuple_of(broadcast_specs(operation, own->abstract_mesh(), Dims(shape), operands));
+  return spec_to_python(broadcast_specs(operation, own->abstract_mesh(), Dims(shape), operands));
 }
 
-py::tuple contract(const std::string& operation, const Sharding& placement, const std::vector<ArrayRef>& arrays,
-                   const std::vector<std::vector<int64_t>>& labels, const std::vector<int64_t>& sizes,
-                   int64_t out_rank) {
-  const NamedSharding* own = named(placement);
-  if (own == nullptr) return unsharded(static_cast<int64_t>(sizes.size()));
+py::tuple contract_arrays(const std::string& operation, const Sharding& placement, const std::vector<ArrayRef>& arrays,
+                          const std::vector<std::vector<int64_t>>& labels, const std::vector<int64_t>& sizes,
+                          int64_t out_rank) {
+  const NamedSharding* own = named_sharding(placement);
+  if (own == nullptr) return unsharded_spec(static_cast<int64_t>(sizes.size()));
   std::vector<SpecOperand> operands;
   for (const ArrayRef& array : arrays) operands.push_back(operand_of(*array, *own));
-  return tuple_of(contract_specs(operation, own->abstract_mesh(), operands, labels, Dims(sizes), out_rank));
+  return spec_to_python(contract_specs(operation, own->abstract_mesh(), operands, labels, Dims(sizes), out_rank));
 }
 
-py::tuple reshape(const Array& array, const std::vector<int64_t>& shape) {
-  const NamedSharding* own = named(*array.sharding());
-  if (own == nullptr) return unsharded(static_cast<int64_t>(shape.size()));
-  return tuple_of(reshape_spec(own->abstract_mesh(), own->uneven(), own->spec(), array.shape(), Dims(shape)));
+py::tuple reshape_array(const Array& array, const std::vector<int64_t>& shape) {
+  const NamedSharding* own = named_sharding(*array.sharding());
+  if (own == nullptr) return unsharded_spec(static_cast<int64_t>(shape.size()));
+  return spec_to_python(reshape_spec(own->abstract_mesh(), own->uneven(), own->spec(), array.shape(), Dims(shape)));
 }
 
 }  // namespace
 
 void bind_spec_algebra(py::module_& module) {
-  module.def("_spec_in", &spec_in, py::arg("sharding"), py::arg("ndim"),
+  module.def("_spec_in", &spec_of_sharding, py::arg("sharding"), py::arg("ndim"),
              "The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples; axes of size 1 are left out.");
   module.def("_any_explicit", &is_any_explicit, py::arg("sharding"), py::arg("axes"),
              "Whether one of the axes is Explicit: such a sharding may change only where the caller asks for it.");
   module.def("_sharding_with", &sharding_with, py::arg("placement"), py::arg("spec"),
              "The sharding on the devices of `placement` with the spec that _spec_in would return for it.");
-  module.def("_broadcast_specs", &broadcast, py::arg("operation"), py::arg("placement"), py::arg("shape"),
+  module.def("_broadcast_specs", &broadcast_arrays, py::arg("operation"), py::arg("placement"), py::arg("shape"),
              py::arg("arrays"), "The spec of an element-wise result of `shape`.");
-  module.def("_contract_specs", &contract, py::arg("operation"), py::arg("placement"), py::arg("arrays"),
+  module.def("_contract_specs", &contract_arrays, py::arg("operation"), py::arg("placement"), py::arg("arrays"),
              py::arg("labels"), py::arg("sizes"), py::arg("out_rank"),
              "The spec of each label of a contraction; the first `out_rank` labels are the dimensions of the result.");
-  module.def("_reshape_spec", &reshape, py::arg("array"), py::arg("shape"),
+  module.def("_reshape_spec", &reshape_array, py::arg("array"), py::arg("shape"),
              "The spec of an Array in another shape, such that each device keeps its elements.");
 }
 

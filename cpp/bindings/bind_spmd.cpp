@@ -3,7 +3,10 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
+#include "artifex_devices/spmd/process_map.h"
 #include "artifex_devices/spmd/rendezvous.h"
 #include "bindings.h"
 #include "gil.h"
@@ -31,9 +34,67 @@ int64_t likeness(const py::list& parts) {
   return is_one ? 2 : 1;
 }
 
+py::tuple tuple_of(const std::vector<int64_t>& numbers) { return py::tuple(py::cast(numbers)); }
+
+py::tuple tuples_of(const std::vector<std::vector<int64_t>>& groups) {
+  py::list result;
+  for (const auto& group : groups) result.append(tuple_of(group));
+  return py::tuple(result);
+}
+
+py::object process_groups(const std::optional<ProcessGroups>& across) {
+  if (!across) return py::none();
+  py::list groups;
+  for (const CrossGroup& group : across->groups) {
+    py::dict here, held;
+    for (const auto& [index, slot] : group.here) here[py::int_(index)] = slot;
+    for (size_t p = 0; p < group.processes.size(); ++p) held[py::int_(group.processes[p])] = tuple_of(group.held[p]);
+    groups.append(
+        py::make_tuple(tuple_of(group.members), tuple_of(group.owners), here, tuple_of(group.processes), held));
+  }
+  return py::make_tuple(tuple_of(across->processes), py::tuple(groups), tuple_of(across->slots), across->is_even,
+                        across->in_runs);
+}
+
+void bind_process_map(py::module_& module) {
+  module.def(
+      "_axis_groups",
+      [](const std::vector<int64_t>& sizes, const std::vector<int64_t>& axes) {
+        return tuples_of(axis_groups(sizes, axes));
+      },
+      py::arg("sizes"), py::arg("axes"),
+      "The groups of participants that differ along these axes only, each row-major over them as they are listed.");
+  py::class_<ProcessMap>(module, "_ProcessMap", "Which processes run the participants of a mesh.")
+      .def(py::init<int64_t, std::vector<int64_t>, std::vector<std::vector<int64_t>>>(), py::arg("process"),
+           py::arg("sizes"), py::arg("holders"))
+      .def_property_readonly(
+          "processes", [](const ProcessMap& self) { return tuple_of(self.processes()); },
+          "All processes that run a participant, ascending.")
+      .def_property_readonly(
+          "here", [](const ProcessMap& self) { return tuple_of(self.here()); }, "Participants of this process.")
+      .def(
+          "groups_across",
+          [](const ProcessMap& self, const std::vector<std::vector<int64_t>>& groups) {
+            return process_groups(self.groups_across(groups));
+          },
+          py::arg("groups"), "Fields of a ProcessGroups: what of these groups spans processes, or None.")
+      .def(
+          "same_parts",
+          [](const ProcessMap& self, const std::vector<int64_t>& unnamed) {
+            return process_groups(self.same_parts(unnamed));
+          },
+          py::arg("unnamed"),
+          "Fields of a ProcessGroups: the processes with the same parts of a value sharded over all other axes, or "
+          "None.")
+      .def(
+          "meeting_sets", [](const ProcessMap& self) { return tuples_of(self.meeting_sets()); },
+          "Every set of processes that collectives over these axes bring together with this one.");
+}
+
 }  // namespace
 
 void bind_spmd(py::module_& module) {
+  bind_process_map(module);
   py::class_<Rendezvous> rendezvous(module, "Rendezvous",
                                     "State machine by which the participants of a program meet for collectives.");
   rendezvous

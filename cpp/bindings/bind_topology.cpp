@@ -16,6 +16,14 @@
 namespace artifex_devices::bindings {
 namespace {
 
+using ProcessPlaces = std::vector<std::pair<std::string, std::vector<int>>>;
+
+std::vector<ProcessPlace> places_from_python(const ProcessPlaces& places) {
+  std::vector<ProcessPlace> result;
+  for (const auto& [machine, cpus] : places) result.push_back({machine, {cpus}});
+  return result;
+}
+
 // Paths and files may contain any bytes.
 py::object replaced(const std::string& bytes) {
   return py::reinterpret_steal<py::object>(
@@ -234,23 +242,25 @@ access.
       },
       py::arg("machine"), py::arg("parts"), "Returns the CPUs of a machine for each of `parts` processes.");
   module.def(
-      "_share_of_live_cpus",
-      [](int part, int parts) {
-        const ReleaseGil release;
-        return share_of_live_cpus(part, parts).cpus;
+      "_plan_cpu_shares",
+      [](const ProcessPlaces& places, std::string_view bind_flag) {
+        std::vector<std::pair<int, std::vector<int>>> shares;
+        for (CpuShare& share : plan_cpu_shares(places_from_python(places), bind_flag)) {
+          shares.emplace_back(share.part, std::move(share.processes));
+        }
+        return shares;
       },
-      py::arg("part"), py::arg("parts"),
-      "Returns the CPUs of this process's affinity mask for one of `parts` processes.");
+      py::arg("places"), py::arg("bind_flag"),
+      "For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.");
   module.def(
-      "_restrict_live_machine",
-      [](std::vector<int> mine, std::vector<std::vector<int>> all) {
-        std::vector<CpuSet> shares;
-        for (std::vector<int>& share : all) shares.push_back({std::move(share)});
+      "_take_cpu_share",
+      [](const ProcessPlaces& places, std::string_view bind_flag, int process) {
+        const std::vector<ProcessPlace> places_of = places_from_python(places);
         const ReleaseGil release;
-        restrict_live_machine({std::move(mine)}, shares);
+        return take_cpu_share(places_of, plan_cpu_shares(places_of, bind_flag), process).cpus;
       },
-      py::arg("mine"), py::arg("all"),
-      "Restricts the live machine to the CPUs `mine` (ascending). `all`: the CPUs of every process on it.");
+      py::arg("places"), py::arg("bind_flag"), py::arg("process"),
+      "Restricts this process to its share of the CPUs of its machine. Returns them, ascending.");
   module.def(
       "_parse_world",
       [](const std::string& text) {

@@ -36,7 +36,7 @@ void bind_shared_lanes(py::module_& module);
 void bind_spmd(py::module_& module);
 void bind_topology(py::module_& module);
 void bind_spec_algebra(py::module_& module);
-void bind_torus(py::module_& module);
+void bind_mesh_orders(py::module_& module);
 void bind_transfer(py::module_& module);
 void bind_tree(py::module_& module);
 

@@ -39,6 +39,8 @@ PyObject* class_of(const Error& error) {
   if (dynamic_cast<const FileNotFound*>(&error)) return PyExc_FileNotFoundError;
   if (dynamic_cast<const OutOfMemory*>(&error)) return resource_exhausted;
   if (dynamic_cast<const TransferGuardError*>(&error)) return transfer_guard_error;
+  if (dynamic_cast<const NotImplemented*>(&error)) return PyExc_NotImplementedError;
+  if (dynamic_cast<const AssertionFailed*>(&error)) return PyExc_AssertionError;
   if (dynamic_cast<const UnsupportedBuffer*>(&error)) return PyExc_BufferError;
   return PyExc_RuntimeError;
 }

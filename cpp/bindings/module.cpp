@@ -44,7 +44,7 @@ PYBIND11_MODULE(_core, module) {
   bind_roofline(module);
   bind_accelerator_catalogue(module);
   bind_cluster(module);
-  bind_torus(module);
+  bind_mesh_orders(module);
   bind_planner(module);
   bind_render(module);
   bind_repr(module);

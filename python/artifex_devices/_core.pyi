@@ -2641,6 +2641,44 @@ class _CrossReshard:
         Description of the reshard, for messages.
         """
 
+class _ProcessMap:
+    """
+    Which processes run the participants of a mesh.
+    """
+
+    def __init__(
+        self,
+        process: int,
+        sizes: collections.abc.Sequence[int],
+        holders: collections.abc.Sequence[collections.abc.Sequence[int]],
+    ) -> None: ...
+    def groups_across(self, groups: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
+        """
+        Fields of a ProcessGroups: what of these groups spans processes, or None.
+        """
+
+    def meeting_sets(self) -> tuple[typing.Any, ...]:
+        """
+        Every set of processes that collectives over these axes bring together with this one.
+        """
+
+    def same_parts(self, unnamed: collections.abc.Sequence[int]) -> typing.Any:
+        """
+        Fields of a ProcessGroups: the processes with the same parts of a value sharded over all other axes, or None.
+        """
+
+    @property
+    def here(self) -> tuple[typing.Any, ...]:
+        """
+        Participants of this process.
+        """
+
+    @property
+    def processes(self) -> tuple[typing.Any, ...]:
+        """
+        All processes that run a participant, ascending.
+        """
+
 class Rendezvous:
     """
     State machine by which the participants of a program meet for collectives.
@@ -2859,9 +2897,9 @@ class _SharedLanes:
 
 class Cluster:
     """
-    Chips that one does not own, to plan with: an immutable value.
+    Description of chips to plan with, which one need not own: an immutable value.
 
-    Make one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
+    Create one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
     bytes/s in one direction.
 
     Example:
@@ -2881,16 +2919,16 @@ class Cluster:
     def __repr__(self) -> str: ...
     def describe(self) -> str:
         """
-        What it is made of, as lines of text: each number with its source.
+        Lines of text about its parts: each number with its source.
         """
 
     def devices(self) -> list[typing.Any]:
         """
-        Its devices, to plan with: a new list, in order of id. They have no memory: placing data on them raises.
+        Devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
 
         A device has `coords` and `core_on_chip` (in a torus), `slice_index`, `process_index` (of its host), `device_kind`,
         `platform` and `memory_bytes`. Ids count slice by slice, in a slice chip by chip with x fastest, on a chip core by core. As
-        long as one of them lives, further calls give the same.
+        long as one of them is alive, further calls return the same devices.
         """
 
     @property
@@ -2908,7 +2946,7 @@ class Cluster:
     @property
     def device_kind(self) -> str:
         """
-        What its devices call themselves.
+        Name that its devices report.
         """
 
     @property
@@ -2920,7 +2958,7 @@ class Cluster:
     @property
     def name(self) -> str:
         """
-        What it is called.
+        Name of the cluster.
         """
 
     @property
@@ -2932,7 +2970,7 @@ class Cluster:
     @property
     def parts(self) -> dict[typing.Any, typing.Any]:
         """
-        All that it is made of: dict. Figures are (value, source) or, where not known, None.
+        Parts of the cluster: dict. Numbers are (value, source), or None if not known.
 
         Sources are ids of the catalogue ("S5"), "measured", "model", "given", or the path of a file.
 
@@ -2957,13 +2995,62 @@ class Cluster:
     @property
     def slices(self) -> int:
         """
-        Number of slices, or of nodes.
+        Number of slices or nodes.
         """
 
     @property
     def wraps(self) -> tuple[typing.Any, ...]:
         """
-        Of each axis of the torus, whether its ends are joined; () without one.
+        Whether the ends of each axis of the torus are joined; () without one.
+        """
+
+class _MeshDevices:
+    """
+    Devices to lay a mesh over.
+    """
+
+    @staticmethod
+    def of_cluster(devices: list[typing.Any], text: collections.abc.Callable[..., typing.Any]) -> _MeshDevices | None:
+        """
+        None unless all devices are of one cluster.
+        """
+
+    def __init__(
+        self,
+        devices: list[typing.Any],
+        text: collections.abc.Callable[..., typing.Any],
+        platform: str,
+        device_kind: str,
+        rows: collections.abc.Sequence[collections.abc.Sequence[int]],
+        without_coords: int,
+    ) -> None:
+        """
+        Rows are (id, x, y, z, core_on_chip, slice_index); `text` describes a device in error messages.
+        """
+
+    def exact_order(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float], split: bool
+    ) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, with the least modelled time.
+        """
+
+    def explain(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float]
+    ) -> tuple[typing.Any, ...]:
+        """
+        (title, source, network, wraps, axes, axes by id, places).
+        """
+
+    def jax_order(self, shape: collections.abc.Sequence[int], contiguous: bool, split: bool) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, by JAX's rule.
+        """
+
+    @property
+    def platform(self) -> str:
+        """
+        Platform of the last device.
         """
 
 def _accelerator_links(machine: Machine, addresses: collections.abc.Sequence[str]) -> typing.Any:
@@ -3015,36 +3102,23 @@ def _array_from_parts(
     is_stack: bool = False,
     ours: collections.abc.Sequence[bool] = [],
 ) -> Array: ...
-def _array_from_pickle(
-    value: typing.Any, sharding: typing.Any, committed: bool, layout: str | None = None
-) -> typing.Any: ...
 def _array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
 def _arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
     """
     Returns the function to call before _take, or None for an unknown kind.
     """
 
-def _assign_axes(
-    dims: collections.abc.Sequence[int], mesh: collections.abc.Sequence[int], split: bool
-) -> tuple[typing.Any, ...]:
+def _axis_groups(sizes: collections.abc.Sequence[int], axes: collections.abc.Sequence[int]) -> tuple[typing.Any, ...]:
     """
-    (factors, None) or (None, (logical axis, remaining)) by JAX's greedy rule; products of dims and mesh are equal.
-    """
-
-def _assign_axes_exactly(
-    dims: collections.abc.Sequence[int],
-    wraps: collections.abc.Sequence[bool],
-    link_bandwidth: float,
-    hop_latency: float,
-    mesh: collections.abc.Sequence[int],
-    traffic: collections.abc.Sequence[float],
-    split: bool,
-) -> list[list[int]] | None:
-    """
-    The factors of the assignment with the least modelled time, or None.
+    The groups of participants that differ along these axes only, each row-major over them as they are listed.
     """
 
 def _base_client_exists() -> bool: ...
+def _batch_share(sharding: Sharding, length: int, dimension: int) -> tuple[int, int]:
+    """
+    The first row of a dimension that this process holds, and the end of its rows.
+    """
+
 def _broadcast_specs(
     operation: str, placement: Sharding, shape: collections.abc.Sequence[int], arrays: collections.abc.Sequence[Array]
 ) -> tuple[typing.Any, ...]:
@@ -3105,11 +3179,6 @@ def _check_transfer(
         TransferGuardError: The guards refuse the transfer.
     """
 
-def _chip_parts(name: str) -> dict[typing.Any, typing.Any]:
-    """
-    What `Cluster.parts` would have of a chip of the catalogue.
-    """
-
 def _client_of_cluster(cluster: Cluster) -> Client:
     """
     The world of its devices.
@@ -3125,6 +3194,11 @@ def _close() -> None:
     Ends all workers. Registered with atexit.
     """
 
+def _cluster_from_tables(content: dict[typing.Any, typing.Any], source: str) -> Cluster:
+    """
+    A Cluster of the tables of a cluster file, whose keys and types are checked.
+    """
+
 def _cluster_of_device(device: Device) -> Cluster:
     """
     The Cluster that a device belongs to, or None.
@@ -3133,6 +3207,11 @@ def _cluster_of_device(device: Device) -> Cluster:
 def _collective_bytes(op: str, bytes: float, devices: int) -> tuple[float, float]:
     """
     (bytes that a device receives, bytes of its input and result) of a collective.
+    """
+
+def _collective_terms(op: str, bytes: float, devices: int, groups: int, executor: str, cache_bytes: int) -> list[float]:
+    """
+    _COPY_TERMS, then _PROGRAM_TERMS, of one program with one collective.
     """
 
 def _config_read(name: str) -> int: ...
@@ -3159,16 +3238,11 @@ def _copy_isas() -> list[typing.Any]:
     Returns the instruction sets that copies are compiled for and this processor supports, the oldest first.
     """
 
-def _copy_term_names() -> list[str]:
-    """
-    What the seconds of copies inside one machine are a sum of, in the order of _copy_terms.
-    """
-
 def _copy_terms(
     shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding, cache_bytes: int
 ) -> tuple[typing.Any, ...]:
     """
-    (terms, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.
+    (_COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.
     """
 
 def _copy_to_host(array: Array) -> _HostLeaf: ...
@@ -3185,11 +3259,6 @@ def _create_lanes(count: int) -> int:
 def _creation_line(array: Array) -> typing.Any: ...
 def _current_client() -> Client: ...
 def _default_device() -> Device: ...
-def _dense_copy_terms(bytes: int, copies: int, cache_bytes: int) -> list[float]:
-    """
-    Terms of dense copies of so many bytes together.
-    """
-
 def _derived_batch_size(hardware: str) -> typing.Any: ...
 def _describe_process(
     machine: Machine | None = None, num_devices: int | None = None
@@ -3198,15 +3267,7 @@ def _describe_process(
     Returns the description of this process for the others (a tuple that pickles): with these devices, or by default the base client's.
     """
 
-def _device_assignment(data: typing.Any) -> DeviceAssignment: ...
 def _device_count() -> int: ...
-def _device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
-def _device_places(devices: collections.abc.Sequence[typing.Any]) -> typing.Any:
-    """
-    (n, 7) of id, process_index, x, y, z, core_on_chip, slice_index; None unless all are of one cluster.
-    """
-
-def _device_topology(data: typing.Any) -> DeviceTopology: ...
 def _devices() -> list[typing.Any]: ...
 def _divide(array: typing.Any, by: float) -> None:
     """
@@ -3220,16 +3281,19 @@ def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: 
 
 def _enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...
 def _entered_meshes() -> tuple[typing.Any, ...]: ...
+def _executor_for(op: str, bytes: float, devices: int, threads_bytes: float) -> str:
+    """
+    The executor that shard_map chooses for such blocks.
+    """
+
 def _find_accelerators(
     machine: Machine | None, root: str, nvml_library: str | None
 ) -> dict[typing.Any, typing.Any]: ...
-def _find_device(platform: str, id: int) -> Device: ...
-def _find_memory(platform: str, id: int, kind: str) -> Memory: ...
 def _fit_relative(
     terms: collections.abc.Sequence[collections.abc.Sequence[float]], seconds: collections.abc.Sequence[float]
 ) -> tuple[typing.Any, ...]:
     """
-    (coefficients, relative errors): non-negative least squares of relative errors; a list of terms a sample.
+    (coefficients, relative errors): non-negative least squares of relative errors; one list of terms per sample.
     """
 
 def _fold(kind: str, array: typing.Any, first: int, last: int, out: typing.Any) -> None:
@@ -3258,6 +3322,15 @@ def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, in
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
     Returns a writable ndarray in memory of the library's cache.
+    """
+
+def _hybrid_mesh_order(
+    granule_orders: collections.abc.Sequence[collections.abc.Sequence[int]],
+    inside: collections.abc.Sequence[int],
+    outside: collections.abc.Sequence[int],
+) -> typing.Any:
+    """
+    Positions of the devices for each place of a mesh over several granules.
     """
 
 def _is_constant(array: typing.Any) -> bool:
@@ -3293,7 +3366,6 @@ def _last_level_cache_bytes() -> int:
     Of the cores of all devices together; 0 where the system does not say.
     """
 
-def _layout_from_text(text: str) -> Layout: ...
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
 def _likeness(parts: list[typing.Any]) -> int:
     """
@@ -3305,6 +3377,11 @@ def _local_arrays(array: Array, writable: bool = False, some: bool = False) -> l
     Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless `some`. Only the function that created the Array by _empty may set `writable`.
     """
 
+def _machine_node(machine: Machine, accelerators: list[typing.Any], source: str) -> dict[typing.Any, typing.Any]:
+    """
+    Parts of a node of the machine's accelerators or, without any, of its CPU domains.
+    """
+
 def _make_client(
     machine: Machine | None,
     num_devices: int | None,
@@ -3313,11 +3390,6 @@ def _make_client(
     allocator: tuple[int, float, bool, int] | None = None,
     asynchronous: bool = True,
 ) -> Client: ...
-def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
-    """
-    A Cluster of a dict as `Cluster.parts` gives it.
-    """
-
 def _make_mesh(
     axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any
 ) -> Mesh: ...
@@ -3369,9 +3441,6 @@ def _memory_policy() -> tuple[typing.Any, list[int], typing.Any]:
     Returns the policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.
     """
 
-def _mesh_from_pickle(
-    platform: str, device_ids: typing.Any, axis_names: typing.Any, axis_types: typing.Any
-) -> Mesh: ...
 def _mesh_shapes(devices: int, most_axes: int) -> list[list[int]]:
     """
     Every ordered product of 1 to `most_axes` factors of 2 or more.
@@ -3382,9 +3451,6 @@ def _moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     Returns the Array with another sharding of the same world. Buffers that are in place already are shared.
     """
 
-def _named_sharding_from_pickle(
-    kind: type[typing.Any], mesh: typing.Any, spec: typing.Any, memory_kind: typing.Any, uneven: typing.Any
-) -> typing.Any: ...
 def _narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
     """
     Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.
@@ -3428,6 +3494,13 @@ def _plan_collective(
     Algorithms of one collective, cheapest first, and its bound, as a dict. `groups` empty: those along `axes`.
     """
 
+def _plan_cpu_shares(
+    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str
+) -> list[tuple[int, list[int]]]:
+    """
+    For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
+    """
+
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
 def _plan_reshard(
     shape: typing.Any,
@@ -3455,6 +3528,16 @@ def _plan_step(
 
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
+def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
+    """
+    Into how many parts the processes divide each dimension; None where they hold different numbers of parts.
+    """
+
+def _process_starts(sharding: Sharding, shape: typing.Any) -> list[list[int]]:
+    """
+    Where this process's parts of each dimension begin, ascending.
+    """
+
 def _push_world(client: Client) -> typing.Any: ...
 def _put_leaf(x: typing.Any, device: typing.Any, donate: typing.Any, may_alias: typing.Any) -> typing.Any: ...
 def _put_leaves(
@@ -3522,13 +3605,6 @@ def _reshard_svg(
     Returns a reshard as a stand-alone SVG picture.
     """
 
-def _restrict_live_machine(
-    mine: collections.abc.Sequence[int], all: collections.abc.Sequence[collections.abc.Sequence[int]]
-) -> None:
-    """
-    Restricts the live machine to the CPUs `mine` (ascending). `all`: the CPUs of every process on it.
-    """
-
 def _roofline_svg(
     title: str,
     roofs: collections.abc.Sequence[tuple[str, float, bool]],
@@ -3541,6 +3617,11 @@ def _run_parallel(tasks: list[typing.Any]) -> None:
     """
 
 def _running_workers() -> int: ...
+def _safe_repr(object: typing.Any) -> str:
+    """
+    Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
+    """
+
 def _scoped_option(name: str) -> typing.Any: ...
 def _select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typing.Any, stream: bool) -> None:
     """
@@ -3558,24 +3639,11 @@ def _share_cpus(machine: Machine, parts: int) -> list[list[int]]:
     Returns the CPUs of a machine for each of `parts` processes.
     """
 
-def _share_of_live_cpus(part: int, parts: int) -> list[int]:
-    """
-    Returns the CPUs of this process's affinity mask for one of `parts` processes.
-    """
-
-def _shown(object: typing.Any) -> str:
-    """
-    Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
-    """
-
 def _shutdown() -> None:
     """
     Ends the workers after the copies in progress.
     """
 
-def _single_device_sharding_from_pickle(
-    kind: type[typing.Any], device: typing.Any, memory_kind: typing.Any
-) -> typing.Any: ...
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
     Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this process, else None.
@@ -3618,27 +3686,16 @@ def _take() -> typing.Any:
     Returns the result of the collective that the body has arrived at.
     """
 
+def _take_cpu_share(
+    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str, process: int
+) -> list[int]:
+    """
+    Restricts this process to its share of the CPUs of its machine. Returns them, ascending.
+    """
+
 def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
     """
     Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
-    """
-
-def _torus_order(factors: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
-    """
-    For each place of the mesh the place in the torus, both row-major: int64 ndarray.
-    """
-
-def _torus_rates(
-    dims: collections.abc.Sequence[int],
-    wraps: collections.abc.Sequence[bool],
-    link_bandwidth: float,
-    hop_latency: float,
-    mesh: collections.abc.Sequence[int],
-    order: collections.abc.Sequence[int],
-    traffic: collections.abc.Sequence[float],
-) -> tuple[list[typing.Any], float]:
-    """
-    (what each axis of a mesh can do, modelled seconds) for chips in any order.
     """
 
 def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
@@ -3709,17 +3766,12 @@ def _widen(array: typing.Any, out: typing.Any) -> None:
     Converts 16-bit floats to float32.
     """
 
-def _wraps_by_rule(device_kind: str, dims: collections.abc.Sequence[int]) -> list[bool]:
-    """
-    Which axes of a torus of these chips wrap, by the catalogue's rule.
-    """
-
 def _write_platform_option(name: str, names: str | None) -> None: ...
 def _write_scoped_option(name: str, value: typing.Any) -> None: ...
 def _x64_enabled() -> bool: ...
 def accelerator_catalogue() -> list[typing.Any]:
     """
-    The accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. What is not published is missing or None.
+    The accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. Unpublished values are missing or None.
     """
 
 def batch_size_advice(hardware_type: str) -> tuple[int, int, int, int | None, str]:
@@ -3734,7 +3786,7 @@ def catalogue_sources() -> list[typing.Any]:
 
 def critical_batch(peak_flops: float, memory_bandwidth: float, weight_bytes: float) -> float:
     """
-    Batch from which on arithmetic is the limit, where it is far below the weight matrix's sides.
+    Batch from which arithmetic is the limit, for batches far below the sides of the weight matrix.
     """
 
 def detect_hardware_type(platform: str, device_kind: str) -> str:
@@ -3832,6 +3884,36 @@ def validate_batch_size(
     (is_valid, message) for a batch size on hardware of this name with these recommended sizes, all in examples.
     """
 
+_COPY_TERMS: tuple[typing.Any, ...] = (
+    "calls",
+    "calls on workers",
+    "copies",
+    "alone",
+    "cached",
+    "warm",
+    "memory",
+    "read in 4 B",
+    "read in 32 B",
+    "read in 64 B",
+    "read in 512 B",
+    "written in 4 B",
+    "written in 32 B",
+    "written in 64 B",
+    "written in 512 B",
+)
+_JOINED_BY_PCI: str = (
+    "GPUs are taken to be joined by PCI Express: the file has no NVLink or xGMI links that join all of them"
+)
+_PROGRAM_COLLECTIVES: tuple[typing.Any, ...] = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "permute")
+_PROGRAM_TERMS: tuple[typing.Any, ...] = (
+    "cooperative programs",
+    "cooperative participants",
+    "threads programs",
+    "threads participants",
+    "results",
+    "added in caches",
+    "added from memory",
+)
 _UNCONSTRAINED: _Unconstrained
 __version__: str = "0.1.0"
 

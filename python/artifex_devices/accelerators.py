@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue of accelerators: what their makers and others publish about TPUs and GPUs."""
+"""Catalogue of accelerators: published numbers of TPUs and GPUs, with their sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_str
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._hardware.batch_size import HardwareType
 
 __all__ = ["Accelerator", "Links", "Source", "accelerator", "accelerators"]
@@ -18,11 +19,11 @@ __all__ = ["Accelerator", "Links", "Source", "accelerator", "accelerators"]
 
 @dataclass(frozen=True)
 class Source:
-    """Where a number is from.
+    """Source of a number.
 
     Attributes:
-        title: What the page, paper or file calls itself.
-        address: Where it is; "" where there is no address to give.
+        title: Title of the page, paper or file.
+        address: Its address; "" if it has none.
     """
 
     title: str
@@ -31,19 +32,19 @@ class Source:
 
 @dataclass(frozen=True)
 class Links:
-    """How chips of one kind are joined. Bandwidths are bytes/s of one link in one direction.
+    """Links between chips of one kind. Bandwidths are bytes/s of one link in one direction.
 
     Attributes:
         kind: "ICI", "NVLink 4" and the like.
-        links: Links of one chip.
-        torus_dims: Dimensions of the torus; None for chips behind switches or joined all to all.
-        one_way: What programs get; None where not published.
-        nominal_one_way: What the vendor's page divides to, where it differs.
-        pod: Largest torus, or None.
-        wrap: Rule of the wraparound: "cube4" (whole 4x4x4 cubes wrap), "axis16" (axes of length 16 wrap) or "".
-        domain_chips: GPUs that reach each other over these links; None where there are several designs.
-        switches: Switches that join them; 0 for none.
-        note: What else is known, and what is assumed.
+        links: Number of links of one chip.
+        torus_dims: Number of dimensions of the torus; None for chips behind switches or joined all to all.
+        one_way: Bandwidth that programs reach; None if not published.
+        nominal_one_way: Bandwidth by the vendor's page, if it differs.
+        pod: Shape of the largest torus, or None.
+        wrap: Rule of the wraparound: "cube4" (multiples of 4x4x4 wrap), "axis16" (axes of length 16 wrap) or "".
+        domain_chips: Number of GPUs that reach each other over these links; None if there are several designs.
+        switches: Number of switches that join them; 0 for none.
+        note: Other facts and assumptions.
     """
 
     kind: str
@@ -59,35 +60,35 @@ class Links:
 
     @property
     def egress_one_way(self) -> float | None:
-        """Bytes/s out of one chip over all of its links; None where not published."""
+        """Bytes/s out of one chip over all of its links; None if not published."""
         return None if self.one_way is None else self.links * self.one_way
 
 
 @dataclass(frozen=True, eq=False)
 class Accelerator:
-    """One accelerator, per chip: dense FLOP/s, bytes, bytes/s. What is not published is None, or missing.
+    """One accelerator, per chip: dense FLOP/s, bytes, bytes/s. Unpublished values are None or missing.
 
     Attributes:
         name: The catalogue's name.
-        hardware_type: The HardwareType that it is, None for chips that the documents do not know.
+        hardware_type: HardwareType of the chip, or None.
         platform: "tpu" or "gpu".
-        device_kinds: What the device calls itself in JAX.
+        device_kinds: Values of JAX's `device_kind`.
         pci_ids: "vendor:device" in hexadecimal.
         peak_flops: FLOP/s by number format: "bfloat16", "float16", "float32", "tensorfloat32", "int8", "float8",
             "int4", "float4".
         memory_bytes: Bytes of its own memory.
         memory_bandwidth: Bytes/s between that memory and the chip.
-        cores_per_chip: TensorCores of a TPU.
-        devices_per_chip: JAX devices of a chip: 2 where each core is one.
-        links: How chips are joined, or None.
-        chips_per_host: Chips of one host.
-        host_shape: How they lie in the torus.
+        cores_per_chip: Number of TensorCores of a TPU.
+        devices_per_chip: Number of JAX devices of a chip: 2 if each core is one.
+        links: Links between chips, or None.
+        chips_per_host: Number of chips of one host.
+        host_shape: Shape of a host's chips in the torus.
         pcie_one_way: Bytes/s between host and chip.
         network_per_chip: Bytes/s of network for each chip, one way.
-        sources: Of FLOP/s, memory and its bandwidth.
-        link_sources: Of links, host and network.
-        pci_source: Of the PCI ids, or None.
-        note: Where sources disagree, and what is not checked.
+        sources: Sources of FLOP/s, memory and its bandwidth.
+        link_sources: Sources of links, host and network.
+        pci_source: Source of the PCI ids, or None.
+        note: Contradictions between sources, and unchecked facts.
     """
 
     name: str
@@ -115,7 +116,7 @@ class Accelerator:
 
 
 def accelerators() -> tuple[Accelerator, ...]:
-    """All accelerators that the catalogue has: TPUs first, older before newer.
+    """All accelerators of the catalogue: TPUs first, older before newer.
 
     Example:
         >>> from artifex_devices.roofline import accelerators
@@ -129,13 +130,13 @@ def accelerator(hardware: HardwareType | str) -> Accelerator:
     """One accelerator of the catalogue.
 
     Args:
-        hardware: A HardwareType or its value ("h100"), a name of the catalogue, what the device calls itself ("TPU v5
-            lite", "NVIDIA H100 80GB HBM3"), or a PCI id ("10de:2330"); all without case. Of the types that several
-            chips have, the one that the document's batch table is about: A100 with 80 GB, V100 with 16 GB.
+        hardware: A HardwareType or its value ("h100"), a name of the catalogue, the name that the device reports ("TPU
+            v5 lite", "NVIDIA H100 80GB HBM3"), or a PCI id ("10de:2330"); case does not matter. For a HardwareType of
+            several chips, the one of the batch size table: A100 with 80 GB, V100 with 16 GB.
 
     Raises:
-        ValueError: If the catalogue does not have it: a part of a GPU, or the PCIe card of a module, has other numbers.
-        TypeError: If `hardware` is neither.
+        ValueError: The catalogue does not have it: a part of a GPU, or the PCIe card of a module, has other numbers.
+        TypeError: `hardware` is neither.
 
     Example:
         >>> from artifex_devices.roofline import accelerator
@@ -144,23 +145,19 @@ def accelerator(hardware: HardwareType | str) -> Accelerator:
     """
     if isinstance(hardware, HardwareType):
         hardware = hardware.value
-    if not isinstance(hardware, str):
-        raise TypeError(
-            f"accelerator: hardware is {shown(hardware)} ({type(hardware).__name__}); expected a HardwareType or a "
-            "str; "
-            'say "h100"'
-        )
-    ways = (("type", hardware.lower()), ("name", hardware), ("kind", hardware), ("pci", hardware))
-    for by, text in ways if hardware.isascii() else ():  # no name there has other characters
+    check_str("accelerator", "hardware", hardware, 'write accelerator("h100")', expected="a HardwareType or a str")
+    keys = (("type", hardware.lower()), ("name", hardware), ("kind", hardware), ("pci", hardware))
+    for by, text in keys if hardware.isascii() else ():  # all names in the catalogue are ASCII
         name = _core.find_accelerator(by, text)
         if name is not None:
             return _catalogue()[name]
     hint = {
         "cpu": "measure it, with roofline(device) or measure_roofline(device)",
-        "unknown": "give the name of a chip, or what its device calls itself",
+        "unknown": "pass the name of a chip, or the name that its device reports",
     }.get(hardware.lower(), "see accelerators() for all")
     raise ValueError(
-        f"accelerator: {shown(hardware)} is not in the catalogue; expected one of {', '.join(_catalogue())}, a device "
+        f"accelerator: {safe_repr(hardware)} is not in the catalogue; expected one of {', '.join(_catalogue())}, a "
+        "device "
         f"kind, a PCI id or a HardwareType's value; {hint}"
     )
 
@@ -168,10 +165,10 @@ def accelerator(hardware: HardwareType | str) -> Accelerator:
 @functools.cache
 def _catalogue() -> Mapping[str, Accelerator]:
     sources = {key: Source(title, address) for key, title, address in _core.catalogue_sources()}
-    return MappingProxyType({row["name"]: _made(row, sources) for row in _core.accelerator_catalogue()})
+    return MappingProxyType({row["name"]: _accelerator(row, sources) for row in _core.accelerator_catalogue()})
 
 
-def _made(row: dict[str, Any], sources: dict[str, Source]) -> Accelerator:
+def _accelerator(row: dict[str, Any], sources: dict[str, Source]) -> Accelerator:
     links = row["links"]
     if links is not None:
         notes = [links.pop(name) for name in ("pod_note", "wrap_note", "domain_note")]

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placing batches: by one process the whole of it, by several each its own part."""
+"""Placing batches: one process places the global batch, several processes each their own part."""
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._core import Array, NamedSharding, Sharding
+from artifex_devices._core import Array, Sharding
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._tree.prefix import per_leaf
 
@@ -15,17 +14,17 @@ __all__ = ["batch_share", "place_batch"]
 
 
 def place_batch(operation: str, batch: Any, target: Any) -> Any:
-    """device_put; but of ndarrays to devices of several processes each process gives its own part.
+    """Places a batch by device_put, except that each process gives its own part of ndarrays that span processes.
 
-    No message is sent for it, so that it may run beside other work, as prefetching does.
+    Sends no messages, so that it can run at the same time as other work, as prefetching does.
 
     Args:
-        operation: Begins messages.
-        batch: Tree of arrays and numbers. Arrays in it are moved, whatever they lie on.
+        operation: Name of the operation, for messages.
+        batch: Tree of arrays and numbers. Arrays in it are moved from their placement.
         target: A Device or Sharding, or a prefix tree of them.
 
     Raises:
-        ValueError: A part does not fit the sharding, or the shape of the whole does not follow from it.
+        ValueError: A part does not fit the sharding, or does not determine the global shape.
     """
     if _core._current_client().process_count() == 1:
         return device_put(batch, target)
@@ -47,18 +46,18 @@ def place_batch(operation: str, batch: Any, target: Any) -> Any:
 
 
 def batch_share(sharding: Sharding, length: int, dimension: int = 0) -> slice:
-    """Which rows of a batch this process feeds.
+    """The rows of a batch that this process holds.
 
     Args:
-        sharding: Of the whole batch; only what it does to `dimension` counts.
-        length: Of that dimension in the whole batch.
-        dimension: Its number.
+        sharding: Sharding of the global batch; only its effect on `dimension` counts.
+        length: Size of that dimension in the global batch.
+        dimension: Number of the dimension.
 
     Returns:
-        A slice of the dimension: everything in a process alone, or where no process has less than all.
+        A slice of the dimension: all of it in a single process, or where every process holds everything.
 
     Raises:
-        ValueError: The rows of this process do not follow each other, or it has none.
+        ValueError: The rows of this process are not contiguous, or it has none.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -67,18 +66,4 @@ def batch_share(sharding: Sharding, length: int, dimension: int = 0) -> slice:
         ...     batch_share(ad.NamedSharding(ad.Mesh(np.array(ad.devices()), ("data",)), ad.P("data")), 64)
         slice(0, 64, None)
     """
-    spec = sharding.spec if isinstance(sharding, NamedSharding) else ()
-    rank = max(dimension + 1, len(spec))
-    shape = tuple(length if d == dimension else sharding.num_devices for d in range(rank))
-    boxes = {
-        (box[dimension].start or 0, length if box[dimension].stop is None else box[dimension].stop)
-        for box in sharding.addressable_devices_indices_map(shape).values()
-    }
-    rows = sorted(boxes)
-    follow = all(one[1] == other[0] for one, other in itertools.pairwise(rows))
-    if not rows or not follow:
-        raise ValueError(
-            f"batch_share: the rows that this process holds of {sharding} are {rows}; expected some that follow each "
-            "other; order the mesh by process, as make_mesh and DeviceMeshManager do"
-        )
-    return slice(rows[0][0], rows[-1][1])
+    return slice(*_core._batch_share(sharding, length, dimension))

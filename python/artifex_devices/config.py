@@ -9,7 +9,7 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type
 from artifex_devices._base.recorded_options import RECORDED, check_recorded
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 
 __all__ = ["Config", "config"]
 
@@ -150,8 +150,8 @@ class Config:
             return
         self.read(name)
         raise AttributeError(
-            f"config: {name} cannot be assigned; expected a call, got {shown(value)}; write "
-            f"config.update({shown(name)}, {shown(value)})"
+            f"config: {name} cannot be assigned; expected a call, got {safe_repr(value)}; write "
+            f"config.update({safe_repr(name)}, {safe_repr(value)})"
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -184,4 +184,6 @@ def _unknown(operation: str, name: Any) -> AttributeError:
 
     near = difflib.get_close_matches(name if isinstance(name, str) else "", (*_NAMES, *RECORDED), n=1)
     hint = f"did you mean {near[0]}?" if near else "check the name"
-    return AttributeError(f"{operation}: {shown(name)} is not an option; expected one of {', '.join(_NAMES)}; {hint}")
+    return AttributeError(
+        f"{operation}: {safe_repr(name)} is not an option; expected one of {', '.join(_NAMES)}; {hint}"
+    )

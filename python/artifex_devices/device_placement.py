@@ -11,7 +11,7 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_type
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._hardware.batch_size import (
     BatchSizeRecommendation,
@@ -337,7 +337,7 @@ def _parts_of(mesh: Mesh, mesh_axis: Hashable) -> int:
     missing = [axis for axis in axes if axis not in sizes]
     if missing:
         raise ValueError(
-            f"{_SHARD}: the mesh has no axis {shown(missing[0])}; expected one of "
+            f"{_SHARD}: the mesh has no axis {safe_repr(missing[0])}; expected one of "
             f"{', '.join(map(repr, sizes)) or '(none: it has no axes)'}; give mesh_axis= one of them"
         )
     return math.prod(sizes[axis] for axis in axes)
@@ -379,5 +379,5 @@ def _check_divisible(
     if uneven:
         raise IndivisibleError(
             f"{_SHARD}: {'; '.join(uneven)}; expected a multiple of {parts}, the "
-            f"parts of mesh axis {shown(mesh_axis)}; choose such a batch size, or pad or drop the last examples"
+            f"parts of mesh axis {safe_repr(mesh_axis)}; choose such a batch size, or pad or drop the last examples"
         )

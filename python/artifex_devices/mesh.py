@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._base.checks import check_type, wrong_type
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import AbstractMesh, Device, Mesh
 from artifex_devices._runtime.device_arguments import check_devices
 
@@ -167,21 +167,21 @@ def _axes_of(operation: str, mesh_shape: Any) -> list[tuple[Hashable, int]]:
     wrong_values: list[str] = []
     for number, pair in enumerate(pairs):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            wrong_types.append(f"entry {number} is {shown(pair)}, not a pair of name and size")
+            wrong_types.append(f"entry {number} is {safe_repr(pair)}, not a pair of name and size")
             continue
         name, size = pair
         if name is None or not isinstance(name, Hashable):
-            wrong_types.append(f"axis name {shown(name)} is not a hashable other than None")
+            wrong_types.append(f"axis name {safe_repr(name)} is not a hashable other than None")
             continue
         try:
             count = operator.index(size)
         except TypeError:
-            wrong_types.append(f"size {shown(size)} of axis {shown(name)} is not an integer")
+            wrong_types.append(f"size {safe_repr(size)} of axis {safe_repr(name)} is not an integer")
             continue
         if count < 1:
-            wrong_values.append(f"size {count} of axis {shown(name)} is below 1")
+            wrong_values.append(f"size {count} of axis {safe_repr(name)} is below 1")
         if name in (known for known, _ in axes):
-            wrong_values.append(f"axis {shown(name)} comes twice")
+            wrong_values.append(f"axis {safe_repr(name)} comes twice")
         axes.append((name, count))
     if wrong_types or wrong_values:
         raise (TypeError if wrong_types else ValueError)(

@@ -8,7 +8,7 @@ from typing import Any
 
 from artifex_devices._base.checks import wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.step_checks import is_count, plain
 from artifex_devices.planner.step_model import Operation, Optimizer, StepModel, Tensor
 from artifex_devices.planner.transformer_parts import TransformerParts, check_factor, expert_places
@@ -63,7 +63,7 @@ def transformer(
     if isinstance(shape, str):
         if shape.lower() not in SHAPES:
             raise ValueError(
-                f"models.transformer: shape is {shown(shape)}{did_you_mean(shape, SHAPES)}; expected one of "
+                f"models.transformer: shape is {safe_repr(shape)}{did_you_mean(shape, SHAPES)}; expected one of "
                 f"{', '.join(SHAPES)}; or give a TransformerShape"
             )
         shape = SHAPES[shape.lower()]
@@ -72,7 +72,7 @@ def transformer(
     batch, sequence, cache = _counts("transformer", {"batch": batch, "sequence": sequence, "cache": cache})
     if not shape.experts and check_factor("transformer", capacity_factor) != 1:
         raise ValueError(
-            f"models.transformer: capacity_factor is {shown(capacity_factor)} and {shape.name} has no experts; "
+            f"models.transformer: capacity_factor is {safe_repr(capacity_factor)} and {shape.name} has no experts; "
             "expected 1; leave it out"
         )
     if cache and optimizer is not None:
@@ -217,7 +217,7 @@ def _counts(operation: str, counts: dict[str, Any]) -> tuple[int, ...]:
     numbers = {name: plain(value) for name, value in counts.items()}
     wrong = [name for name, value in numbers.items() if not is_count(value, 0 if name == "cache" else 1)]
     if wrong:
-        texts = ", ".join(f"{name} is {shown(numbers[name])}" for name in wrong)
+        texts = ", ".join(f"{name} is {safe_repr(numbers[name])}" for name in wrong)
         expected = ["ints of 1 or more"] * (wrong != ["cache"]) + ["a cache of 0 or more tokens"] * ("cache" in wrong)
         raise ValueError(f"models.{operation}: {texts}; expected {' and '.join(expected)}, below 2**62; correct each")
     return tuple(numbers.values())

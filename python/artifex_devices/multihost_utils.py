@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values between processes, as in `jax.experimental.multihost_utils`.
+"""Exchange of values between processes, as in `jax.experimental.multihost_utils`.
 
-Every process calls the same function, in the same order. A process alone needs no `distributed.initialize()`.
+Every process calls the same functions, in the same order. A single process does not need `distributed.initialize()`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_str, check_type
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Client, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.host_local import (
@@ -33,26 +34,26 @@ __all__ = [
     "sync_global_devices",
 ]
 
-_TAG = 2  # of messages between two processes; those of reshards have another
-_TEXT_BYTES = 2048  # of the texts that are shown when values are not alike
+_TAG = 2  # of messages between two processes; reshards use another one
+_TEXT_BYTES = 2048  # of each text in errors about values that differ
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """Gathers what every process has.
+    """Gathers the values of all processes.
 
     Args:
         in_tree: Tree of ndarrays, numbers or Arrays; shapes and dtypes are equal in all processes.
-        tiled: Whether the values are joined along dimension 0 instead of stacked along a new one. Numbers are stacked
-            in any case.
+        tiled: Whether the values are joined along dimension 0 instead of stacked along a new one. Numbers are always
+            stacked.
 
     Returns:
-        The tree with ndarrays: of shape (process_count(), ...), or, tiled, of process_count() times the length. Of an
-        Array that spans devices of other processes it is the whole value.
+        The tree with ndarrays: of shape (process_count(), ...), or, tiled, of process_count() times the length. An
+        Array that spans devices of other processes becomes its full value.
 
     Raises:
-        TypeError: `tiled` is no bool.
+        TypeError: `tiled` is not a bool.
         ValueError: Trees, shapes or dtypes differ between processes, or an Array that spans processes is to be stacked.
-        CollectiveError: A process does not come.
+        CollectiveError: A process does not call it.
 
     Example:
         >>> import numpy as np
@@ -60,17 +61,13 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         >>> multihost_utils.process_allgather(np.arange(3)).shape
         (1, 3)
     """
-    if not isinstance(tiled, (bool, np.bool_)):
-        raise TypeError(
-            f"process_allgather: tiled is of type {type(tiled).__name__}; expected True or False, got {shown(tiled)}; "
-            "leave it out to stack"
-        )
+    check_type("process_allgather", "tiled", tiled, (bool, np.bool_), "True or False", "leave it out to stack")
     leaves, structure = tree_util.tree_flatten(in_tree)
     spanning = [isinstance(leaf, Array) and not leaf.is_fully_addressable for leaf in leaves]
     if any(spanning) and not tiled:
         raise ValueError(
             "process_allgather: an Array that spans devices of other processes is to be stacked; expected tiled=True, "
-            "got tiled=False; its whole value comes with process_allgather(x, tiled=True)"
+            "got tiled=False; process_allgather(x, tiled=True) returns its full value"
         )
     client = _core._current_client()
     own = [_host(leaf) for leaf, spans in zip(leaves, spanning, strict=True) if not spans]
@@ -78,10 +75,10 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     done: list[Any] = []
     for leaf, spans in zip(leaves, spanning, strict=True):
         if spans:
-            done.append(_whole_value(leaf))
+            done.append(_full_value(leaf))
             continue
         parts = next(gathered)
-        if len(parts) == 1:  # a number of a single process stays one, as in JAX
+        if len(parts) == 1:  # a number of a single process stays a number, as in JAX
             done.append(parts[0] if tiled else parts[0][np.newaxis])
         elif tiled and parts[0].ndim > 0:
             done.append(np.concatenate(parts))
@@ -91,30 +88,28 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """Gives every process the values of one.
+    """Sends the values of one process to all processes.
 
     Args:
         in_tree: Tree of ndarrays, numbers or Arrays of this process; shapes and dtypes are equal in all processes.
-        is_source: Whether this process is the one; None for process 0.
+        is_source: Whether this process is the source; None selects process 0.
 
     Returns:
         The tree with ndarrays of the source.
 
     Raises:
-        TypeError: `is_source` is no bool.
+        TypeError: `is_source` is not a bool.
         ValueError: Trees, shapes or dtypes differ between processes, or not exactly one of them is the source.
-        CollectiveError: A process does not come.
+        CollectiveError: A process does not call it.
 
     Example:
         >>> from artifex_devices import multihost_utils
         >>> multihost_utils.broadcast_one_to_all({"seed": 7})
         {'seed': array(7)}
     """
-    if is_source is not None and not isinstance(is_source, (bool, np.bool_)):
-        raise TypeError(
-            f"broadcast_one_to_all: is_source is of type {type(is_source).__name__}; expected True, False or None, got "
-            f"{shown(is_source)}; leave it out for process 0"
-        )
+    if is_source is not None:
+        bools, expected = (bool, np.bool_), "True, False or None"
+        check_type("broadcast_one_to_all", "is_source", is_source, bools, expected, "leave it out for process 0")
     client = _core._current_client()
     leaves, structure = tree_util.tree_flatten(in_tree)
     own = [_host(leaf) for leaf in leaves]
@@ -126,45 +121,41 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     sources = [number for number, claim in enumerate(claimed) if claim == b"\x01"]
     if len(sources) != 1:
         raise ValueError(
-            f"broadcast_one_to_all: {len(sources)} processes say that they are the source; expected one, got processes "
+            f"broadcast_one_to_all: {len(sources)} processes are the source; expected one, got processes "
             f"{sources}; give is_source=True in one of them"
         )
     others = [number for number in range(client.process_count()) if number != sources[0]]
     if me == sources[0]:
         _transfer(client, "broadcast_one_to_all", [(number, own) for number in others], [])
         return tree_util.tree_unflatten(structure, own)
-    got = [np.empty(leaf.shape, leaf.dtype) for leaf in own]
-    _transfer(client, "broadcast_one_to_all", [], [(sources[0], got)])
-    return tree_util.tree_unflatten(structure, got)
+    received = [np.empty(leaf.shape, leaf.dtype) for leaf in own]
+    _transfer(client, "broadcast_one_to_all", [], [(sources[0], received)])
+    return tree_util.tree_unflatten(structure, received)
 
 
 def sync_global_devices(name: str) -> None:
-    """Waits until every process has come here.
+    """Waits until every process has called it.
 
     Args:
-        name: Of this place in the program; equal in all processes.
+        name: Name of this position in the program; equal in all processes.
 
     Raises:
-        TypeError: `name` is no text.
+        TypeError: `name` is not a str.
         AssertionError: The names differ; all of them are in the text.
-        CollectiveError: A process does not come.
+        CollectiveError: A process does not call it.
 
     Example:
         >>> from artifex_devices import multihost_utils
         >>> multihost_utils.sync_global_devices("loaded")
     """
-    if not isinstance(name, str):
-        raise TypeError(
-            f"sync_global_devices: name is of type {type(name).__name__}; expected a text, got {shown(name)}; write "
-            'sync_global_devices("loaded")'
-        )
+    check_str("sync_global_devices", "name", name, 'write sync_global_devices("loaded")')
     client = _core._current_client()
     if client.process_count() == 1:
         return
     _, texts = _compare(client, "sync_global_devices", str(name))
     if texts is not None:
         raise AssertionError(
-            f"sync_global_devices name mismatch ({shown(str(name))}): expected one name in all processes, got "
+            f"sync_global_devices name mismatch ({safe_repr(str(name))}): expected one name in all processes, got "
             f"{_by_process(texts)}"
         )
 
@@ -173,13 +164,13 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     """Raises AssertionError, in every process, unless all have the same tree of values.
 
     Args:
-        in_tree: Tree of ndarrays, numbers or Arrays. NaN equals nothing. Of an Array that spans processes its first
-            part here is compared.
-        fail_message: Begins the text of the error.
+        in_tree: Tree of ndarrays, numbers or Arrays. NaN equals nothing. An Array that spans processes is compared by
+            its first part in this process.
+        fail_message: Beginning of the error's text.
 
     Raises:
-        AssertionError: The values differ, which shows the values of all processes; or trees, shapes or dtypes do.
-        CollectiveError: A process does not come.
+        AssertionError: The values, trees, shapes or dtypes differ; the text shows those of all processes.
+        CollectiveError: A process does not call it.
 
     Example:
         >>> from artifex_devices import multihost_utils
@@ -205,7 +196,7 @@ def _host(leaf: Any) -> NDArray[Any]:
 
 
 def _gather(client: Client, operation: str, structure: Any, own: list[NDArray[Any]]) -> list[list[NDArray[Any]]]:
-    """Of each leaf, what each process has."""
+    """For each leaf, its value in each process."""
     count = client.process_count()
     if count == 1:
         return [[leaf] for leaf in own]
@@ -221,7 +212,7 @@ def _gather(client: Client, operation: str, structure: Any, own: list[NDArray[An
 def _meet(
     client: Client, operation: str, structure: Any, leaves: Sequence[NDArray[Any]], payload: bytes = b""
 ) -> list[bytes]:
-    """Comes together with all processes; their payloads. ValueError where their trees, shapes or dtypes differ."""
+    """Meets all processes and returns their payloads; ValueError where trees, shapes or dtypes differ."""
     for leaf in leaves:
         if leaf.dtype.hasobject:
             raise TypeError(
@@ -232,25 +223,25 @@ def _meet(
     payloads, texts = _compare(client, operation, f"{kinds or 'no leaves'} in {structure}", payload)
     if texts is not None:
         raise ValueError(
-            f"{operation}: the values of the processes are not alike; expected equal trees, shapes and dtypes, got "
+            f"{operation}: the values of the processes differ; expected equal trees, shapes and dtypes, got "
             f"{_by_process(texts)}; give every process the same kind of value"
         )
     return payloads
 
 
 def _compare(client: Client, operation: str, text: str, payload: bytes = b"") -> tuple[list[bytes], list[str] | None]:
-    """Comes together with all processes: their payloads, and the texts of all when they are not equal."""
+    """Meets all processes and returns their payloads, and all texts where they differ."""
     count, me = client.process_count(), client.process_index()
     digest = hashlib.blake2b(operation.encode(), digest_size=32).digest()
     mine = hashlib.blake2b(text.encode(), digest_size=32).digest()
-    carrier = transports.of_client(client, operation)
-    met = carrier.agree(operation, digest, range(count), mine + payload)
-    payloads = [each[32:] for each in met]
-    if all(each[:32] == mine for each in met):
+    transport = transports.of_client(client, operation)
+    received = transport.agree(operation, digest, range(count), mine + payload)
+    payloads = [each[32:] for each in received]
+    if all(each[:32] == mine for each in received):
         return payloads, None
     texts = {number: np.zeros(_TEXT_BYTES, np.uint8) for number in range(count)}
-    words = np.frombuffer(text.encode()[:_TEXT_BYTES], np.uint8)
-    texts[me][: len(words)] = words
+    encoded = np.frombuffer(text.encode()[:_TEXT_BYTES], np.uint8)
+    texts[me][: len(encoded)] = encoded
     others = [number for number in range(count) if number != me]
     _transfer(client, operation, [(n, [texts[me]]) for n in others], [(n, [texts[n]]) for n in others])
     return payloads, [texts[n].tobytes().rstrip(b"\0").decode(errors="replace") for n in range(count)]
@@ -260,23 +251,21 @@ _Messages = Sequence[tuple[int, Sequence[NDArray[Any]]]]
 
 
 def _transfer(client: Client, operation: str, sends: _Messages, receives: _Messages) -> None:
-    """Sends contiguous arrays to processes and receives others into place."""
-    carrier = transports.of_client(client, operation)
+    """Sends contiguous arrays to processes and receives others in place."""
+    transport = transports.of_client(client, operation)
     requests: list[Any] = []
     try:
-        for begin, messages in ((carrier.irecv, receives), (carrier.isend, sends)):
+        for begin, messages in ((transport.irecv, receives), (transport.isend, sends)):
             for peer, arrays in messages:
                 requests += [begin(a.reshape(-1).view(np.uint8), peer, _TAG) for a in arrays if a.nbytes]
-        while requests:
-            done = set(carrier.wait_some(requests, operation))
-            requests = [request for i, request in enumerate(requests) if i not in done]
+        transports.wait_all(transport, requests, operation)
     except BaseException:
-        carrier.cancel(requests)
+        transport.cancel(requests)
         raise
 
 
-def _whole_value(x: Array) -> NDArray[Any]:
-    """The value of an Array that spans processes, in all processes of the world."""
+def _full_value(x: Array) -> NDArray[Any]:
+    """The full value of an Array that spans processes, in all processes of the world."""
     everywhere = Mesh(np.array(devices()), ("devices",))
     return np.asarray(device_put(x, NamedSharding(everywhere, PartitionSpec())))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
-from artifex_devices._base.handoff_queue import NOTHING, HandOver
+from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
 from artifex_devices._runtime.device_arguments import check_target
 from artifex_devices.batch_placement import place_batch
 
@@ -71,8 +71,8 @@ class _Work:
         self.source = source
         self.place = place
         self.buffer_size = buffer_size
-        self.ready: HandOver[Any] = HandOver()
-        self.wake: HandOver[None] = HandOver()
+        self.ready: HandoffQueue[Any] = HandoffQueue()
+        self.wake: HandoffQueue[None] = HandoffQueue()
         self.waits_for_room = False
         self.stopped = False
         self.claim = threading.Lock()  # acquired once, by the thread that runs, or by close() before that

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of the memory of devices: names of `jax.profiler`."""
+"""Memory profiles of devices, with the names of `jax.profiler`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["device_memory_profile", "save_device_memory_profile"]
 def device_memory_profile(backend: str | None = None) -> bytes:
     """The memory that Arrays hold, by device and by the line that created them, for the tool `pprof`.
 
-    Lines are known of Arrays that were created under `config.update("trace_allocations", True)`.
+    Lines are known for Arrays that were created under `config.update("trace_allocations", True)`.
 
     Args:
         backend: None or "cpu".
@@ -24,7 +24,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
         A pprof profile, compressed by gzip.
 
     Raises:
-        RuntimeError: There is no such backend.
+        RuntimeError: Unknown backend.
 
     Example:
         >>> import gzip, artifex_devices as ad
@@ -43,6 +43,6 @@ def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | 
 
     Raises:
         OSError: The file cannot be written.
-        RuntimeError: There is no such backend.
+        RuntimeError: Unknown backend.
     """
     Path(filename).write_bytes(device_memory_profile(backend))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests in several real processes: `processes(3, body)` runs `body()` in each of them, started by mpiexec.
 
-A body is a function of a test module; it is imported anew in each process, after `distributed.initialize()`. What it
+A body is a function of a test module; each process imports it again, after `distributed.initialize()`. What it
 returns comes back by pickle. Each process must import the artifex_devices of the tests, of a wheel or of a checkout.
 A job that hangs is ended, and the test shows where each process stood.
 """

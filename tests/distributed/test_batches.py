@@ -98,15 +98,15 @@ def shares():
     model = ad.NamedSharding(ad.Mesh(devices, ("model",)), ad.P(None, "model"))
     twisted = ad.NamedSharding(ad.Mesh(devices[[0, 2, 1, 3]], ("data",)), ad.P("data"))
     try:
-        said = str(batch_share(twisted, 64))
+        message = str(batch_share(twisted, 64))
     except ValueError as error:
-        said = str(error)
-    return [batch_share(s, 64) for s in (line, mixed, model)], said
+        message = str(error)
+    return [batch_share(s, 64) for s in (line, mixed, model)], message
 
 
-def test_batch_share_says_which_rows_a_process_feeds(processes):
-    for number, (found, said) in enumerate(processes(2, shares).values):
+def test_batch_share_returns_the_rows_of_a_process(processes):
+    for number, (found, message) in enumerate(processes(2, shares).values):
         half = slice(32 * number, 32 * number + 32)
         assert found == [half, half, slice(0, 64)]
         first = 16 * number
-        assert f"are [({first}, {first + 16}), ({first + 32}, {first + 48})]; expected some that follow" in said
+        assert f"are [({first}, {first + 16}), ({first + 32}, {first + 48})]; expected contiguous ones" in message

@@ -23,15 +23,15 @@ def measure(folder):
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_all_processes_agree_on_what_lies_between_them(processes, count, tmp_path):
-    told = processes(count, measure, str(tmp_path / "kept"), timeout=120).values
-    first = told[0].processes
-    assert all(each.processes == first for each in told)
+    reports = processes(count, measure, str(tmp_path / "kept"), timeout=120).values
+    first = reports[0].processes
+    assert all(each.processes == first for each in reports)
     assert (first.processes, first.hosts, first.shared_memory) == (count, 1, True)
     assert min(first.latency, first.sum_latency, first.rate, first.sum_rate) > 0
     assert first.transport
-    assert all(any(note.startswith("not kept: in a job") for note in each.notes) for each in told)
+    assert all(any(note.startswith("not stored: in a job") for note in each.notes) for each in reports)
     assert not (tmp_path / "kept").exists()
-    assert f"between {count} processes" in str(told[0])
+    assert f"between {count} processes" in str(reports[0])
 
 
 def plan(found):

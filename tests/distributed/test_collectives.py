@@ -106,7 +106,7 @@ def raise_in_one(executor):
 
 
 @pytest.mark.parametrize("executor", ["cooperative", "threads"])
-def test_an_exception_in_one_process_is_heard_in_the_other_and_the_job_goes_on(processes, executor):
+def test_an_exception_in_one_process_is_raised_in_the_other_and_the_job_goes_on(processes, executor):
     (first, total), (second, other) = processes(2, raise_in_one, executor).values
     assert [text[:19] for text in second] == [f"{turn} ZeroDivisionError" for turn in range(3)]
     assert len(first) == 3
@@ -173,7 +173,7 @@ def test_a_process_that_is_killed_in_a_body_is_named_by_the_other(processes, exe
     name, text = job.outcomes[0].value
     assert name == "CollectiveError"
     assert "process 1 (pid " in text
-    assert "gone without a word" in text
+    assert "ended without notice" in text
 
 
 @pytest.mark.parametrize("executor", ["cooperative", "threads"])

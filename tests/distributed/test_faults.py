@@ -83,9 +83,9 @@ def test_a_killed_process_is_named_by_all_others(processes, count):
     for number in [n for n in range(count) if n != 1]:
         name, text = job.errors[number]
         assert name == "CollectiveError"
-        assert re.match(r"psum: process 1 \(pid \d+ on .*\) is gone without a word, killed or crashed; ", text)
+        assert re.match(r"psum: process 1 \(pid \d+ on .*\) has ended without notice, killed or crashed; ", text)
     assert job.status != 0
-    assert re.search(r"artifex_devices: psum: process 1 \(pid \d+ on .*\) is gone without a word", job.output)
+    assert re.search(r"artifex_devices: psum: process 1 \(pid \d+ on .*\) has ended without notice", job.output)
 
 
 def test_a_killed_process_ends_the_job(processes):
@@ -127,7 +127,7 @@ def test_the_deadline_ends_a_wait_for_a_process_that_does_something_else(process
         name, text = job.errors[number]
         assert name == "CollectiveError"
         assert text.startswith("the deadline of 4 s (config.collective_timeout_s) is over; expected every process")
-        assert re.search(r"process 1 \(.*\): not in an operation of this library", text)
+        assert re.search(r"process 1 \(.*\): not in an operation of this package", text)
         assert re.search(r"process 2 \(.*\): psum, at ", text)
 
 
@@ -178,7 +178,7 @@ def interrupt_one(folder):
         wait_for_outcomes(folder, 1)
 
 
-def test_ctrl_c_in_one_wait_is_told_to_the_others(processes, tmp_path):
+def test_ctrl_c_in_one_wait_is_reported_to_the_others(processes, tmp_path):
     job = processes(3, interrupt_one, str(tmp_path / "job0"))
     assert job.errors[1] == ("KeyboardInterrupt", "")
     name, text = job.errors[0]
@@ -203,7 +203,7 @@ def fork_a_child():
     return os.waitstatus_to_exitcode(status), t.agree("after", b"b", members, b"c")
 
 
-def test_a_forked_child_is_no_part_of_the_job(processes):
+def test_a_forked_child_is_not_part_of_the_job(processes):
     assert processes(2, fork_a_child).values == [(0, [b"c", b"c"])] * 2
 
 
@@ -221,4 +221,4 @@ def test_a_child_that_lives_on_does_not_hide_the_end_of_its_parent(processes, tm
     name, text = job.errors[0]
     assert name == "CollectiveError"
     assert "process 1 (pid " in text
-    assert "is gone without a word" in text
+    assert "has ended without notice" in text

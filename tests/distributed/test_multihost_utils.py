@@ -51,15 +51,15 @@ def gather_a_global_array():
     x = ad.device_put(value, ad.NamedSharding(mesh, ad.P("x")))
     try:
         multihost_utils.process_allgather(x)
-        said = ""
+        message = ""
     except ValueError as error:
-        said = str(error)
-    return said, (multihost_utils.process_allgather(x, tiled=True) == value).all()
+        message = str(error)
+    return message, (multihost_utils.process_allgather(x, tiled=True) == value).all()
 
 
 def test_an_array_that_spans_processes_is_gathered_whole(processes):
-    for said, equal in processes(2, gather_a_global_array).values:
-        assert said.startswith("process_allgather: an Array that spans devices of other processes is to be stacked")
+    for message, equal in processes(2, gather_a_global_array).values:
+        assert message.startswith("process_allgather: an Array that spans devices of other processes is to be stacked")
         assert equal
 
 
@@ -74,7 +74,7 @@ def gather_unlike_values():
         return str(error), multihost_utils.process_allgather(me).tolist()
 
 
-def test_unlike_values_are_an_error_everywhere_and_the_job_goes_on(processes):
+def test_different_values_are_an_error_in_all_processes_and_the_job_goes_on(processes):
     first, second = processes(2, gather_unlike_values).values
     assert first == second
     assert "got process 0: float64[2] in " in first[0]
@@ -94,7 +94,7 @@ def broadcast(source):
 
 
 @pytest.mark.parametrize("source", [None, 0, 2])
-def test_broadcast_one_to_all_gives_everybody_what_the_source_has(processes, source):
+def test_broadcast_one_to_all_sends_the_values_of_the_source_to_all(processes, source):
     number = source or 0
     for (matrix, scalar), flag in processes(3, broadcast, source).values:
         assert matrix.tolist() == [[number] * 3] * 2
@@ -114,7 +114,7 @@ def two_sources():
 
 def test_two_sources_are_an_error(processes):
     for text in processes(2, two_sources).values:
-        assert "2 processes say that they are the source; expected one, got processes [0, 1]" in text
+        assert "2 processes are the source; expected one, got processes [0, 1]" in text
 
 
 def sync(names):
@@ -147,7 +147,7 @@ def compare(values):
         return str(error)
 
 
-def test_assert_equal_raises_everywhere_unless_all_have_the_same(processes):
+def test_assert_equal_raises_in_all_processes_unless_values_are_equal(processes):
     assert processes(3, compare, [7, 7, 7]).values == [None] * 3
     for number, text in enumerate(processes(3, compare, [7, 7, 8]).values):
         mine = [7, 7, 8][number]
@@ -155,7 +155,7 @@ def test_assert_equal_raises_everywhere_unless_all_have_the_same(processes):
             rf"the step differs\. Expected: {{'step': array\(\[7, 7, 8\]\)}}; got: {{'step': {mine}}}\.", text
         )
     for text in processes(2, compare, [[1, 2], [1, 2, 3]]).values:
-        assert text.startswith("the step differs. assert_equal: the values of the processes are not alike")
+        assert text.startswith("the step differs. assert_equal: the values of the processes differ")
 
 
 def convert_local_and_global():

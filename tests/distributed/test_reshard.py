@@ -56,11 +56,11 @@ def soak(seed, rounds):
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_random_reshards_are_right_and_send_what_is_planned(processes, count):
-    told = processes(count, soak, 20 + count, 60, timeout=150).values
-    assert len({planned for planned, *_ in told}) == 1
-    assert sum(sum(sent.values()) for _, sent, *_ in told) == told[0][0] > 0
-    for a, (_, sent, *_) in enumerate(told):
-        for b, (_, _, received, _) in enumerate(told):
+    reports = processes(count, soak, 20 + count, 60, timeout=150).values
+    assert len({planned for planned, *_ in reports}) == 1
+    assert sum(sum(sent.values()) for _, sent, *_ in reports) == reports[0][0] > 0
+    for a, (_, sent, *_) in enumerate(reports):
+        for b, (_, _, received, _) in enumerate(reports):
             assert sent.get(b, 0) == received.get(a, 0)
 
 
@@ -125,6 +125,6 @@ def many_shards():
 
 
 def test_many_shards_go_between_processes(processes):
-    told = processes(2, many_shards, devices=512, timeout=150).values
+    reports = processes(2, many_shards, devices=512, timeout=150).values
     # Each process has 512 x 512 boxes of 16 bytes for the other.
-    assert told == [(1024, 4 << 20, 8 << 20, 1)] * 2
+    assert reports == [(1024, 4 << 20, 8 << 20, 1)] * 2

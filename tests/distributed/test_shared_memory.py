@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory between the processes of one host: who has it, that it can be left out, and what becomes of it."""
+"""Memory between the processes of one host: which processes share it, how to switch it off, and its release."""
 
 import os
 import re
@@ -16,14 +16,14 @@ def transport():
     return job._job.transport
 
 
-def neighbours():
+def local_peers():
     t = transport()
     everybody = range(t.process_count)
-    return [t.neighbours((0, each)) is not None for each in everybody], t.most_payload(everybody) > 4096
+    return [t.local_peers((0, each)) is not None for each in everybody], t.max_payload(everybody) > 4096
 
 
 def test_processes_of_one_host_share_memory(processes):
-    assert processes(3, neighbours).values == [([True] * 3, True)] * 3
+    assert processes(3, local_peers).values == [([True] * 3, True)] * 3
 
 
 def without(switched_off):
@@ -39,11 +39,11 @@ def without(switched_off):
         x = np.arange(4 * columns, dtype=np.float32).reshape(4, columns)
         made = ad.shard_map(lambda b: lax.psum(b, "x"), mesh, in_specs=P("x"), out_specs=P())(x)
         sums.append(np.array_equal(np.asarray(made)[0], x[0] + x[1] + x[2] + x[3]))
-    return transport().neighbours((0, 1)) is None, sums
+    return transport().local_peers((0, 1)) is None, sums
 
 
 @pytest.mark.parametrize("switched_off", [(0, 1), (1,)])
-def test_it_can_be_left_out_in_any_process(processes, switched_off):
+def test_shared_memory_can_be_switched_off_in_any_process(processes, switched_off):
     assert processes(2, without, switched_off, initialize=False).values == [(True, [True, True])] * 2
 
 
@@ -88,14 +88,14 @@ def killed_in_a_big_sum():
 def test_a_process_killed_before_a_big_sum_is_named(processes):
     name, text = processes(2, killed_in_a_big_sum, shielded=True).errors[0]
     assert name == "CollectiveError"
-    assert re.search(r"process 1 \(pid \d+ on .*\) is gone without a word", text)
+    assert re.search(r"process 1 \(pid \d+ on .*\) has ended without notice", text)
 
 
 def killed_between_pieces():
     from artifex_devices import _core
 
     t = transport()
-    near = t.neighbours((0, 1))
+    near = t.local_peers((0, 1))
     block = np.ones(1 << 22, np.float32)
     out = _core._host_empty(block.shape, block.dtype)
     if t.process_index == 1:  # takes part in some pieces, not in all
@@ -110,7 +110,7 @@ def killed_between_pieces():
 def test_a_process_killed_amid_a_big_sum_is_named(processes):
     name, text = processes(2, killed_between_pieces, shielded=True).errors[0]
     assert name == "CollectiveError"
-    assert re.match(r"psum of float32: process 1 \(pid \d+ on .*\) is gone without a word", text)
+    assert re.match(r"psum of float32: process 1 \(pid \d+ on .*\) has ended without notice", text)
 
 
 def never_comes_to_the_sum(folder):
@@ -124,7 +124,7 @@ def never_comes_to_the_sum(folder):
     from artifex_devices import _core
 
     out = _core._host_empty((1 << 20,), np.dtype(np.float32))
-    chain = t.neighbours((0, 1)).lanes.chain(-1, 1, "sum", [np.ones(1 << 20, np.float32)], out, 0, 0)
+    chain = t.local_peers((0, 1)).lanes.chain(-1, 1, "sum", [np.ones(1 << 20, np.float32)], out, 0, 0)
     t.wait_until(lambda: chain.advance(1e-3), "psum of float32", out.nbytes)
 
 

@@ -112,7 +112,7 @@ def wander(seed, steps, seconds):
 
 @pytest.mark.timeout(SECONDS + 120)
 @pytest.mark.parametrize(("count", "devices"), [(2, 2), (2, 4), (3, 2), (4, 2)])
-def test_values_stay_as_they_are_whatever_way_they_go(processes, count, devices):
+def test_values_do_not_change_by_any_route(processes, count, devices):
     seed = int(time.time()) if SECONDS else 7
     found = processes(count, wander, seed, STEPS, SECONDS / 4, devices=devices, timeout=60 + SECONDS).values
     assert len(set(found)) == 1

@@ -15,7 +15,7 @@ import pytest
 from launching import find_mpiexec, wait_for_outcomes
 
 ADDRESSES = ("198.18.0.1", "198.18.0.2")
-# The halves of MPI that would see that both hosts are one machine are told to stay with TCP.
+# The halves of MPI that would see that both hosts are one machine must use TCP.
 TCP_ONLY = {"UCX_TLS": "tcp,self", "FI_PROVIDER": "tcp"}
 
 
@@ -132,7 +132,7 @@ def test_a_process_killed_on_the_other_host_is_named(two_hosts):
     for number in (0, 1, 3):
         name, text = job.errors[number]
         assert name == "CollectiveError"
-        assert re.match(rf"psum: process 2 \(pid \d+ on {two_hosts.names[1]}\) is gone without a word", text)
+        assert re.match(rf"psum: process 2 \(pid \d+ on {two_hosts.names[1]}\) has ended without notice", text)
 
 
 def devices_by_host():
@@ -166,6 +166,6 @@ def pull_the_cable(folder):
         return str(error)
 
 
-def test_a_host_that_answers_no_more_is_noticed(two_hosts, tmp_path):
+def test_a_host_that_stops_answering_is_noticed(two_hosts, tmp_path):
     text = two_hosts(2, pull_the_cable, str(tmp_path / "job0"), initialize=False).outcomes[1].value
-    assert re.match(r"psum: process 0 \(pid \d+ on .*\) is gone without a word", text)
+    assert re.match(r"psum: process 0 \(pid \d+ on .*\) has ended without notice", text)

@@ -15,7 +15,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices.testing import MeshLayout, mesh_layouts, spec_entries
-from artifex_devices.testing.shardings import cuts, fitting_shapes
+from artifex_devices.testing.shardings import fitting_shapes, partition_counts
 from hypothesis import strategies as st
 
 jax = pytest.importorskip("jax", reason="jax is not installed: nothing to compare with")
@@ -147,7 +147,7 @@ def sharded_shapes(draw: st.DrawFn, *, even: bool | None = None) -> tuple[MeshLa
     layout = draw(mesh_layouts())
     entries = draw(spec_entries(layout.axis_names))
     if even or (even is None and draw(st.booleans(), label="divisible")):
-        return layout, entries, draw(fitting_shapes(cuts(entries, layout.sizes_by_name)))
+        return layout, entries, draw(fitting_shapes(partition_counts(entries, layout.sizes_by_name)))
     sides = st.one_of(st.integers(0, 9), st.sampled_from([2, 4, 8, 16, 24]))
     shape = draw(st.lists(sides, min_size=len(entries), max_size=max(4, len(entries))), label="shape")
     return layout, entries, tuple(shape)

@@ -7,7 +7,7 @@ from collections import OrderedDict, defaultdict, namedtuple
 import numpy as np
 import pytest
 from artifex_devices.testing import MeshLayout, arrays, dtypes, mesh_layouts, spec_entries
-from artifex_devices.testing.shardings import cuts
+from artifex_devices.testing.shardings import partition_counts
 from both import (
     assert_agree,
     mesh_of,
@@ -69,7 +69,7 @@ def test_resharded_shards_are_equal(case, data):
     assume(0 not in shape)  # JAX fails to move empty shards between devices
     near = data.draw(near_layouts(layout))
     target = list(data.draw(spec_entries(near.axis_names, max_rank=len(shape))))
-    for dimension, parts in enumerate(cuts(target, near.sizes_by_name)):
+    for dimension, parts in enumerate(partition_counts(target, near.sizes_by_name)):
         if shape[dimension] % parts:
             target[dimension] = None
     value = numbers(shape, data.draw(st.sampled_from(["int8", "float32", "complex128"])))

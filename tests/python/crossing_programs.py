@@ -14,7 +14,7 @@ def dtype_of(name):
 
 
 def data_for(count, columns, dtype, seed=0):
-    """A row a device; sums of it depend on the order in which they are taken."""
+    """One row for each device; its sums depend on the order of the additions."""
     values = np.random.default_rng(seed).standard_normal((count, columns)) * 100
     return values.astype(dtype_of(dtype))
 

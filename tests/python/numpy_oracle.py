@@ -8,7 +8,7 @@ import artifex_devices as ad
 import ml_dtypes
 import numpy as np
 from artifex_devices.testing import meshes, spec_entries
-from artifex_devices.testing.shardings import cuts
+from artifex_devices.testing.shardings import partition_counts
 from hypothesis import strategies as st
 
 FLOATS = ("float16", "float32", "float64", "bfloat16")
@@ -64,7 +64,7 @@ def pairs(draw, *, names=NAMES, nan=False, max_rank=3, max_side=6, uneven=True):
     entries = draw(spec_entries(mesh.axis_names, max_rank=len(shape)), label="spec")
     policy = {"uneven": "last-short"} if uneven else {}
     if not uneven:
-        parts = cuts(entries, dict(mesh.shape))
+        parts = partition_counts(entries, dict(mesh.shape))
         entries = [e if shape[d] % parts[d] == 0 else None for d, e in enumerate(entries)]
     return Pair(value, ad.device_put(value, ad.NamedSharding(mesh, ad.P(*entries), **policy)))
 

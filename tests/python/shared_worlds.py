@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 import numpy as np
 from artifex_devices import _core
 from artifex_devices.distributed import exchange, transport
-from artifex_devices.distributed.local_peers import Neighbours
+from artifex_devices.distributed.local_peers import LocalPeers
 
 WAIT_S = 20.0
 share_memory = False  # whether the processes of a new job do
@@ -62,23 +62,23 @@ class QueueTransport:
             for process in processes:
                 self.wires.meetings[self.process_index, process, processes].append((operation, digest, payload))
             self.wires.changed.notify_all()
-        missed = self.refused.pop(processes, 0)  # what the others said there is for nobody
+        missed = self.refused.pop(processes, 0)  # nobody reads the records of the others
         self.wires.wait(lambda: all(len(each) > missed for each in mine.values()))
         for each in mine.values():
             for _ in range(missed):
                 each.popleft()
         came = [mine[process].popleft() for process in processes]
         if any(each[1] != digest for each in came):
-            told = "; ".join(f"process {p}: {each[0]}" for p, each in zip(processes, came, strict=True))
-            raise RuntimeError(f"the processes do not do the same: {told}")
+            reports = "; ".join(f"process {p}: {each[0]}" for p, each in zip(processes, came, strict=True))
+            raise RuntimeError(f"the processes do not do the same: {reports}")
         return [each[2] for each in came]
 
-    def most_payload(self, processes):
-        return 64 if self.neighbours(processes) is None else Neighbours.most_payload
+    def max_payload(self, processes):
+        return 64 if self.local_peers(processes) is None else LocalPeers.max_payload
 
-    def neighbours(self, processes):
+    def local_peers(self, processes):
         lanes = self.wires.lanes
-        return None if lanes is None else Neighbours(lanes[self.process_index], range(self.process_count))
+        return None if lanes is None else LocalPeers(lanes[self.process_index], range(self.process_count))
 
     def wait_until(self, done, operation, nbytes):
         until = time.monotonic() + WAIT_S
@@ -208,8 +208,8 @@ class Job:
 
     def traffic(self):
         """(bytes sent to each process, bytes received from each) of each process."""
-        told = [exchange.traffic(client) for client in self.clients]
-        return [(dict(each.sent), dict(each.received)) for each in told]
+        reports = [exchange.traffic(client) for client in self.clients]
+        return [(dict(each.sent), dict(each.received)) for each in reports]
 
 
 def local_values(array):

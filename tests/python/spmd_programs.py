@@ -13,7 +13,7 @@ EXECUTORS = ("cooperative", "unwatched", "threads")
 
 
 def unwatched(executor):
-    """While it is entered, an executor that is called so is the one that looks for no foreign frames."""
+    """While entered, the executor of this name does not search for foreign frames."""
     if executor == "unwatched":
         return mock.patch.object(cooperative, "_FOREIGN", frozenset())
     return contextlib.nullcontext()

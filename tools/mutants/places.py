@@ -17,7 +17,7 @@ _ONLY_UNDER_MPIEXEC = (
     "calibration_processes.py",
     *(
         f"distributed/{name}.py"
-        for name in ("agreement", "connecting", "engine", "job", "mpi_transport", "neighbours", "waiting")
+        for name in ("consistency", "connections", "mpi_runtime", "job", "mpi_transport", "local_peers")
     ),
 )
 

@@ -80,6 +80,18 @@ class TransferGuardError : public Error {  // TransferGuardError(JaxRuntimeError
 };
 
 /// A wait or copy was stopped by the interrupt hook (base/interrupt.h).
+/// A request that no algorithm here can fulfil.
+class NotImplemented : public Error {  // NotImplementedError
+ public:
+  using Error::Error;
+};
+
+/// Input for which JAX raises AssertionError.
+class AssertionFailed : public Error {  // AssertionError
+ public:
+  using Error::Error;
+};
+
 class Interrupted : public Error {  // KeyboardInterrupt, already set by the hook
  public:
   using Error::Error;

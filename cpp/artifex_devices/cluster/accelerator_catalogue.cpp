@@ -366,7 +366,7 @@ bool equal_without_case(std::string_view a, std::string_view b) noexcept {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-// The runs of letters and digits, less the words that only say who made it; features after a colon do not count.
+// The runs of letters and digits, without the vendor's name and without features after a colon.
 std::vector<std::string> words_of(std::string_view kind) {
   constexpr std::array<std::string_view, 4> kVendorWords = {"nvidia", "tesla", "amd", "instinct"};
   std::vector<std::string> words;

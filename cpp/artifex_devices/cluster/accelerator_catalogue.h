@@ -12,8 +12,8 @@ namespace artifex_devices {
 /// Where numbers are from: a vendor's page, a paper, a source file.
 struct CatalogueSource {
   std::string_view id;       // "S8"
-  std::string_view title;    // what it calls itself
-  std::string_view address;  // "" where there is none to give
+  std::string_view title;    // title of the page, paper or file
+  std::string_view address;  // "" if it has none
 };
 
 /// Number formats of matrix products. The names are those of `to_string`.
@@ -36,12 +36,12 @@ std::optional<MatmulFormat> matmul_format_from_name(std::string_view name) noexc
 /// How chips of one kind are joined. Bandwidths are bytes/s of one link in one direction.
 struct CatalogueLinks {
   std::string_view kind{};                  // "ICI", "NVLink 4", ...
-  int links = 0;                            // a chip
+  int links = 0;                            // of one chip
   std::optional<int> torus_dims{};          // nothing: behind switches, or all to all
   std::optional<double> one_way{};          // what programs get
   std::optional<double> nominal_one_way{};  // what the vendor's page divides to, where that differs
   std::array<int, 3> pod{};                 // largest torus; zeros where unknown
-  std::string_view pod_note{};              // what is known where `pod` is not
+  std::string_view pod_note{};              // known facts if `pod` is unknown
   std::string_view wrap{};                  // rule of the wraparound: "cube4", "axis16", ""
   std::string_view wrap_note{};
   std::optional<int> domain_chips{};  // GPUs that reach each other over these links
@@ -49,7 +49,7 @@ struct CatalogueLinks {
   std::optional<int> switches{};  // that join them; 0: none
 };
 
-/// One accelerator, per chip; dense FLOP/s (no sparsity), bytes, bytes/s. What is not published is nothing, never 0.
+/// One accelerator, per chip; dense FLOP/s (no sparsity), bytes, bytes/s. Unpublished values are nullopt, never 0.
 struct Accelerator {
   std::string_view name{};
   std::string_view hardware_type{};  // value of HardwareType; "" where the documents have none
@@ -70,21 +70,21 @@ struct Accelerator {
   std::array<std::string_view, 3> sources{};       // ids; of FLOP/s, memory and its bandwidth
   std::array<std::string_view, 2> link_sources{};  // ids; of links, host and network
   std::string_view pci_source{};                   // id; "" without PCI ids
-  std::string_view note{};                         // where sources disagree, and what is not checked
+  std::string_view note{};                         // contradictions between sources, unchecked facts
 
   constexpr std::optional<double> peak(MatmulFormat format) const noexcept {
     return peak_flops[static_cast<size_t>(format)];
   }
 };
 
-/// All accelerators, TPUs first, older before newer. Two rows may share a HardwareType, none a name, kind or PCI id.
+/// All accelerators, TPUs first, older before newer. Rows may share a HardwareType, but no name, kind or PCI id.
 std::span<const Accelerator> accelerator_catalogue() noexcept;
 
 std::span<const CatalogueSource> catalogue_sources() noexcept;
-/// nullptr where there is no such id.
+/// Returns nullptr for an unknown id.
 const CatalogueSource* find_catalogue_source(std::string_view id) noexcept;
 
-/// By name, without case: "NVIDIA H100 SXM". nullptr where there is none; so are the next three.
+/// By name, without case: "NVIDIA H100 SXM". This and the next three return nullptr for an unknown chip.
 const Accelerator* find_accelerator_by_name(std::string_view name);
 
 /// By what the device calls itself. All words must be the same, without case; vendors' words may be missing, and

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kMostDevices = int64_t{1} << 24;
 constexpr int kMostChipsJoined = 1024;  // by one switch domain or full mesh; NVLink 5 joins up to 576 GPUs
 
-/// Collects what is wrong with the parts.
+/// Collects the mistakes in the parts.
 class Problems {
  public:
   template <class... Args>
@@ -29,7 +29,7 @@ class Problems {
     if (!std::isfinite(value) || value < 0 || (value == 0 && !may_be_zero)) {
       add("{} is {}; expected a finite number {}", what, value, may_be_zero ? "of 0 or more" : "above 0");
     }
-    if (figure->source.empty()) add("{} has no source; expected where it is from, such as \"given\"", what);
+    if (figure->source.empty()) add("{} has no source; expected its origin, such as \"given\"", what);
   }
   const std::string& text() const noexcept { return text_; }
 

@@ -13,8 +13,8 @@
 
 namespace artifex_devices {
 
-/// A number and where it is from: an id of the catalogue's sources ("S5"), several of them ("S2 S5"), "measured",
-/// "model" (follows from other numbers), "given" (by the caller), or the path of the file that says it.
+/// A number and its source: an id of the catalogue's sources ("S5"), several of them ("S2 S5"), "measured",
+/// "model" (derived from other numbers), "given" (by the caller), or the path of the file that has it.
 struct SourcedNumber {
   double value = 0;
   std::string source;
@@ -29,11 +29,11 @@ enum class NetworkKind : uint8_t {
 };
 std::string_view to_string(NetworkKind kind) noexcept;  // "torus", "switch", "full mesh"
 
-/// One chip of a cluster. What is not known is nothing, never 0.
+/// One chip of a cluster. Unknown values are nullopt, never 0.
 struct ClusterChip {
   std::string name;         // the catalogue's, such as "TPU v5p", or a name of the file's
   std::string platform;     // of its devices: "tpu", "gpu" or "cpu"
-  std::string device_kind;  // what its devices call themselves
+  std::string device_kind;  // name that its devices report
   int devices_per_chip = 1;
   std::array<std::optional<SourcedNumber>, kMatmulFormatCount> peak_flops;  // FLOP/s of the chip, dense
   std::optional<SourcedNumber> memory_bytes;
@@ -71,13 +71,13 @@ struct ClusterPlace {
   int64_t slice = 0;
   int64_t process = 0;          // of its host; counts on over slices
   int64_t chip = 0;             // in its slice: x fastest, then y, then z
-  std::array<int, 3> coords{};  // of the chip; {chip, 0, 0} where there is no torus
+  std::array<int, 3> coords{};  // of the chip; {chip, 0, 0} without a torus
   int core_on_chip = 0;         // 0 to devices_per_chip - 1
   int64_t local_id = 0;         // among the devices of its process
   friend bool operator==(const ClusterPlace&, const ClusterPlace&) = default;
 };
 
-/// What a Cluster is made of.
+/// Parts of a Cluster.
 struct ClusterParts {
   std::string name;
   ClusterChip chip;
@@ -86,19 +86,19 @@ struct ClusterParts {
   NetworkBetween between;          // of no meaning for one slice
   std::vector<int> host_shape;     // chips of a host along each of inside.dims, each a divisor of the slice's
   std::string host_source;         // of host_shape
-  std::vector<std::string> notes;  // what is assumed, and where sources disagree
+  std::vector<std::string> notes;  // assumptions, and contradictions between sources
   friend bool operator==(const ClusterParts&, const ClusterParts&) = default;
 };
 
 /// Chips that one does not own, to plan with: an immutable value, a few hundred bytes whatever its size. Devices are
-/// numbered slice by slice, in a slice chip by chip with x fastest, on a chip core by core; where device i is follows
-/// by arithmetic. Thread-safe.
+/// numbered slice by slice, in a slice chip by chip with x fastest, on a chip core by core; the place of device i
+/// is computed. Thread-safe.
 /// Example: 2 slices of 4x4x8 TPU v5p have 256 devices; device 130 is in slice 1 at (2, 0, 0), process 33: the second
 /// host along x of 4 chips (2x2x1), as a slice has 2 * 2 * 8 hosts.
 class Cluster {
  public:
   /// Checks the parts. Throws InvalidArgument naming all that is wrong: no chips, more than 2^24 devices, wraps or
-  /// host_shape of another number of axes than dims, an axis that is no multiple of its host's, figures that are not
+  /// host_shape of another number of axes than dims, an axis that is not a multiple of its host's, figures that are not
   /// positive (latencies may be 0) and finite.
   static std::shared_ptr<const Cluster> make(ClusterParts parts);
 
@@ -126,8 +126,8 @@ class Cluster {
     return (slice * chips_per_slice_ + chip) * parts_.chip.devices_per_chip + core_on_chip;
   }
 
-  /// The figures that prices need. Each throws Unavailable, naming the figure, the cluster and how to give it, where it
-  /// is not known.
+  /// The numbers that prices need. Each throws Unavailable, naming the number, the cluster and the argument that sets
+  /// it, if it is not known.
   const SourcedNumber& link_bandwidth() const;     // inside().bandwidth
   const SourcedNumber& link_latency() const;       // inside().latency
   const SourcedNumber& network_bandwidth() const;  // between().bandwidth

@@ -10,7 +10,7 @@
 
 namespace artifex_devices {
 
-/// What stands behind the devices of a cluster: one domain without CPUs, as nothing is known of the hosts'.
+/// The machine of a cluster's devices: one domain without CPUs, as those of the hosts are unknown.
 class ClusterMachine final : public Machine {
  public:
   /// `cluster` is not null.
@@ -25,7 +25,7 @@ class ClusterMachine final : public Machine {
   const std::vector<CpuDomain>& cpu_domains() const noexcept override { return domains_; }
   int usable_cpus() const noexcept override { return 1; }
   int64_t usable_memory_bytes() const noexcept override { return 0; }
-  /// Throws Unavailable: a cluster is no machine that hwloc knows.
+  /// Throws Unavailable: hwloc does not know the hosts of a cluster.
   std::string to_xml() const override;
 
  private:

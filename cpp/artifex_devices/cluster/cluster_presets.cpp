@@ -63,7 +63,7 @@ constexpr std::array kGpus = {
     ShortName{"mi300x", "AMD MI300X"},
 };
 
-// What their hosts' NICs make for a chip is common knowledge; no page that says it was looked up.
+// The NIC bandwidth per chip of these hosts is common knowledge, without a checked source.
 constexpr std::string_view kUnverified = "unverified";
 constexpr std::array kUnverifiedNetworks = {std::string_view("NVIDIA A100 SXM 80GB"),
                                             std::string_view("NVIDIA A100 SXM 40GB"), std::string_view("AMD MI300X")};
@@ -88,7 +88,7 @@ const Accelerator& tpu_of(std::string_view generation) {
   const Accelerator* row = find_accelerator_by_kind(generation);
   if (row == nullptr) row = find_accelerator_by_name(generation);
   if (row != nullptr && row->platform == "tpu" && row->links.torus_dims) return *row;
-  throw_error("cluster.tpu: {:?} is no generation whose links are known; expected one of {}", generation,
+  throw_error("cluster.tpu: {:?} is not a generation with known links; expected one of {}", generation,
               names_of(kTpus));
 }
 
@@ -136,7 +136,7 @@ void check_shape(const Accelerator& row, const std::vector<int>& shape) {
 std::vector<int> host_of(const Accelerator& row, const std::vector<int>& shape) {
   std::array<int, 3> host = row.host_shape;
   if (host[0] == 0) host = {2, 2, 1};  // 7x: four chips
-  // A host of 4x2 chips that is the whole of a 2x4 slice.
+  // A host of 4x2 chips that fills a 2x4 slice.
   if (shape.size() == 2 && shape[0] % host[0] != 0 && shape[0] % host[1] == 0 && shape[1] % host[0] == 0) {
     std::swap(host[0], host[1]);
   }
@@ -153,7 +153,7 @@ const Accelerator& gpu_of(std::string_view gpu) {
   if (row == nullptr) row = find_accelerator_by_kind(gpu);
   if (row != nullptr && row->platform == "gpu") return *row;
   throw_error(
-      "cluster.gpus: {:?} is no GPU of the catalogue; expected one of {}, a name of the catalogue or a device kind",
+      "cluster.gpus: {:?} is not a GPU of the catalogue; expected one of {}, a name of the catalogue or a device kind",
       gpu, names_of(kGpus));
 }
 

@@ -9,7 +9,7 @@
 
 namespace artifex_devices {
 
-/// What a row of the catalogue says of a chip.
+/// The chip of a row of the catalogue.
 ClusterChip chip_of(const Accelerator& row);
 
 /// Which axes of a torus of these chips wrap, by the rule of the catalogue: "cube4" all where all are multiples of 4,
@@ -26,16 +26,16 @@ std::vector<bool> wraps_by_rule(const Accelerator& row, const std::vector<int>& 
 /// Sources: the catalogue's; a hop's 1e-6 s [S5]; the data-centre network's step as NCCL's model has it [S22].
 ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shape, int64_t slices);
 
-/// What a GPU's nodes are made with where the catalogue does not say it.
+/// Values of a GPU's nodes that replace the catalogue's.
 struct GpuOptions {
-  std::optional<int> chips_per_node{};               // the catalogue's domain, where it has one
-  std::optional<SourcedNumber> network_bandwidth{};  // of each chip, one way; the catalogue's
+  std::optional<int> chips_per_node{};               // nullopt: the catalogue's domain
+  std::optional<SourcedNumber> network_bandwidth{};  // of each chip, one way; nullopt: the catalogue's
 };
 
 /// `nodes` NVLink domains (or nodes of MI300X, each pair joined) of one GPU of the catalogue, by its HardwareType
 /// ("h100"), name, device kind or short name ("h200", "b200", "gb200", "mi300x", "v100-32gb", "a100-40gb"). Throws
-/// InvalidArgument listing what there is for another, for nodes below 1, and for a chip whose domain the catalogue does
-/// not know without `chips_per_node`.
+/// InvalidArgument listing the known ones for another, for nodes below 1, and for a chip whose domain the catalogue
+/// does not know without `chips_per_node`.
 ClusterRef gpu_cluster(std::string_view gpu, int64_t nodes, const GpuOptions& options);
 
 }  // namespace artifex_devices

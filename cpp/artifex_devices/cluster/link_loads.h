@@ -7,9 +7,9 @@
 
 namespace artifex_devices {
 
-/// Bytes on each directed link of a torus or mesh, when every message goes the shortest way along x, then y, then z.
-/// Where both ways round a ring are equally short, half goes each way. A message takes time for each axis, not for each
-/// link: where it comes onto a row of links and where it leaves it is noted, and sums of that are the loads.
+/// Bytes on each directed link of a torus or mesh, when every message takes the shortest path along x, then y, then z.
+/// If both directions of a ring are equally short, half goes each way. The cost of a message is per axis, not per link:
+/// the ends of its row of links are recorded, and running sums of these are the loads.
 /// Example: in a line of 3, a message of 8 bytes from 0 to 2 puts 8 bytes on the links 0->1 and 1->2.
 class LinkLoads {
  public:
@@ -23,7 +23,7 @@ class LinkLoads {
 
   /// Of the busiest link.
   double most_bytes() const noexcept;
-  /// Over all links: each message counts once a link that it goes over.
+  /// Over all links: each message counts once for each of its links.
   double total_bytes() const noexcept;
   /// Links that the longest message so far went over.
   int64_t longest_path() const noexcept { return longest_path_; }

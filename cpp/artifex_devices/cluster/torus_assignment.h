@@ -7,10 +7,10 @@
 
 namespace artifex_devices {
 
-/// How the axes of a mesh lie on those of a torus: factors[p][l] is how much of physical axis p (of size dims[p]) the
-/// logical axis l has. Rows multiply to dims, columns to the mesh's shape. On one physical axis later logical axes
-/// vary faster; in one logical axis later physical axes do.
-/// Example: (2, 2, 4) on 4x4 as {{1, 1, 4}, {2, 2, 1}}: the last axis is all of x, the others share y.
+/// Assignment of the axes of a mesh to those of a torus: factors[p][l] is the share of physical axis p (of size
+/// dims[p]) of the logical axis l. Rows multiply to dims, columns to the mesh's shape. On one physical axis later
+/// logical axes vary faster; in one logical axis later physical axes do. Example: (2, 2, 4) on 4x4 as {{1, 1, 4}, {2,
+/// 2, 1}}: the last axis is all of x, the others share y.
 struct TorusAssignment {
   std::vector<std::vector<int64_t>> factors;
   friend bool operator==(const TorusAssignment&, const TorusAssignment&) = default;
@@ -19,24 +19,24 @@ struct TorusAssignment {
 /// Where an assignment stopped.
 struct NoAssignment {
   int logical_axis = 0;
-  std::vector<int64_t> remaining;  // of each physical axis what is free; 0 for one that is used
+  std::vector<int64_t> remaining;  // free size of each physical axis; 0 for a used one
 };
 
 /// An assignment, or where it stopped.
 struct AssignmentAttempt {
   std::optional<TorusAssignment> found;
-  NoAssignment stopped;  // of meaning without `found`
+  NoAssignment stopped;  // valid without `found`
 };
 
 /// JAX's rule for whole axes. Logical axes from last to first take the first set of free physical axes whose sizes
 /// multiply to theirs: larger sets first, equally large ones in lexicographic order; axes of length 1 take part, and an
-/// axis of size 1 may stay without any. Greedy: there may be an assignment where this finds none ((2, 2, 4) on 2x2x4).
+/// axis of size 1 may stay without any. Greedy: it may miss an assignment that exists ((2, 2, 4) on 2x2x4).
 /// Sizes are 1 or more, at most 8 physical axes; the products of dims and mesh are equal. So in the functions below.
 AssignmentAttempt assign_whole_axes(const std::vector<int64_t>& dims, const std::vector<int64_t>& mesh);
 
-/// JAX's rule where axes may be split (`allow_split_physical_axes`). Logical axes from last to first take, of all ways
-/// to make up their size, the one with the larger product of parts that are whole axes; then with more such axes; then
-/// with the larger product of parts of axes that are used already; then the lexicographically larger one.
+/// JAX's rule where axes may be split (`allow_split_physical_axes`). Logical axes from last to first take, of all
+/// divisions of their size, the one with the larger product of parts that are whole axes; then with more such axes;
+/// then with the larger product of parts of axes that are used already; then the lexicographically larger one.
 AssignmentAttempt assign_split_axes(const std::vector<int64_t>& dims, const std::vector<int64_t>& mesh);
 
 /// For each place of the mesh (row-major) the chip's place in the torus (row-major over dims).

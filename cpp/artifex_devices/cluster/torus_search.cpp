@@ -9,8 +9,8 @@
 namespace artifex_devices {
 namespace {
 
-/// The best way to lay the axes 0 .. l, given how much of each physical axis the later ones have. What an axis costs
-/// depends on that alone, so that each state is looked at once.
+/// The best assignment of the axes 0 .. l, given the share of each physical axis in the later ones. The cost of an axis
+/// depends on that alone, so that each state is evaluated once.
 class Search {
  public:
   Search(const Torus& torus, const std::vector<int64_t>& mesh, const std::vector<double>& traffic, bool may_split)

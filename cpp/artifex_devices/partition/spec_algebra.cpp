@@ -23,26 +23,26 @@ int64_t axis_size(const AbstractMesh& mesh, AxisName name) {
   return place ? mesh.axis_sizes()[*place] : 1;
 }
 
-int64_t parts_of(const AbstractMesh& mesh, const Axes& axes) {
+int64_t parts_over(const AbstractMesh& mesh, const Axes& axes) {
   int64_t parts = 1;
   for (const AxisName name : axes) parts *= axis_size(mesh, name);
   return parts;
 }
 
-int64_t product(std::span<const int64_t> sizes) {
+int64_t element_count(std::span<const int64_t> sizes) {
   int64_t total = 1;
   for (const int64_t size : sizes) total *= size;
   return total;
 }
 
 /// As Python shows a tuple of names: ('x', 'y').
-std::string text_of(const Axes& axes) {
+std::string axes_text(const Axes& axes) {
   std::vector<std::string> names;
   for (const AxisName name : axes) names.push_back(name.repr());
   return fmt::format("({}{})", fmt::join(names, ", "), names.size() == 1 ? "," : "");
 }
 
-std::string text_of(const std::vector<SpecOperand>& operands) {
+std::string operands_text(const std::vector<SpecOperand>& operands) {
   std::vector<std::string> texts;
   for (const SpecOperand& operand : operands) {
     texts.push_back(to_string(operand.shape) + (operand.has_spec ? " with " + operand.spec.to_string() : ""));
@@ -50,7 +50,7 @@ std::string text_of(const std::vector<SpecOperand>& operands) {
   return fmt::format("{}", fmt::join(texts, " and "));
 }
 
-bool overlap(const Axes& a, const Axes& b) {
+bool share_an_axis(const Axes& a, const Axes& b) {
   return std::ranges::any_of(a, [&](AxisName name) { return std::ranges::find(b, name) != b.end(); });
 }
 
@@ -93,7 +93,7 @@ ShardedAxes broadcast_specs(std::string_view operation, const AbstractMesh& mesh
       if (axes.empty() || operand.shape[d] != shape[offset + d]) continue;
       const auto place = static_cast<size_t>(offset + d);
       requested.emplace_back(place, axes);
-      const bool is_free = std::ranges::none_of(result, [&](const Axes& used) { return overlap(used, axes); });
+      const bool is_free = std::ranges::none_of(result, [&](const Axes& used) { return share_an_axis(used, axes); });
       if (result[place].empty() && is_free) result[place] = axes;
     }
   }
@@ -102,8 +102,8 @@ ShardedAxes broadcast_specs(std::string_view operation, const AbstractMesh& mesh
     throw ShardingTypeError(fmt::format(
         "{}: dimension {} of the result would be sharded over {} and over {} at once; expected operands that agree on "
         "Explicit axes, got {}; move one first: reshard(y, x.sharding)",
-        operation, place, result[place].empty() ? "no axis" : text_of(result[place]), text_of(axes),
-        text_of(operands)));
+        operation, place, result[place].empty() ? "no axis" : axes_text(result[place]), axes_text(axes),
+        operands_text(operands)));
   }
   return result;
 }
@@ -135,7 +135,7 @@ ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
   for (int64_t label = 0; label < sizes.size(); ++label) {
     std::vector<Request>& wanted = requests[static_cast<size_t>(label)];
     std::set<std::string> texts;
-    for (const Request& request : wanted) texts.insert(text_of(request.axes));
+    for (const Request& request : wanted) texts.insert(axes_text(request.axes));
     if (texts.size() > 1 && std::ranges::any_of(wanted, [&](const Request& r) { return any_explicit(mesh, r.axes); })) {
       problems.push_back(fmt::format("{} is sharded over {}", name_of(label), fmt::join(texts, " and over ")));
     }
@@ -154,7 +154,7 @@ ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
         std::vector<std::string> names;
         for (const int64_t rival : rivals) names.push_back(name_of(rival));
         names.push_back(name_of(label));
-        problems.push_back(fmt::format("{} would shard {}", text_of(request.axes), fmt::join(names, " and ")));
+        problems.push_back(fmt::format("{} would shard {}", axes_text(request.axes), fmt::join(names, " and ")));
       }
     }
   }
@@ -162,7 +162,7 @@ ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
     throw ShardingTypeError(fmt::format(
         "{}: the operands disagree about Explicit axes: {}; expected each dimension sharded in one way and each axis in "
         "one dimension of the result, got {}; move one first: reshard(y, sharding)",
-        operation, fmt::join(problems, "; "), text_of(operands)));
+        operation, fmt::join(problems, "; "), operands_text(operands)));
   }
   return result;
 }
@@ -204,9 +204,9 @@ std::optional<ShardedAxes> regroup_uneven(const AbstractMesh& mesh, Uneven uneve
   const bool is_first_only =
       !axes[0].empty() && std::all_of(axes.begin() + 1, axes.end(), [](const Axes& names) { return names.empty(); });
   if (!is_first_only || uneven == Uneven::kError) return std::nullopt;
-  const int64_t parts = parts_of(mesh, axes[0]);
+  const int64_t parts = parts_over(mesh, axes[0]);
   const auto length = [&](const Dims& sizes) {
-    return (sizes[0] + parts - 1) / parts * product(sizes.span().subspan(1));
+    return (sizes[0] + parts - 1) / parts * element_count(sizes.span().subspan(1));
   };
   if (length(from) != length(to)) return std::nullopt;
   ShardedAxes result(static_cast<size_t>(to.size()));
@@ -222,7 +222,7 @@ std::optional<ShardedAxes> regroup(const AbstractMesh& mesh, Uneven uneven, cons
   bool is_closed = false;  // the dimensions that follow must not be sharded
   for (size_t d = 0; d < axes.size(); ++d) {
     const int64_t size = from[static_cast<int64_t>(d)];
-    const int64_t parts = parts_of(mesh, axes[d]);
+    const int64_t parts = parts_over(mesh, axes[d]);
     if (!axes[d].empty() && (is_closed || size % parts != 0)) return regroup_uneven(mesh, uneven, axes, from, to);
     left_over.insert(left_over.end(), axes[d].begin(), axes[d].end());
     is_closed = is_closed || size / parts > 1;
@@ -247,7 +247,7 @@ ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const Partitio
   const ShardedAxes axes = sharded_axes(mesh, spec, from.size());
   ShardedAxes result(static_cast<size_t>(to.size()));
   if (std::ranges::all_of(axes, [](const Axes& names) { return names.empty(); })) return result;
-  if (product(from.span()) == 0) {  // no device has an element: the leading dimensions that stay keep their axes
+  if (element_count(from.span()) == 0) {  // no device has an element: the leading dimensions that stay keep their axes
     for (int64_t d = 0; d < std::min(from.size(), to.size()) && from[d] == to[d]; ++d) {
       result[static_cast<size_t>(d)] = axes[static_cast<size_t>(d)];
     }
@@ -256,7 +256,7 @@ ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const Partitio
   std::vector<std::string> problems;
   for (size_t d = 0; d < axes.size(); ++d) {
     if (axes[d].empty() || from[static_cast<int64_t>(d)] != 1) continue;
-    problems.push_back(fmt::format("dimension {} of size 1 is sharded over {}", d, text_of(axes[d])));
+    problems.push_back(fmt::format("dimension {} of size 1 is sharded over {}", d, axes_text(axes[d])));
   }
   for (const Group& group : groups_of(from, to)) {
     ShardedAxes own;
@@ -266,7 +266,7 @@ ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const Partitio
     for (const int64_t d : group.from) {
       own.push_back(axes[static_cast<size_t>(d)]);
       old_sizes.push_back(from[d]);
-      if (!own.back().empty()) texts.push_back(fmt::format("dimension {} over {}", d, text_of(own.back())));
+      if (!own.back().empty()) texts.push_back(fmt::format("dimension {} over {}", d, axes_text(own.back())));
     }
     if (texts.empty()) continue;
     for (const int64_t d : group.to) new_sizes.push_back(to[d]);

@@ -36,7 +36,7 @@ struct PlacedCopies {
 double copies_between(const Sharding& from, const Sharding& to, const Dims& shape, const Cluster* cluster);
 
 /// Plans the direct copies one by one, as transfers within this process or on a cluster. Throws InvalidArgument where
-/// there would be more than `most` copies. Example: (8,) from P('x') to P() over 4 devices in 4 memories is 12 copies.
+/// there would be more than `most` copies. Example: (8,) from P('x') to P() over 4 devices in 4 memories is 16 copies.
 PlacedCopies placed_copies(const Sharding& from, const Sharding& to, const Dims& shape, int64_t itemsize,
                            const Cluster* cluster, double most = kMostCopies);
 

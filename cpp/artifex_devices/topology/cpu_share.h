@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "artifex_devices/topology/machine.h"
@@ -23,5 +25,30 @@ CpuSet share_of_live_cpus(int part, int parts);
 /// returned earlier do not change, so call it before the first device is created. Throws InvalidArgument if `mine` has
 /// no CPU of the affinity mask.
 void restrict_live_machine(const CpuSet& mine, const std::vector<CpuSet>& all);
+
+/// Where a process was started: its machine, and the CPUs that its affinity mask allows.
+struct ProcessPlace {
+  std::string machine;
+  CpuSet cpus;
+  friend bool operator==(const ProcessPlace&, const ProcessPlace&) = default;
+};
+
+/// What a process takes of its affinity mask: part `part` of as many as there are `processes`, which split that mask.
+struct CpuShare {
+  int part = 0;
+  std::vector<int> processes;  // ascending
+  int parts() const noexcept { return static_cast<int>(processes.size()); }
+  friend bool operator==(const CpuShare&, const CpuShare&) = default;
+};
+
+/// The share of each process. Processes with the same mask split it in the order of their numbers; those that the
+/// launcher has bound apart keep what they have. Throws InvalidArgument when masks overlap without being equal, and
+/// names all such pairs; `bind_flag` is the launcher's flag that binds processes, for the message.
+///
+///     plan_cpu_shares({{"a", {{0, 1}}}, {"a", {{0, 1}}}, {"b", {{0, 1}}}}, "-bind-to core");  // of 1: 1 of {0, 1}
+std::vector<CpuShare> plan_cpu_shares(const std::vector<ProcessPlace>& places, std::string_view bind_flag);
+
+/// Restricts this process, number `process`, to its share of the live machine. Returns the CPUs that it has then.
+CpuSet take_cpu_share(const std::vector<ProcessPlace>& places, const std::vector<CpuShare>& shares, int process);
 
 }  // namespace artifex_devices

@@ -26,9 +26,6 @@ from artifex_devices._core import (
 
 if TYPE_CHECKING:
     from artifex_devices._array.shape_dtype import ShapeDtypeStruct
-    from artifex_devices.mesh_utils.explanation import MeshExplanation
-    from artifex_devices.roofline import Roofline
-    from artifex_devices.roofline.measured import MeasuredRoofline
 
 _CELLS = 256  # largest number of cells of a mesh that are drawn
 _SIDE = 32
@@ -38,8 +35,8 @@ def array_html(array: Array) -> str:
     """Facts, picture and value of an Array; only the facts of a deleted one."""
     title, facts = title_of(array), facts_of(array)
     if array.is_deleted():
-        return _page(title, facts)
-    return _page(title, facts, picture=sharding_svg(array.sharding, array.shape), value=repr(array))
+        return page(title, facts)
+    return page(title, facts, picture=sharding_svg(array.sharding, array.shape), value=repr(array))
 
 
 def mesh_html(mesh: Mesh) -> str:
@@ -49,9 +46,9 @@ def mesh_html(mesh: Mesh) -> str:
     try:
         placed = placed_mesh_svg(mesh)
     except ValueError:  # of devices that are no cluster's
-        return _page("Mesh", facts, picture=_mesh_picture(mesh))
+        return page("Mesh", facts, picture=_mesh_picture(mesh))
     table = f"<details><summary>device ids</summary>{_mesh_picture(mesh)}</details>"
-    return _page("Mesh", facts, picture=placed + table)
+    return page("Mesh", facts, picture=placed + table)
 
 
 def struct_html(struct: ShapeDtypeStruct) -> str:
@@ -59,46 +56,23 @@ def struct_html(struct: ShapeDtypeStruct) -> str:
     title = f"{struct.dtype.name}{struct.shape}, {bytes_text(struct.size * struct.dtype.itemsize)}"
     sharding = struct.sharding
     if sharding is None:
-        return _page(title, [("sharding", "none")])
+        return page(title, [("sharding", "none")])
     facts = sharding_facts(sharding)
     try:
         shard = sharding.shard_shape(struct.shape)
     except ValueError as error:
-        return _page(title, [*facts, ("does not fit", str(error))])
+        return page(title, [*facts, ("does not fit", str(error))])
     facts.append(("a device", f"{shard}, {bytes_text(math.prod(shard) * struct.dtype.itemsize)}"))
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
     picture = "" if isinstance(mesh, AbstractMesh) else sharding_svg(sharding, struct.shape)
-    return _page(title, facts, picture=picture)
-
-
-def explanation_html(explanation: MeshExplanation) -> str:
-    """The table of an explanation, with the mesh on its network."""
-    title, *lines = str(explanation).splitlines()
-    return _page(title, [], picture=explanation.to_svg(), text="\n".join(lines))
-
-
-def roofline_html(roof: Roofline) -> str:
-    """Facts and plot of a roofline."""
-    facts = [
-        ("peak", f"{roof.peak_flops:.4g} FLOP/s ({roof.peak_from.kind}: {roof.peak_from.text})"),
-        ("memory", f"{roof.memory_bandwidth:.4g} B/s ({roof.bandwidth_from.kind}: {roof.bandwidth_from.text})"),
-        ("ridge point", f"{roof.ridge_point:.1f} FLOP a byte"),
-        ("critical batch", f"{roof.critical_batch:.1f} ({roof.critical_batch_from.text})"),
-    ]
-    return _page(f"{roof.hardware}, {roof.dtype}", facts, picture=roof.to_svg())
-
-
-def measured_html(found: MeasuredRoofline) -> str:
-    """Rates and plot of a measurement."""
-    title, *lines = str(found).splitlines()
-    return _page(title, [], picture=found.to_svg(), text="\n".join(lines))
+    return page(title, facts, picture=picture)
 
 
 def sharding_html(sharding: Sharding) -> str:
     """Facts of a sharding, with the picture of its mesh."""
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
     picture = _mesh_picture(mesh) if isinstance(mesh, Mesh) else ""  # an AbstractMesh has no devices to show
-    return _page(type(sharding).__name__, sharding_facts(sharding), picture=picture)
+    return page(type(sharding).__name__, sharding_facts(sharding), picture=picture)
 
 
 def _mesh_picture(mesh: Mesh) -> str:
@@ -110,7 +84,8 @@ def _mesh_picture(mesh: Mesh) -> str:
     return mesh_svg(mesh, max_cells=cells)
 
 
-def _page(title: str, facts: list[tuple[str, str]], *, picture: str = "", value: str = "", text: str = "") -> str:
+def page(title: str, facts: list[tuple[str, str]], *, picture: str = "", value: str = "", text: str = "") -> str:
+    """One HTML page: title, table of facts, preformatted text, picture and the value to unfold."""
     rows = "".join(
         f'<div style="opacity:0.7">{html.escape(name)}</div><div>{html.escape(text)}</div>' for name, text in facts
     )

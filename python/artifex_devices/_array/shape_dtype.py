@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.public_path import public, unpickles
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Sharding
 from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices.layout import Format, check_format
@@ -53,7 +53,7 @@ class ShapeDtypeStruct:
             sizes = tuple(operator.index(size) for size in shape)
         except TypeError:
             raise TypeError(
-                f"ShapeDtypeStruct: shape is {shown(shape)}; expected a sequence of integers; write (8, 4)"
+                f"ShapeDtypeStruct: shape is {safe_repr(shape)}; expected a sequence of integers; write (8, 4)"
             ) from None
         if any(size < 0 for size in sizes):
             raise ValueError(f"ShapeDtypeStruct: shape has a negative size; expected sizes of 0 or more, got {sizes}")
@@ -65,13 +65,13 @@ class ShapeDtypeStruct:
         if sharding is not None and not isinstance(sharding, Sharding):
             raise ValueError(
                 f"ShapeDtypeStruct: sharding is of type {type(sharding).__name__}; expected a Sharding, a "
-                f"PartitionSpec or a Format, got {shown(sharding)}; give NamedSharding(mesh, P('data'))"
+                f"PartitionSpec or a Format, got {safe_repr(sharding)}; give NamedSharding(mesh, P('data'))"
             )
         spec = getattr(sharding, "spec", ())
         if len(spec) > len(sizes) or rank not in (-1, len(sizes)):
             raise ValueError(
                 f"ShapeDtypeStruct: the sharding does not fit the shape; expected one for {len(sizes)} dimensions, got "
-                f"{shown(sharding)} and shape {sizes}; shorten the spec"
+                f"{safe_repr(sharding)} and shape {sizes}; shorten the spec"
             )
         self.shape = sizes
         self.dtype = np.dtype(dtype)
@@ -156,5 +156,6 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
 
 
+@unpickles("shape_dtype_struct")
 def _remake(shape: tuple[int, ...], dtype: Any, sharding: Sharding | None, weak_type: bool) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(shape, dtype, sharding=sharding, weak_type=weak_type)

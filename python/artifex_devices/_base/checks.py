@@ -12,7 +12,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import alternatives
 
 _Error = TypeVar("_Error", bound=Exception)
@@ -28,12 +28,12 @@ def wrong_type(
     error: type[_Error] = TypeError,  # type: ignore[assignment]
 ) -> _Error:
     """Returns the error for a value of a wrong type; `error` is ValueError where JAX raises that."""
-    return error(f"{operation}: {name} is {shown(value)} ({type(value).__name__}); expected {expected}; {fix}")
+    return error(f"{operation}: {name} is {safe_repr(value)} ({type(value).__name__}); expected {expected}; {fix}")
 
 
 def wrong_value(operation: str, name: str, value: Any, expected: str, fix: str = _FIX) -> ValueError:
     """Returns the error for a value of the right type that is not allowed."""
-    return ValueError(f"{operation}: {name} is {shown(value)}; expected {expected}; {fix}")
+    return ValueError(f"{operation}: {name} is {safe_repr(value)}; expected {expected}; {fix}")
 
 
 def check_type(
@@ -53,7 +53,7 @@ def check_type(
 def check_types(operation: str, rows: Iterable[tuple[str, Any, type | tuple[type, ...], str]], fix: str = _FIX) -> None:
     """Raises one TypeError for all rows (name, value, types, expected) whose value is of another type."""
     wrong = [
-        f"{name} is {shown(value)} ({type(value).__name__}), expected {expected}"
+        f"{name} is {safe_repr(value)} ({type(value).__name__}), expected {expected}"
         for name, value, types, expected in rows
         if not isinstance(value, types)
     ]

@@ -13,7 +13,7 @@ _Mapping = TypeVar("_Mapping", bound=MutableMapping[Any, Any])
 _clear: list[Callable[[], None]] = []
 
 
-def remembered(maxsize: int) -> Callable[[Callable[..., _Result]], functools._lru_cache_wrapper[_Result]]:
+def clearable_cache(maxsize: int) -> Callable[[Callable[..., _Result]], functools._lru_cache_wrapper[_Result]]:
     """Decorates a function with a functools.lru_cache that clear_caches empties."""
 
     def decorate(function: Callable[..., _Result]) -> functools._lru_cache_wrapper[_Result]:
@@ -24,13 +24,13 @@ def remembered(maxsize: int) -> Callable[[Callable[..., _Result]], functools._lr
     return decorate
 
 
-def forgettable(mapping: _Mapping) -> _Mapping:
+def clearable(mapping: _Mapping) -> _Mapping:
     """Returns the mapping, which clear_caches empties from now on; its owner bounds it."""
     _clear.append(mapping.clear)
     return mapping
 
 
-def forget_all() -> None:
+def clear_all() -> None:
     """Empties all caches."""
     for clear in _clear:
         clear()

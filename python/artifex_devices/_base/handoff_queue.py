@@ -21,7 +21,7 @@ class Nothing(PickledEnum):
 NOTHING: Final = Nothing.NOTHING  # the result of a timeout
 
 
-class HandOver(Generic[T]):
+class HandoffQueue(Generic[T]):
     """A first-in, first-out queue for any number of threads.
 
     If `get` of `queue.SimpleQueue` fails for lack of memory, the item stays in the queue without a wake-up (CPython

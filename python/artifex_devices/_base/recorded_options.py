@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from artifex_devices._base.checks import check_bool, check_choice
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import alternatives
 
 _FLAG = (False, True)
@@ -83,6 +83,7 @@ def check_recorded(name: str, value: Any) -> None:
         check_bool("config.update", name, value)
     if option.reason and not any(type(value) is type(known) and value == known for known in option.values):
         raise NotImplementedError(
-            f"config.update: {name} cannot be {shown(value)}; expected {alternatives(option.values)}: {option.reason}"
+            f"config.update: {name} cannot be {safe_repr(value)}; expected {alternatives(option.values)}: "
+            f"{option.reason}"
         )
     check_choice("config.update", name, value, option.values)

@@ -3,6 +3,4 @@
 
 from __future__ import annotations
 
-from artifex_devices._core import _shown as shown
-
-__all__ = ["shown"]
+from artifex_devices._core import _safe_repr as safe_repr  # noqa: F401 - for all other rooms

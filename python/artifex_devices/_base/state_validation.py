@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 
 _MAX_TEXT = 1000
 
@@ -40,11 +41,35 @@ def checked_count(value: Any, what: str, minimum: int) -> int:
     return value
 
 
+def checked_record(
+    owner: type, value: Any, what: str, rules: Mapping[str, Any], optional: Collection[str] = ()
+) -> dict[str, Any]:
+    """The fields of the dataclass `owner`, checked by rules; those in `optional` may be None.
+
+    A rule is `str` (a text of one line), `bool`, an int (the smallest count) or a pair (smallest and largest number).
+    """
+    fields = dict(checked_fields(value, {field.name for field in dataclasses.fields(owner)}, what))
+    for name, rule in rules.items():
+        entry = fields[name]
+        if entry is None and name in optional:
+            continue
+        if rule is str:
+            checked_text(entry, name)
+        elif rule is bool:
+            if not isinstance(entry, bool):
+                raise ValueError(f"{name} is not a bool")
+        elif isinstance(rule, int):
+            checked_count(entry, name, rule)
+        else:
+            fields[name] = checked_number(entry, name, *rule)
+    return fields
+
+
 def checked_state(owner: type, state: Any, **types: type) -> dict[str, Any]:
     """Returns the state of a pickled dataclass: all of its fields and no others; `types` names those to check."""
     names = {field.name for field in dataclasses.fields(owner)}
     if not isinstance(state, dict) or set(state) != names:
-        found = ", ".join(map(shown, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
+        found = ", ".join(map(safe_repr, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
         raise ValueError(
             f"{owner.__name__}: the pickle's state is {found[:_MAX_TEXT]}; expected a dict with "
             f"{', '.join(sorted(names))}; pickle it again with this version"

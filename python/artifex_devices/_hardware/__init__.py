@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine has: accelerators, chips and batch sizes that suit them."""
+"""Hardware of this machine: accelerators, chips and recommended batch sizes."""

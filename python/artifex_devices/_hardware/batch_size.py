@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch sizes that suit a hardware."""
+"""Recommended batch sizes of hardware."""
 
 from __future__ import annotations
 
@@ -10,20 +10,10 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Device
 from artifex_devices._runtime.device_arguments import check_device, whole_number
 from artifex_devices._runtime.devices import devices
-
-__all__ = [
-    "BatchSizeRecommendation",
-    "HardwareType",
-    "detect_hardware_type",
-    "get_batch_size_recommendation",
-    "hardware_name",
-    "validate_batch_size",
-]
-
 
 _INT64_MAX = 2**63 - 1
 
@@ -70,28 +60,28 @@ def get_batch_size_recommendation(
     device: Device | None = None,
     free_bytes: int | None = None,
 ) -> BatchSizeRecommendation:
-    """Batch sizes for a hardware, whether one owns it or not.
+    """Recommends batch sizes for hardware, of this machine or not.
 
     Args:
-        hardware_type: A HardwareType or its value ("h100"); or a chip of the catalogue (`accelerators`): its name,
-            what its device calls itself ("NVIDIA H200"), or its PCI id. None is what `device` is.
-        bytes_per_example: Bytes that one example takes on the device, activations included. Where given,
+        hardware_type: A HardwareType or its value ("h100"); or a chip of the catalogue (`accelerators`): its name, the
+            name that its device reports ("NVIDIA H200"), or its PCI id. None means the hardware of `device`.
+        bytes_per_example: Bytes of one example on the device, activations included. If passed,
             `max_memory_batch_size` is estimated: (free - model_state_bytes) // bytes_per_example, at least 0.
-        model_state_bytes: Bytes that are taken beside the batch: parameters, gradients, optimizer state.
-        device: A device at hand, for its hardware and its free memory; None is the first one.
-        free_bytes: Free memory in bytes. None is that of `device`: its limit less what is in use. Needed for
-            the estimate on hardware that one does not own.
+        model_state_bytes: Bytes in use beside the batch: parameters, gradients, optimizer state.
+        device: A device, for its hardware and its free memory; None means the first one.
+        free_bytes: Free memory in bytes. None means that of `device`: its limit less the bytes in use. Needed for the
+            estimate on other hardware.
 
     Returns:
-        A BatchSizeRecommendation. Source of the sizes: the device-placement document's table. For chips that it does
-        not have but the catalogue has, sizes that follow from published FLOP/s and memory bandwidth; `notes` then says
-        so, with the numbers and their sources. `measure_batch_size` measures a function of one's own instead; its
-        result's `to_recommendation()` is one of these, too.
+        A BatchSizeRecommendation. Source of the sizes: the table in the device placement guide. For other chips of the
+        catalogue the sizes are derived from published FLOP/s and memory bandwidth; `notes` then has the numbers and
+        their sources. `measure_batch_size` measures a function of yours instead; `to_recommendation()` of its result
+        returns a BatchSizeRecommendation too.
 
     Raises:
-        ValueError: If the hardware is none of the members and not in the catalogue, a number of bytes is negative or
-            bytes_per_example is 0, or the memory of that hardware is not known here.
-        TypeError: If a number of bytes is no integer, or `device` no Device.
+        ValueError: The hardware is unknown, a number of bytes is negative, `bytes_per_example` is 0, or the free memory
+            of the hardware is not known.
+        TypeError: A number of bytes is not an int, or `device` is not a Device.
 
     Example:
         >>> import artifex_devices as ad
@@ -119,19 +109,19 @@ def get_batch_size_recommendation(
     numbers = [whole_number("get_batch_size_recommendation", name, count) for name, count in counts.items()]
     if max(map(abs, numbers)) > _INT64_MAX:
         raise ValueError(
-            f"get_batch_size_recommendation: expected counts of bytes below 2**63, got {counts}; use bytes"
+            f"get_batch_size_recommendation: expected numbers of bytes below 2**63, got {counts}; correct them"
         )
     return replace(hardware.row, max_memory_batch_size=_core.max_memory_batch_size(*numbers))
 
 
 def hardware_name(hardware_type: HardwareType | str | None = None) -> str:
-    """What a hardware is called here: a HardwareType's value, or the catalogue's name of a chip that has none.
+    """Name of hardware: a HardwareType's value, or the catalogue's name of a chip without one.
 
     Args:
-        hardware_type: As of `get_batch_size_recommendation`; None is the first device's.
+        hardware_type: As for `get_batch_size_recommendation`; None means the first device's.
 
     Raises:
-        ValueError: If it is none of the members and not in the catalogue.
+        ValueError: The hardware is unknown.
     """
     return (_named(hardware_type) if hardware_type else _hardware_of(devices()[0])).name
 
@@ -139,14 +129,14 @@ def hardware_name(hardware_type: HardwareType | str | None = None) -> str:
 def validate_batch_size(
     batch_size: int, hardware_type: HardwareType | str | None, warn_suboptimal: bool, *, device: Device | None = None
 ) -> tuple[bool, str]:
-    """See `DevicePlacement.validate_batch_size`; chips of the catalogue are judged by their derived sizes.
+    """See `DevicePlacement.validate_batch_size`; chips of the catalogue have derived sizes.
 
-    `hardware_type` None is what `device` is; that, None, is the first one.
+    `hardware_type` None means the hardware of `device`; `device` None means the first one.
     """
     size = whole_number("validate_batch_size", "batch_size", batch_size)
     if abs(size) > _INT64_MAX:
         raise ValueError(
-            f"validate_batch_size: batch_size is {size}; expected a number of examples below 2**63; is it one of bytes?"
+            f"validate_batch_size: batch_size is {size}; expected a number of examples below 2**63; correct it"
         )
     hardware = _named(hardware_type) if hardware_type else _hardware_of(device or devices()[0])
     row = hardware.row
@@ -162,7 +152,7 @@ def validate_batch_size(
 
 
 def detect_hardware_type(device: Device) -> HardwareType:
-    """The hardware that a device's platform and kind say; UNKNOWN for chips that the table does not have."""
+    """The hardware by a device's platform and kind; UNKNOWN for chips outside of the table."""
     return _hardware_of_kind(device.platform, device.device_kind or "")
 
 
@@ -178,7 +168,7 @@ def _table_row(hardware: HardwareType) -> BatchSizeRecommendation:
 
 @dataclass(frozen=True)
 class _Hardware:
-    """A type of the document's, or a chip of the catalogue that it does not have; with its batch sizes."""
+    """A HardwareType, or another chip of the catalogue, with its batch sizes."""
 
     name: str
     row: BatchSizeRecommendation
@@ -192,8 +182,8 @@ def _named(hardware_type: Any) -> _Hardware:
         if found is None:
             members = ", ".join(f"HardwareType.{member.name} ({member.value!r})" for member in HardwareType)
             raise ValueError(
-                f"get_batch_size_recommendation: {shown(hardware_type)} is no hardware type; expected one of "
-                f"{members}, or a chip of accelerators.accelerators(); leave it out for the hardware at hand"
+                f"get_batch_size_recommendation: {safe_repr(hardware_type)} is not a hardware type; expected one of "
+                f"{members}, or a chip of accelerators.accelerators(); leave it out for this machine's"
             ) from None
         return found
     return _Hardware(member.value, _table_row(member))
@@ -217,12 +207,12 @@ def _of_catalogue(chip: str) -> _Hardware | None:
 
 
 def _free_bytes(device: Device, hardware: _Hardware) -> int:
-    """Bytes that arrays may still take on the device, if it is of that hardware."""
+    """Free bytes of the device, if it is of that hardware."""
     found = _hardware_of(device)
     if found.name != hardware.name:
         raise ValueError(
             f"get_batch_size_recommendation: the free memory of a {hardware.name} is not known, {device} "
-            f"is a {found.name}; expected free_bytes; say free_bytes=80 * 10**9 for 80 GB"
+            f"is a {found.name}; expected free_bytes; write free_bytes=80 * 10**9 for 80 GB"
         )
     stats = device.memory_stats()
     free: int = stats["bytes_limit"] - stats["bytes_in_use"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All GPUs and TPUs of a machine, with what is known of each and why the rest is not."""
+"""Search for all GPUs and TPUs of a machine."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.checks import check_type
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Machine
 from artifex_devices._hardware.batch_size import HardwareType
 from artifex_devices._hardware.detection import DeviceType, nvml_library_path, path_text
-
-__all__ = ["AcceleratorReport", "FoundAccelerator", "NvLink", "find_accelerators"]
 
 
 @public("artifex_devices")
@@ -23,10 +22,10 @@ class NvLink:
     """One NVLink of a GPU.
 
     Attributes:
-        link: Its number on that GPU.
+        link: Number of the link on that GPU.
         is_active: Whether it is in use.
-        peer_kind: What is at its other end: "gpu", "switch", "npu" (a POWER CPU); None where not known.
-        peer_pci_address: The PCI address there; None where not known.
+        peer_kind: Kind of the other end: "gpu", "switch", "npu" (a POWER CPU); None if not known.
+        peer_pci_address: PCI address of the other end; None if not known.
     """
 
     link: int
@@ -38,29 +37,29 @@ class NvLink:
 @public("artifex_devices")
 @dataclass(frozen=True)
 class FoundAccelerator:
-    """One GPU or TPU. What is None is not known.
+    """One GPU or TPU. Unknown values are None.
 
     Attributes:
         device_type: DeviceType.GPU or DeviceType.TPU.
-        name: The model.
-        hardware_type: What batch-size advice calls it; HardwareType.UNKNOWN for models without a table.
-        catalogue_name: Its row in the catalogue: `accelerators.accelerator(catalogue_name)` has its peaks, and
-            `get_batch_size_recommendation(catalogue_name)` what follows from them.
-        pci_address: "0000:34:00.0".
+        name: Name of the model.
+        hardware_type: HardwareType of batch size recommendations; HardwareType.UNKNOWN for other models.
+        catalogue_name: Name of its row in the catalogue: `accelerators.accelerator(catalogue_name)` has its peaks, and
+            `get_batch_size_recommendation(catalogue_name)` its batch sizes.
+        pci_address: PCI address, "0000:34:00.0".
         pci_id: Vendor and device id, "10de:1db1".
-        memory_bytes: All of its memory, in bytes.
+        memory_bytes: Total memory, in bytes.
         compute_capability: CUDA compute capability, "8.0".
-        link_bytes_per_s: Of its PCI link, one way, in bytes per second; as hwloc derives it from lanes and generation.
-        numa_os_indexes: NUMA nodes that it is near to, by the numbers of the operating system (`os_index` in
-            `Machine.numa_nodes`); empty where not known.
-        nvml_index: Its number in NVIDIA's management library.
-        nvlinks: Its NVLinks; empty where it has none.
-        os_devices: Names that hwloc has for it, "cuda0".
-        backends: What hwloc knows it by, "CUDA".
-        sources: Who says so: "hwloc", a folder of sysfs, the path or name of the management library.
-        problems: Why something is not known.
-        is_display_card: Whether it is a VGA controller of a model that no table lists, and no compute driver (CUDA,
-            NVML, RSMI, Linux's KFD) runs it.
+        link_bytes_per_s: Bytes/s of its PCI link, one way, as hwloc derives it from lanes and generation.
+        numa_os_indexes: Nearest NUMA nodes, by the numbers of the operating system (`os_index` in
+            `Machine.numa_nodes`); empty if not known.
+        nvml_index: Number in NVIDIA's management library.
+        nvlinks: NVLinks of the GPU; empty if it has none.
+        os_devices: Names of its OS devices in hwloc, "cuda0".
+        backends: Backends of hwloc that report it, "CUDA".
+        sources: Sources of these facts: "hwloc", a folder of sysfs, the path or name of the management library.
+        problems: Reasons for unknown values.
+        is_display_card: Whether it is a VGA controller of a model that is in no table and that no compute driver (CUDA,
+            NVML, RSMI, Linux's KFD) runs.
     """
 
     device_type: DeviceType
@@ -85,13 +84,13 @@ class FoundAccelerator:
 @public("artifex_devices")
 @dataclass(frozen=True)
 class AcceleratorReport:
-    """What `find_accelerators` found.
+    """Result of `find_accelerators`.
 
     Attributes:
-        accelerators: GPUs and TPUs in the order of the bus; then those that only the driver knows.
-        driver_version: Of NVIDIA's driver; None where not known.
-        cuda_version: The newest CUDA that the driver supports; None where not known.
-        problems: Why something is not known, each with the place where it was looked for.
+        accelerators: GPUs and TPUs in the order of the bus; then those that only the driver reports.
+        driver_version: Version of NVIDIA's driver; None if not known.
+        cuda_version: Newest CUDA that the driver supports; None if not known.
+        problems: Reasons for unknown values, each with the place that was searched.
     """
 
     accelerators: tuple[FoundAccelerator, ...]
@@ -106,25 +105,25 @@ def find_accelerators(
     root: str | os.PathLike[str] = "/",
     nvml_library: str | os.PathLike[str] | None = None,
 ) -> AcceleratorReport:
-    """Finds all GPUs and TPUs, anew at each call.
+    """Finds all GPUs and TPUs; each call searches again.
 
-    They are hardware, not devices of the runtime: those are `devices()`. NVIDIA's GPUs are asked through the driver's
+    They are hardware, not devices of the runtime: those are `devices()`. NVIDIA's GPUs are read through the driver's
     management library (NVML), the PCI bus through hwloc, AMD's GPUs also through Linux's KFD. No program is started,
-    and no CUDA context is made. CUDA_VISIBLE_DEVICES is not looked at, and a GPU that is cut into MIG instances is one
-    GPU with all of its memory.
+    and no CUDA context is created. CUDA_VISIBLE_DEVICES has no effect, and a GPU that is divided into MIG instances is
+    one GPU with all of its memory.
 
     Args:
-        machine: A machine read from XML, for what is recorded there; None is the one of this process.
+        machine: A machine read from XML, for its recorded accelerators; None means the machine of this process.
         root: "/", or a folder with a copy of another machine's `sys`.
-        nvml_library: Absolute path of a management library; None is the driver's own, `libnvidia-ml.so.1` as the
-            loader finds it, which is asked for this process's machine only.
+        nvml_library: Absolute path of a management library; None means the driver's own, `libnvidia-ml.so.1` as the
+            loader finds it, which is used for this process's machine only.
 
     Returns:
-        An AcceleratorReport. A library that is not there, a failing call, an unreadable folder: a text in `problems`.
+        An AcceleratorReport. A missing library, a failing call or an unreadable folder is reported in `problems`.
 
     Raises:
-        ValueError: `nvml_library` is no absolute path, or both a recorded machine and a root are given.
-        TypeError: `machine` is no Machine, `root` or `nvml_library` no path.
+        ValueError: `nvml_library` is not an absolute path, or both a recorded machine and a root are passed.
+        TypeError: `machine` is not a Machine, or `root` or `nvml_library` is not a path.
 
     Example:
         >>> import artifex_devices as ad
@@ -132,15 +131,13 @@ def find_accelerators(
         ()
     """
     folder = os.path.abspath(path_text("find_accelerators", "root", root))
-    if machine is not None and not isinstance(machine, Machine):
-        raise TypeError(
-            f"find_accelerators: machine is of type {type(machine).__name__}; expected a Machine or None, got "
-            f"{shown(machine)}; write Machine.from_xml(path)"
-        )
+    expected, fix = "a Machine or None", "write Machine.from_xml('machine.xml')"
+    check_type("find_accelerators", "machine", machine, (Machine, type(None)), expected, fix)
     is_here = not folder.strip("/")
     if machine is not None and not is_here:
         raise ValueError(
-            f"find_accelerators: expected a machine or a root, got {shown(machine)} and root={shown(folder)}; leave "
+            f"find_accelerators: expected a machine or a root, got {safe_repr(machine)} and root={safe_repr(folder)}; "
+            "leave "
             "one out"
         )
     if machine is None and is_here:
@@ -156,22 +153,7 @@ def find_accelerators(
 
 
 def _accelerator(row: dict[str, Any]) -> FoundAccelerator:
-    return FoundAccelerator(
-        device_type=DeviceType(row["kind"]),
-        name=row["name"],
-        hardware_type=HardwareType(row["hardware_type"]),
-        catalogue_name=row["catalogue_name"],
-        pci_address=row["pci_address"],
-        pci_id=row["pci_id"],
-        memory_bytes=row["memory_bytes"],
-        compute_capability=row["compute_capability"],
-        link_bytes_per_s=row["link_bytes_per_s"],
-        numa_os_indexes=tuple(row["numa_os_indexes"]),
-        nvml_index=row["nvml_index"],
-        nvlinks=tuple(NvLink(*link) for link in row["links"]),
-        os_devices=tuple(row["os_devices"]),
-        backends=tuple(row["backends"]),
-        is_display_card=row["is_display_card"],
-        sources=tuple(row["sources"]),
-        problems=tuple(row["problems"]),
-    )
+    kind, links = row.pop("kind"), row.pop("links")
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    fields["hardware_type"] = HardwareType(row["hardware_type"])
+    return FoundAccelerator(device_type=DeviceType(kind), nvlinks=tuple(NvLink(*link) for link in links), **fields)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a measurement of the machine depends on: another fingerprint means that it must be measured anew."""
+"""Fingerprint of the machine: a measurement with another fingerprint is not valid."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._core import Machine, __version__
-
-__all__ = ["core_frequency_hz", "cpu_model", "machine_fingerprint"]
 
 _LONGEST = 200
 
@@ -38,14 +36,14 @@ def machine_fingerprint() -> dict[str, Any]:
 
 
 def cpu_model() -> str:
-    """What the processor calls itself; on Arm its implementer and part, where it has no name."""
+    """Name that the processor reports; on Arm its implementer and part if it has no name."""
     cpu = _first_processor()
     arm = " ".join(cpu[key] for key in ("CPU implementer", "CPU part", "CPU revision") if key in cpu)
     return cpu.get("model name") or arm or platform.machine() or "unknown processor"
 
 
 def core_frequency_hz() -> float | None:
-    """Hertz of a core now, or None where the system does not say."""
+    """Current frequency of a core in hertz, or None if the system does not report it."""
     for place, unit in (("cpu0/cpufreq/scaling_cur_freq", 1e3), ("cpu0/cpufreq/cpuinfo_cur_freq", 1e3)):
         try:
             return float(Path("/sys/devices/system/cpu", place).read_text()) * unit

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates and latencies that something could have: seconds that are made of them stay finite."""
+"""Limits of rates and latencies: seconds computed from values within them stay finite."""
 
 from __future__ import annotations
 
-__all__ = ["RANGE_TEXT", "is_sane"]
-
-_LEAST, _MOST = 1e-30, 1e30
+_MIN, _MAX = 1e-30, 1e30
 RANGE_TEXT = "1e-30 to 1e30"
-"""For errors."""
+"""The range as text, for errors."""
 
 
 def is_sane(value: float) -> bool:
-    """Whether a number is neither tiny nor huge. What is 0 or below is refused elsewhere, where it cannot be.
+    """Whether a number is neither tiny nor huge. Numbers of 0 or below pass; other checks refuse them.
 
     Example:
         >>> is_sane(4.5e11), is_sane(0), is_sane(1e300), is_sane(1e-300)
         (True, True, False, False)
     """
-    return value <= 0 or _LEAST <= value <= _MOST
+    return value <= 0 or _MIN <= value <= _MAX

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Global Arrays of what each process has, and back: conversions of `multihost_utils`."""
+"""Conversions of `multihost_utils` between local data of each process and global Arrays."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.construct import make_array_from_single_device_arrays
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.process_data import array_from_local_data
 
-__all__ = ["global_array_to_host_local_array", "host_local_array_to_global_array"]
-
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Global Arrays whose parts on the devices of each process are what that process gives.
+    """Converts local data of each process to global Arrays, whose parts on its devices are that data.
 
     Args:
         local_inputs: Tree of ndarrays, numbers or Arrays of this process.
@@ -28,7 +26,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
     Returns:
         The tree with Arrays on `global_mesh`. A dimension that is sharded over processes is as many times
-        longer as there are processes along it. Arrays that span processes already are returned as they are.
+        longer as there are processes along it. Arrays that span processes already are returned unchanged.
 
     Raises:
         TypeError: global_mesh is not a Mesh; an entry of pspecs is not a PartitionSpec.
@@ -61,7 +59,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """The parts of global Arrays that are on the devices of this process, as Arrays of this process.
+    """Converts global Arrays to Arrays of this process, from the parts that are on its devices.
 
     Args:
         global_inputs: Tree of Arrays.
@@ -70,7 +68,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
             with another sharding are moved first.
 
     Returns:
-        The tree with Arrays on `global_mesh.local_mesh`. Arrays of this process alone are returned as they are.
+        The tree with Arrays on `global_mesh.local_mesh`. Arrays of this process alone are returned unchanged.
 
     Raises:
         TypeError: global_mesh is not a Mesh; an entry of pspecs is not a PartitionSpec.
@@ -104,7 +102,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
 
 def _put(operation: str, leaf: Any, sharding: NamedSharding, name: str) -> Any:
-    """A leaf placed by an implicit transfer, as in JAX."""
+    """Places a leaf by an implicit transfer, as in JAX."""
     return _core._put_leaves(
         [leaf], sharding, False, None, lambda _: f"{name or '(all)'} of {operation}", explicit=False
     )[0]
@@ -113,19 +111,20 @@ def _put(operation: str, leaf: Any, sharding: NamedSharding, name: str) -> Any:
 def _local_mesh(operation: str, mesh: Any) -> Mesh:
     if not isinstance(mesh, Mesh):
         raise TypeError(
-            f"{operation}: global_mesh is of type {type(mesh).__name__}; expected a Mesh, got {shown(mesh)}; make one "
-            "by make_mesh"
+            f"{operation}: global_mesh is of type {type(mesh).__name__}; expected a Mesh, got {safe_repr(mesh)}; "
+            "create "
+            "one by make_mesh"
         )
     local: Mesh = mesh.local_mesh
     return local
 
 
-def _processes_along(spec: PartitionSpec, whole: Mesh, local: Mesh, ndim: int) -> list[int]:
-    """Number of parts in which the processes hold each dimension."""
+def _processes_along(spec: PartitionSpec, mesh: Mesh, local: Mesh, ndim: int) -> list[int]:
+    """Number of processes along each dimension."""
     counts = []
     for entry in tuple(spec)[:ndim]:
         names = () if entry is None else entry if isinstance(entry, tuple) else (entry,)
-        counts.append(math.prod(whole.shape[name] // local.shape[name] for name in names))
+        counts.append(math.prod(mesh.shape[name] // local.shape[name] for name in names))
     return counts + [1] * (ndim - len(counts))
 
 
@@ -139,10 +138,11 @@ def _map(operation: str, convert: Any, tree: Any, pspecs: Any) -> Any:
     for path, spec in tree_util.tree_leaves_with_path(pspecs, is_leaf):
         where = f"{operation}: pspecs{tree_util.keystr(path)}"
         if spec is None:
-            raise ValueError(f"{where} is None; expected a PartitionSpec; write P() for a value that is not cut")
+            raise ValueError(f"{where} is None; expected a PartitionSpec; write P() for a replicated value")
         if not isinstance(spec, PartitionSpec):
             raise TypeError(
-                f"{where} is of type {type(spec).__name__}; expected a PartitionSpec, got {shown(spec)}; write P('x')"
+                f"{where} is of type {type(spec).__name__}; expected a PartitionSpec, got {safe_repr(spec)}; write "
+                "P('x')"
             )
     leaves, treedef = tree_util.tree_flatten(tree)
     specs = tree_util.broadcast_prefix(pspecs, tree, is_leaf)

@@ -61,7 +61,9 @@ def _update_abstract(
     )
 
 
-def _update_axis_types(self: AbstractMesh, name_to_type: collections.abc.Mapping[collections.abc.Hashable, AxisType]) -> AbstractMesh:
+def _update_axis_types(
+    self: AbstractMesh, name_to_type: collections.abc.Mapping[collections.abc.Hashable, AxisType]
+) -> AbstractMesh:
     """Returns a mesh with other types of the axes in `name_to_type`.
 
     Raises:

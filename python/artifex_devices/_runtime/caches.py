@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 
 from artifex_devices import _core
-from artifex_devices._base.clearable_cache import forget_all
+from artifex_devices._base.clearable_cache import clear_all
 from artifex_devices._core import Array
 from artifex_devices._runtime.devices import check_backend
 
@@ -47,7 +47,7 @@ def clear_caches() -> None:
         >>> ad.devices()[0].memory_stats()["pool_bytes_cached"]
         0
     """
-    forget_all()
+    clear_all()
     _core._forget_recent()
     _core._trim()
 

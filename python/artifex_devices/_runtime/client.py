@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.public_path import public, unpickles
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client
 
 _MAX_NUMBER = 2**24
@@ -78,7 +78,7 @@ class GpuAllocatorConfig:
             ("collective_memory_size", "an int", _is_int),
         )
         wrong = [
-            f"{name} is {shown(value)} ({type(value).__name__}), expected {expected}"
+            f"{name} is {safe_repr(value)} ({type(value).__name__}), expected {expected}"
             for name, expected, is_right in checks
             if not is_right(value := getattr(self, name))
         ]
@@ -107,6 +107,7 @@ class GpuAllocatorConfig:
         return int(self.kind), self.memory_fraction, self.preallocate, self.collective_memory_size
 
 
+@unpickles("allocator_kind")
 def _kind(number: int) -> GpuAllocatorConfig.Kind:
     return GpuAllocatorConfig.Kind(number)
 
@@ -172,7 +173,7 @@ def make_cpu_client(
     if not isinstance(config, (GpuAllocatorConfig, type(None))):
         wrong["allocator_config"] = config
     if wrong:
-        types = "; ".join(f"{name} is {shown(value)} ({type(value).__name__})" for name, value in wrong.items())
+        types = "; ".join(f"{name} is {safe_repr(value)} ({type(value).__name__})" for name, value in wrong.items())
         raise TypeError(
             f"make_cpu_client: {types}; expected ints (None where the default is None), True or False for "
             "asynchronous, a GpuAllocatorConfig for allocator_config; leave out what is not needed"
@@ -204,7 +205,9 @@ def _is_int(value: Any) -> bool:
 
 
 def _check_one_process(node_id: int, num_nodes: int, objects: dict[str, Any]) -> None:
-    wrong = [f"{name} is {shown(value)} ({_ONE_PROCESS[name]})" for name, value in objects.items() if value is not None]
+    wrong = [
+        f"{name} is {safe_repr(value)} ({_ONE_PROCESS[name]})" for name, value in objects.items() if value is not None
+    ]
     if num_nodes != 1:
         wrong.insert(0, f"num_nodes is {num_nodes}")
     if wrong:

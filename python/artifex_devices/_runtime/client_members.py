@@ -13,7 +13,7 @@ import numpy as np
 from artifex_devices._base.checks import check_types, wrong_type
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Client, Device, _creation_line, _heap_profile, _put_leaf
 
 
@@ -84,7 +84,8 @@ def buffer_from_pyval(
         raise wrong_type(operation, "argument", argument, "one array or number", fix)
     if device is not None and device.client is not client:
         raise ValueError(
-            f"{operation}: device belongs to another client; expected one of {client.devices()!r}, got {shown(device)} "
+            f"{operation}: device belongs to another client; expected one of {client.devices()!r}, got "
+            f"{safe_repr(device)} "
             f"of {device.client!r}; take it from client.devices()"
         )
     aliases = semantics is HostBufferSemantics.ZERO_COPY and not force_copy

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._base.checks import check_sequence, check_type, wrong_type
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Device, Sharding
 from artifex_devices._runtime.devices import devices
 from artifex_devices.tree_util import tree_leaves
@@ -32,7 +32,7 @@ def check_devices(operation: str, listed: Iterable[Device] | None) -> list[Devic
         listed = listed.ravel().tolist()
     found = check_sequence(operation, "devices", listed, "several Devices", "write artifex_devices.devices()[:2]")
     wrong = [
-        f"[{i}] is {shown(entry)} ({type(entry).__name__})"
+        f"[{i}] is {safe_repr(entry)} ({type(entry).__name__})"
         for i, entry in enumerate(found)
         if not isinstance(entry, Device)
     ]

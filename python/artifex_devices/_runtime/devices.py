@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_int, check_type, wrong_value
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client, Device
 
 _ABSENT = frozenset({"gpu", "cuda", "rocm", "tpu", "metal", "oneapi"})
@@ -123,7 +123,8 @@ def check_backend(operation: str, backend: str | None) -> None:
         reason = "no backend has this name"
     available = f"{client.platform} ({client.device_count()} devices)"
     raise RuntimeError(
-        f"{operation}: unknown or absent backend {shown(backend)}: {reason}; expected one of: {available}; leave it "
+        f"{operation}: unknown or absent backend {safe_repr(backend)}: {reason}; expected one of: {available}; leave "
+        "it "
         f"out to use {client.platform}"
     )
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One program, many participants: what runs under `shard_map` and `pmap`.
+"""Programs of many participants, one for each device: the room of `shard_map`, `pmap` and `jit`.
 
-`participant` says who runs, `program` brings participants together, `cooperative` and `threaded` let them run, and
-`shard_map`, `pmap` and `jit` are the public calls.
+`participant` and `program` hold the state of a call, `cooperative` and `threaded` execute it, `collectives` computes,
+and `cross_process` exchanges blocks between processes.
 """

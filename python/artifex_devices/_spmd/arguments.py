@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of mapped functions as one block a participant, without a copy where they lie as they are needed."""
+"""Arguments of mapped functions as one block for each participant, without a copy where they are placed as needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import Box, is_inside, local_arrays, moved_to, tiling
 from artifex_devices._array_ops.core.layout import Placement
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._spmd.specs import (
     Layout,
@@ -25,33 +25,15 @@ from artifex_devices._spmd.specs import (
 )
 from artifex_devices.errors import IndivisibleError
 
-__all__ = [
-    "LEAF_TYPES",
-    "Blocks",
-    "blocks_of",
-    "check_alive",
-    "check_fit",
-    "check_placed",
-    "infer_specs",
-    "is_cut_alike",
-    "key_of",
-    "leaf_of",
-    "unchanged",
-]
-
-# One block a participant, read-only.
+# One read-only block for each participant.
 Blocks = Callable[[Any], list[NDArray[Any]]]
 
-# What surely is a leaf of a tree.
+# Types that are always leaves of a tree.
 LEAF_TYPES = frozenset({Array, np.ndarray, bool, int, float, complex, np.float32, np.float64, np.int32, np.int64})
 
 
 def leaf_of(operation: str, x: Any, path: str) -> Any:
-    """An Array as it is, anything else as an ndarray.
-
-    Raises:
-        TypeError: It is no array of numbers; the text names its path.
-    """
+    """An Array unchanged, anything else as an ndarray; TypeError, with its path, unless it is an array of numbers."""
     if isinstance(x, Array):
         return x
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
@@ -63,22 +45,22 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
             raise TypeError(f"{operation}: {path}: {str(error).removeprefix('host_empty: ')}") from None
         return array
     raise TypeError(
-        f"{operation}: {path} of type {type(x).__name__} is no array; expected an Array, an ndarray or a number, got "
-        f"{shown(x)}; convert it first, or bind it to the function with functools.partial"
+        f"{operation}: {path} of type {type(x).__name__} is not an array; expected an Array, an ndarray or a number, "
+        f"got {safe_repr(x)}; convert it first, or bind it to the function with functools.partial"
     )
 
 
 def check_alive(operation: str, x: Any, path: str) -> None:
-    """Refuses an Array that was deleted (RuntimeError); the text names its path."""
+    """Raises RuntimeError, with its path, for a deleted Array."""
     if isinstance(x, Array) and x.is_deleted():
         raise RuntimeError(
-            f"{operation}: {path} of {shape_text(x.shape, x.dtype)} was deleted; expected an Array that is still "
-            "there; make it again, or delete or donate it only after its last use"
+            f"{operation}: {path} of {shape_text(x.shape, x.dtype)} was deleted; expected an Array that "
+            "exists; create it again, or delete or donate it only after its last use"
         )
 
 
 def key_of(x: Any) -> Any:
-    """What blocks_of depends on, and what a check of an argument looks at."""
+    """The properties that blocks_of and the checks of an argument depend on."""
     if type(x) is Array:
         return (x.sharding, x.shape)
     if type(x) is np.ndarray:
@@ -91,17 +73,9 @@ def key_of(x: Any) -> Any:
 def check_fit(
     operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Callable[[int], str]
 ) -> None:
-    """Refuses specs that are too long for their arguments, and arguments that axes do not divide.
+    """Raises one ValueError for all specs that are too long for their leaves, or one IndivisibleError for all others.
 
-    Args:
-        operation: Name for errors.
-        layout: The mesh.
-        specs: One a leaf.
-        leaves: The arguments.
-        paths: paths(i) is the name of a leaf.
-
-    Raises:
-        ValueError: As said; an IndivisibleError for the latter. All such arguments are named.
+    `paths(i)` is the name of a leaf.
     """
     too_long, indivisible = [], []
     sizes = dict(zip(layout.manual, layout.sizes, strict=True))
@@ -118,49 +92,49 @@ def check_fit(
             if x.shape[d] % count:
                 indivisible.append(
                     f"{paths(i)} of {shape_text(x.shape, x.dtype)} has {x.shape[d]} in dimension {d}, which {spec!r} "
-                    f"spec into {count}"
+                    f"divides into {count}"
                 )
     if too_long:
         raise ValueError(
-            f"{operation}: a spec is too long for its argument: {'; '.join(too_long)}; expected at most one entry a "
-            "dimension; shorten the spec (P() for a number)"
+            f"{operation}: a spec is too long for its argument: {'; '.join(too_long)}; expected at most one entry "
+            "for each dimension; shorten the spec (P() for a number)"
         )
     if indivisible:
         raise IndivisibleError(
-            f"{operation}: an argument cannot be cut evenly: {'; '.join(indivisible)}; expected sizes that the axes "
-            "divide; pad the argument, or choose another spec"
+            f"{operation}: an argument cannot be sharded evenly: {'; '.join(indivisible)}; expected sizes that the "
+            "axes divide; pad the argument, or choose another spec"
         )
 
 
 def check_placed(
     operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Callable[[int], str]
 ) -> None:
-    """Refuses arguments that do not lie as Explicit axes ask: there nothing moves by itself.
+    """Raises ValueError where in_specs differ from the placement of arguments over Explicit axes.
 
-    Raises:
-        ValueError: The text names each argument's path, what in_specs say and how it lies.
+    Data is not moved along Explicit axes without a request. The text names each argument's path and both specs.
     """
     explicit = explicit_names(layout.mesh)
     if not explicit:
         return
     wrong = []
     for i, (spec, x) in enumerate(zip(specs, leaves, strict=True)):
-        asked, held = names_by_dimension(spec), held_names(x, layout.mesh)
-        for d in range(max(len(asked), len(held))):
-            mine = [name for name in (asked[d] if d < len(asked) else ()) if name in explicit]
-            its = [name for name in (held[d] if d < len(held) else ()) if name in explicit]
-            if mine != its:
-                lies = f"lies as {x.sharding.spec!r}" if held else "is not placed on this mesh (as P())"
-                wrong.append(f"{paths(i)} of {shape_text(x.shape, x.dtype)} {lies}, in_specs say {spec!r}")
+        requested, held = names_by_dimension(spec), held_names(x, layout.mesh)
+        for d in range(max(len(requested), len(held))):
+            expected = [name for name in (requested[d] if d < len(requested) else ()) if name in explicit]
+            found = [name for name in (held[d] if d < len(held) else ()) if name in explicit]
+            if expected != found:
+                placed = f"is placed as {x.sharding.spec!r}" if held else "is not placed on this mesh (as P())"
+                wrong.append(f"{paths(i)} of {shape_text(x.shape, x.dtype)} {placed}, in_specs has {spec!r}")
                 break
     if wrong:
         raise ValueError(
-            f"{operation}: arguments do not lie as Explicit axes ask: {'; '.join(wrong)}; expected them to be placed "
-            "so; reshard(x, NamedSharding(mesh, spec)) first, leave in_specs out, or use an Auto mesh, which moves them"
+            f"{operation}: arguments over Explicit axes are not placed as in_specs: {'; '.join(wrong)}; expected equal "
+            "placements; reshard(x, NamedSharding(mesh, spec)) first, leave in_specs out, or use an Auto mesh, which "
+            "moves arguments"
         )
 
 
-def is_cut_alike(x: Array, sharding: Sharding) -> bool:
+def is_sharded_alike(x: Array, sharding: Sharding) -> bool:
     """Whether the first, second, ... device of both holds the same part of x; the devices may be others."""
     own = x.sharding
     if own.memory_kind != sharding.memory_kind or own.num_devices != sharding.num_devices:
@@ -169,16 +143,14 @@ def is_cut_alike(x: Array, sharding: Sharding) -> bool:
 
 
 def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[PartitionSpec]:
-    """How arguments lie over the bound axes.
-
-    Raises:
-        TypeError: A bound axis is not Explicit.
-    """
+    """The specs of arguments over the bound axes, which must be Explicit (else TypeError)."""
     automatic = [name for name in layout.manual if name not in explicit_names(layout.mesh)]
     if automatic:
         raise TypeError(
             f"{operation}: in_specs is missing; expected a tree of PartitionSpecs, as the axes "
-            f"{', '.join(map(shown, automatic))} are Auto; give in_specs, or make the mesh by make_mesh (Explicit axes)"
+            f"{', '.join(map(safe_repr, automatic))} are Auto; give in_specs, or create the mesh by make_mesh "
+            "(Explicit "
+            "axes)"
         )
     return [
         spec_of([tuple(n for n in names if n in layout.manual) for names in held_names(x, layout.mesh)]) for x in leaves
@@ -186,31 +158,30 @@ def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[P
 
 
 def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path: str, *, moves: bool = False) -> Blocks:
-    """How arguments like x (of one key_of) come to the participants; `moves` says that committed ones may be moved.
+    """The blocks of arguments like x, of one key_of; `moves` lets committed ones be moved.
 
-    Raises:
-        ValueError: x is committed to other devices than the mesh's, or to those in another order.
+    ValueError where x is committed to other devices than the mesh's, or to those in another order.
     """
     target = NamedSharding(layout.mesh, spec)
-    places = tiling(target, x.shape, operation)
+    target_tiles = tiling(target, x.shape, operation)
     numbers = _core._buffers_at(target, layout.positions)
-    boxes = [places.boxes[number] for number in numbers]
+    boxes = [target_tiles.boxes[number] for number in numbers]
     if not isinstance(x, Array):
-        return _host_blocks(operation, target, boxes, path, whole=target.is_fully_replicated)
+        return _host_blocks(operation, target, boxes, path, is_replicated=target.is_fully_replicated)
     if x.sharding._same_devices(target):
         views = _views(operation, layout, x, boxes)
         if views is not None:
             return views
 
     def moved(x: Array) -> list[NDArray[Any]]:
-        lies, expected = list(x.sharding._device_assignment), list(target._device_assignment)
-        if x.committed and not moves and lies != expected:
+        found, expected = list(x.sharding._device_assignment), list(target._device_assignment)
+        if x.committed and not moves and found != expected:
             where = (
-                "other devices than the mesh" if set(lies) != set(expected) else "the mesh's devices in another order"
+                "other devices than the mesh" if set(found) != set(expected) else "the mesh's devices in another order"
             )
             raise ValueError(
-                f"{operation}: {path} lies on {where}; expected {_ids(expected)}, got {_ids(lies)}; move it first: "
-                f"device_put({path}, NamedSharding(mesh, {spec!r}))"
+                f"{operation}: {path} is placed on {where}; expected {_ids(expected)}, got {_ids(found)}; move it "
+                f"first: device_put({path}, NamedSharding(mesh, {spec!r}))"
             )
         arrays = _arrays_here(moved_to(operation, x, Placement(target, committed=True), target))
         return [arrays[number] for number in numbers]
@@ -219,7 +190,7 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
 
 
 def unchanged(count: int) -> Blocks:
-    """How an argument of any type that is passed as it is comes to `count` participants."""
+    """The blocks of an argument of any type that `count` participants get unchanged."""
     return lambda x: [x] * count
 
 
@@ -234,24 +205,24 @@ def _ids(devices: Sequence[Any]) -> str:
 
 
 def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Blocks | None:
-    """Views of what each participant's own device holds; None where it holds too little."""
+    """Views of the part on each participant's own device; None where that part is too small."""
     mine = tiling(x.sharding, x.shape, operation)
     numbers = _core._buffers_at(x.sharding, layout.positions)
-    wholes = [mine.boxes[number] for number in numbers]
-    if not all(map(is_inside, boxes, wholes)):
+    held = [mine.boxes[number] for number in numbers]
+    if not all(map(is_inside, boxes, held)):
         return None
-    if list(boxes) == wholes:
+    if list(boxes) == held:
         if list(numbers) == list(range(len(mine.boxes))):
             return _arrays_here
 
-        def as_they_are(x: Array) -> list[NDArray[Any]]:
+        def by_number(x: Array) -> list[NDArray[Any]]:
             arrays = _arrays_here(x)
             return [arrays[number] for number in numbers]
 
-        return as_they_are
+        return by_number
     parts = [
-        tuple(slice(b.start - w.start, b.stop - w.start) for b, w in zip(box, whole, strict=True))
-        for box, whole in zip(boxes, wholes, strict=True)
+        tuple(slice(b.start - h.start, b.stop - h.start) for b, h in zip(box, outer, strict=True))
+        for box, outer in zip(boxes, held, strict=True)
     ]
 
     def parts_of(x: Array) -> list[NDArray[Any]]:
@@ -261,17 +232,19 @@ def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Bl
     return parts_of
 
 
-def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], path: str, *, whole: bool) -> Blocks:
-    indices: list[Any] = [(*box, ...) for box in boxes]  # with ..., a view also of a number
+def _host_blocks(
+    operation: str, target: NamedSharding, boxes: Sequence[Box], path: str, *, is_replicated: bool
+) -> Blocks:
+    indices: list[Any] = [(*box, ...) for box in boxes]  # with ..., a view of a number too
 
     def views(x: Any) -> list[NDArray[Any]]:
         array = np.asarray(x)
         if array.dtype.char == "O":
-            leaf_of(operation, x, path)  # an int that fits no dtype
+            leaf_of(operation, x, path)  # an int that does not fit any dtype
         if not _core._x64_enabled():
             array = _core._narrowed(array, operation)
         _core._check_transfer("host_to_device", False, array.shape, array.dtype, "host", target, operation)
-        if whole:
+        if is_replicated:
             view = array.view(np.ndarray)
             view.flags.writeable = False
             return [view] * len(indices)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks from process to process: small ones together, big ones each in a message of its own."""
+"""Blocks from process to process: small ones packed into one message, big ones each in a message of its own."""
 
 from __future__ import annotations
 
@@ -12,108 +12,148 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._spmd.process_groups import ProcessGroups
 
 if TYPE_CHECKING:
     from artifex_devices.distributed.transport import Request, Transport
 
-__all__ = ["bytes_of", "exchange", "finish_all"]
-
-_TAG = 2  # of blocks; messages of one pair come in order, so that one number does
+_TAG = 2  # of blocks; messages of one pair arrive in order, so that one tag is enough
 _OWN_MESSAGE_BYTES = 1 << 16  # smaller blocks are packed
-_ALIGNMENT = 64
+_ALIGNMENT = 64  # bytes, of blocks in a message
+_PAYLOAD_ALIGNMENT = 16  # bytes, of blocks in a payload
 
+Leaves = list[NDArray[Any]]
 Kind = tuple[tuple[int, ...], Any]  # shape and dtype
+Key = tuple[int, int]  # a member, and the member for which a piece of its block is taken; -1 for the entire block
 
 
 def bytes_of(block: NDArray[Any]) -> NDArray[np.uint8]:
-    """The bytes of a block in C order, without a copy where it lies so."""
+    """The bytes of a block in C order, without a copy where it is contiguous."""
     flat: NDArray[np.uint8] = np.ascontiguousarray(block).reshape(-1).view(np.uint8)
     return flat
 
 
 def exchange(
-    carrier: Transport, text: str, sends: Mapping[int, Sequence[NDArray[Any]]], receives: Mapping[int, Sequence[Kind]]
-) -> dict[int, list[NDArray[Any]]]:
-    """Sends blocks to other processes and receives theirs.
+    transport: Transport,
+    operation: str,
+    sends: Mapping[int, Sequence[NDArray[Any]]],
+    receives: Mapping[int, Sequence[Kind]],
+) -> dict[int, Leaves]:
+    """Sends blocks to each process, and returns the read-only blocks of each, of these kinds and in its order."""
+    from artifex_devices.distributed.transport import wait_all
 
-    Args:
-        carrier: Takes the bytes.
-        text: The operation, for messages.
-        sends: Blocks for each process.
-        receives: Shape and dtype of what each process sends, in its order.
-
-    Returns:
-        The blocks of each process, to be read only.
-
-    Raises:
-        CollectiveError: As the transport's waits.
-    """
     requests: list[Request] = []
-    arrived: dict[int, list[NDArray[Any]]] = {}
-    kept: list[Any] = []  # what messages are read from
+    arrived: dict[int, Leaves] = {}
+    sent: list[Any] = []  # memory that messages are read from
     try:
         for peer, kinds in receives.items():
-            arrived[peer] = _begin_receiving(carrier, peer, kinds, requests)
+            arrived[peer] = _begin_receiving(transport, peer, kinds, requests)
         for peer, blocks in sends.items():
-            kept += _begin_sending(carrier, peer, blocks, requests)
-        finish_all(carrier, requests, text)
+            sent += _begin_sending(transport, peer, blocks, requests)
+        wait_all(transport, requests, operation)
         for block in itertools.chain.from_iterable(arrived.values()):
             block.flags.writeable = False
     except BaseException:
-        carrier.cancel(requests)
+        transport.cancel(requests)
         raise
     return arrived
 
 
-def finish_all(carrier: Transport, requests: list[Request], text: str) -> None:
-    """Waits for all requests; those that are done are taken away."""
-    while requests:
-        for place in sorted(carrier.wait_some(requests, text), reverse=True):
-            requests.pop(place)
-
-
-def _begin_receiving(
-    carrier: Transport, peer: int, kinds: Sequence[Kind], requests: list[Request]
-) -> list[NDArray[Any]]:
+def _begin_receiving(transport: Transport, peer: int, kinds: Sequence[Kind], requests: list[Request]) -> Leaves:
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in kinds]
     packed = _core._host_empty((_packed_bytes(sizes),), np.dtype(np.uint8))
     place = 0
-    blocks: list[NDArray[Any]] = []
+    blocks: Leaves = []
     for (shape, dtype), size in zip(kinds, sizes, strict=True):
         if size < _OWN_MESSAGE_BYTES:
             blocks.append(packed[place : place + size].view(dtype).reshape(shape))
-            place += _rounded(size)
+            place += _rounded(size, _ALIGNMENT)
         else:
             block = _core._host_empty(shape, np.dtype(dtype))
-            requests.append(carrier.irecv(bytes_of(block), peer, _TAG))
+            requests.append(transport.irecv(bytes_of(block), peer, _TAG))
             blocks.append(block)
     if packed.size:
-        requests.append(carrier.irecv(packed, peer, _TAG))
+        requests.append(transport.irecv(packed, peer, _TAG))
     return blocks
 
 
 def _begin_sending(
-    carrier: Transport, peer: int, blocks: Sequence[NDArray[Any]], requests: list[Request]
+    transport: Transport, peer: int, blocks: Sequence[NDArray[Any]], requests: list[Request]
 ) -> list[NDArray[np.uint8]]:
     packed = np.empty(_packed_bytes([block.nbytes for block in blocks]), np.uint8)
-    kept = [packed]
+    sent = [packed]
     place = 0
     for block in blocks:
         data = bytes_of(block)
         if data.size < _OWN_MESSAGE_BYTES:
             packed[place : place + data.size] = data
-            place += _rounded(data.size)
+            place += _rounded(data.size, _ALIGNMENT)
         else:
-            kept.append(data)
-            requests.append(carrier.isend(data, peer, _TAG))
+            sent.append(data)
+            requests.append(transport.isend(data, peer, _TAG))
     if packed.size:
-        requests.append(carrier.isend(packed, peer, _TAG))
-    return kept
+        requests.append(transport.isend(packed, peer, _TAG))
+    return sent
 
 
-def _rounded(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
+def _rounded(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment
 
 
 def _packed_bytes(sizes: Sequence[int]) -> int:
-    return sum(_rounded(size) for size in sizes if size < _OWN_MESSAGE_BYTES)
+    return sum(_rounded(size, _ALIGNMENT) for size in sizes if size < _OWN_MESSAGE_BYTES)
+
+
+def fits_payload(across: ProcessGroups, leaves: Leaves, max_payload: int) -> bool:
+    """Whether the entire blocks of each process fit into the payload of a meeting; the same in all processes."""
+    if not across.is_even or not all(leaf.nbytes for leaf in leaves):
+        return False
+    size = sum(_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in leaves)
+    counts = [sum(group.owners.count(process) for group in across.groups) for process in across.processes]
+    return size * max(counts) <= max_payload
+
+
+class PayloadBlocks:
+    """The places of small blocks in the payloads of a meeting, so that a collective takes one message each way."""
+
+    def __init__(self, across: ProcessGroups, me: int, template: Leaves) -> None:
+        """Members bring arrays like `template`, which fit."""
+        self._count = len(across.groups)
+        self._own_slots = [
+            slot for group in across.groups for index, slot in group.here.items() if group.owners[index] == me
+        ]
+        self._paddings = [bytes(-leaf.nbytes % _PAYLOAD_ALIGNMENT) for leaf in template]
+        kinds = [(leaf.dtype, leaf.size, leaf.shape, _rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT)) for leaf in template]
+        self._theirs: list[tuple[int, int, Key, list[tuple[Any, int, int, tuple[int, ...]]]]] = []
+        for position, process in enumerate(across.processes):
+            place = 0
+            for number, group in enumerate(across.groups):
+                for index, owner in enumerate(group.owners):
+                    if owner != process or process == me:
+                        continue
+                    leaves = []
+                    for dtype, size, shape, step in kinds:
+                        leaves.append((dtype, size, place, shape))
+                        place += step
+                    self._theirs.append((position, number, (index, -1), leaves))
+
+    def packed(self, blocks: Mapping[int, Leaves]) -> bytes:
+        """The payload of this process: its members' blocks, by slot, group by group."""
+        return b"".join(
+            [
+                part
+                for slot in self._own_slots
+                for leaf, padding in zip(blocks[slot], self._paddings, strict=True)
+                for part in (leaf.tobytes(), padding)
+            ]
+        )
+
+    def unpacked(self, payloads: Sequence[bytes]) -> list[dict[Key, Leaves]]:
+        """For each group the read-only blocks of the other processes."""
+        found: list[dict[Key, Leaves]] = [{} for _ in range(self._count)]
+        for position, number, key, leaves in self._theirs:
+            data = payloads[position]
+            found[number][key] = [
+                np.frombuffer(data, dtype, size, place).reshape(shape) for dtype, size, place, shape in leaves
+            ]
+        return found

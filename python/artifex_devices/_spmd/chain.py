@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Big reductions between processes: sums go from process to process in pieces, in the order of the members, and back.
+"""Big reductions between processes: sums pass along a chain of processes in pieces, in the order of the members.
 
-The order of the additions is that of one process, so the bits are. While one piece is added up in one process, the next
-one is in the process before it, and finished ones are on their way back. Between processes that share memory the core
-does all of it (`_core._Chain`); else the pieces are messages.
+The order of the additions, and so every bit, is that of one process. While one process adds a piece, the process before
+it adds the next one, and finished pieces travel back. Between processes that share memory the core does all of it
+(`_core._Chain`); otherwise the pieces are messages.
 """
 
 from __future__ import annotations
@@ -15,115 +15,82 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._spmd.process_groups import CrossingPart, Span
+from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups
 
 if TYPE_CHECKING:
-    from artifex_devices.distributed.local_peers import Neighbours
+    from artifex_devices.distributed.local_peers import LocalPeers
     from artifex_devices.distributed.transport import Request, Transport
 
-__all__ = ["is_worth", "run"]
-
 Leaves = list[NDArray[Any]]
-_LEAST_SHARED_BYTES = 1 << 13  # of a block, where memory is shared; smaller ones fit into the meeting
-_ADVANCE_S = 200e-6  # how long the core waits for others before it lets Python look after them
-_LEAST_BYTES = 1 << 17  # of a block; smaller ones go as they are: measured, 2 processes on a 2-core EPYC, MPICH 5
+_MIN_SHARED_BYTES = 1 << 13  # of a block, where memory is shared; smaller ones fit into the meeting
+_ADVANCE_S = 200e-6  # how long the core waits for others before it returns to Python, which checks the peers
+_MIN_BYTES = 1 << 17  # of a block; smaller ones are sent whole: measured, 2 processes on a 2-core EPYC, MPICH 5
 _PIECE_BYTES = 1 << 19  # measured there: 256 KiB takes 1.4 times as long for 16 MiB, 1 MiB up to 2.3 times
-_AHEAD = 4  # pieces under way in each direction
+_AHEAD = 4  # pieces in flight in each direction
 _TAG_ON, _TAG_BACK = 3, 4
 
 
-def is_worth(leaves: Leaves, span: Span, carrier: Transport) -> bool:
-    """Whether blocks like these are reduced so; the same in all processes."""
-    least = _LEAST_BYTES if carrier.neighbours(span.processes) is None else _LEAST_SHARED_BYTES
-    return span.in_runs and all(leaf.nbytes >= least for leaf in leaves)
+def is_worth(leaves: Leaves, across: ProcessGroups, transport: Transport) -> bool:
+    """Whether blocks like these are reduced along a chain; the same in all processes."""
+    minimum = _MIN_BYTES if transport.local_peers(across.processes) is None else _MIN_SHARED_BYTES
+    return across.in_runs and all(leaf.nbytes >= minimum for leaf in leaves)
 
 
-def has_rows(part: CrossingPart) -> bool:
-    """Whether each process of a group runs the members whose blocks count, and no others."""
-    return all(len(part.held[process]) == part.owners.count(process) for process in part.processes)
+def has_rows(group: CrossGroup) -> bool:
+    """Whether each process runs the members whose blocks count, and no others."""
+    return all(len(group.held[process]) == group.owners.count(process) for process in group.processes)
 
 
 def run(
     me: int,
-    parts: Sequence[CrossingPart],
-    brought: dict[int, Leaves],
+    groups: Sequence[CrossGroup],
+    blocks_of: dict[int, Leaves],
     reduction: str,
-    carrier: Transport,
+    transport: Transport,
     text: str,
     by_rows: bool = False,
 ) -> list[Leaves]:
-    """The result of each group, leaf by leaf.
+    """The result of each group, leaf by leaf, from the blocks of each slot.
 
-    Args:
-        me: Number of this process.
-        parts: The groups.
-        brought: Blocks by slot.
-        reduction: "sum", "prod", "max" or "min".
-        carrier: Takes the bytes.
-        text: The operation, for messages.
-        by_rows: Where a group `has_rows`, give each process only the part of the leading dimension that its members
-            have when each gets as much.
+    With `by_rows`, where a group `has_rows`, each process gets only the rows of the leading dimension that its members
+    have when they share them equally.
     """
     totals: list[Leaves] = []
-    for part in parts:
-        owners = list(dict.fromkeys(part.owners))
-        order = [*owners, *(process for process in part.processes if process not in owners)]
-        mine = [brought[part.mine[i]] for i, owner in enumerate(part.owners) if owner == me]
-        template = brought[next(iter(part.mine.values()))]
-        neighbours = carrier.neighbours(part.processes)
+    for group in groups:
+        owners = list(dict.fromkeys(group.owners))
+        order = [*owners, *(process for process in group.processes if process not in owners)]
+        mine = [blocks_of[group.here[i]] for i, owner in enumerate(group.owners) if owner == me]
+        template = blocks_of[next(iter(group.here.values()))]
+        local_peers = transport.local_peers(group.processes)
+        place = order.index(me)
+        before = order[place - 1] if place > 0 else None
+        after = order[place + 1] if place + 1 < len(order) else None
         made = []
         for i, leaf in enumerate(template):
-            share = _share_of(part, me, leaf, by_rows and has_rows(part))
+            share = _share_of(group, me, leaf, by_rows and has_rows(group))
             blocks = [np.ascontiguousarray(leaves[i]).reshape(-1) for leaves in mine]
-            if neighbours is not None:
-                made.append(_shared(neighbours, me, order, blocks, share, leaf.dtype, reduction, carrier, text))
-            else:
-                made.append(_Link(me, order, blocks, share, leaf, reduction, carrier, text).run())
+            link = _Link(before, after, blocks, share, leaf, reduction, transport, text)
+            made.append(link.run() if local_peers is None else link.run_shared(local_peers))
         totals.append(made)
     return totals
 
 
 class _Share(NamedTuple):
-    """What a process wants of a result, in elements."""
+    """The part of a result that a process needs, in elements."""
 
     begin: int
     end: int
-    handed_on: int  # what lies below it goes on to the processes before this one
+    passed_on: int  # the elements below it travel on to the processes before this one
     shape: tuple[int, ...]
 
 
-def _share_of(part: CrossingPart, me: int, template: NDArray[Any], is_row: bool) -> _Share:
+def _share_of(group: CrossGroup, me: int, template: NDArray[Any], is_row: bool) -> _Share:
     if not is_row:
         return _Share(0, template.size, template.size, template.shape)
-    each = template.size // len(part.members)
-    begin, count = part.owners.index(me), part.owners.count(me)
-    rows = template.shape[0] // len(part.members) * count
+    each = template.size // len(group.members)
+    begin, count = group.owners.index(me), group.owners.count(me)
+    rows = template.shape[0] // len(group.members) * count
     return _Share(begin * each, (begin + count) * each, begin * each, (rows, *template.shape[1:]))
-
-
-def _shared(
-    neighbours: Neighbours,
-    me: int,
-    order: Sequence[int],
-    blocks: Leaves,
-    share: _Share,
-    dtype: np.dtype[Any],
-    reduction: str,
-    carrier: Transport,
-    text: str,
-) -> NDArray[Any]:
-    """One array's result, by memory that the processes share."""
-    place = order.index(me)
-    before = neighbours.places[order[place - 1]] if place > 0 else -1
-    after = neighbours.places[order[place + 1]] if place + 1 < len(order) else -1
-    try:
-        out: NDArray[Any] = _core._host_empty(share.shape, dtype)
-        chain = neighbours.lanes.chain(before, after, reduction, blocks, out.reshape(-1), share.begin, share.handed_on)
-    except BaseException as error:  # the others are in theirs, and would wait
-        carrier.fail(f"{type(error).__name__} in {text}: {error}")
-        raise
-    carrier.wait_until(lambda: chain.advance(_ADVANCE_S), text, out.nbytes)
-    return out
 
 
 class _Link:
@@ -131,60 +98,79 @@ class _Link:
 
     def __init__(
         self,
-        me: int,
-        order: Sequence[int],
+        before: int | None,
+        after: int | None,
         blocks: Leaves,
         share: _Share,
         template: NDArray[Any],
         reduction: str,
-        carrier: Transport,
+        transport: Transport,
         text: str,
     ) -> None:
+        """`before` and `after` are the processes next to this one, `blocks` those of its members."""
         self._share = share
-        place = order.index(me)
-        self._before = order[place - 1] if place > 0 else None
-        self._after = order[place + 1] if place + 1 < len(order) else None
+        self._before = before
+        self._after = after
         self._reduction = reduction
-        self._carrier = carrier
+        self._transport = transport
         self._text = text
-        dtype = template.dtype
-        # Half precision is added up in float32 and rounded once, at the end.
-        is_half = dtype.itemsize == 2 and dtype.kind not in "iu" and reduction in ("sum", "prod")
-        self._carried = np.dtype(np.float32) if is_half else dtype
         self._blocks = blocks
-        self._out: NDArray[Any] = _core._host_empty(template.shape, dtype)
+        self._template = template
+
+    def run_shared(self, local_peers: LocalPeers) -> NDArray[Any]:
+        """This process's share of the result, by memory that the processes share."""
+        before = -1 if self._before is None else local_peers.places[self._before]
+        after = -1 if self._after is None else local_peers.places[self._after]
+        share, text = self._share, self._text
+        try:
+            out: NDArray[Any] = _core._host_empty(share.shape, self._template.dtype)
+            chain = local_peers.lanes.chain(
+                before, after, self._reduction, self._blocks, out.reshape(-1), share.begin, share.passed_on
+            )
+        except BaseException as error:  # the other processes have begun theirs, and would wait
+            self._transport.fail(f"{type(error).__name__} in {text}: {error}")
+            raise
+        self._transport.wait_until(lambda: chain.advance(_ADVANCE_S), text, out.nbytes)
+        return out
+
+    def _prepare(self) -> None:
+        dtype = self._template.dtype
+        # Half precision is added in float32 and rounded once, at the end.
+        is_half = dtype.itemsize == 2 and dtype.kind not in "iu" and self._reduction in ("sum", "prod")
+        self._carried = np.dtype(np.float32) if is_half else dtype
+        self._out: NDArray[Any] = _core._host_empty(self._template.shape, dtype)
         self._result = self._out.reshape(-1)
         step = max(1, _PIECE_BYTES // self._carried.itemsize)
         self._pieces = [slice(start, start + step) for start in range(0, self._result.size, step)]
         self._free: list[NDArray[Any]] = []
-        self._step = step
         self._requests: list[Request] = []
         self._kinds: list[tuple[str, int, Any]] = []  # of each request: what it is, the piece, its memory
-        self._asked = 0  # pieces asked of the process before
-        self._made = 0  # pieces added up here
-        self._waiting: dict[int, NDArray[Any]] = {}  # came from before, not yet added up
-        self._back: set[int] = set()  # finished, not yet handed back
-        self._handed = 0  # pieces handed back, in their order
-        self._sends = 0  # under way to the process after
+        self._requested = 0  # pieces requested of the process before
+        self._added = 0  # pieces added here
+        self._waiting: dict[int, NDArray[Any]] = {}  # arrived from the process before, not added yet
+        self._finished: set[int] = set()  # not returned yet
+        self._returned = 0  # pieces returned to the process before, in their order
+        self._sends = 0  # in flight to the process after
 
     def run(self) -> NDArray[Any]:
-        """This process's share of the result, which nobody else has."""
-        wanted = max(self._share.end, self._share.handed_on)
+        """This process's share of the result, by messages."""
+        self._prepare()
+        wanted = max(self._share.end, self._share.passed_on)
         try:
             if self._after is not None:
                 for number in range(sum(piece.start < wanted for piece in self._pieces)):
-                    self._begin("back", number, self._bytes(number), receive=self._after, tag=_TAG_BACK)
-            while self._made < len(self._pieces) or self._requests:
-                self._ask()
-                if not self._make() and self._requests:
-                    done = set(self._carrier.wait_some(self._requests, self._text))
+                    self._begin("result", number, self._bytes(number), self._transport.irecv, self._after, _TAG_BACK)
+            while self._added < len(self._pieces) or self._requests:
+                self._request()
+                if not self._add() and self._requests:
+                    done = set(self._transport.wait_some(self._requests, self._text))
                     finished = [kind for place, kind in enumerate(self._kinds) if place in done]
                     self._requests = [request for place, request in enumerate(self._requests) if place not in done]
                     self._kinds = [kind for place, kind in enumerate(self._kinds) if place not in done]
                     for kind in finished:
                         self._finish(*kind)
         except BaseException:
-            self._carrier.cancel(self._requests)
+            self._transport.cancel(self._requests)
             raise
         if self._share.shape == self._out.shape:
             return self._out
@@ -197,31 +183,26 @@ class _Link:
         view: NDArray[np.uint8] = self._result[self._pieces[number]].view(np.uint8)
         return view
 
-    def _begin(
-        self, kind: str, number: int, data: Any, *, receive: int | None = None, send: int | None = None, tag: int
-    ) -> None:
-        if receive is not None:
-            self._requests.append(self._carrier.irecv(data.view(np.uint8), receive, tag))
-        elif send is not None:
-            self._requests.append(self._carrier.isend(data.view(np.uint8), send, tag))
+    def _begin(self, kind: str, number: int, data: Any, start: Any, peer: int, tag: int) -> None:
+        self._requests.append(start(data.view(np.uint8), peer, tag))
         self._kinds.append((kind, number, data))
 
-    def _ask(self) -> None:
-        while self._before is not None and self._asked < min(len(self._pieces), self._made + _AHEAD):
-            memory = self._memory(self._asked)
-            self._begin("on", self._asked, memory, receive=self._before, tag=_TAG_ON)
-            self._asked += 1
+    def _request(self) -> None:
+        while self._before is not None and self._requested < min(len(self._pieces), self._added + _AHEAD):
+            memory = self._memory(self._requested)
+            self._begin("sum", self._requested, memory, self._transport.irecv, self._before, _TAG_ON)
+            self._requested += 1
 
-    def _make(self) -> bool:
-        """Adds up the next piece, where it may be; whether it did."""
-        if self._made == len(self._pieces) or self._sends >= _AHEAD:
+    def _add(self) -> bool:
+        """Adds the next piece, if it can; returns whether it did."""
+        if self._added == len(self._pieces) or self._sends >= _AHEAD:
             return False
         carried = None
         if self._before is not None:
-            carried = self._waiting.pop(self._made, None)
+            carried = self._waiting.pop(self._added, None)
             if carried is None:
                 return False
-        number, self._made = self._made, self._made + 1
+        number, self._added = self._added, self._added + 1
         piece = self._pieces[number]
         inputs = [block[piece] for block in self._blocks]
         if self._carried != self._out.dtype:
@@ -231,7 +212,7 @@ class _Link:
         if self._after is not None:
             memory = self._memory(number)
             _core._all_reduce(self._reduction, inputs, memory)
-            self._begin("sent on", number, memory, send=self._after, tag=_TAG_ON)
+            self._begin("sent", number, memory, self._transport.isend, self._after, _TAG_ON)
             self._sends += 1
         else:
             target = self._result[piece]
@@ -242,28 +223,29 @@ class _Link:
                 _core._all_reduce(self._reduction, inputs, memory)
                 target[...] = memory.astype(self._out.dtype)
                 self._free.append(memory)
-            self._hand_back(number)
+            self._return(number)
         if carried is not None:
             self._free.append(carried)
         return True
 
     def _finish(self, kind: str, number: int, data: Any) -> None:
-        if kind == "on":
+        if kind == "sum":
             self._waiting[number] = data
-        elif kind == "sent on":
+        elif kind == "sent":
             self._sends -= 1
             self._free.append(data)
-        elif kind == "back":
-            self._hand_back(number)
+        elif kind == "result":
+            self._return(number)
 
-    def _hand_back(self, number: int) -> None:
-        if self._before is None or self._pieces[number].start >= self._share.handed_on:
+    def _return(self, number: int) -> None:
+        if self._before is None or self._pieces[number].start >= self._share.passed_on:
             return
-        self._back.add(number)
-        while self._handed in self._back:  # messages of a pair come in the order in which they went
-            self._back.remove(self._handed)
-            self._begin("handed back", self._handed, self._bytes(self._handed), send=self._before, tag=_TAG_BACK)
-            self._handed += 1
+        self._finished.add(number)
+        while self._returned in self._finished:  # messages of a pair arrive in the order in which they were sent
+            self._finished.remove(self._returned)
+            data = self._bytes(self._returned)
+            self._begin("returned", self._returned, data, self._transport.isend, self._before, _TAG_BACK)
+            self._returned += 1
 
     def _memory(self, number: int) -> NDArray[Any]:
         size = len(range(*self._pieces[number].indices(self._result.size)))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What collectives compute out of their members' blocks: the last one to arrive does it for all.
+"""The computations of collectives: the last member to arrive does them for all.
 
-Results never show memory that a member can write. Where all members get the same, they share one read-only array.
+Results never share memory that a member can write. Members with equal results share one read-only array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.exceptions import AxisError
@@ -15,33 +15,25 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_unmasked
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._spmd.axes import Group
-from artifex_devices._spmd.cross_process import Crossing
+from artifex_devices._spmd.cross_process import CrossProcessOp
 from artifex_devices._spmd.participant import Participant
 
-__all__ = [
-    "all_to_all",
-    "broadcast",
-    "gather",
-    "leaves_of",
-    "meet",
-    "permute",
-    "rebuild",
-    "reduce",
-    "scatter",
-]
-
 Leaves = list[NDArray[Any]]
-_DEPTH = 4  # meet <- collectives.meet <- the operation here <- lax <- the user's line
+
+
+class Call(NamedTuple):
+    """A call of a collective by one participant."""
+
+    operation: str
+    me: Participant
+    group: Group
+    axis_name: Any
 
 
 def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
-    """The leaves of a tree as ndarrays, and what `rebuild` needs.
-
-    Raises:
-        TypeError: A leaf is no array of numbers.
-    """
+    """The leaves of a tree as ndarrays, and the structure for `rebuild`; TypeError where a leaf is not numeric."""
     if type(x) is np.ndarray:
         return [x], None
     if isinstance(x, (np.generic, bool, int, float, complex)):
@@ -54,8 +46,8 @@ def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
         check_unmasked(operation, leaf, "a leaf")
         if array.dtype.kind in "OSUMm":
             raise TypeError(
-                f"{operation}: a leaf of type {type(leaf).__name__} is no array of numbers; expected an ndarray or a "
-                f"number, got {shown(leaf)}; convert it first"
+                f"{operation}: a leaf of type {type(leaf).__name__} is not an array of numbers; expected an ndarray "
+                f"or a number, got {safe_repr(leaf)}; convert it first"
             )
     return arrays, treedef
 
@@ -70,16 +62,14 @@ def rebuild(treedef: Any, leaves: Sequence[Any]) -> Any:
 
 
 def meet(
-    operation: str,
-    me: Participant,
-    group: Group,
-    axis_name: Any,
+    call: Call,
     options: tuple[tuple[str, Any], ...],
     leaves: Leaves,
     complete: Callable[[list[Leaves]], Sequence[Leaves]],
-    crossing: Crossing | None = None,
+    op: CrossProcessOp | None = None,
 ) -> Leaves:
-    """Meets the group with these leaves; `crossing` as Program.meeting."""
+    """Meets the group with these leaves; `op` as in Program.meeting."""
+    operation, me, group, axis_name = call
     axes = tuple(axis_name) if type(axis_name) is list else axis_name
     signature: tuple[Any, ...]
     if len(leaves) == 1:
@@ -90,10 +80,10 @@ def meet(
         signature = (operation, axes, options, *described)
     program = me.program
     is_new = signature not in program.meetings
-    meeting = program.meeting(signature, group.groups, complete, crossing)
+    meeting = program.meeting(signature, group.groups, complete, op)
     if is_new and not options and len(leaves) == 1 and group.groups is program.groups.get(axes):
         program.know(operation, axes, leaves[0], meeting)
-    result: Leaves = me.join(meeting, leaves, _DEPTH)
+    result: Leaves = me.join(meeting, leaves)
     return result
 
 
@@ -111,7 +101,7 @@ def _sealed(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _columns(payloads: Sequence[Any]) -> list[Leaves]:
-    """The blocks of all members, leaf by leaf; members bring lists of leaves, or the only one as it is."""
+    """The blocks of all members, leaf by leaf; a payload is a list of leaves, or the only leaf itself."""
     first = payloads[0]
     if type(first) is list and len(first) != 1:
         return [list(parts) for parts in zip(*payloads, strict=True)]
@@ -119,7 +109,7 @@ def _columns(payloads: Sequence[Any]) -> list[Leaves]:
 
 
 def _fill(out: NDArray[Any], places: Sequence[Any], parts: Sequence[NDArray[Any]]) -> None:
-    """Copies each part to its place in `out`, over the cores where there is enough to do."""
+    """Copies each part to its place in `out`, in parallel where that is worth it."""
     if out.nbytes < 4096:
         for part, place in zip(parts, places, strict=True):
             out[place] = part
@@ -138,18 +128,16 @@ def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
 
 
 def _divide(total: NDArray[Any], size: int) -> None:
-    """Total / size in place, by the size as a number of its dtype, as JAX divides."""
-    by = total.dtype.type(size)
+    """Divides `total` in place by the size as a number of its dtype, as JAX does."""
+    divisor = total.dtype.type(size)
     if total.dtype.name in ("float16", "bfloat16"):
-        _core._divide(total, float(by))
+        _core._divide(total, float(divisor))
     else:
-        np.divide(total, by, out=total)
+        np.divide(total, divisor, out=total)
 
 
-def reduce(
-    operation: str, kind: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, *, mean: bool = False
-) -> Leaves:
-    """Combines leaf by leaf, and divides by the number of members for a mean; all members get the same arrays."""
+def reduce(call: Call, leaves: Leaves, kind: str, mean: bool = False) -> Leaves:
+    """Combines the blocks leaf by leaf, for a mean divided by their number; all members get the same arrays."""
 
     def share(totals: Leaves, size: int) -> Sequence[Leaves]:
         for total in totals:
@@ -159,24 +147,21 @@ def reduce(
         return [totals] * size
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        return share([_reduced(operation, kind, parts) for parts in _columns(payloads)], len(payloads))
+        return share([_reduced(call.operation, kind, parts) for parts in _columns(payloads)], len(payloads))
 
-    return meet(
-        operation, me, group, axis_name, (), leaves, complete, Crossing(reduction=kind, share=share, is_shared=True)
-    )
+    op = CrossProcessOp(reduction=kind, share=share, is_shared=True)
+    return meet(call, (), leaves, complete, op)
 
 
-def gather(
-    operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, axis: int, tiled: bool
-) -> Leaves:
-    """Puts members' blocks after each other along a new dimension, or along one that they have."""
+def gather(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
+    """Stacks the members' blocks along a new dimension, or joins them along an existing one."""
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        result = [_joined(operation, parts, axis, tiled) for parts in _columns(payloads)]
+        result = [_joined(call.operation, parts, axis, tiled) for parts in _columns(payloads)]
         return [result] * len(payloads)
 
     options = (("axis", axis), ("tiled", tiled))
-    return meet(operation, me, group, axis_name, options, leaves, complete, Crossing(is_shared=True))
+    return meet(call, options, leaves, complete, CrossProcessOp(is_shared=True))
 
 
 def _joined(operation: str, parts: Leaves, axis: int, tiled: bool) -> NDArray[Any]:
@@ -199,22 +184,23 @@ def _joined(operation: str, parts: Leaves, axis: int, tiled: bool) -> NDArray[An
 
 def _dimension(operation: str, axis: int, ndim: int) -> int:
     if not -ndim <= axis < ndim:
-        raise AxisError(  # a ValueError and an IndexError: JAX raises now the one, now the other
+        raise AxisError(  # both a ValueError and an IndexError, as JAX raises either
             f"{operation}: axis {axis} is out of range; expected {-ndim} to {ndim - 1} for {ndim} dimensions; "
             "choose one of them"
         )
     return axis % ndim
 
 
-def _check_split(operation: str, leaf: NDArray[Any], axis: int, count: int, tiled: bool) -> None:
+def _check_split(call: Call, leaf: NDArray[Any], axis: int, tiled: bool) -> None:
+    operation, count = call.operation, call.group.size
     d = _dimension(operation, axis, leaf.ndim)
     size = leaf.shape[d]
     if size % count if tiled else size != count:
-        wanted = f"a multiple of {count}" if tiled else f"exactly {count}"
+        expected = f"a multiple of {count}" if tiled else f"exactly {count}"
         raise ValueError(
             f"{operation}: dimension {d} of a block of shape {leaf.shape} cannot be split over the axis; expected a "
-            f"size of {wanted} (the axis size), got {size}; "
-            f"{'pad it' if tiled else 'use tiled=True for several a member'}"
+            f"size of {expected} (the axis size), got {size}; "
+            f"{'pad it' if tiled else 'use tiled=True for several rows per member'}"
         )
 
 
@@ -226,69 +212,57 @@ def _piece(block: NDArray[Any], axis: int, index: int, count: int, tiled: bool) 
     return piece
 
 
-def scatter(
-    operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, axis: int, tiled: bool
-) -> Leaves:
-    """Sums, and gives each member its piece: a view of the one sum."""
-    count = group.size
+def scatter(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
+    """Sums the blocks, and gives each member its piece as a view of the sum."""
     for leaf in leaves:
-        _check_split(operation, leaf, axis, count, tiled)
+        _check_split(call, leaf, axis, tiled)
 
     def share(totals: Leaves, size: int) -> Sequence[Leaves]:
         sums = [_sealed(total) for total in totals]
         return [[_piece(total, axis, i, size, tiled) for total in sums] for i in range(size)]
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        return share([_reduced(operation, "sum", parts) for parts in _columns(payloads)], len(payloads))
+        return share([_reduced(call.operation, "sum", parts) for parts in _columns(payloads)], len(payloads))
 
     options = (("scatter_dimension", axis), ("tiled", tiled))
     by_rows = all(axis % leaf.ndim == 0 for leaf in leaves)
-    crossing = Crossing(reduction="sum", share=share, by_rows=by_rows)
-    return meet(operation, me, group, axis_name, options, leaves, complete, crossing)
+    op = CrossProcessOp(reduction="sum", share=share, by_rows=by_rows)
+    return meet(call, options, leaves, complete, op)
 
 
-def all_to_all(
-    operation: str,
-    me: Participant,
-    group: Group,
-    axis_name: Any,
-    leaves: Leaves,
-    split_axis: int,
-    concat_axis: int,
-    tiled: bool,
-) -> Leaves:
-    """Member i gets piece i of everybody, in their order."""
-    count = group.size
+def all_to_all(call: Call, leaves: Leaves, split_axis: int, concat_axis: int, tiled: bool) -> Leaves:
+    """Member i gets piece i of each member, in their order."""
+    operation, count = call.operation, call.group.size
     for leaf in leaves:
-        _check_split(operation, leaf, split_axis, count, tiled)
+        _check_split(call, leaf, split_axis, tiled)
         _dimension(operation, concat_axis, leaf.ndim)
 
     def pick(block: NDArray[Any], index: int, size: int) -> NDArray[Any]:
         return _piece(block, split_axis, index, size, tiled)
 
-    axes = [concat_axis % leaf.ndim for leaf in leaves]  # not the leaves, as programs keep what is made here
+    axes = [concat_axis % leaf.ndim for leaf in leaves]  # not the leaves, as programs cache this function
 
     def finish(index: int, pieces: list[Leaves]) -> Leaves:
         return [_joined(operation, parts, axis, tiled) for axis, parts in zip(axes, _columns(pieces), strict=True)]
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
         exchanged = [_exchanged(operation, parts, split_axis, concat_axis, tiled) for parts in _columns(payloads)]
-        return [[whole[i] for whole in exchanged] for i in range(count)]
+        return [[each[i] for each in exchanged] for i in range(count)]
 
     options = (("split_axis", split_axis), ("concat_axis", concat_axis), ("tiled", tiled))
-    crossing = Crossing(pick=pick, finish=finish)
-    return meet(operation, me, group, axis_name, options, leaves, complete, crossing)
+    op = CrossProcessOp(pick=pick, finish=finish)
+    return meet(call, options, leaves, complete, op)
 
 
 def _exchanged(
     operation: str, parts: Sequence[NDArray[Any]], split_axis: int, concat_axis: int, tiled: bool
 ) -> NDArray[Any]:
-    """The blocks of all members, one after the other: member i's are piece i of each part, joined in their order."""
+    """The results stacked: that of member i is piece i of each part, joined in their order."""
     count = len(parts)
     shape = parts[0].shape
     split, concat = split_axis % len(shape), concat_axis % len(shape)
-    pieces = (*shape[:split], count, shape[split] // count, *shape[split + 1 :]) if tiled else shape
-    sources = [np.moveaxis(part.reshape(pieces), split, 0) for part in parts]  # views: by member, then its piece
+    piece_shape = (*shape[:split], count, shape[split] // count, *shape[split + 1 :]) if tiled else shape
+    sources = [np.moveaxis(part.reshape(piece_shape), split, 0) for part in parts]  # views: by member, then its piece
     made = list(sources[0].shape)
     if tiled:
         made[concat + 1] *= count
@@ -302,30 +276,28 @@ def _exchanged(
     return _sealed(out)
 
 
-def permute(
-    operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, pairs: tuple[tuple[int, int], ...]
-) -> Leaves:
-    """Member `target` gets the block of member `source`; zeros where nothing arrives."""
-    count = group.size
+def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> Leaves:
+    """Member `target` gets the block of member `source`; zeros where nothing source_of."""
+    operation, count = call.operation, call.group.size
     sources = [source for source, _ in pairs]
     targets = [target for _, target in pairs]
     wrong = [pair for pair in pairs if not all(0 <= i < count for i in pair)]
     if wrong:
         raise IndexError(
-            f"{operation}: perm names members that are not there; expected indices of 0 to {count - 1}, got {wrong}; "
-            "drop these pairs, or look at the size of the axis"
+            f"{operation}: perm names members that do not exist; expected indices of 0 to {count - 1}, got {wrong}; "
+            "drop these pairs, or check the size of the axis"
         )
     if len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
         raise ValueError(
-            f"{operation}: perm is no permutation; expected pairs of 0 to {count - 1} with each source and each target "
-            f"at most once, got {list(pairs)}; drop the ones that come twice"
+            f"{operation}: perm is not a permutation; expected pairs of 0 to {count - 1} with each source and each "
+            f"target at most once, got {list(pairs)}; drop the repeated ones"
         )
 
-    arrives = {target: source for source, target in pairs}
-    kinds = [(leaf.shape, leaf.dtype) for leaf in leaves]  # not the leaves, as programs keep what is made here
+    source_of = {target: source for source, target in pairs}
+    kinds = [(leaf.shape, leaf.dtype) for leaf in leaves]  # not the leaves, as programs cache this function
 
     def fill(blocks: Sequence[Leaves | None]) -> list[Leaves]:
-        """What members get of blocks, or zeros of None."""
+        """Copies of the blocks, or zeros for None."""
         results: list[Leaves] = [[] for _ in blocks]
         copies: Leaves = []
         origins: Leaves = []
@@ -333,7 +305,7 @@ def permute(
             for number, (shape, dtype) in enumerate(kinds):
                 part = None if block is None else block[number]
                 if part is not None and _core._is_constant(part):
-                    mine.append(part.view())  # of a block of an argument, or a result: nobody can write it
+                    mine.append(part.view())  # of an argument or a result, which nobody can write
                     continue
                 made = _empty(operation, shape, dtype)
                 mine.append(made)
@@ -346,23 +318,23 @@ def permute(
         return [[_sealed(leaf) for leaf in mine] for mine in results]
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        return fill([payloads[arrives[i]] if i in arrives else None for i in range(count)])
+        return fill([payloads[source_of[i]] if i in source_of else None for i in range(count)])
 
-    crossing = Crossing(
-        sources=lambda index, size: (arrives[index],) if index in arrives else (),
+    op = CrossProcessOp(
+        sources=lambda index, size: (source_of[index],) if index in source_of else (),
         finish=lambda index, blocks: fill([blocks[0] if blocks else None])[0],
     )
-    return meet(operation, me, group, axis_name, (("perm", pairs),), leaves, complete, crossing)
+    return meet(call, (("perm", pairs),), leaves, complete, op)
 
 
-def broadcast(operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, source: int) -> Leaves:
-    """All members get the block of one, in the same arrays."""
+def broadcast(call: Call, leaves: Leaves, source: int) -> Leaves:
+    """All members get copies of the block of one, in the same arrays."""
 
-    def kept(block: Leaves) -> Leaves:
+    def copied(block: Leaves) -> Leaves:
         return [_sealed(leaf.copy()) for leaf in block]
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        return [kept(payloads[source])] * len(payloads)
+        return [copied(payloads[source])] * len(payloads)
 
-    crossing = Crossing(sources=lambda index, size: (source,), finish=lambda index, blocks: kept(blocks[0]))
-    return meet(operation, me, group, axis_name, (("source", source),), leaves, complete, crossing)
+    op = CrossProcessOp(sources=lambda index, size: (source,), finish=lambda index, blocks: copied(blocks[0]))
+    return meet(call, (("source", source),), leaves, complete, op)

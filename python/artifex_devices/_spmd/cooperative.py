@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All participants in one thread: each runs until it must wait, then the next one does. For small blocks.
+"""All participants in one thread: each runs until it must wait, then the next one runs. For small blocks.
 
-Switches happen in Python code only, with no frame of our extension on the stack. Other extensions made with pybind11
-keep a list of their frames a thread, last in, first out: participants that wait inside such a frame (say in a function
-that optree.tree_map calls) are resumed in the reverse order of their suspension, which keeps that list in order. Where
-that cannot be done, an error says so.
+Switches happen in Python code only, with no frame of this package's extension on the stack. Other pybind11 extensions
+have a list of their frames for each thread, last in, first out: participants that wait inside such a frame (for example
+in a function that optree.tree_map calls) resume in the reverse order of their suspension, which preserves that list.
+Where that is not possible, an error explains it.
 """
 
 from __future__ import annotations
@@ -23,19 +23,17 @@ from artifex_devices._spmd.participant import PENDING, Participant, Stopped
 from artifex_devices._spmd.program import Program
 from artifex_devices.errors import CollectiveError
 
-__all__ = ["run"]
-
 # Packages known to call back into Python from pybind11 frames.
 _FOREIGN = frozenset({"optree", "tensorstore", "torch", "jaxlib"})
-_KEPT = 256  # idle greenlets kept by a thread
+_MAX_IDLE = 256  # idle greenlets of a thread
 
 
-# A greenlet that waits for participants: the switch to it, and a list of one place for the turns that it takes part in.
+# A greenlet that waits for participants: the switch to it, and a list of one element, its _Turns.
 _Seat = tuple[Callable[[], Any], list[Any]]
 
 
 class _Seats(threading.local):
-    """Greenlets of this thread that wait for their next participant."""
+    """The idle greenlets of this thread."""
 
     def __init__(self) -> None:
         self.idle: list[_Seat] = []
@@ -45,36 +43,33 @@ _seats = _Seats()
 
 
 def _new_seat() -> _Seat:
-    made = greenlet.greenlet(_core._under_our_frame)  # greenlet's frames end the process when they are unwound at exit
+    made = greenlet.greenlet(_core._under_our_frame)  # unwinding greenlet's frames at exit would abort
     box: list[Any] = [None]
-    made.switch(_serve, box)  # until it waits for a participant
+    made.switch(_serve, box)  # returns when it waits for a participant
     return made.switch, box
 
 
 def _serve(box: list[Any]) -> None:
-    """Runs participants for as long as the greenlet lives.
-
-    Its only parameter is a box, as a greenlet keeps what it was begun with until it ends.
-    """
+    """Runs participants while the greenlet lives. A greenlet holds its arguments until it ends, hence the list."""
     rest: Callable[[], Any] = greenlet.getcurrent().parent.switch
     try:
         while True:
             rest()
             turns: _Turns = box[0]
             assert turns.hub is not None
-            rest = turns.hub  # to another seat would be quicker, but then idle seats would keep each other
+            rest = turns.hub  # another seat would be faster, but idle seats would refer to each other
             try:
                 _work(turns)
-            except BaseException as error:  # Ctrl-C between two participants is the hub's
+            except BaseException as error:  # Ctrl-C between two participants goes to the hub
                 turns.interruption = error
                 greenlet.getcurrent().gr_context = None
             del turns
     finally:
-        del rest  # tracebacks of bodies keep this frame; see _Turns.hub
+        del rest  # tracebacks of bodies refer to this frame; see _Turns.hub
 
 
 def _work(turns: _Turns) -> None:
-    """Runs one participant after the other in the seat of the calling greenlet, until none is left to begin."""
+    """Runs one participant after the other in the calling greenlet, until all have begun."""
     stage = turns.stage
     function = turns.function
     me = stage.enter()
@@ -84,7 +79,7 @@ def _work(turns: _Turns) -> None:
             outcome = function(*args) if type(args) is tuple else function(args)
         except BaseException as error:
             turns.raised(me, error)
-            break  # nobody begins any more
+            break  # no other participant begins
         else:
             me = stage.ended(me, outcome)
 
@@ -94,7 +89,7 @@ _is_foreign: dict[CodeType, bool] = {}
 
 
 def _foreign_frame(frame: FrameType | None) -> FrameType | None:
-    """The outermost frame of a body that belongs to a package whose C++ frames must be left in order."""
+    """The outermost frame of a body in a package whose C++ frames must end in order."""
     found = None
     while frame is not None:
         code = frame.f_code
@@ -112,10 +107,10 @@ def _foreign_frame(frame: FrameType | None) -> FrameType | None:
 
 
 class _Turns:
-    """Whose turn it is: participants that have not begun, then those that may go on.
+    """The order in which participants run: those that have not begun, then those that may go on.
 
-    Whoever must wait gives the thread to the next one itself, whom the stage knows; the caller of `run`, the hub, has
-    it when one has ended, when the next one is not known, or when foreign frames must be left in order.
+    A participant that must wait switches to the next one, which the stage knows. The caller of `run`, the hub, runs
+    when one has ended, when the next one is not known, or when foreign frames must end in order.
     """
 
     __slots__ = (
@@ -132,34 +127,33 @@ class _Turns:
     )
 
     def __init__(self, program: Program, function: Callable[..., Any]) -> None:
-        """Of one call; made by its hub."""
         self.program = program
         self.stage = program.stage
         self.function = function
-        # None after the run. What a traceback keeps must not name a thread's own greenlet: where such garbage is the
-        # last to name it, and the thread ends while another one collects, greenlet 3.5 lets go of it once too often.
+        # None after the run: tracebacks must not refer to the greenlet of a thread. Where such garbage is the last
+        # reference and the thread ends while another one collects it, greenlet 3.5 frees it twice.
         self.hub: Callable[[], Any] | None = greenlet.getcurrent().switch
         self.interruption: BaseException | None = None
-        self.plain: CodeType | None = None  # waits in such a function, when `_work` called it, are in no foreign frame
+        self.plain: CodeType | None = None  # a body whose waits, when `_work` called it, are in no foreign frame
         self.foreign: dict[int, FrameType] = {}  # by position: the foreign frame in which it is suspended
-        self.orders: dict[int, int] = {}  # and its number, of all foreign frames in the order in which they began
+        self.orders: dict[int, int] = {}  # and its number in the order in which foreign frames began
         self.foreign_frames = 0
-        self.batch: list[int] = []  # of those who may go on while the order of foreign frames is kept; the last first
+        self.batch: list[int] = []  # positions that may go on while foreign frames are in order, last one first
 
     def raised(self, me: Participant, error: BaseException) -> None:
-        """Its body raised: nobody begins any more."""
+        """Records an error of a body; no other participant begins."""
         if not self.program.has_ended:
             self.program.errors[me.position] = error
         self.stage.raised(me, not isinstance(error, Stopped))
 
     def wait(self, me: Participant, frame: FrameType) -> None:
-        """Called by a participant whose line is in `frame`: the others run until it may go on."""
+        """Lets the others run until this participant, which calls it from `frame`, may go on."""
         del frame
         self.stage.suspend(me)()
         self.stage.resumed(me)
 
     def wait_watching(self, me: Participant, frame: FrameType) -> None:
-        """The same where there may be foreign frames."""
+        """As `wait`, where there may be foreign frames."""
         back = frame.f_back
         is_plain = frame.f_code is self.plain and back is not None and back.f_code is _WORK
         if not is_plain or self.foreign_frames:
@@ -187,7 +181,7 @@ class _Turns:
         self.foreign_frames += 1
 
     def run(self) -> None:
-        """Runs participants until all have ended; called by the hub."""
+        """Runs participants until all have ended; the hub calls it."""
         stage = self.stage
         while self.interruption is None:
             turn = stage.next()
@@ -200,11 +194,11 @@ class _Turns:
             if not waiting:
                 return
             turn = stage.turn_of(self._chosen(waiting)) if self.foreign_frames else stage.next()
-            assert turn is not self.hub, "nobody can go on and the rendezvous does not know"
+            assert turn is not self.hub, "no participant can go on, and the rendezvous has not noticed"
             turn()
 
     def _chosen(self, waiting: list[int]) -> int:
-        """Who goes on, where foreign frames must be left in the reverse order of their beginning."""
+        """The next participant, where foreign frames must end in the reverse order of their beginning."""
         while True:
             if self.program.rendezvous.failure:
                 return max(reversed(waiting), key=self._order)
@@ -212,7 +206,7 @@ class _Turns:
             if not batch:
                 results = self.program.results
                 batch += [position for position in waiting if results[position] is not PENDING]
-                assert batch, "nobody can go on and the rendezvous does not know"
+                assert batch, "no participant can go on, and the rendezvous has not noticed"
             if self._keeps_order(batch[-1], waiting):
                 return batch.pop()
 
@@ -241,7 +235,7 @@ class _Turns:
 
 
 def _end(turns: _Turns) -> None:
-    """Runs all who wait to their ends, be memory as short as it may: else they would be suspended for good."""
+    """Ends all waiting participants, which would stay suspended forever; repeats that until there is memory."""
     while True:
         try:
             turns.program.rendezvous.cancel()
@@ -252,7 +246,7 @@ def _end(turns: _Turns) -> None:
 
 
 def run(program: Program, function: Callable[..., Any]) -> None:
-    """Runs all bodies to their ends; failures are in the program."""
+    """Runs all bodies; records failures in the program."""
     count = len(program.device_names)
     idle = _seats.idle
     while len(idle) < count:
@@ -269,11 +263,11 @@ def run(program: Program, function: Callable[..., Any]) -> None:
         stage.wait_by(turns.wait_watching, _WORK)
     try:
         turns.run()
-    except BaseException:  # Ctrl-C between two participants, or memory was short
+    except BaseException:  # Ctrl-C between two participants, or out of memory
         _end(turns)
         raise
     finally:
         turns.hub = None
     stage.end_turns()
     idle.extend(seats)
-    del idle[max(_KEPT, count) :]
+    del idle[max(_MAX_IDLE, count) :]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives between processes: whoever arrives last in this process meets the other processes for all of them.
+"""Collectives between processes: the last participant to arrive in this process exchanges blocks for all of them.
 
-Results are those of one process, bit for bit: blocks go as they are and are combined where they are needed, or sums
-are handed on from process to process in the order of the members (`chain`).
+Results are those of one process, bit for bit: blocks are sent unchanged and combined where they are needed, or sums
+pass from process to process in the order of the members (`chain`).
 """
 
 from __future__ import annotations
@@ -14,33 +14,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._spmd.block_exchange import exchange
-from artifex_devices._spmd.process_groups import CrossingPart, Span, Spread
-from artifex_devices._spmd.small_blocks import Key, SmallBlocks, fit
+from artifex_devices._spmd.block_exchange import Key, PayloadBlocks, exchange, fits_payload
+from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups, ProcessMap
 
 if TYPE_CHECKING:
     from artifex_devices._spmd.participant import Meeting
     from artifex_devices._spmd.program import Program
     from artifex_devices.distributed.transport import Transport
 
-__all__ = ["Crossing", "carrier_of", "complete", "digest_of"]
-
 Leaves = list[NDArray[Any]]
 
 
-class Crossing(NamedTuple):
-    """What a member of a collective needs of the others, where they are in other processes.
+class CrossProcessOp(NamedTuple):
+    """The blocks that a member of a collective needs of members in other processes, and its result.
 
     Attributes:
         sources: sources(index, size): the members whose blocks it needs, in the order in which `finish` gets them; None
             for all.
-        pick: pick(block, index, size): what it needs of each; None for whole blocks.
-        finish: finish(index, blocks): its result; None for what makes the results of a group in one process.
-        reduction: "sum", "prod", "max" or "min", where all blocks are combined to one,
-        share: share(total, size): what each member gets of that, which is the caller's own.
-        by_rows: Whether `share` cuts the leading dimension into equal parts, and may be called for some members with
-            what these get.
-        is_shared: Whether all members get the same.
+        pick: pick(block, index, size): the piece that it needs of each block; None for entire blocks.
+        finish: finish(index, blocks): its result; None for the function that computes a group in one process.
+        reduction: "sum", "prod", "max" or "min", where all blocks are combined into one.
+        share: share(total, size): what each member gets of that one, which the caller owns.
+        by_rows: Whether `share` divides the leading dimension equally, and may be called for some members with their
+            rows.
+        is_shared: Whether all members get the same arrays.
     """
 
     sources: Callable[[int, int], Sequence[int]] | None = None
@@ -51,63 +48,73 @@ class Crossing(NamedTuple):
     by_rows: bool = False
     is_shared: bool = False
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all members need all entire blocks."""
+        return self.sources is None and self.pick is None
 
-_PLAIN = Crossing()
+    def members_for(self, index: int, size: int) -> Sequence[int]:
+        """The members whose blocks a member needs."""
+        return range(size) if self.sources is None else self.sources(index, size)
+
+    def key(self, member: int, index: int) -> Key:
+        """Key of what member `index` needs of another member."""
+        return member, index if self.pick is not None else -1
+
+    def picked(self, leaves: Leaves, index: int, size: int) -> Leaves:
+        """What a member needs of a block."""
+        return leaves if self.pick is None else [self.pick(leaf, index, size) for leaf in leaves]
+
+
+_PLAIN = CrossProcessOp()
 _of_client: Any = None  # of the transport's module, which programs of one process never load
 
 
 def complete(program: Program, meeting: Meeting, position: int, payloads: list[Any]) -> list[Leaves]:
-    """The results of all participants of this process that meet others.
+    """The results of all participants of this process that meet others, from their blocks in the order of the slots.
 
-    Args:
-        program: Theirs.
-        meeting: The collective.
-        position: Slot of the participant that came last.
-        payloads: What they brought, in the order of their slots.
-
-    Raises:
-        CollectiveError: The processes do not come to the same collective, one has failed or is gone, or the deadline
-            is over.
+    `position` is the slot of the participant that came last. CollectiveError where the processes do not come to the
+    same collective, one has failed or is gone, or the deadline is over.
     """
-    spread, span = program.spread, meeting.groups.span
-    assert spread is not None
-    assert span is not None
-    brought = {
+    process_map, across = program.process_map, meeting.groups.across
+    assert process_map is not None
+    assert across is not None
+    blocks = {
         slot: payload if type(payload) is list else [payload]
-        for slot, payload in zip(span.slots, payloads, strict=True)
+        for slot, payload in zip(across.slots, payloads, strict=True)
     }
-    text, digest, small = _described(program, meeting, position, span, brought[span.slots[0]])
-    carrier = carrier_of(spread, text)
-    payload = b"" if small is None else small.packed(brought)
-    program.lost = span.processes
-    told = carrier.agree(text, digest, span.processes, payload)
-    program.lost = None
+    text, digest, small = _described(program, meeting, position, across, blocks[across.slots[0]])
+    transport = transport_of(process_map, text)
+    payload = b"" if small is None else small.packed(blocks)
+    program.unmet = across.processes
+    received = transport.agree(text, digest, across.processes, payload)
+    program.unmet = None
+    op = meeting.op or _PLAIN
     if small is not None:
-        made = _from_meeting(span, meeting, brought, small.unpacked(told))
+        made = _results(op, meeting, across, blocks, small.unpacked(received))
     else:
-        made = _completed(spread, span, meeting, brought, carrier, text)
-    is_shared = (meeting.crossing or _PLAIN).is_shared
-    for part in span.parts:
-        first, *others = [made[slot] for slot in part.mine.values()]
-        if is_shared and all(other is first for other in others):
-            program.keep_common(first, part.members)
-    return [made[slot] for slot in span.slots]
+        made = _completed(process_map, across, op, meeting, blocks, transport, text)
+    for group in across.groups:
+        first, *others = [made[slot] for slot in group.here.values()]
+        if op.is_shared and all(other is first for other in others):
+            program.keep_common(first, group.members)
+    return [made[slot] for slot in across.slots]
 
 
 def _described(
-    program: Program, meeting: Meeting, position: int, span: Span, leaves: Leaves
-) -> tuple[str, bytes, SmallBlocks | None]:
-    """What this collective is called, what is equal in other processes, and how blocks go with the meeting's words.
+    program: Program, meeting: Meeting, position: int, across: ProcessGroups, leaves: Leaves
+) -> tuple[str, bytes, PayloadBlocks | None]:
+    """Text and digest of this collective, and the places of blocks in the meeting's payload where they fit.
 
-    TypeError for leaves of dtypes that have no bytes to send.
+    TypeError for leaves of dtypes that cannot be sent.
     """
     me = program.participants[position]
     code, instruction = me.call
     key = (program.operation, meeting.signature, id(code), instruction)
-    known = span.routes.get(key)
+    known = across.routes.get(key)
     if known is None:
-        if len(span.routes) >= 256:
-            span.routes.clear()
+        if len(across.routes) >= 256:
+            across.routes.clear()
         what = program.text_of(meeting)
         for leaf in leaves:
             try:
@@ -115,148 +122,131 @@ def _described(
             except TypeError as error:
                 raise TypeError(f"{what.split()[0]}: {str(error).removeprefix('host_empty: ')}") from None
         digest = digest_of(f"{program.operation} {what} {meeting.groups.identity}")
-        way = meeting.crossing or _PLAIN
         text = f"{program.operation}: {what} at {me.site}"
-        assert program.spread is not None
-        most = carrier_of(program.spread, text).most_payload(span.processes)
-        goes_along = way.sources is None and way.pick is None and fit(span, leaves, most)
-        small = SmallBlocks(span, program.spread.me, leaves) if goes_along else None
-        known = span.routes[key] = (text, digest, small, code)
+        assert program.process_map is not None
+        max_payload = transport_of(program.process_map, text).max_payload(across.processes)
+        fits = (meeting.op or _PLAIN).is_plain and fits_payload(across, leaves, max_payload)
+        small = PayloadBlocks(across, program.process_map.me, leaves) if fits else None
+        known = across.routes[key] = (text, digest, small, code)  # the code stays alive, and its id unique
     text, digest, small, _ = known
     return text, digest, small
 
 
-def carrier_of(spread: Spread, text: str) -> Transport:
-    """What takes bytes to other processes; RuntimeError where there is nothing."""
+def transport_of(process_map: ProcessMap, operation: str) -> Transport:
+    """The transport to the other processes; RuntimeError where there is none."""
     global _of_client
     if _of_client is None:
         from artifex_devices.distributed.transport import of_client as _of_client
-    found: Transport = _of_client(spread.client, text)
+    found: Transport = _of_client(process_map.client, operation)
     return found
 
 
 def digest_of(identity: str) -> bytes:
-    """Equal for equal operations, else not."""
+    """A digest of 32 bytes."""
     return hashlib.blake2b(identity.encode(), digest_size=32).digest()
 
 
-def _from_meeting(
-    span: Span, meeting: Meeting, brought: dict[int, Leaves], blocks: list[dict[Key, Leaves]]
-) -> dict[int, Leaves]:
-    """The result of each slot, where the meeting has brought the blocks of all others."""
-    way = meeting.crossing or _PLAIN
-    results: dict[int, Leaves] = {}
-    for part, there in zip(span.parts, blocks, strict=True):
-        here = {index: brought[slot] for index, slot in part.mine.items()}
-        results.update(_finished(way, meeting, part, here, there))
-    return results
-
-
 def _completed(
-    spread: Spread,
-    span: Span,
+    process_map: ProcessMap,
+    across: ProcessGroups,
+    op: CrossProcessOp,
     meeting: Meeting,
-    brought: dict[int, Leaves],
-    carrier: Transport,
+    blocks: dict[int, Leaves],
+    transport: Transport,
     text: str,
 ) -> dict[int, Leaves]:
-    """The result of each slot."""
-    parts = span.parts
-    way = meeting.crossing or _PLAIN
-    template = next(iter(brought.values()))
-    if way.reduction:
+    """The result of each slot, by messages."""
+    groups = across.groups
+    template = next(iter(blocks.values()))
+    if op.reduction:
         from artifex_devices._spmd import chain
 
-        if chain.is_worth(template, span, carrier):
-            totals = chain.run(spread.me, parts, brought, way.reduction, carrier, text, way.by_rows)
+        if chain.is_worth(template, across, transport):
+            totals = chain.run(process_map.me, groups, blocks, op.reduction, transport, text, op.by_rows)
             results: dict[int, Leaves] = {}
-            for part, total in zip(parts, totals, strict=True):
-                if way.by_rows and chain.has_rows(part):
-                    results.update(zip(part.mine.values(), way.share(total, len(part.mine)), strict=True))
+            for group, total in zip(groups, totals, strict=True):
+                if op.by_rows and chain.has_rows(group):
+                    results.update(zip(group.here.values(), op.share(total, len(group.here)), strict=True))
                     continue
-                made = way.share(total, len(part.members))
-                results.update((slot, made[index]) for index, slot in part.mine.items())
+                made = op.share(total, len(group.members))
+                results.update((slot, made[index]) for index, slot in group.here.items())
             return results
-    route = _route(way, span, spread.me)
-    own = [{index: brought[slot] for index, slot in part.mine.items()} for part in parts]
-    sizes = [len(part.members) for part in parts]
-    sends = {
-        peer: [leaf for n, (member, index) in keys for leaf in _picked(way, own[n][member], index, sizes[n])]
-        for peer, keys in route.sends.items()
-    }
-    kinds = {
-        peer: [(leaf.shape, leaf.dtype) for n, (_, index) in keys for leaf in _picked(way, template, index, sizes[n])]
-        for peer, keys in route.receives.items()
-    }
-    arrived = exchange(carrier, text, sends, kinds)
+    route = _route(op, across, process_map.me)
+    sends: dict[int, Leaves] = {}
+    kinds: dict[int, list[Any]] = {}
+    for peer, keys in route.sends.items():
+        sends[peer] = []
+        for n, (member, index) in keys:
+            slot = groups[n].here[member]
+            sends[peer] += op.picked(blocks[slot], index, len(groups[n].members))
+    for peer, keys in route.receives.items():
+        needed = [leaf for n, (_, index) in keys for leaf in op.picked(template, index, len(groups[n].members))]
+        kinds[peer] = [(leaf.shape, leaf.dtype) for leaf in needed]
+    arrived = exchange(transport, text, sends, kinds)
     count = len(template)
-    blocks: list[dict[Key, Leaves]] = [{} for _ in parts]
+    received: list[dict[Key, Leaves]] = [{} for _ in groups]
     for peer, keys in route.receives.items():
         for i, (number, key) in enumerate(keys):
-            blocks[number][key] = arrived[peer][i * count : (i + 1) * count]
-    results = {}
-    for part, here, there in zip(parts, own, blocks, strict=True):
-        results.update(_finished(way, meeting, part, here, there))
-    return results
+            received[number][key] = arrived[peer][i * count : (i + 1) * count]
+    return _results(op, meeting, across, blocks, received)
 
 
 class _Route(NamedTuple):
-    """What goes to and comes from each process: numbers of groups, and keys of blocks."""
+    """What this process sends to and receives from each process: numbers of groups, and keys of blocks."""
 
     sends: dict[int, list[tuple[int, Key]]]
     receives: dict[int, list[tuple[int, Key]]]
 
 
-def _route(way: Crossing, span: Span, me: int) -> _Route:
-    plain = way.sources is None and way.pick is None  # whole blocks to all: the same at each call
-    if plain and "all" in span.routes:
-        known: _Route = span.routes["all"]
+def _route(op: CrossProcessOp, across: ProcessGroups, me: int) -> _Route:
+    if op.is_plain and "all" in across.routes:  # the same at each call
+        known: _Route = across.routes["all"]
         return known
     made = _Route({}, {})
-    for number, part in enumerate(span.parts):
-        for peer in part.processes:
+    for number, group in enumerate(across.groups):
+        for peer in group.processes:
             if peer == me:
                 continue
             for found, sender, receiver in ((made.sends, me, peer), (made.receives, peer, me)):
-                keys = [(number, key) for key in _keys(way, part, sender, receiver)]
+                keys = [(number, key) for key in _keys(op, group, sender, receiver)]
                 if keys:
                     found.setdefault(peer, []).extend(keys)
-    if plain:
-        span.routes["all"] = made
+    if op.is_plain:
+        across.routes["all"] = made
     return made
 
 
-def _keys(way: Crossing, part: CrossingPart, sender: int, receiver: int) -> list[Key]:
-    """What goes from one process to another, in an order that both know."""
+def _keys(op: CrossProcessOp, group: CrossGroup, sender: int, receiver: int) -> list[Key]:
+    """What one process sends to another, in an order that both know."""
     found: dict[Key, None] = {}
-    held = part.held[receiver]
-    size = len(part.members)
+    held = group.held[receiver]
     for index in held:
-        for member in range(size) if way.sources is None else way.sources(index, size):
-            if part.owners[member] == sender and member not in held:
-                found[member, index if way.pick is not None else -1] = None
+        for member in op.members_for(index, len(group.members)):
+            if group.owners[member] == sender and member not in held:
+                found[op.key(member, index)] = None
     return list(found)
 
 
-def _picked(way: Crossing, leaves: Leaves, index: int, size: int) -> Leaves:
-    return leaves if way.pick is None else [way.pick(leaf, index, size) for leaf in leaves]
-
-
-def _finished(
-    way: Crossing, meeting: Meeting, part: CrossingPart, here: dict[int, Leaves], there: dict[Key, Leaves]
+def _results(
+    op: CrossProcessOp,
+    meeting: Meeting,
+    across: ProcessGroups,
+    blocks: dict[int, Leaves],
+    received: list[dict[Key, Leaves]],
 ) -> dict[int, Leaves]:
-    size = len(part.members)
-    if way.finish is None:
-        made = meeting.complete([here[i] if i in here else there[i, -1] for i in range(size)])
-        return {slot: made[index] for index, slot in part.mine.items()}
-    results = {}
-    for index, slot in part.mine.items():
-        members = range(size) if way.sources is None else way.sources(index, size)
-        blocks = [
-            _picked(way, here[member], index, size)
-            if member in here
-            else there[member, index if way.pick is not None else -1]
-            for member in members
-        ]
-        results[slot] = way.finish(index, blocks)
+    """The result of each slot, from the blocks of this process by slot and the received ones of each group."""
+    results: dict[int, Leaves] = {}
+    for group, there in zip(across.groups, received, strict=True):
+        here = {index: blocks[slot] for index, slot in group.here.items()}
+        size = len(group.members)
+        if op.finish is None:
+            made = meeting.complete([here[i] if i in here else there[i, -1] for i in range(size)])
+            results.update((slot, made[index]) for index, slot in group.here.items())
+            continue
+        for index, slot in group.here.items():
+            needed = [
+                op.picked(here[member], index, size) if member in here else there[op.key(member, index)]
+                for member in op.members_for(index, size)
+            ]
+            results[slot] = op.finish(index, needed)
     return results

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Donated Arrays of a call: which they are, and their end."""
+"""Donated Arrays of a call, which it deletes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,9 @@ from typing import Any
 from artifex_devices._core import Array
 from artifex_devices.errors import JaxRuntimeError
 
-__all__ = ["delete_donated", "donated_arrays"]
-
 
 def donated_arrays(operation: str, donated: Sequence[Any], arguments: Any) -> list[Array]:
-    """The Arrays that a call deletes.
-
-    Args:
-        operation: Name for errors.
-        donated: Donated arguments, trees of Arrays.
-        arguments: All arguments, these among them.
-
-    Raises:
-        JaxRuntimeError: One of the Arrays is passed twice.
-    """
+    """The Arrays in the donated arguments; JaxRuntimeError where `arguments`, which are all, hold one of them twice."""
     if not donated:
         return []
     from artifex_devices import tree_util
@@ -41,7 +30,7 @@ def donated_arrays(operation: str, donated: Sequence[Any], arguments: Any) -> li
 
 
 def delete_donated(donated: Sequence[Array], result: Any) -> None:
-    """Deletes donated Arrays, but for those that the function returned."""
+    """Deletes donated Arrays, except those that the function returned."""
     if not donated:
         return
     from artifex_devices import tree_util

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""jit's placement, without a compiler: arguments and results are put where their shardings say."""
+"""The placement of jit, without a compiler: arguments and results are placed by their shardings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_callable, check_type
 from artifex_devices._core import Array, Device, Sharding
 from artifex_devices._placement.mesh_context import mesh_that_is_set
 from artifex_devices._spmd.arguments import LEAF_TYPES
@@ -18,8 +18,6 @@ from artifex_devices._spmd.donation import delete_donated
 from artifex_devices._spmd.jit_arguments import ChosenArguments
 from artifex_devices._spmd.jit_placement import UNSPECIFIED, Placements, is_placed_on, same_devices
 from artifex_devices._spmd.mapped import name_of
-
-__all__ = ["UNSPECIFIED", "jit"]
 
 
 def jit(
@@ -35,31 +33,31 @@ def jit(
     backend: str | None = None,
     inline: bool = False,
 ) -> Any:
-    """Places what goes into a function and what comes out of it; the function runs as it is: nothing is compiled.
+    """Places the arguments and results of a function by their shardings; nothing is compiled.
 
-    With it, code that says by jit where arrays shall lie runs here too. Operations inside run one by one, each where
-    its operands lie. Every call runs the function's Python code, so printing and other effects happen every time.
+    With it, code that places arrays by jit runs here too. Operations inside run one by one, each on the devices of its
+    operands. Every call runs the function's Python code, so printing and other effects happen every time.
 
     A call runs on the devices of its committed arguments, of in_shardings and out_shardings, or of the mesh of
     `set_mesh`; all of them must be the same devices in the same order. Without any of these it runs on the default
-    device. Results that are not on these devices are placed there, whole on each device; without any of these, Arrays
-    stay as the function has placed them. These transfers are implicit, for transfer guards.
+    device. Results that are not on these devices are placed there, replicated; without any of these, Arrays stay where
+    the function has placed them. These transfers are implicit, for transfer guards.
 
     Args:
-        f: The function; without it a decorator is returned.
-        in_shardings: Placement of positional arguments: a Sharding, None (as they come), a
-            PartitionSpec for the mesh of the enclosing `with mesh:`, or a tree of these that is a prefix of the tuple
-            of arguments that are not static. A committed Array must be sharded so already, as in JAX.
+        f: The function. Without it a decorator is returned.
+        in_shardings: Placement of positional arguments: a Sharding, None (unchanged), a PartitionSpec for the mesh of
+            the enclosing `with mesh:`, or a tree of these that is a prefix of the tuple of arguments that are not
+            static. A committed Array must already have this sharding, as in JAX.
         out_shardings: Placement of results; a prefix of what f returns.
         static_argnums: Positions of arguments that are not arrays; they must be hashable. Negative ones count from the
             last parameter, or from the last argument of a call where the function takes `*args`.
         static_argnames: Names of such arguments.
         donate_argnums: Positions of arguments whose Arrays are deleted after the call.
         donate_argnames: Names of such arguments.
-        keep_unused: Of no consequence.
+        keep_unused: Has no effect.
         device: The device for arguments and results; not with in_shardings or out_shardings.
-        backend: The platform whose first device that is.
-        inline: Of no consequence.
+        backend: The platform whose first device is used, instead of `device`.
+        inline: Has no effect.
 
     Returns:
         A function of arrays that returns Arrays. Its `lower` and `compile` raise: there is nothing to compile.
@@ -80,22 +78,10 @@ def jit(
         ...     double(np.arange(8.0)).sharding == rows
         True
     """
-    options: dict[str, Any] = {
-        "in_shardings": in_shardings,
-        "out_shardings": out_shardings,
-        "static_argnums": static_argnums,
-        "static_argnames": static_argnames,
-        "donate_argnums": donate_argnums,
-        "donate_argnames": donate_argnames,
-        "keep_unused": keep_unused,
-        "device": device,
-        "backend": backend,
-        "inline": inline,
-    }
+    options = {name: value for name, value in locals().items() if name != "f"}
     if f is None:
         return functools.partial(jit, **options)
-    if not callable(f):
-        raise TypeError(f"jit: f is no function; expected a callable, got {shown(f)} ({type(f).__name__}); give one")
+    check_callable("jit", "f", f)
     operation = f"jit({name_of(f)})"
     placed = _Placed(
         f,
@@ -114,12 +100,12 @@ def jit(
 
 
 def _nothing_cached() -> None:
-    """There is no compiled code to forget."""
+    """Does nothing, as there is nothing compiled."""
 
 
 def _not_compiled(operation: str, name: str, *args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError(
-        f"{operation}.{name}: nothing is compiled here; expected a plain call of the function; call it, or look at the "
+        f"{operation}.{name}: nothing is compiled here; expected a plain call of the function; call it, or read the "
         "results' shape, dtype and sharding"
     )
 
@@ -131,17 +117,13 @@ def _device(f: Any, options: dict[str, Any]) -> Device | None:
     operation = f"jit({name_of(f)})"
     if options["in_shardings"] is not UNSPECIFIED or options["out_shardings"] is not UNSPECIFIED:
         raise ValueError(
-            f"{operation}: device or backend came with in_shardings or out_shardings; expected one of the two ways to "
-            "place; drop device and backend"
+            f"{operation}: device or backend came with in_shardings or out_shardings; expected one of "
+            "the two; drop device and backend"
         )
     if device is not None and backend is not None:
         raise ValueError(f"{operation}: device and backend are both given; expected one of them; drop backend")
     if device is not None:
-        if not isinstance(device, Device):
-            raise TypeError(
-                f"{operation}: device is of type {type(device).__name__}; expected a Device, got {shown(device)}; "
-                "choose one of devices()"
-            )
+        check_type(operation, "device", device, Device, "a Device", "choose one of devices()")
         return device
     from artifex_devices._runtime.devices import devices
 
@@ -158,7 +140,7 @@ class _Placed:
         self.is_plain = placements.is_plain and chosen.is_none
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Places the arguments, calls the function, places the results, deletes what was donated."""
+        """Places the arguments, calls the function, places the results, deletes donated Arrays."""
         if self.is_plain and not kwargs and mesh_that_is_set() is None:
             home = _plain_home(args)
             if home is not UNSPECIFIED:
@@ -169,8 +151,8 @@ class _Placed:
         chosen, placements = self.chosen, self.placements
         if kwargs and placements.in_shardings is not UNSPECIFIED and not chosen.static_names.issuperset(kwargs):
             raise ValueError(
-                f"{placements.operation}: keyword arguments came with in_shardings; expected positional ones, which "
-                f"in_shardings go by, got {', '.join(kwargs)}; pass them by position"
+                f"{placements.operation}: keyword arguments came with in_shardings; expected positional ones, to which "
+                f"in_shardings apply, got {', '.join(kwargs)}; pass them by position"
             )
         static, numbers = chosen.numbers_in_call(len(args))
         chosen.check_static(args, kwargs, static)
@@ -187,7 +169,7 @@ class _Placed:
 
 
 def _plain_home(args: tuple[Any, ...]) -> Any:
-    """The sharding that a call with these arguments runs on, or None; UNSPECIFIED where they need a closer look."""
+    """The sharding that a call with these arguments runs on, or None; UNSPECIFIED where they need further checks."""
     home: Sharding | None = None
     for x in args:
         kind = type(x)

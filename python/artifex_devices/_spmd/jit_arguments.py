@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which arguments of a jitted function are static and which are donated."""
+"""The static and the donated arguments of a jitted function."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_sequence_of_ints, check_type
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 from artifex_devices._spmd.donation import donated_arrays
-from artifex_devices._spmd.whole_numbers import numbers_in
-
-__all__ = ["ChosenArguments"]
 
 
 class ChosenArguments:
@@ -27,11 +25,10 @@ class ChosenArguments:
         donate_argnums: Any,
         donate_argnames: Any,
     ) -> None:
-        """Resolves positions and names; an argument that is chosen one way is meant however it is passed.
+        """Resolves positions and names: an argument chosen by one is also chosen by the other.
 
-        Raises:
-            TypeError: Positions are not integers; names are not text.
-            ValueError: There is no such argument; one is both static and donated.
+        TypeError for positions that are not ints and names that are not str; ValueError for unknown arguments, and
+        those that are both static and donated.
         """
         self.operation = operation
         parameters = _parameters(f)
@@ -42,21 +39,20 @@ class ChosenArguments:
         both = [*sorted(self.static_names & self.donated_names), *sorted(self.static_numbers & self.donated_numbers)]
         if both:
             raise ValueError(
-                f"{operation}: arguments {both} are both static and donated; expected arrays to donate; drop them "
-                "from one of the two"
+                f"{operation}: arguments {both} are both static and donated; expected donated arguments to be "
+                "arrays; drop them from one of the two"
             )
         self.is_none = not (self.static_numbers or self.static_names or self.donated_numbers or self.donated_names)
 
     def _arguments(
         self, kind: str, numbers: Any, names: Any, parameters: Sequence[inspect.Parameter] | None
     ) -> tuple[frozenset[int], frozenset[str]]:
-        several = isinstance(numbers, Iterable) and not isinstance(numbers, str)
-        chosen = () if numbers is None else numbers if several else (numbers,)
-        places = numbers_in(self.operation, f"{kind}_argnums", chosen)
-        if names is not None and not isinstance(names, Iterable):
-            raise TypeError(
-                f"{self.operation}: {kind}_argnames is of type {type(names).__name__}; expected a str or several, got "
-                f"{shown(names)}; write the argument's name"
+        is_sequence = isinstance(numbers, Iterable) and not isinstance(numbers, str)
+        chosen = () if numbers is None else numbers if is_sequence else (numbers,)
+        places = list(check_sequence_of_ints(self.operation, f"{kind}_argnums", chosen, "write (0, 1)"))
+        if names is not None:
+            check_type(
+                self.operation, f"{kind}_argnames", names, Iterable, "a str or several", "write the argument's name"
             )
         called = {names} if isinstance(names, str) else set(names or ())
         if parameters is None:
@@ -70,7 +66,7 @@ class ChosenArguments:
                 f"{self.operation}: {kind}_argnums has {wrong}; expected numbers of the {count} positional arguments; "
                 "check them"
             )
-        if not takes_more:  # else a call knows what the last argument is
+        if not takes_more:  # otherwise only a call knows the last argument
             places = [place + count if place < 0 else place for place in places]
         known = {p.name for p in parameters}
         if not any(p.kind == p.VAR_KEYWORD for p in parameters) and called - known:
@@ -83,11 +79,7 @@ class ChosenArguments:
         return frozenset(places) | by_name, frozenset(called) | by_number
 
     def numbers_in_call(self, count: int) -> tuple[frozenset[int], frozenset[int]]:
-        """(static, donated) positions in a call with `count` positional arguments; negative ones count from the last.
-
-        Raises:
-            ValueError: The call has fewer arguments.
-        """
+        """(static, donated) positions in a call with `count` positional arguments, of which there must be enough."""
         return self._in_call("static", self.static_numbers, count), self._in_call("donate", self.donated_numbers, count)
 
     def _in_call(self, kind: str, numbers: frozenset[int], count: int) -> frozenset[int]:
@@ -102,7 +94,7 @@ class ChosenArguments:
         return frozenset(number + count if number < 0 else number for number in numbers)
 
     def check_static(self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[int]) -> None:
-        """Refuses static arguments that are not hashable (ValueError)."""
+        """Raises ValueError for static arguments that are not hashable."""
         static = [(str(i), args[i]) for i in sorted(numbers) if i < len(args)]
         static += [(name, x) for name, x in kwargs.items() if name in self.static_names]
         for name, x in static:
@@ -111,18 +103,18 @@ class ChosenArguments:
             except TypeError:
                 raise ValueError(
                     f"{self.operation}: static argument {name} is not hashable; expected a constant such as a number, "
-                    f"a string or a tuple, got {shown(x)} ({type(x).__name__}); pass a tuple for a list"
+                    f"a string or a tuple, got {safe_repr(x)} ({type(x).__name__}); pass a tuple for a list"
                 ) from None
 
     def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[int]) -> list[Array]:
-        """The Arrays that the call deletes; JaxRuntimeError where one of them is passed twice."""
+        """The Arrays that the call deletes; see donated_arrays."""
         chosen = [x for i, x in enumerate(args) if i in numbers]
         chosen += [x for name, x in kwargs.items() if name in self.donated_names]
         return donated_arrays(self.operation, chosen, (args, kwargs))
 
 
 def _parameters(f: Callable[..., Any]) -> Sequence[inspect.Parameter] | None:
-    """The parameters of a function, or None where it does not report them."""
+    """The parameters of a function, or None where it has no signature."""
     try:
         return list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):

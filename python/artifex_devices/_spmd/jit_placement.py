@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the arguments and results of a jitted function are placed, and on which devices they agree."""
+"""The placement of the arguments and results of a jitted function, and the devices of a call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import (
     AbstractMesh,
     Array,
@@ -23,9 +23,7 @@ from artifex_devices._core import (
 )
 from artifex_devices._placement.mesh_context import mesh_of_spec, mesh_that_is_set
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
-from artifex_devices._spmd.arguments import check_alive, is_cut_alike, leaf_of
-
-__all__ = ["UNSPECIFIED", "Placements", "is_placed_on", "same_devices"]
+from artifex_devices._spmd.arguments import check_alive, is_sharded_alike, leaf_of
 
 
 class _Unspecified:
@@ -33,7 +31,7 @@ class _Unspecified:
         return "UNSPECIFIED"
 
 
-# Stands for a placement that is left as it comes.
+# Stands for a placement that is not changed.
 UNSPECIFIED: Any = _Unspecified()
 
 
@@ -41,16 +39,9 @@ class Placements:
     """The shardings of one jitted function, and the devices on which a call runs."""
 
     def __init__(self, operation: str, in_shardings: Any, out_shardings: Any, device: Device | None) -> None:
-        """Checks that the shardings are shardings.
+        """The shardings are prefixes of the arguments that are not static and of the results, or UNSPECIFIED.
 
-        Args:
-            operation: Name for errors.
-            in_shardings: Prefix of the tuple of arguments that are not static, or UNSPECIFIED.
-            out_shardings: Prefix of what the function returns, or UNSPECIFIED.
-            device: Device of all arguments and results, or None.
-
-        Raises:
-            TypeError: A leaf is not a sharding.
+        `device` is that of all arguments and results, or None. TypeError where a leaf is not a sharding.
         """
         self.operation = operation
         self.device = None if device is None else SingleDeviceSharding(device)
@@ -68,29 +59,20 @@ class Placements:
             if not is_sharding(leaf):
                 raise TypeError(
                     f"{self.operation}: {argument}{tree_util.keystr(path)} is of type {type(leaf).__name__}; expected "
-                    f"a Sharding, a PartitionSpec or None, got {shown(leaf)}; write NamedSharding(mesh, P(...))"
+                    f"a Sharding, a PartitionSpec or None, got {safe_repr(leaf)}; write NamedSharding(mesh, P(...))"
                 )
         return [leaf for _, leaf in leaves]
 
     def place_arguments(self, dynamic: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], Sharding | None]:
-        """The arguments as the function gets them, and the devices of the call.
+        """The placed arguments, and a sharding on the devices of the call, or None for the default device.
 
-        Args:
-            dynamic: Positional arguments that are not static.
-            named: Keyword arguments that are not static.
-
-        Returns:
-            (arguments, those of `named` at the end; sharding on the devices of the call, or None for the default).
-
-        Raises:
-            TypeError: A leaf is not an array.
-            ValueError: Arguments and shardings are on different devices; a sharding does not fit.
-            RuntimeError: An Array was deleted, or a transfer guard refuses a transfer.
+        `dynamic` and `named` are the positional and keyword arguments that are not static. TypeError for leaves that
+        are not arrays; ValueError where devices differ or a sharding does not fit; RuntimeError for deleted Arrays and
+        transfers that a guard refuses.
         """
         from artifex_devices import tree_util
 
-        given = [*dynamic, *named.values()]
-        leaves, treedef = tree_util.tree_flatten(given)
+        leaves, treedef = tree_util.tree_flatten([*dynamic, *named.values()])
         names = [f"args[{i}]" for i in range(len(dynamic))] + list(named)
         paths = [f"{names[first.idx]}{tree_util.keystr(tuple(rest))}" for first, *rest in treedef.paths()]
         wanted = self._in_shardings(dynamic, len(leaves))
@@ -105,21 +87,15 @@ class Placements:
         return tree_util.tree_unflatten(treedef, placed), home
 
     def place_results(self, result: Any, home: Sharding | None) -> Any:
-        """The results as Arrays: as out_shardings say, else on the devices of the call.
-
-        Raises:
-            TypeError: A leaf is not an array.
-            ValueError: out_shardings do not fit.
-            RuntimeError: A transfer guard refuses a transfer.
-        """
+        """The results as Arrays, placed by out_shardings or on the devices of the call; raises as place_arguments."""
         from artifex_devices import tree_util
-        from artifex_devices._spmd.specs import spread
+        from artifex_devices._spmd.specs import broadcast_prefix
 
         leaves, treedef = tree_util.tree_flatten(result)
         wanted: list[Any] = [None] * len(leaves)
         if self.out_shardings is not UNSPECIFIED:
             what = "what the function returns"
-            wanted = spread(self.operation, "out_shardings", self.out_shardings, result, what, is_sharding)
+            wanted = broadcast_prefix(self.operation, "out_shardings", self.out_shardings, result, what, is_sharding)
         paths = [f"output{tree_util.keystr(path)}" for path in treedef.paths()]
         arrays = [leaf_of(self.operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
         if home is None:  # as in JAX, one result that the function has placed decides for the others
@@ -128,25 +104,25 @@ class Placements:
         for leaf, x, sharding, path in zip(leaves, arrays, wanted, paths, strict=True):
             target = self._resolved("out_shardings", sharding)
             if target is None and home is not None and not is_placed_on(x, home):
-                target = _whole_on(home, x.ndim)
+                target = _replicated_on(home, x.ndim)
             if target is None and isinstance(x, Array):
                 placed.append(x)
             elif isinstance(leaf, (Array, np.ndarray)):
                 placed.append(self._put(x, target, path))
-            else:  # a number is a constant of the program: no guard refuses it
+            else:  # a number is a constant of the program, which no guard refuses
                 with transfer_guard_host_to_device("allow"):
                     placed.append(self._put(x, target, path))
         return tree_util.tree_unflatten(treedef, placed)
 
     def _in_shardings(self, dynamic: tuple[Any, ...], count: int) -> list[Sharding | None]:
-        """The sharding of each leaf, None where it stays as it comes."""
+        """The sharding of each leaf, None where its placement does not change."""
         if self.in_shardings is UNSPECIFIED:
             return [self.device] * count
-        from artifex_devices._spmd.specs import spread
+        from artifex_devices._spmd.specs import broadcast_prefix
 
         what = "the tuple of arguments"
-        given = spread(self.operation, "in_shardings", self.in_shardings, dynamic, what, is_sharding)
-        return [self._resolved("in_shardings", sharding) for sharding in given]
+        prefix = broadcast_prefix(self.operation, "in_shardings", self.in_shardings, dynamic, what, is_sharding)
+        return [self._resolved("in_shardings", sharding) for sharding in prefix]
 
     def _resolved(self, argument: str, sharding: Any) -> Sharding | None:
         if sharding is None or sharding is UNSPECIFIED:
@@ -157,35 +133,31 @@ class Placements:
         return placed
 
     def _home(self, arrays: Sequence[Any], wanted: Sequence[Sharding | None], paths: Sequence[str]) -> Sharding | None:
-        """The devices that all committed arguments, all shardings and the mesh of set_mesh are on.
-
-        Raises:
-            ValueError: They are on different devices.
-        """
+        """The devices of committed arguments, shardings and the mesh of set_mesh; ValueError where they differ."""
         mesh = mesh_that_is_set()
         if self.device is not None:
             if mesh is not None:
                 raise ValueError(
-                    f"{self.operation}: device or backend was given under set_mesh, whose mesh places the call; "
+                    f"{self.operation}: device or backend was passed under set_mesh, whose mesh places the call; "
                     f"expected one of the two, got {mesh}; drop device and backend"
                 )
             return self.device
-        home, of_home = None, ""
-        for sharding, name in self._asked(mesh, arrays, wanted, paths):
+        home, home_name = None, ""
+        for sharding, name in self._requests(mesh, arrays, wanted, paths):
             if home is None:
-                home, of_home = sharding, name
+                home, home_name = sharding, name
             elif not same_devices(home, sharding):
                 raise ValueError(
-                    f"{self.operation}: {of_home} and {name} are on different devices; expected the same devices in "
+                    f"{self.operation}: {home_name} and {name} are on different devices; expected the same devices in "
                     f"the same order, got {_ids(home)} and {_ids(sharding)}; move an argument by "
                     "device_put(x, sharding)"
                 )
         return home
 
-    def _asked(
+    def _requests(
         self, mesh: Mesh | None, arrays: Sequence[Any], wanted: Sequence[Sharding | None], paths: Sequence[str]
     ) -> Iterator[tuple[Sharding, str]]:
-        """What decides where a call runs, each with its name."""
+        """The placements that determine the devices of a call, each with its name."""
         if mesh is not None:
             yield NamedSharding(mesh, PartitionSpec()), "the mesh of set_mesh"
         for array, sharding, path in zip(arrays, wanted, paths, strict=True):
@@ -201,26 +173,26 @@ class Placements:
     def _argument(self, leaf: Any, array: Any, sharding: Sharding | None, home: Sharding | None, path: str) -> Any:
         if sharding is None:
             if not isinstance(array, Array):
-                self._check_transfer(array, "the default device" if home is None else _whole_on(home, array.ndim))
+                self._check_transfer(array, "the default device" if home is None else _replicated_on(home, array.ndim))
             return leaf
         if isinstance(array, Array) and array.committed and sharding is not self.device:
-            self._check_cut(array, sharding, path)
+            self._check_sharding(array, sharding, path)
         return self._put(array, sharding, path)
 
     def _check_transfer(self, array: Any, target: Any) -> None:
         _core._check_transfer("host_to_device", False, array.shape, array.dtype, "host", target, self.operation)
 
-    def _check_cut(self, array: Array, sharding: Sharding, path: str) -> None:
-        """Refuses an Array that is committed to another sharding; its devices may be others, as in JAX."""
-        if array.sharding.is_equivalent_to(sharding, array.ndim) or is_cut_alike(array, sharding):
+    def _check_sharding(self, array: Array, sharding: Sharding, path: str) -> None:
+        """Refuses an Array that is committed to another sharding; the devices may differ, as in JAX."""
+        if array.sharding.is_equivalent_to(sharding, array.ndim) or is_sharded_alike(array, sharding):
             return
         raise ValueError(
-            f"{self.operation}: {path} is committed to another sharding than in_shardings say; expected "
-            f"{shown(sharding)}, got {array.sharding!r}; move it first: device_put({path}, sharding)"
+            f"{self.operation}: {path} is committed to another sharding than that of in_shardings; expected "
+            f"{safe_repr(sharding)}, got {array.sharding!r}; move it first: device_put({path}, sharding)"
         )
 
     def _put(self, x: Any, target: Sharding | None, path: str) -> Any:
-        """X placed by an implicit transfer."""
+        """Places x by an implicit transfer."""
         return _core._put_leaves([x], target, False, None, lambda _: f"{path} of {self.operation}", explicit=False)[0]
 
 
@@ -230,7 +202,7 @@ def is_sharding(node: Any) -> bool:
 
 
 def same_devices(a: Sharding, b: Sharding) -> bool:
-    """Whether two shardings are on the same devices in the same order, whatever the kind of memory."""
+    """Whether two shardings are on the same devices in the same order, in any kind of memory."""
     return a is b or a._same_devices(b) or a._device_assignment == b._device_assignment
 
 
@@ -244,8 +216,8 @@ def is_placed_on(x: Any, home: Sharding) -> bool:
     return isinstance(x, Array) and x.committed and same_devices(x.sharding, home)
 
 
-def _whole_on(home: Sharding, ndim: int) -> Sharding:
-    """The sharding that places all of an array of that rank on each device of `home`."""
+def _replicated_on(home: Sharding, ndim: int) -> Sharding:
+    """The sharding that replicates an array of this rank on the devices of `home`."""
     if not isinstance(home, NamedSharding):
         return SingleDeviceSharding(home._device_assignment[0])
     # As in JAX, a spec on Explicit axes has an entry for each dimension.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mapped function: blocks in, one participant a device, Arrays out. What shard_map and pmap have in common."""
+"""Mapped functions: blocks in, one participant for each device, Arrays out. The common part of shard_map and pmap."""
 
 from __future__ import annotations
 
@@ -9,52 +9,47 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_choice
 from artifex_devices._spmd.arguments import LEAF_TYPES, Blocks, check_alive, key_of
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.program import Program, run
 from artifex_devices._spmd.specs import Layout
 from artifex_devices.config import config
 
-__all__ = ["EXECUTORS", "Plan", "check_executor", "flatten_arguments", "name_of", "run_plan"]
-
 EXECUTORS = ("auto", "cooperative", "threads")
 
 
 class Plan:
-    """All that a call needs and that depends on shapes, dtypes and shardings only."""
+    """The part of a call that depends on shapes, dtypes and shardings only."""
 
     __slots__ = ("fetches", "layout", "outputs", "path_of", "programs")
 
     def __init__(
         self, layout: Layout, fetches: Sequence[Blocks], outputs: Outputs, path_of: Callable[[int], str]
     ) -> None:
-        """One of `fetches` an argument leaf, `path_of` its name; `outputs` makes Arrays of what bodies return."""
+        """One of `fetches` for each argument leaf, with its name `path_of(i)`; `outputs` turns results into Arrays."""
         self.layout = layout
         self.fetches = fetches
         self.outputs = outputs
         self.path_of = path_of
-        self.programs: list[Program] = []  # of calls that ended well, for the next ones
+        self.programs: list[Program] = []  # of successful calls, for the next ones
 
 
 def name_of(function: Any) -> str:
-    """What errors call a function."""
+    """The name of a function in errors."""
     if isinstance(function, functools.partial):
         return name_of(function.func)
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def check_executor(operation: str, executor: str | None) -> None:
-    """Refuses what is no executor (ValueError)."""
-    if executor is not None and executor not in EXECUTORS:
-        raise ValueError(
-            f"{operation}: there is no executor {shown(executor)}; expected None or one of "
-            f"{', '.join(map(repr, EXECUTORS))}; choose one of them"
-        )
+    """Raises ValueError for an unknown executor."""
+    if executor is not None:
+        check_choice(operation, "executor", executor, EXECUTORS)
 
 
 def flatten_arguments(args: tuple[Any, ...]) -> tuple[Sequence[Any], Any, Any]:
-    """(leaves, structure or None where every argument is a leaf, what a Plan depends on)."""
+    """The leaves, their structure (None where every argument is a leaf), and the key of their Plan."""
     for x in args:
         if type(x) not in LEAF_TYPES:
             break
@@ -76,7 +71,7 @@ def run_plan(
     *,
     any_name: bool = False,
 ) -> Any:
-    """Calls the function once a participant and makes Arrays of what it returns."""
+    """Calls the function for each participant and turns the results into Arrays."""
     layout = plan.layout
     try:
         columns = [fetch(x) for fetch, x in zip(plan.fetches, leaves, strict=True)]
@@ -102,17 +97,17 @@ def run_plan(
         rows = list(zip(*columns, strict=True)) if columns else [()] * count
     program = _program_of(plan, operation, any_name)
     program.timeout_s = options["collective_timeout_s"]
-    if layout.spread is None:
+    if layout.process_map is None:
         outcomes = run(program, function, rows, executor)
         if program.is_reusable:
             plan.programs.append(program)
         return plan.outputs.assemble(outcomes)
-    from artifex_devices._spmd.result_check import Ending, abandon
+    from artifex_devices._spmd.result_check import ResultCheck, abandon
 
     try:
-        ending = Ending(layout, program)
-        made = plan.outputs.assemble(run(program, function, rows, executor), ending)
-        ending.settle()
+        check = ResultCheck(layout, program)
+        made = plan.outputs.assemble(run(program, function, rows, executor), check)
+        check.run()
         return made
     except BaseException as error:
         abandon(layout, program, error)
@@ -120,7 +115,7 @@ def run_plan(
 
 
 def _program_of(plan: Plan, operation: str, any_name: bool) -> Program:
-    """A program that nobody else uses: one of a call that ended well, which knows its collectives, or a new one."""
+    """An unused program: that of a successful call, which has its collectives cached, or a new one."""
     try:
         return plan.programs.pop()
     except IndexError:
@@ -131,7 +126,7 @@ def _program_of(plan: Plan, operation: str, any_name: bool) -> Program:
             layout.device_names,
             operation=operation,
             any_name=any_name,
-            spread=layout.spread,
+            process_map=layout.process_map,
         )
         program.groups = layout.groups if not any_name else {}
         return program

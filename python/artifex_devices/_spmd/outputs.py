@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bodies return becomes Arrays: each device's return is its shard; no copy where nobody else can write it."""
+"""Results of bodies become Arrays: that of each device is its shard, without a copy where nobody else can write it."""
 
 from __future__ import annotations
 
@@ -14,66 +14,61 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import run_all, tiling
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
-from artifex_devices._spmd.specs import Layout, names_by_dimension, shape_text, spread
+from artifex_devices._spmd.specs import Layout, broadcast_prefix, names_by_dimension, shape_text
 
 if TYPE_CHECKING:
-    from artifex_devices._spmd.result_check import Ending
-
-__all__ = ["Outputs"]
+    from artifex_devices._spmd.result_check import ResultCheck
 
 _NDARRAY = {np.ndarray}
-_THE_SAME = 2  # likeness of parts that are one ndarray
+_SAME_NDARRAY = 2  # likeness of parts that are one ndarray
 _COMPARED_BYTES = 1 << 20  # of replicas at once
-_GIVEN_BYTES = 4096  # smaller results are copied rather than asked about
+_ADOPTED_BYTES = 4096  # smaller results are copied without a check of their references
 
 
-class _Place(NamedTuple):
-    """Where results of one shape and dtype go."""
+class _Placement(NamedTuple):
+    """The placement of results of one shape and dtype."""
 
     shape: tuple[int, ...]
     sharding: NamedSharding
-    participants: tuple[int, ...]  # whose result each distinct buffer takes
-    is_complete: bool  # they are all participants, in order
-    none_given: list[bool]
+    participants: tuple[int, ...]  # of each distinct buffer: the participant whose result it takes
+    is_complete: bool  # these are all participants, in order
+    none_adopted: list[bool]
     replicas: list[list[int]]  # participants whose results must be equal
 
 
 class Outputs:
-    """Makes Arrays of what the participants of one layout returned."""
+    """Turns what the participants of one layout returned into Arrays."""
 
     argument = "out_specs"
 
     def __init__(self, operation: str, layout: Layout, out_specs: Any, *, checks_replicas: bool) -> None:
-        """`out_specs` is a prefix of what bodies return."""
+        """`out_specs` is a prefix of the results of bodies."""
         self.operation = operation
         self.layout = layout
         self.out_specs = out_specs
         self.checks_replicas = checks_replicas
         self._single = self._is_spec(out_specs) and out_specs is not None
-        self._places: dict[Any, _Place] = {}
+        self._placements: dict[Any, _Placement] = {}
 
     @staticmethod
     def _is_spec(node: Any) -> bool:
         return isinstance(node, PartitionSpec)
 
-    def assemble(self, results: list[Any], ending: Ending | None = None) -> Any:
-        """The tree of Arrays; `results` is emptied, so that nothing here keeps them.
+    def assemble(self, results: list[Any], check: ResultCheck | None = None) -> Any:
+        """The tree of Arrays; empties `results`, so that no reference remains here.
 
-        `ending` hears of each output, where other processes have parts of them.
-
-        Raises:
-            ValueError: out_specs is not a prefix; results differ in structure, shape, dtype or, where they should be
-                equal, in value; a result has too few dimensions for its spec.
-            TypeError: A result is no array. All name the path of the result and devices.
+        `check` gets each output, where other processes have parts of it. Errors name the path of the result and the
+        devices: ValueError where out_specs is not a prefix, results differ in structure, shape, dtype or a replicated
+        value, or have too few dimensions for their spec; TypeError where a result is not an array.
         """
         if self._single and (_core._likeness(results) or {*map(type, results)} == _NDARRAY):
-            return self._array(self.out_specs, results, "", ending)
+            return self._array(self.out_specs, results, "", check)
         from artifex_devices import tree_util
 
         leaves, treedef = tree_util.tree_flatten(results[0])
-        specs = spread(
+        specs = broadcast_prefix(
             self.operation, self.argument, self.out_specs, results[0], "what the body returns", self._is_spec
         )
         columns: list[list[Any]] = [[leaf] for leaf in leaves]
@@ -95,11 +90,11 @@ class Outputs:
             column = columns[len(made)]
             name = tree_util.keystr(path)
             self._make_arrays(column, name)
-            made.append(self._array(spec, column, name, ending))
+            made.append(self._array(spec, column, name, check))
         return tree_util.tree_unflatten(treedef, made)
 
     def _make_arrays(self, column: list[Any], path: str) -> None:
-        """Makes ndarrays of numbers, and of Arrays that lie whole in one memory."""
+        """Converts numbers and replicated Arrays to ndarrays, in place."""
         for participant in range(len(column)):
             leaf = column[participant]
             if type(leaf) is np.ndarray:
@@ -110,13 +105,13 @@ class Outputs:
             ):
                 column[participant] = np.asarray(leaf)
                 continue
-            told = "an Array that is cut over devices" if isinstance(leaf, Array) else shown(leaf)
+            found = "an Array that is sharded over devices" if isinstance(leaf, Array) else safe_repr(leaf)
             raise TypeError(
                 f"{self.operation}: output{path} on {self.layout.device_names[participant]} is of type "
-                f"{type(leaf).__name__}; expected an ndarray or a number, got {told}; return arrays only"
+                f"{type(leaf).__name__}; expected an ndarray or a number, got {found}; return arrays only"
             )
 
-    def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, ending: Ending | None) -> Array:
+    def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, check: ResultCheck | None) -> Array:
         if not _core._x64_enabled():
             for i, part in enumerate(parts):
                 parts[i] = _core._narrowed(part, self.operation, f"output{path}")
@@ -124,28 +119,28 @@ class Outputs:
         shape, dtype = first.shape, first.dtype
         likeness = _core._likeness(parts)
         if not likeness and any(part.shape != shape or part.dtype != dtype for part in parts):
-            raise self._unlike(parts, path)
+            raise self._mismatch(parts, path)
         key = (spec, shape, dtype)
-        place = self._places.get(key)
-        if place is None:
-            if len(self._places) >= 256:
-                self._places.clear()
-            place = self._places[key] = self._place(spec, shape, dtype, path)
-        if likeness != _THE_SAME:
-            for group in place.replicas:
+        placement = self._placements.get(key)
+        if placement is None:
+            if len(self._placements) >= 256:
+                self._placements.clear()
+            placement = self._placements[key] = self._placement(spec, shape, dtype, path)
+        if likeness != _SAME_NDARRAY:
+            for group in placement.replicas:
                 self._check_equal(group, parts, path)
-        if ending is not None:
+        if check is not None:
             named = [name for names in names_by_dimension(spec) for name in names]
-            ending.add(path, spec, named, self.checks_replicas, parts)
-        chosen = parts if place.is_complete else [parts[participant] for participant in place.participants]
-        given = place.none_given
-        if first.nbytes >= _GIVEN_BYTES:
+            check.add(path, spec, named, self.checks_replicas, parts)
+        chosen = parts if placement.is_complete else [parts[participant] for participant in placement.participants]
+        adopted = placement.none_adopted
+        if first.nbytes >= _ADOPTED_BYTES:
             del first
             parts.clear() if chosen is not parts else None
-            given = [_is_given(chosen, i) for i in range(len(chosen))]
-        return _core._adopt(place.shape, dtype, place.sharding, chosen, given, self.operation)
+            adopted = [_is_unshared(chosen, i) for i in range(len(chosen))]
+        return _core._adopt(placement.shape, dtype, placement.sharding, chosen, adopted, self.operation)
 
-    def _place(self, spec: Any, shape: tuple[int, ...], dtype: Any, path: str) -> _Place:
+    def _placement(self, spec: Any, shape: tuple[int, ...], dtype: Any, path: str) -> _Placement:
         layout = self.layout
         try:
             _core._host_empty((0,), dtype)
@@ -159,17 +154,17 @@ class Outputs:
             )
         sizes = dict(zip(layout.manual, layout.sizes, strict=True))
         names = names_by_dimension(spec)
-        whole = list(shape)
+        global_shape = list(shape)
         for d, axes in enumerate(names):
             for name in axes:
-                whole[d] *= sizes[name]
+                global_shape[d] *= sizes[name]
         sharding = NamedSharding(layout.mesh, spec)
         groups = layout.replicas([name for axes in names for name in axes])
         leader = {participant: group[0] for group in groups for participant in group}
-        buffers = tiling(sharding, tuple(whole), self.operation).positions
+        buffers = tiling(sharding, tuple(global_shape), self.operation).positions
         participants = tuple(leader[layout.participant_of[position]] for position in buffers)
-        return _Place(
-            tuple(whole),
+        return _Placement(
+            tuple(global_shape),
             sharding,
             participants,
             participants == tuple(range(len(layout.positions))),
@@ -177,15 +172,15 @@ class Outputs:
             [group for group in groups if len(group) > 1] if self.checks_replicas else [],
         )
 
-    def _unlike(self, parts: Sequence[NDArray[Any]], path: str) -> ValueError:
+    def _mismatch(self, parts: Sequence[NDArray[Any]], path: str) -> ValueError:
         names = self.layout.device_names
         first = parts[0]
-        told = [
+        others = [
             f"{shape_text(part.shape, part.dtype)} on {names[i]}"
             for i, part in enumerate(parts)
             if (part.shape, part.dtype) != (first.shape, first.dtype)
         ]
-        texts = ", ".join(told[:4]) + (f" and {len(told) - 4} more" if len(told) > 4 else "")
+        texts = ", ".join(others[:4]) + (f" and {len(others) - 4} more" if len(others) > 4 else "")
         return ValueError(
             f"{self.operation}: output{path} differs between devices; expected "
             f"{shape_text(first.shape, first.dtype)} as on {names[0]}, got {texts}; return equal shapes and dtypes"
@@ -230,14 +225,14 @@ def _references(parts: list[NDArray[Any]], i: int) -> int:
     return sys.getrefcount(parts[i])
 
 
-# What _references counts for an ndarray that only the list holds.
-_ALONE = _references([np.empty(1)], 0)
+# The count of _references for an ndarray that only the list refers to.
+_UNSHARED = _references([np.empty(1)], 0)
 
 
-def _is_given(parts: list[NDArray[Any]], i: int) -> bool:
-    """Whether the body left its result to us: nobody else has a reference, so nobody can write it."""
+def _is_unshared(parts: list[NDArray[Any]], i: int) -> bool:
+    """Whether nobody else has a reference to a result, and so nobody can write it."""
     part = parts[i]
     if not (part.flags.owndata and part.flags.c_contiguous):
         return False
     del part
-    return _references(parts, i) == _ALONE
+    return _references(parts, i) == _UNSHARED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who runs: one participant a device, known to the collectives through a context variable."""
+"""Participants: one for each device, which the collectives find through a context variable."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 
 if TYPE_CHECKING:
     from artifex_devices._spmd.axes import Groups
-    from artifex_devices._spmd.cross_process import Crossing
+    from artifex_devices._spmd.cross_process import CrossProcessOp
     from artifex_devices._spmd.program import Program
 
-__all__ = ["PENDING", "Meeting", "Participant", "Raised", "Stopped", "current", "signature_text"]
-
-_COMPLETE, _WAIT = 0, 1  # what an arrival is answered
+_COLLECTIVE_MODULES = {"artifex_devices.lax", "artifex_devices._spmd.collectives"}  # frames above the user's call
+_COMPLETE, _WAIT = 0, 1  # results of an arrival
 
 _current: contextvars.ContextVar[Participant | None] = contextvars.ContextVar(
     "artifex_devices_participant", default=None
 )
 _core._use_participant_variable(_current)
 
-# What stands for a result that is not there yet.
+# Stands for a result that does not exist yet.
 PENDING: Any = object()
 
 
 class Stopped(BaseException):
-    """Thrown into participants whose program failed elsewhere; not an Exception, so that bodies let it pass."""
+    """Raised in participants whose program failed elsewhere; not an Exception, so that bodies do not catch it."""
 
 
 class Raised:
@@ -43,13 +42,13 @@ class Raised:
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
-        self.trace = error.__traceback__  # every member raises it: the frames of others do not belong to its story
+        self.trace = error.__traceback__  # every member raises it, without the frames of others
 
 
 class Meeting:
-    """One kind of collective in one program; participants that call it again find it made."""
+    """One kind of collective in one program, cached for the next call of it."""
 
-    __slots__ = ("complete", "crossing", "groups", "number", "numbers", "signature")
+    __slots__ = ("complete", "groups", "number", "numbers", "op", "signature")
 
     def __init__(
         self,
@@ -58,23 +57,23 @@ class Meeting:
         groups: Groups,
         numbers: list[int],
         complete: Callable[[list[Any]], Sequence[Any]],
-        crossing: Crossing | None,
+        op: CrossProcessOp | None,
     ) -> None:
-        """Its signature and number, who meets whom, the rendezvous' number of each part, what makes the results."""
+        """`numbers` are those of the parts of `groups` in the rendezvous; `complete` computes the results."""
         self.signature = signature
         self.number = number
         self.groups = groups
         self.numbers = numbers
         self.complete = complete
-        self.crossing = crossing
+        self.op = op
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else shown(value)
+    return value if isinstance(value, str) else safe_repr(value)
 
 
 def signature_text(signature: Hashable) -> str:
-    """A text as it is; "psum float32(8, 4) over x" for (operation, axes, options, dtype, shape, dtype, shape, ...)."""
+    """A str unchanged; "psum float32(8, 4) over x" for (operation, axes, options, dtype, shape, dtype, shape, ...)."""
     if not isinstance(signature, tuple):
         return _text(signature)
     operation, axes, options, *leaves = signature
@@ -91,15 +90,15 @@ def current() -> Participant | None:
 
 
 class Participant(_core._Participant):
-    """One run of the body: where it lies in the mesh, and how it meets the others. Made by a stage, for one call."""
+    """One run of the body, created by a stage for one call: its position in the mesh, and how it meets the others."""
 
     __slots__ = ()
 
     program: Program
     position: int  # of its device in the program's axes, row-major
     thread: int  # the only one that may call collectives, once it runs
-    args: Any  # of its body: a tuple, or the only one
-    has_ended: bool  # the call has
+    args: Any  # of its body: a tuple, or the only argument
+    has_ended: bool  # the call
     _code: CodeType | None  # where the body called its last collective
     _instruction: int
 
@@ -122,33 +121,26 @@ class Participant(_core._Participant):
         line = next((line for start, end, line in lines if start <= self._instruction < end), None)
         return f"{self._code.co_filename}:{line or self._code.co_firstlineno}"
 
-    def join(self, meeting: Meeting, payload: Any, depth: int) -> Any:
+    def join(self, meeting: Meeting, payload: Any) -> Any:
         """Meets other participants: each leaves a payload, the last one computes the results of all.
 
-        Args:
-            meeting: The kind of collective.
-            payload: What this participant brings.
-            depth: How many frames above this one the user's call is, for the table of errors.
-
-        Returns:
-            This participant's result.
-
-        Raises:
-            RuntimeError: Called on another thread than the body's own.
-            Stopped: The program failed elsewhere.
+        Returns this participant's result. RuntimeError on another thread than the body's; Stopped where the program
+        failed elsewhere.
         """
         program = self.program
         if self.has_ended or get_ident() != self.thread or _current.get() is not self:
             raise RuntimeError(
                 f"{program.text_of(meeting)}: a collective was called on a thread that a participant started, or "
-                "after its body's end; expected the thread of the body while that runs, got "
-                f"{threading.current_thread().name}; call it in the body and hand the result over"
+                "after its body's end; expected the thread of the body while it runs, got "
+                f"{threading.current_thread().name}; call it in the body and pass the result to the thread"
             )
-        frame = sys._getframe(depth)
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__") in _COLLECTIVE_MODULES:
+            frame = frame.f_back
         self._code = frame.f_code
         self._instruction = frame.f_lasti
         position = self.position
-        program.stage.resumed(self)  # the body may have swallowed a Ctrl-C that came before it took its last result
+        program.stage.resumed(self)  # the body may have caught a Ctrl-C that came before it took its last result
         program.results[position] = PENDING
         program.payloads[position] = payload
         arrival = program.arrive(position, meeting.numbers[meeting.groups.of[position].part], meeting.number)
@@ -159,7 +151,7 @@ class Participant(_core._Participant):
         return self.result()
 
     def result(self) -> Any:
-        """What the last collective made for this participant, once; raises what it raised."""
+        """The result of the last collective, once; raises what the collective raised."""
         program = self.program
         position = self.position
         result = program.results[position]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pmap: a function runs once a device, each with its row of the arguments."""
+"""pmap: a function runs once for each device, with its row of the arguments."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_callable, check_int, check_type, wrong_type
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
-from artifex_devices._runtime.device_arguments import whole_number
-from artifex_devices._spmd.arguments import Blocks, blocks_of, is_cut_alike, leaf_of
+from artifex_devices._spmd.arguments import Blocks, blocks_of, is_sharded_alike, leaf_of
 from artifex_devices._spmd.donation import delete_donated, donated_arrays
 from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices._spmd.outputs import Outputs
-from artifex_devices._spmd.specs import Layout, layout_of, shape_text, spread
+from artifex_devices._spmd.specs import Layout, broadcast_prefix, layout_of, shape_text
 from artifex_devices.errors import IndivisibleError
 
 if TYPE_CHECKING:
-    from artifex_devices._spmd.result_check import Ending
+    from artifex_devices._spmd.result_check import ResultCheck
 
-__all__ = ["pmap"]
-
-# The name of the axis of a pmap that was given none; collectives inside may call it what they like.
+# The axis of a pmap without axis_name; collectives inside may use any name for it.
 _UNNAMED = "_internal_pmap_axis_name"
 
 
@@ -45,19 +43,20 @@ def pmap(
 ) -> Callable[..., Any]:
     """Maps a function over devices: each runs it with one row of the arguments.
 
-    In a job of several processes each gives the rows of its own devices and gets theirs back; the axis goes over the
-    devices of all.
+    In a job of several processes each process passes and gets the rows of its own devices; the axis spans the devices
+    of all processes.
 
     Args:
         fun: Takes rows as read-only ndarrays and returns ndarrays or numbers; it may call the collectives of `lax`.
-        axis_name: What collectives call the axis. Without one, every name means it.
-        in_axes: The dimension of each argument whose rows go to the devices, or None for whole everywhere: an int,
-            None, or a tree of these that is a prefix of the tuple of arguments. Keyword arguments are cut along 0.
-        out_axes: Where results are stacked; a prefix of what fun returns. None takes the first device's.
-        static_broadcasted_argnums: Positions of arguments that go to all devices as they are; hashable.
-        devices: Devices to run on, as many as rows are there; None takes the first of devices().
+        axis_name: Name of the axis in collectives. Without one, every name means this axis.
+        in_axes: The dimension of each argument whose rows go to the devices, or None to replicate it: an int, None, or
+            a tree of these that is a prefix of the tuple of arguments. Keyword arguments are mapped along dimension 0.
+        out_axes: The dimension along which results are stacked; a prefix of the result of fun. None takes the result of
+            the first device.
+        static_broadcasted_argnums: Positions of hashable arguments that all devices get unchanged.
+        devices: Devices to run on, as many as there are rows; None takes the first of devices().
         backend: Platform of the devices.
-        axis_size: Number of rows, where it is known.
+        axis_size: Number of rows, or None to take it from the arguments.
         donate_argnums: Positions of arguments whose Arrays are deleted after the call.
         executor: As in shard_map.
 
@@ -65,9 +64,9 @@ def pmap(
         A function of Arrays and ndarrays that returns Arrays over a mesh of one axis.
 
     Raises:
-        TypeError: fun is no function; axes are no ints; an argument or a result is no array.
-        ValueError: No argument has a mapped axis; more rows than devices or different numbers of them (an
-            IndivisibleError); an Array is committed to another placement; axes are no prefix.
+        TypeError: fun is not callable; axes are not ints; an argument or a result is not an array.
+        ValueError: No argument has a mapped axis; there are more rows than devices, or different numbers of rows (an
+            IndivisibleError); an Array is committed to another placement; axes are not a prefix.
         IndexError: An argument does not have the dimension.
         RuntimeError: Unknown backend.
 
@@ -78,19 +77,16 @@ def pmap(
         ...     np.asarray(share(np.array([1.0, 2.0, 3.0, 4.0]))).tolist()
         [0.1, 0.2, 0.3, 0.4]
     """
-    if not callable(fun):
-        raise TypeError(
-            f"pmap: fun is no function; expected a callable, got {shown(fun)} ({type(fun).__name__}); give one"
-        )
+    check_callable("pmap", "fun", fun)
     mapped = _Pmapped(fun, axis_name, in_axes, out_axes, executor)
     mapped.static = _numbers(mapped.operation, "static_broadcasted_argnums", static_broadcasted_argnums)
     mapped.donated = _numbers(mapped.operation, "donate_argnums", donate_argnums)
-    mapped.axis_size = None if axis_size is None else whole_number(mapped.operation, "axis_size", axis_size)
+    mapped.axis_size = None if axis_size is None else check_int(mapped.operation, "axis_size", axis_size)
     mapped.backend = backend
     if devices is not None:
         mapped.devices = _devices(mapped.operation, devices)
         if not mapped.devices:
-            raise ValueError(f"{mapped.operation}: devices is empty; expected one at least, or None; name some")
+            raise ValueError(f"{mapped.operation}: devices is empty; expected at least one, or None; list some")
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -100,14 +96,10 @@ def pmap(
 
 
 def _devices(operation: str, devices: Any) -> tuple[Device, ...]:
-    several = isinstance(devices, Iterable) and not isinstance(devices, str)
-    chosen = tuple(devices) if several else (devices,)
+    is_sequence = isinstance(devices, Iterable) and not isinstance(devices, str)
+    chosen = tuple(devices) if is_sequence else (devices,)
     for device in chosen:
-        if not isinstance(device, Device):
-            raise TypeError(
-                f"{operation}: devices has one of type {type(device).__name__}; expected a sequence of Device, got "
-                f"{shown(device)}; take them from devices()"
-            )
+        check_type(operation, "an entry of devices", device, Device, "a Device", "take them from devices()")
     return chosen
 
 
@@ -115,14 +107,11 @@ def _numbers(operation: str, argument: str, value: Any) -> tuple[int, ...]:
     try:
         return tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),)
     except TypeError:
-        raise TypeError(
-            f"{operation}: {argument} is no number of an argument; expected an int or ints, got {shown(value)}; count "
-            "from 0"
-        ) from None
+        raise wrong_type(operation, argument, value, "the positions of arguments", "count from 0") from None
 
 
 class _Outputs(Outputs):
-    """Stacks what devices return along out_axes."""
+    """Stacks the results of devices along out_axes."""
 
     argument = "out_axes"
 
@@ -133,9 +122,9 @@ class _Outputs(Outputs):
     def _is_spec(node: Any) -> bool:
         return _is_axis(node)
 
-    def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, ending: Ending | None) -> Array:
+    def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, check: ResultCheck | None) -> Array:
         if spec is None:
-            return super()._array(PartitionSpec(), parts, path, ending)
+            return super()._array(PartitionSpec(), parts, path, check)
         ndim = parts[0].ndim + 1
         if not -ndim <= spec < ndim:
             raise ValueError(
@@ -145,7 +134,7 @@ class _Outputs(Outputs):
         axis = spec % ndim
         for i, part in enumerate(parts):
             parts[i] = part.reshape(*part.shape[:axis], 1, *part.shape[axis:])
-        return super()._array(PartitionSpec(*(None,) * axis, self.layout.manual[0]), parts, path, ending)
+        return super()._array(PartitionSpec(*(None,) * axis, self.layout.manual[0]), parts, path, check)
 
 
 class _Pmapped:
@@ -175,10 +164,8 @@ class _Pmapped:
 
         for path, axis in tree_util.tree_leaves_with_path(axes, _is_axis):
             if not _is_axis(axis):
-                raise TypeError(
-                    f"{self.operation}: {argument}{tree_util.keystr(path)} is of type {type(axis).__name__}; expected "
-                    f"an int, None or a tree of these, got {shown(axis)}; write the dimension's number"
-                )
+                name, expected = f"{argument}{tree_util.keystr(path)}", "an int, None or a tree of these"
+                raise wrong_type(self.operation, name, axis, expected, "write the dimension's number")
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the function on the rows of these arguments."""
@@ -214,7 +201,7 @@ class _Pmapped:
         if missing:
             raise ValueError(
                 f"{self.operation}: static_broadcasted_argnums has {missing}, and the call {count} positional "
-                "arguments; expected all static arguments by position; pass them so"
+                "arguments; expected all static arguments by position; pass them by position"
             )
         static = {i % count: args[i] for i in sorted(i % count for i in self.static)}
         for i, x in static.items():
@@ -223,7 +210,7 @@ class _Pmapped:
             except TypeError:
                 raise ValueError(
                     f"{self.operation}: static argument {i} is not hashable; expected a constant such as a number or a "
-                    f"tuple, got {shown(x)} ({type(x).__name__}); pass a tuple for a list"
+                    f"tuple, got {safe_repr(x)} ({type(x).__name__}); pass a tuple for a list"
                 ) from None
         return static
 
@@ -233,7 +220,7 @@ class _Pmapped:
         in_axes = self.in_axes
         if static and isinstance(in_axes, tuple) and len(in_axes) == len(args):
             in_axes = tuple(axis for i, axis in enumerate(in_axes) if i not in static)
-        axes = spread(self.operation, "in_axes", in_axes, positional, "the tuple of arguments", _is_axis)
+        axes = broadcast_prefix(self.operation, "in_axes", in_axes, positional, "the tuple of arguments", _is_axis)
         from artifex_devices import tree_util
 
         return [*axes, *[0] * len(tree_util.tree_leaves(named))]
@@ -263,8 +250,8 @@ class _Pmapped:
         arrays = [leaf_of(operation, leaf, path_of(i)) for i, leaf in enumerate(leaves)]
         if all(axis is None for axis in axes):
             raise ValueError(
-                f"{operation}: no argument has a mapped axis; expected one array at least that is cut over devices; "
-                "give one whose in_axes is an int"
+                f"{operation}: no argument has a mapped axis; expected at least one array that is sharded over "
+                "devices; give one whose in_axes is an int"
             )
         axes = self._checked_axes(arrays, axes, path_of)
         own = tuple(device for device in pool if device.process_index == device.client.process_index())
@@ -274,8 +261,8 @@ class _Pmapped:
         layout = layout_of(mesh, (name,))
         if len(own) < len(pool) and rows < len(own):
             raise ValueError(
-                f"{operation}: arguments have {rows} rows for the {len(own)} devices of this process; expected one a "
-                "device, as the axis goes over all processes; give as many, or name devices="
+                f"{operation}: arguments have {rows} rows for the {len(own)} devices of this process; expected one for "
+                "each device, as the axis spans all processes; give that many rows, or pass devices="
             )
         fetches = []
         for i, (axis, array) in enumerate(zip(axes, arrays, strict=True)):
@@ -296,7 +283,7 @@ class _Pmapped:
                 kind = ValueError if array.ndim == 0 else IndexError
                 raise kind(
                     f"{self.operation}: {path_of(i)} of {shape_text(array.shape, array.dtype)} has no dimension {axis};"
-                    " expected one to cut over devices; choose another in_axes, or None for whole everywhere"
+                    " expected one to shard over devices; choose another in_axes, or None to replicate it"
                 )
             checked.append(None if axis is None else axis % array.ndim)
         return checked
@@ -314,7 +301,7 @@ class _Pmapped:
         if differing:
             raise IndivisibleError(
                 f"{self.operation}: arguments have different numbers of rows; expected {rows} as {sizes[0][0]} has, "
-                f"got: {', '.join(differing)}; make them equal, or use in_axes=None for whole arguments"
+                f"got: {', '.join(differing)}; make them equal, or use in_axes=None to replicate an argument"
             )
         if self.axis_size is not None and self.axis_size != rows:
             raise ValueError(
@@ -323,22 +310,22 @@ class _Pmapped:
             )
         if rows == 0:
             raise ValueError(
-                f"{self.operation}: {sizes[0][0]} has no rows; expected one at least, a device each; give some"
+                f"{self.operation}: {sizes[0][0]} has no rows; expected at least one, for one device each; give some"
             )
         if rows > len(pool):
             raise IndivisibleError(
-                f"{self.operation}: {sizes[0][0]} has {rows} rows for {len(pool)} devices; expected at most one a "
-                f"device; reshape it to ({len(pool)}, rows a device, ...), or use shard_map"
+                f"{self.operation}: {sizes[0][0]} has {rows} rows for {len(pool)} devices; expected at most one "
+                f"for each device; reshape it to ({len(pool)}, rows per device, ...), or use shard_map"
             )
         return int(rows)
 
     def _check_committed(self, mesh: Mesh, spec: PartitionSpec, x: Any, path: str) -> None:
         if isinstance(x, Array) and x.committed:
             wanted = NamedSharding(mesh, spec)
-            if not (x.sharding.is_equivalent_to(wanted, x.ndim) or is_cut_alike(x, wanted)):
+            if not (x.sharding.is_equivalent_to(wanted, x.ndim) or is_sharded_alike(x, wanted)):
                 raise ValueError(
-                    f"{self.operation}: {path} is committed to another placement; expected {wanted!r} (a row a "
-                    f"device), got {x.sharding!r}; move it first: device_put({path}, that sharding)"
+                    f"{self.operation}: {path} is committed to another placement; expected {wanted!r} (one row for "
+                    f"each device), got {x.sharding!r}; move it first: device_put({path}, that sharding)"
                 )
 
 
@@ -353,7 +340,7 @@ def _rows_of(blocks: Blocks, axis: int) -> Blocks:
 
 
 def _with_static(fun: Callable[..., Any], static: dict[int, Any], *dynamic: Any, **named: Any) -> Any:
-    """Calls fun with static arguments at their places."""
+    """Calls fun with static arguments at their positions."""
     rest = iter(dynamic)
     total = len(static) + len(dynamic)
     return fun(*[static[i] if i in static else next(rest) for i in range(total)], **named)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program: participants, the place where they meet, and what becomes of their failures."""
+"""A program: participants, their rendezvous, and the error that their failures raise."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
-from artifex_devices._base.clearable_cache import remembered
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import wrong_value
 from artifex_devices._spmd.participant import PENDING, Meeting, Participant, Raised, Stopped, signature_text
-from artifex_devices._spmd.process_groups import Spread, coordinates_of
+from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices._spmd.watchdog import unwatch, watch
 from artifex_devices.errors import CollectiveError
 
 if TYPE_CHECKING:
     from artifex_devices._spmd.axes import Groups
-    from artifex_devices._spmd.cross_process import Crossing
-
-__all__ = ["Program", "run"]
+    from artifex_devices._spmd.cross_process import CrossProcessOp
 
 
-_KEPT_MEETINGS = 64  # kinds of collectives that a program is kept with
-_coordinates = remembered(maxsize=256)(coordinates_of)
+_MAX_CACHED_MEETINGS = 64  # kinds of collectives of a program that is used again
 
 
 class Program:
@@ -41,16 +37,15 @@ class Program:
         operation: str,
         any_name: bool = False,
         timeout_s: float | None = None,
-        spread: Spread | None = None,
+        process_map: ProcessMap | None = None,
     ) -> None:
-        """Axes that are bound in the bodies, the name of each participant's device, and how long a wait may take.
+        """The bodies bind the axes; `device_names` are those of the participants of this process.
 
-        `spread` says who runs where, unless all participants run in this process.
+        `any_name` lets every name mean the only axis; `process_map` is None where all participants run here.
         """
         self.axis_names = axis_names
         self.axis_sizes = axis_sizes
-        self.spread = spread
-        self.coordinates = _coordinates(axis_sizes) if spread is None else spread.coordinates
+        self.process_map = process_map
         self.device_names = device_names
         self.operation = operation
         self.any_name = any_name
@@ -60,59 +55,58 @@ class Program:
         self.payloads: list[Any] = [None] * len(device_names)
         self.results: list[Any] = [PENDING] * len(device_names)
         self.stage = _core._new_stage(self.rendezvous, Participant, self.payloads, self.results, PENDING)
-        self.groups: dict[Any, Groups] = {}  # of axis names, kept by axes.py
+        self.groups: dict[Any, Groups] = {}  # cache of axes.py, by axis names
         self.meetings: dict[Hashable, Meeting] = {}
         self._signatures: dict[Hashable, int] = {}
-        self._signature_lock = threading.RLock()  # names of axes may have methods of the user's
+        self._signature_lock = threading.RLock()  # hashing names of axes may call the user's code
         self._common: dict[int, tuple[Any, tuple[int, ...]]] = {}
-        self.lost: tuple[int, ...] | None = None  # processes that this one failed to meet
+        self.unmet: tuple[int, ...] | None = None  # processes that this one failed to meet
         self._begin()
 
     def _begin(self) -> None:
         self.outcomes: list[Any] = [PENDING] * len(self.device_names)  # what bodies returned
         self.has_ended = False
-        self.is_told = False  # that it takes too long, by the watchdog
-        self.refused: CollectiveError | None = None  # an executor's own reason to cancel
+        self.is_reported = False  # by the watchdog, as taking too long
+        self.refused: CollectiveError | None = None  # why an executor cancelled the program
         self.wait: Callable[[Participant, FrameType], None] = _no_executor
         # What bodies raised, by position; made before, so that an error is kept also where memory is short.
         self.errors: list[BaseException | None] = [None] * len(self.device_names)
         self.started_s = time.monotonic()
 
     def open(self, rows: list[Any]) -> None:
-        """Begins a call, the first or the next after one that met no failure: participants are made anew.
+        """Begins a call with new participants, the first one or one after a call without a failure.
 
-        Args:
-            rows: The arguments of each body: a tuple of them, or the only one, if that is no tuple.
+        `rows` has the arguments of each body: a tuple of them, or the only one, if that is not a tuple.
         """
         self._begin()
         self.stage.open(self, self.outcomes, rows)
 
     @property
     def participants(self) -> list[Participant]:
-        """Who takes part in the call; none before its beginning and after its end."""
+        """The participants during a call; none before and after it."""
         participants: list[Participant] = self.stage.participants()
         return participants
 
     @property
     def is_reusable(self) -> bool:
-        """Whether another call may use it, once one has ended well: what was met is kept, in bounds."""
-        return self.spread is None and len(self.meetings) <= _KEPT_MEETINGS
+        """Whether another call may use it after one without a failure: its caches are not too big."""
+        return self.process_map is None and len(self.meetings) <= _MAX_CACHED_MEETINGS
 
     def meeting(
         self,
         signature: Hashable,
         groups: Groups,
         complete: Callable[[list[Any]], Sequence[Any]],
-        crossing: Crossing | None = None,
+        op: CrossProcessOp | None = None,
     ) -> Meeting:
-        """A kind of collective: the same number for all who bring an equal signature, kept for the next of its kind.
+        """A kind of collective, cached; equal signatures give the same number.
 
         Args:
-            signature: What all must agree on: a text, or a tuple that `signature_text` writes out.
-            groups: Who meets whom.
-            complete: Makes one result a member from the payloads in the order of the members; called once, by whoever
-                comes last. What it raises is raised in all members.
-            crossing: What members need of those in other processes; None for their payloads as they are.
+            signature: What all participants must agree on: a str, or a tuple that `signature_text` formats.
+            groups: The groups that meet.
+            complete: Computes one result for each member from their payloads; the last member to arrive calls it. All
+                members raise its exception.
+            op: What members need of those in other processes; None for their payloads unchanged.
         """
         known = self.meetings.get(signature)
         if known is not None and known.groups is groups:
@@ -120,43 +114,45 @@ class Program:
         with self._signature_lock:
             number = self._signatures.setdefault(signature, len(self._signatures))
         numbers = [self.rendezvous.group(part) for part in groups.parts]
-        made = self.meetings[signature] = Meeting(signature, number, groups, numbers, complete, crossing)
+        made = self.meetings[signature] = Meeting(signature, number, groups, numbers, complete, op)
         return made
 
     def know(self, operation: str, axis_name: Any, x: Any, meeting: Meeting) -> None:
-        """From now on `_core._arrive` finds this meeting for arrays like x."""
+        """Registers this meeting for arrays like x, so that `_core._arrive` finds it."""
         groups, numbers = meeting.groups, meeting.numbers
         numbers = numbers if groups.is_whole else [numbers[group.part] for group in groups.of]
         self.stage.know(operation, axis_name, x, meeting, numbers, meeting.number)
 
     def text_of(self, meeting: Meeting) -> str:
-        """What errors call a collective."""
+        """The text of a collective in errors."""
         return next(signature_text(text) for text, number in self._known_signatures() if number == meeting.number)
 
     def _known_signatures(self) -> list[tuple[Hashable, int]]:
         with self._signature_lock:
-            return list(self._signatures.items())  # put into words elsewhere: that may run the user's code
+            return list(self._signatures.items())  # formatted without the lock: that may call the user's code
 
     def keep_common(self, arrays: Sequence[Any], members: tuple[int, ...]) -> None:
-        """Notes that these participants, of several processes, got these very bits from a collective."""
+        """Records that these participants, of several processes, got the same bits from a collective."""
         for array in arrays:
             self._common[id(array)] = (array, members)
 
     def is_common(self, array: Any, members: tuple[int, ...]) -> bool:
-        """Whether these participants have the bits of an array from one collective."""
+        """Whether these participants got the bits of an array from one collective."""
         return self._common.get(id(array), (None, ()))[1] == members
 
     def complete(self, position: int, meeting: Meeting) -> None:
-        """Called by the last member to arrive: makes everybody's results."""
+        """Computes the results of all members; the last one to arrive calls it."""
         results = self.results
         group = meeting.groups.of[position]
         members = group.members
         try:
-            if group.part == meeting.groups.crossing:
-                from artifex_devices._spmd import cross_process as across
+            if group.part == meeting.groups.cross_part:
+                from artifex_devices._spmd import cross_process
 
-                results_here = across.complete(self, meeting, position, [self.payloads[member] for member in members])
-                for member, result in zip(members, results_here, strict=True):
+                made: Sequence[Any] = cross_process.complete(
+                    self, meeting, position, [self.payloads[member] for member in members]
+                )
+                for member, result in zip(members, made, strict=True):
                     results[member] = result
             elif meeting.groups.is_whole:
                 made = meeting.complete(self.payloads)
@@ -174,11 +170,11 @@ class Program:
         self.rendezvous.delivered(position)
 
     def outcome(self) -> list[Any]:
-        """What the bodies returned.
+        """The results of the bodies.
 
         Raises:
-            BaseException: The first exception of a body, the same object, with the table of all participants as a note.
-            CollectiveError: Participants did not meet (a RuntimeError); its text has the table.
+            BaseException: The first exception of a body, with the table of all participants as a note.
+            CollectiveError: Participants did not meet; its text has the table.
         """
         failure = self.rendezvous.failure
         if not failure:
@@ -192,7 +188,7 @@ class Program:
         raise CollectiveError(self._explain(failure))
 
     def close(self) -> None:
-        """Lets go of what bodies brought and returned; the participants cannot meet any more."""
+        """Releases the payloads and results of bodies; the participants cannot meet any more."""
         self.has_ended = True
         self.stage.close()
         self.outcomes = []
@@ -205,22 +201,22 @@ class Program:
         return own[0] if own else None
 
     def _explain(self, failure: str) -> str:
-        told = {
+        reason = {
             "mismatch": "participants called different collectives; expected the same operation, shape, dtype and axes "
-            "from each member of a group; make all of them take the same way",
+            "from each member of a group; make all of them take the same branch",
             "early exit": "a participant returned while others wait for it in a collective; expected each member to "
-            "call it; make all of them call as many",
-            "deadlock": "participants wait for each other and nobody can go on; expected collectives in the same order "
-            "everywhere; order them alike",
+            "call it; make all of them call the same number of collectives",
+            "deadlock": "participants wait for each other and none can go on; expected collectives in the same order "
+            "everywhere; call them in one order",
             "deadline": f"a collective waited longer than collective_timeout_s = {self.timeout_s}; expected all "
-            "members to arrive in time; raise config.collective_timeout_s, or look at who is running below",
+            "members to arrive in time; raise config.collective_timeout_s, or see below which ones are running",
             "body": "a participant raised",
             "cancelled": "the call was interrupted",
         }[failure]
-        return f"{self.operation}: {told}\n{self.table()}"
+        return f"{self.operation}: {reason}\n{self.table()}"
 
     def table(self) -> str:
-        """Where each participant stood, a line each: device, state, collective, source line; none after the end."""
+        """One line for each participant: device, state, collective, source line; none after the end."""
         standings = self.rendezvous.standings()
         signatures = {number: signature_text(signature) for signature, number in self._known_signatures()}
         rows = []
@@ -228,8 +224,8 @@ class Program:
             doing = "" if signature < 0 else f" {'in' if state == 'waiting' else 'after'} {signatures[signature]}"
             site = f" at {participant.site}" if doing and participant.site else ""
             rows.append(f"  {self.device_names[participant.position]}: {state}{doing}{site} (collective {count})")
-        shown = rows if len(rows) <= 16 else [*rows[:15], f"  and {len(rows) - 15} more"]
-        return "\n".join(["where each device stands:", *shown])
+        listed = rows if len(rows) <= 16 else [*rows[:15], f"  and {len(rows) - 15} more"]
+        return "\n".join(["where each device stands:", *listed])
 
 
 def _no_executor(me: Participant, frame: FrameType) -> None:
@@ -245,39 +241,29 @@ def _add_note(error: BaseException, note: str) -> None:
 
 
 def run(program: Program, function: Callable[..., Any], rows: list[Any], executor: str) -> list[Any]:
-    """Runs the function once a participant.
+    """Runs the function for each participant, in a copy of the caller's context, and returns the results in order.
 
-    Args:
-        program: Not in use, with as many participants as there are rows.
-        function: Called in a copy of the caller's context each time.
-        rows: As Program.open.
-        executor: "cooperative" or "threads".
-
-    Returns:
-        What the function returned, in order.
-
-    Raises:
-        ValueError: There is no such executor.
-        BaseException: As Program.outcome.
+    `rows` are those of Program.open; `executor` is "cooperative" or "threads", else ValueError. Raises what
+    Program.outcome raises.
     """
-    engine = _engines.get(executor)
-    if engine is None:
-        engine = _engines[executor] = _engine(program, executor)
+    run_bodies = _executors.get(executor)
+    if run_bodies is None:
+        run_bodies = _executors[executor] = _executor(program, executor)
     try:
         program.open(rows)
         watch(program)
-        engine(program, function)
+        run_bodies(program, function)
         return program.outcome()
     finally:
         unwatch(program)
         program.close()
 
 
-_Engine = Callable[[Program, Callable[..., Any]], None]
-_engines: dict[str, _Engine] = {}
+_Executor = Callable[[Program, Callable[..., Any]], None]
+_executors: dict[str, _Executor] = {}
 
 
-def _engine(program: Program, executor: str) -> _Engine:
+def _executor(program: Program, executor: str) -> _Executor:
     if executor == "cooperative":
         from artifex_devices._spmd import cooperative
 
@@ -286,7 +272,4 @@ def _engine(program: Program, executor: str) -> _Engine:
         from artifex_devices._spmd import threaded
 
         return threaded.run
-    raise ValueError(
-        f"{program.operation}: there is no executor {shown(executor)}; expected 'auto', 'cooperative' or 'threads'; "
-        "choose one of them"
-    )
+    raise wrong_value(program.operation, "executor", executor, "'cooperative' or 'threads'", "choose one of them")

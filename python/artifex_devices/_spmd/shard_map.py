@@ -7,7 +7,8 @@ import functools
 from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_callable, check_type
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding
 from artifex_devices._placement.mesh_context import context_mesh
 from artifex_devices._spmd.arguments import (
@@ -23,14 +24,12 @@ from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.specs import (
     Infer,
     Layout,
+    broadcast_prefix,
     check_specs,
     explicit_names,
     held_names,
     layout_of,
-    spread,
 )
-
-__all__ = ["shard_map"]
 
 _MISSING: Any = object()
 
@@ -46,30 +45,30 @@ def shard_map(
     axis_names: Collection[Hashable] = frozenset(),
     executor: str | None = None,
 ) -> Any:
-    """Maps a function over the shards of its arguments: it runs once a device, with that device's blocks.
+    """Maps a function over the shards of its arguments: it runs once for each device, with that device's blocks.
 
     Args:
         f: Takes blocks as read-only ndarrays (views of the shards, no copies) and returns ndarrays or numbers; it may
             call the collectives of `lax`. Without it a decorator is returned.
-        mesh: The mesh; None is the one of the enclosing `with mesh:` or `set_mesh`, at the time of the call.
-        in_specs: How arguments are sharded: a PartitionSpec each, as a tree that is a prefix of the tuple of arguments.
-            None passes any object to the bodies as it is. On Explicit meshes in_specs may be left out, and must agree
-            with how the arguments lie.
-        out_specs: How what f returns is put together: a prefix of it. P() says that all devices return the same.
-        check_vma: Compare such results bit for bit; False takes the first device's.
-        check_rep: The documents' name of check_vma; results are compared where both are True.
-        axis_names: Set of axes that are cut; the others of the mesh see whole blocks. Empty for all.
+        mesh: The mesh; None takes the one of the enclosing `with mesh:` or `set_mesh`, at the time of the call.
+        in_specs: The sharding of the arguments: a tree of PartitionSpecs that is a prefix of the tuple of arguments.
+            None passes any object to the bodies unchanged. With Explicit axes (whose shardings are part of an array's
+            type) in_specs may be left out, and must equal the placement of the arguments.
+        out_specs: The sharding of the results: a prefix of what f returns. P() states that all devices return the same.
+        check_vma: Whether to compare replicated results bit for bit; False takes the first device's.
+        check_rep: Older name of check_vma; results are compared where both are True.
+        axis_names: Set of axes over which bodies see shards; along the others blocks are complete. Empty for all.
         executor: "cooperative", "threads" or "auto"; None takes `config.spmd_executor`.
 
     Returns:
         A function of Arrays and ndarrays that returns Arrays with sharding NamedSharding(mesh, out_spec).
 
     Raises:
-        TypeError: f, mesh, specs or axis_names are of another type; an argument or a result is no array.
-        ValueError: Specs do not fit the mesh, the arguments or the results; devices do not agree about a result;
-            arguments are not placed as Explicit axes ask; there is no mesh.
+        TypeError: f, mesh, specs or axis_names are of a wrong type; an argument or a result is not an array.
+        ValueError: Specs do not fit the mesh, the arguments or the results; devices return different values of a
+            replicated result; arguments over Explicit axes are placed otherwise than in_specs; no mesh is set.
         CollectiveError: Devices called different collectives (a RuntimeError).
-        BaseException: What f raised, with where each device stood as a note.
+        BaseException: The exception of f, with the position of each device as a note.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -92,10 +91,7 @@ def shard_map(
     }
     if f is None:
         return functools.partial(shard_map, **options)
-    if not callable(f):
-        raise TypeError(
-            f"shard_map: f is no function; expected a callable, got {shown(f)} ({type(f).__name__}); give one"
-        )
+    check_callable("shard_map", "f", f)
     mapped = _ShardMapped(f, **options)
 
     @functools.wraps(f)
@@ -120,16 +116,10 @@ class _ShardMapped:
     ) -> None:
         self.f = f
         self.operation = operation = f"shard_map({name_of(f)})"
-        if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
-            raise TypeError(
-                f"{operation}: mesh is no mesh; expected a Mesh, an AbstractMesh or None, got {shown(mesh)} "
-                f"({type(mesh).__name__}); make one by make_mesh"
-            )
-        if not isinstance(axis_names, (set, frozenset)):
-            raise TypeError(
-                f"{operation}: axis_names is of type {type(axis_names).__name__}; expected a set, got "
-                f"{shown(axis_names)}; write {{'x'}}"
-            )
+        if mesh is not None:
+            expected = "a Mesh, an AbstractMesh or None"
+            check_type(operation, "mesh", mesh, (Mesh, AbstractMesh), expected, "create one by make_mesh")
+        check_type(operation, "axis_names", axis_names, (set, frozenset), "a set", "write {'x'}")
         check_executor(operation, executor)
         self.mesh = mesh
         self.in_specs = in_specs
@@ -148,7 +138,7 @@ class _ShardMapped:
         unknown = [name for name in self.axis_names if name not in mesh.axis_names]
         if unknown:
             raise ValueError(
-                f"{self.operation}: axis_names has {', '.join(map(shown, unknown))}; expected axes of the mesh, "
+                f"{self.operation}: axis_names has {', '.join(map(safe_repr, unknown))}; expected axes of the mesh, "
                 f"{', '.join(map(repr, mesh.axis_names))}; check the spelling"
             )
         return tuple(name for name in mesh.axis_names if not self.axis_names or name in self.axis_names)
@@ -174,7 +164,7 @@ class _ShardMapped:
             if mesh is not None:
                 return mesh
             raise ValueError(
-                f"{self.operation}: there is no mesh; expected mesh= or a call inside `with mesh:` or set_mesh; give "
+                f"{self.operation}: no mesh is set; expected mesh= or a call inside `with mesh:` or set_mesh; give "
                 "one: shard_map(f, mesh=mesh, ...)"
             )
         meshes: list[Mesh] = []
@@ -191,8 +181,8 @@ class _ShardMapped:
                 "arguments to one mesh by device_put, or give a Mesh"
             )
         raise ValueError(
-            f"{self.operation}: mesh is an AbstractMesh, which has no devices; expected an argument that lies on such "
-            "a mesh to take them from; place one: device_put(x, NamedSharding(mesh, spec)), or give a Mesh"
+            f"{self.operation}: mesh is an AbstractMesh, which has no devices; expected an argument that is placed "
+            "on such a mesh; place one: device_put(x, NamedSharding(mesh, spec)), or give a Mesh"
         )
 
     def _plan(self, mesh: Mesh, args: tuple[Any, ...]) -> Plan:
@@ -210,22 +200,22 @@ class _ShardMapped:
         def path_of(i: int) -> str:
             return f"args{tree_util.keystr(keys[i])}"
 
-        given: list[Any] = [Infer] * len(leaves)
+        leaf_specs: list[Any] = [Infer] * len(leaves)
         if self.in_specs is not Infer:
-            given = spread(operation, "in_specs", self.in_specs, args, "the tuple of arguments")
-        cut = [i for i, spec in enumerate(given) if spec is not None]  # the others go through as they are
-        arrays = [leaf_of(operation, leaves[i], path_of(i)) for i in cut]
+            leaf_specs = broadcast_prefix(operation, "in_specs", self.in_specs, args, "the tuple of arguments")
+        sharded = [i for i, spec in enumerate(leaf_specs) if spec is not None]  # bodies get the others unchanged
+        arrays = [leaf_of(operation, leaves[i], path_of(i)) for i in sharded]
 
-        def path_of_cut(number: int) -> str:
-            return path_of(cut[number])
+        def path_of_sharded(number: int) -> str:
+            return path_of(sharded[number])
 
-        specs = infer_specs(operation, layout, arrays) if self.in_specs is Infer else [given[i] for i in cut]
-        check_fit(operation, layout, specs, arrays, path_of_cut)
+        specs = infer_specs(operation, layout, arrays) if self.in_specs is Infer else [leaf_specs[i] for i in sharded]
+        check_fit(operation, layout, specs, arrays, path_of_sharded)
         if self.in_specs is not Infer:
-            check_placed(operation, layout, specs, arrays, path_of_cut)
-        self._check_automatic(layout, arrays, path_of_cut)
+            check_placed(operation, layout, specs, arrays, path_of_sharded)
+        self._check_automatic(layout, arrays, path_of_sharded)
         fetches = [unchanged(len(layout.positions))] * len(leaves)
-        for i, spec, array in zip(cut, specs, arrays, strict=True):
+        for i, spec, array in zip(sharded, specs, arrays, strict=True):
             fetches[i] = blocks_of(operation, layout, spec, array, path_of(i))
         outputs = self._outputs.get(layout)
         if outputs is None:
@@ -234,18 +224,18 @@ class _ShardMapped:
         return Plan(layout, fetches, outputs, path_of)
 
     def _check_automatic(self, layout: Layout, arrays: list[Any], path_of: Callable[[int], str]) -> None:
-        """Explicit axes that are not manual keep what is cut over them; here bodies would see it whole."""
-        kept = [name for name in explicit_names(layout.mesh) if name not in layout.manual]
+        """Refuses arguments sharded over Explicit axes that are not manual: bodies would see complete blocks."""
+        automatic = [name for name in explicit_names(layout.mesh) if name not in layout.manual]
         wrong = [
-            f"{path_of(i)} is cut over {shown(name)}"
+            f"{path_of(i)} is sharded over {safe_repr(name)}"
             for i, x in enumerate(arrays)
             for names in held_names(x, layout.mesh)
             for name in names
-            if name in kept
+            if name in automatic
         ]
         if wrong:
             raise ValueError(
-                f"{self.operation}: {'; '.join(wrong)}, an Explicit axis that is not in axis_names; expected whole "
-                "blocks along it, as nothing here is compiled for it; reshard the argument first, or add the axis to "
+                f"{self.operation}: {'; '.join(wrong)}, an Explicit axis that is not in axis_names; expected "
+                "complete blocks along it, as nothing is compiled here; reshard the argument first, or add the axis to "
                 "axis_names"
             )

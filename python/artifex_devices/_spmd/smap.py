@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_type, wrong_type, wrong_value
 from artifex_devices._core import AbstractMesh, Mesh, PartitionSpec
 from artifex_devices._spmd.shard_map import _MISSING, shard_map
 from artifex_devices._spmd.specs import Infer
-
-__all__ = ["smap"]
 
 
 def smap(
@@ -28,7 +26,7 @@ def smap(
 ) -> Any:
     """Maps a function over the shards along one axis of the mesh.
 
-    Without axis_name it is the documents' other name of shard_map, with its parameters.
+    Without axis_name it is another name of shard_map, with its parameters.
 
     Args:
         f: As in shard_map. Without it a decorator is returned.
@@ -40,7 +38,7 @@ def smap(
             tree of these for each argument. It may be left out where the axis is Explicit.
         out_axes: Dimension along which the results are put together; an int, None (equal on all devices) or a tree of
             these that is a prefix of what f returns.
-        axis_name: Name of the axis; the body sees whole blocks along the other axes of the mesh.
+        axis_name: Name of the axis; along the other axes of the mesh the body sees complete blocks.
         **options: check_vma, axis_names and executor, as in shard_map.
 
     Returns:
@@ -69,39 +67,28 @@ def smap(
     if out_axes is _MISSING:
         raise TypeError("smap: out_axes is missing; expected an int, None or a tree of these; write out_axes=0")
     if isinstance(axis_name, (list, tuple)):
-        raise TypeError(
-            f"smap: axis_name is of type {type(axis_name).__name__}; expected the name of one axis, got "
-            f"{shown(axis_name)}; call smap once for each axis, or use shard_map"
-        )
-    if in_axes is not Infer and in_axes is not None and not isinstance(in_axes, (int, tuple)):
-        raise TypeError(
-            f"smap: in_axes is of type {type(in_axes).__name__}; expected an int, None or a tuple with one entry for "
-            f"each argument, got {shown(in_axes)}; write in_axes=(0, None)"
-        )
-    specs = in_axes if in_axes is Infer else _specs_of_axes("smap: in_axes", in_axes, axis_name)
-    outputs = _specs_of_axes("smap: out_axes", out_axes, axis_name)
+        fix = "call smap once for each axis, or use shard_map"
+        raise wrong_type("smap", "axis_name", axis_name, "the name of one axis", fix)
+    if in_axes is not Infer and in_axes is not None:
+        expected = "an int, None or a tuple with one entry for each argument"
+        check_type("smap", "in_axes", in_axes, (int, tuple), expected, "write in_axes=(0, None)")
+    specs = in_axes if in_axes is Infer else _specs_of_axes("in_axes", in_axes, axis_name)
+    outputs = _specs_of_axes("out_axes", out_axes, axis_name)
     return shard_map(f, mesh, specs, outputs, check_rep=check_rep, axis_names={axis_name}, **options)
 
 
-def _specs_of_axes(what: str, axes: Any, name: Hashable) -> Any:
-    """A tree of PartitionSpecs of a tree of dimensions that are sharded over one axis, or None.
-
-    Raises:
-        TypeError: A leaf is not an int.
-        ValueError: A leaf is negative.
-    """
+def _specs_of_axes(argument: str, axes: Any, name: Hashable) -> Any:
+    """A tree of PartitionSpecs from a tree of dimensions that are sharded over one axis, or None."""
     from artifex_devices import tree_util
 
     def spec(axis: Any) -> PartitionSpec:
         if axis is None:
             return PartitionSpec()
-        if not isinstance(axis, int):
-            raise TypeError(
-                f"{what} has an entry of type {type(axis).__name__}; expected an int or None, got {shown(axis)}; write "
-                "the number of the dimension"
-            )
+        check_type("smap", f"an entry of {argument}", axis, int, "an int or None", "write the number of the dimension")
         if axis < 0:
-            raise ValueError(f"{what} has the entry {axis}; expected 0 or more; count the dimensions from the first")
+            raise wrong_value(
+                "smap", f"an entry of {argument}", axis, "0 or more", "count the dimensions from the first"
+            )
         return PartitionSpec(*(None,) * axis, name)
 
     return tree_util.tree_map(spec, axes, is_leaf=lambda node: node is None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What in_specs, out_specs, in_axes and out_axes say: prefixes of trees, checked and spread over all leaves."""
+"""in_specs, out_specs, in_axes and out_axes: prefixes of trees, checked and broadcast to all leaves."""
 
 from __future__ import annotations
 
@@ -8,21 +8,12 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from artifex_devices._base.clearable_cache import forgettable
-from artifex_devices._base.safe_repr import shown
+from artifex_devices import _core
+from artifex_devices._base.clearable_cache import clearable
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec
-from artifex_devices._spmd.process_groups import Spread
+from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices.errors import DuplicateSpecError
-
-__all__ = [
-    "Infer",
-    "Layout",
-    "check_specs",
-    "layout_of",
-    "names_by_dimension",
-    "shape_text",
-    "spread",
-]
 
 Names = tuple[Hashable, ...]
 
@@ -39,91 +30,69 @@ Infer: Any = _Infer()
 class Layout:
     """The participants of a mapped call: one for each combination of the manual axes of a mesh."""
 
-    __slots__ = (
-        "device_names",
-        "groups",
-        "is_partial",
-        "manual",
-        "mesh",
-        "participant_of",
-        "positions",
-        "sizes",
-        "spread",
-    )
+    __slots__ = ("device_names", "groups", "manual", "mesh", "participant_of", "positions", "process_map", "sizes")
 
     def __init__(self, mesh: Mesh, manual: Names) -> None:
-        """`manual` are the axes that bodies see cut, in mesh order; along the others everybody's data is whole."""
+        """`manual` are the axes over which bodies see shards, in mesh order."""
         self.mesh = mesh
         self.manual = manual
-        sizes: dict[Hashable, int] = dict(mesh.shape)
-        self.sizes: tuple[int, ...] = tuple(sizes[name] for name in manual)
-        self.is_partial = len(manual) < len(mesh.axis_names)
-        # Of each device of the mesh, row-major: the number of who runs for it, among those that run in this process.
-        self.participant_of: list[int] = []
-        strides = {name: math.prod(self.sizes[i + 1 :]) for i, name in enumerate(manual)}
-        for position in range(math.prod(sizes.values())):
-            rest, participant = position, 0
-            for name in reversed(mesh.axis_names):
-                rest, coordinate = divmod(rest, sizes[name])
-                participant += coordinate * strides.get(name, 0)
-            self.participant_of.append(participant)
+        self.sizes: tuple[int, ...] = tuple(mesh.shape[name] for name in manual)
+        count = math.prod(self.sizes)
+        indices = NamedSharding(mesh, PartitionSpec(manual)).devices_indices_map((count,))
+        # Of each device of the mesh, row-major: the participant that runs for it, as its number in this process.
+        self.participant_of: list[int] = [rows.start or 0 for (rows,) in indices.values()]
         devices = mesh.devices.reshape(-1)
-        self.spread = self._spread(devices)
+        self.process_map = self._process_map(devices, count)
         first: dict[int, int] = {}
         for position, participant in enumerate(self.participant_of):
-            if self.spread is None or devices[position].process_index == self.spread.me:
+            if self.process_map is None or devices[position].process_index == self.process_map.me:
                 first.setdefault(participant, position)
         # Of each participant that runs here: its first device here.
         self.positions: tuple[int, ...] = tuple(first[participant] for participant in sorted(first))
         self.device_names = [str(devices[position]) for position in self.positions]
-        self.groups: dict[Any, Any] = {}  # of collectives over these axes, filled by axes.py
-        if self.spread is not None:
-            slots = self.spread.slot_of
+        self.groups: dict[Any, Any] = {}  # cache of axes.py: groups of collectives over these axes
+        if self.process_map is not None:
+            slots = self.process_map.slot_of
             self.participant_of = [slots.get(participant, -1) for participant in self.participant_of]
 
-    def _spread(self, devices: Sequence[Any]) -> Spread | None:
-        """Who runs what, where the mesh has devices of other processes."""
+    def _process_map(self, devices: Sequence[Any], count: int) -> ProcessMap | None:
+        """None where the mesh has no devices of other processes."""
         client = devices[0].client
-        if client.process_count() == 1:
+        me = client.process_index()
+        holders: list[set[int]] = [set() for _ in range(count)]
+        for device, participant in zip(devices, self.participant_of, strict=True):
+            holders[participant].add(device.process_index)
+        processes = set().union(*holders)
+        if processes == {me}:
             return None
-        holders: list[set[int]] = [set() for _ in range(math.prod(self.sizes))]
-        for position, participant in enumerate(self.participant_of):
-            holders[participant].add(devices[position].process_index)
-        if all(each == {client.process_index()} for each in holders):
-            return None
-        if not any(client.process_index() in each for each in holders):
+        if me not in processes:
             raise ValueError(
-                f"shard_map: the mesh has no device of this process, {client.process_index()}; expected one at least; "
-                f"call it only in the processes {sorted(set().union(*holders))}, whose devices the mesh has"
+                f"shard_map: the mesh has no device of this process, {me}; expected at least one; call it only in the "
+                f"processes {sorted(processes)}, whose devices the mesh has"
             )
-        return Spread(client, self.sizes, [tuple(sorted(each)) for each in holders])
+        return ProcessMap(client, self.sizes, [tuple(sorted(each)) for each in holders])
 
-    def within(self, whole: Layout) -> Layout:
-        """The participants of this mesh of own devices as some of those of a mesh over several processes."""
+    def within(self, other: Layout) -> Layout:
+        """The participants of this mesh of local devices as some of those of a mesh over several processes."""
         made = copy.copy(self)
-        made.sizes, made.spread, made.groups = whole.sizes, whole.spread, whole.groups
+        made.sizes, made.process_map, made.groups = other.sizes, other.process_map, other.groups
         return made
 
     def replicas(self, named: Sequence[Hashable]) -> list[list[int]]:
-        """Participants here that hold the same part of a value cut over `named`, grouped; each group in order."""
-        unnamed = [i for i, name in enumerate(self.manual) if name not in named]
-        groups: dict[tuple[int, ...], list[int]] = {}
-        numbers = range(len(self.positions)) if self.spread is None else self.spread.here
-        for slot, participant in enumerate(numbers):
-            rest, coordinates = participant, [0] * len(self.sizes)
-            for i in reversed(range(len(self.sizes))):
-                rest, coordinates[i] = divmod(rest, self.sizes[i])
-            for i in unnamed:
-                coordinates[i] = 0
-            groups.setdefault(tuple(coordinates), []).append(slot)
-        return list(groups.values())
+        """Participants here that hold the same part of a value sharded over `named`, grouped; each group in order."""
+        unnamed = [axis for axis, name in enumerate(self.manual) if name not in named]
+        groups = _core._axis_groups(self.sizes, unnamed)
+        if self.process_map is None:
+            return [list(group) for group in groups]
+        slots = self.process_map.slot_of
+        return [here for group in groups if (here := [slots[i] for i in group if i in slots])]
 
 
-_layouts: dict[tuple[Mesh, Names], Layout] = forgettable({})
+_layouts: dict[tuple[Mesh, Names], Layout] = clearable({})
 
 
 def layout_of(mesh: Mesh, manual: Names) -> Layout:
-    """The Layout of a mesh, made once."""
+    """The Layout of a mesh, cached."""
     key = (mesh, manual)
     layout = _layouts.get(key)
     if layout is None:
@@ -134,12 +103,12 @@ def layout_of(mesh: Mesh, manual: Names) -> Layout:
 
 
 def names_by_dimension(spec: PartitionSpec) -> tuple[Names, ...]:
-    """The axes that cut each dimension, major to minor."""
+    """The axes over which each dimension is sharded, major to minor."""
     return tuple(() if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in tuple(spec))
 
 
 def shape_text(shape: Sequence[int], dtype: Any) -> str:
-    """Say "float32(8, 4)"."""
+    """The text "float32(8, 4)"."""
     return f"{dtype}{tuple(shape)}"
 
 
@@ -148,30 +117,25 @@ def _is_spec(node: Any) -> bool:
 
 
 def check_specs(operation: str, argument: str, specs: Any, manual: Names | None) -> None:
-    """Refuses what is no tree of PartitionSpecs, or names an axis that is not manual.
-
-    Raises:
-        TypeError: A leaf is no PartitionSpec.
-        ValueError: A spec names an axis that the call does not bind, or one twice (DuplicateSpecError).
-    """
+    """Raises TypeError unless `specs` is a tree of PartitionSpecs, ValueError for axes not in `manual` or repeated."""
     from artifex_devices import tree_util
 
     leaves = tree_util.tree_leaves_with_path(specs, _is_spec)
     wrong = [(path, leaf) for path, leaf in leaves if not _is_spec(leaf)]
     if wrong:
-        told = ", ".join(
-            f"{argument}{tree_util.keystr(path)} is {shown(leaf)} ({type(leaf).__name__})" for path, leaf in wrong
+        found = ", ".join(
+            f"{argument}{tree_util.keystr(path)} is {safe_repr(leaf)} ({type(leaf).__name__})" for path, leaf in wrong
         )
         raise TypeError(
-            f"{operation}: {argument} is no tree of PartitionSpecs: {told}; expected a PartitionSpec for each array; "
-            "write P('x') for cut over x, P() for whole"
+            f"{operation}: {argument} is not a tree of PartitionSpecs: {found}; expected a PartitionSpec for each "
+            "array; write P('x') for sharded over x, P() for replicated"
         )
     unbound, twice = [], []
     for path, spec in leaves:
         names = [name for entry in names_by_dimension(spec) for name in entry] if spec is not None else []
         place = f"{argument}{tree_util.keystr(path)} = {spec!r}"
         if manual is not None:
-            unbound += [f"{place} names {shown(name)}" for name in names if name not in manual]
+            unbound += [f"{place} names {safe_repr(name)}" for name in names if name not in manual]
         twice += [place for name in set(names) if names.count(name) > 1]
     if unbound:
         raise ValueError(
@@ -185,35 +149,26 @@ def check_specs(operation: str, argument: str, specs: Any, manual: Names | None)
         )
 
 
-def spread(
-    operation: str,
-    argument: str,
-    prefix: Any,
-    tree: Any,
-    tree_name: str,
-    is_leaf: Callable[[Any], bool] = _is_spec,
+def broadcast_prefix(
+    operation: str, argument: str, prefix: Any, tree: Any, tree_name: str, is_leaf: Callable[[Any], bool] = _is_spec
 ) -> list[Any]:
-    """One value of the prefix for each leaf of the tree.
-
-    Raises:
-        ValueError: It is not a prefix of the tree; every place where it differs is named.
-    """
+    """One value of the prefix for each leaf of the tree; ValueError names every place where it is not a prefix."""
     from artifex_devices import tree_util
 
     try:
         return tree_util.broadcast_prefix(prefix, tree, is_leaf)
     except ValueError:
-        told = "; ".join(str(error(argument)) for error in tree_util.prefix_errors(prefix, tree, is_leaf))
-        if not told:
+        differences = "; ".join(str(error(argument)) for error in tree_util.prefix_errors(prefix, tree, is_leaf))
+        if not differences:
             raise
         raise ValueError(
-            f"{operation}: {told}; expected one value for all of {tree_name}, or a tree with its outer structure; "
-            "note that a tuple stands for a tuple and a list for a list"
+            f"{operation}: {differences}; expected one value for all of {tree_name}, or a tree with its outer "
+            "structure; note that a tuple stands for a tuple and a list for a list"
         ) from None
 
 
 def held_names(x: Any, mesh: Mesh) -> tuple[Names, ...]:
-    """The axes of this mesh that cut an argument, by dimension; () where it does not lie on the mesh."""
+    """The axes over which each dimension of an argument is sharded; () where it is not placed on this mesh."""
     sharding = getattr(x, "sharding", None)
     if isinstance(sharding, NamedSharding) and sharding.mesh == mesh:
         return names_by_dimension(sharding.spec)
@@ -226,7 +181,7 @@ def explicit_names(mesh: Mesh) -> Names:
 
 
 def spec_of(names: Sequence[Names]) -> PartitionSpec:
-    """The spec that cuts dimensions so; trailing whole dimensions unnamed."""
+    """The spec that shards dimensions over these axes, without trailing None entries."""
     entries: list[Any] = [axes if len(axes) > 1 else axes[0] if axes else None for axes in names]
     while entries and entries[-1] is None:
         entries.pop()

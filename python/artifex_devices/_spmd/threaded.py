@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread a participant: NumPy drops the GIL in its loops, so big blocks compute in parallel.
+"""One thread for each participant: NumPy releases the GIL in its loops, so big blocks compute in parallel.
 
-Threads are kept for the next program until `shutdown()`; after a fork the child starts with none. Idle ones hold
-nothing.
+Idle threads wait for the next program until `shutdown()`, without references to the last one. A child made by fork
+starts with none.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ from typing import Any
 
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._base.daemon_thread import DaemonThread
-from artifex_devices._base.handoff_queue import NOTHING, HandOver
+from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
 from artifex_devices._spmd.participant import Participant, Stopped, _current
 from artifex_devices._spmd.program import Program
 
-__all__ = ["run", "shutdown"]
-
-_GRACE_S = 2.0  # how long a program that has failed waits for its bodies before it lets go of them
-_LOOK_S = 0.5  # a Ctrl-C that comes just before a wait for a lock begins does not end that wait
+_GRACE_S = 2.0  # how long a failed program waits for its bodies before it goes on without them
+_POLL_S = 0.5  # a Ctrl-C just before a wait for a lock begins does not end that wait
 
 
-def _serve(thread: DaemonThread, jobs: HandOver[Job | None]) -> None:
+def _serve(thread: DaemonThread, jobs: HandoffQueue[Job | None]) -> None:
     thread.began()
     del thread
     while True:
@@ -44,11 +42,11 @@ def _serve(thread: DaemonThread, jobs: HandOver[Job | None]) -> None:
         has_raised = True
         try:
             has_raised = context.run(_enter, participant, function)
-        except BaseException as error:  # memory was short on the way to the body or back
+        except BaseException as error:  # out of memory before or after the body
             error.__traceback__ = None  # the frame of this function outlives the program
             lost = error
         del job, context, function
-        while True:  # the others wait for it: they must be told, be memory as short as it may
+        while True:  # the others wait for its report, which is repeated until there is memory for it
             try:
                 has_failed = _report(participant, has_raised, lost)
                 position = participant.position
@@ -66,9 +64,9 @@ def _serve(thread: DaemonThread, jobs: HandOver[Job | None]) -> None:
 
 
 def _enter(me: Participant, function: Callable[..., Any]) -> bool:
-    """Runs one body to its end on the calling thread, in a context where `me` is the current participant.
+    """Runs one body on the calling thread, in a context where `me` is the current participant.
 
-    Returns whether it raised what is not the failure of another one.
+    Returns whether it raised an error of its own.
     """
     program = me.program
     position = me.position
@@ -78,17 +76,14 @@ def _enter(me: Participant, function: Callable[..., Any]) -> bool:
         args = me.args
         program.outcomes[position] = function(*args) if type(args) is tuple else function(args)
     except BaseException as error:
-        if not program.has_ended:  # or gone on without this body
-            program.errors[position] = error  # through the program, which forgets it: tracebacks keep this frame
+        if not program.has_ended:  # it may have gone on without this body
+            program.errors[position] = error  # not kept here, as tracebacks refer to this frame
         return not isinstance(error, Stopped)
     return False
 
 
 def _report(me: Participant, has_raised: bool, lost: BaseException | None) -> bool:
-    """Tells the program how a participant has ended; can be done again where it was not done to its end.
-
-    Returns whether the program has failed.
-    """
+    """Reports to the program how a participant has ended; may be repeated. Returns whether the program has failed."""
     program = me.program
     position = me.position
     errors = program.errors
@@ -102,21 +97,21 @@ def _report(me: Participant, has_raised: bool, lost: BaseException | None) -> bo
 
 
 class _Worker:
-    """A thread that runs one participant after the other; it ends when nobody has its worker any more."""
+    """A thread that runs one participant after the other; it ends when nothing refers to its worker."""
 
     __slots__ = ("_jobs", "thread")
 
     def __init__(self) -> None:
-        self._jobs: HandOver[Job | None] = HandOver()
+        self._jobs: HandoffQueue[Job | None] = HandoffQueue()
         self.thread = DaemonThread("artifex-participant", _serve, self._jobs)
         self.thread.start()
 
-    def give(self, job: Job | None) -> None:
+    def run(self, job: Job | None) -> None:
         """Runs a participant; None ends the thread."""
         self._jobs.put(job)
 
     def __del__(self) -> None:
-        jobs = getattr(self, "_jobs", None)  # Ctrl-C may have come before there was one
+        jobs = getattr(self, "_jobs", None)  # Ctrl-C may have interrupted __init__
         if jobs is not None:
             jobs.put(None)
 
@@ -125,11 +120,11 @@ class _Pool:
     """The idle workers of the process."""
 
     def __init__(self) -> None:
-        # No lock: a finalizer that runs a program may come in anywhere. append and pop are whole for other threads.
+        # No lock: a finalizer that runs a program may interrupt any line. append and pop are atomic.
         self._idle: list[_Worker] = []
 
     def take(self, count: int) -> list[_Worker]:
-        """Workers for `count` participants; new ones where there are too few."""
+        """Workers for `count` participants; new ones where too few are idle."""
         taken: list[_Worker] = []
         try:
             while len(taken) < count:
@@ -140,7 +135,7 @@ class _Pool:
         return taken
 
     def put(self, workers: Sequence[_Worker]) -> None:
-        """Keeps workers that are free again."""
+        """Returns workers to the pool."""
         for worker in workers:
             self._idle.append(worker)
 
@@ -156,7 +151,7 @@ class _Pool:
         while worker := self._pop():
             ended.append(worker)
         for worker in ended:
-            worker.give(None)
+            worker.run(None)
         for worker in ended:
             worker.thread.join()
 
@@ -164,12 +159,12 @@ class _Pool:
 _pool = _Pool()
 
 
-def _start_anew() -> None:
+def _reset() -> None:
     global _pool
     _pool = _Pool()
 
 
-os.register_at_fork(after_in_child=_start_anew)
+os.register_at_fork(after_in_child=_reset)
 
 
 def shutdown() -> None:
@@ -181,49 +176,49 @@ atexit.register(shutdown)
 
 
 class _Latch:
-    """Waits until all participants have ended. Bare locks: Ctrl-C inside of an Event's wait can spoil the Event.
+    """Waits until all participants have ended. Bare locks: Ctrl-C in the wait of an Event can break the Event.
 
-    Threads take no lock to tell that they have ended, so that one that is refused memory amid that leaves none held.
+    A thread acquires no lock to report its end, so that it leaves none held when it runs out of memory.
     """
 
     def __init__(self, count: int) -> None:
         self._running = set(range(count))
         self._open = threading.Lock()  # held until all have ended
         self._open.acquire()
-        self._news = threading.Lock()  # held until all have ended or one has failed
-        self._news.acquire()
-        self._is_open = False  # the caller has seen that, and has the lock for good
-        self._is_told = False
+        self._ended_or_failed = threading.Lock()  # held until then
+        self._ended_or_failed.acquire()
+        self._is_open = False  # once the caller holds that lock, permanently
+        self._has_news = False
 
     def has_ended(self, position: int, has_failed: bool) -> None:
-        """One has ended, and whether the program has failed; the same when told again."""
+        """Reports the end of a participant, and whether the program has failed; may be repeated."""
         self._running.discard(position)
         if not self._running:
             _release(self._open)
         if not self._running or has_failed:
-            _release(self._news)
+            _release(self._ended_or_failed)
 
     def wait(self, seconds: float | None) -> bool:
-        """Whether all have ended in time."""
+        """Waits until all have ended; returns whether they did in time."""
         self._is_open = self._is_open or _acquire(self._open, seconds)
         return self._is_open
 
     def wait_for_news(self, seconds: float | None) -> bool:
-        """Whether all have ended, or one has failed, in time."""
-        self._is_told = self._is_told or _acquire(self._news, seconds)
-        return self._is_told
+        """Waits until all have ended or one has failed; returns whether that happened in time."""
+        self._has_news = self._has_news or _acquire(self._ended_or_failed, seconds)
+        return self._has_news
 
 
 def _release(lock: threading.Lock) -> None:
     try:
         lock.release()
-    except RuntimeError:  # another thread did
+    except RuntimeError:  # another thread released it
         return
 
 
 def _acquire(lock: threading.Lock, seconds: float | None) -> bool:
     end_s = math.inf if seconds is None else time.monotonic() + seconds
-    while not lock.acquire(timeout=max(0.0, min(_LOOK_S, end_s - time.monotonic()))):
+    while not lock.acquire(timeout=max(0.0, min(_POLL_S, end_s - time.monotonic()))):
         if time.monotonic() >= end_s:
             return False
     return True
@@ -233,7 +228,7 @@ Job = tuple[contextvars.Context, Participant, Callable[..., Any], _Latch]
 
 
 def run(program: Program, function: Callable[..., Any]) -> None:
-    """Runs all bodies to their ends; failures are in the program."""
+    """Runs all bodies; records failures in the program."""
     rendezvous = program.rendezvous
     timeout_s = program.timeout_s
 
@@ -250,16 +245,16 @@ def run(program: Program, function: Callable[..., Any]) -> None:
         with shared_cores(len(participants)):
             for worker, participant in zip(workers, participants, strict=True):
                 context = contextvars.copy_context()
-                worker.give((context, participant, function, latch))
+                worker.run((context, participant, function, latch))
             while not latch.wait_for_news(timeout_s) and not rendezvous.failure:
                 pass
-            latch.wait(_GRACE_S)  # a body that blocks elsewhere: the program goes on without it
-    except BaseException:  # Ctrl-C: waits end at once, bodies at their next collective or their end, threads with them
+            latch.wait(_GRACE_S)  # a body that blocks elsewhere is abandoned
+    except BaseException:  # Ctrl-C ends waits at once, and bodies at their next collective
         _cancel(program)
         _retire(workers)
-        over_s = time.monotonic() + _GRACE_S
+        deadline_s = time.monotonic() + _GRACE_S
         for worker in workers:
-            worker.thread.join(max(0.0, over_s - time.monotonic()))
+            worker.thread.join(max(0.0, deadline_s - time.monotonic()))
         raise
     if latch.wait(0):
         pool.put(workers)
@@ -268,7 +263,7 @@ def run(program: Program, function: Callable[..., Any]) -> None:
 
 
 def _cancel(program: Program) -> None:
-    """Ends all waits, be memory as short as it may: participants wait for no one else."""
+    """Ends all waits; repeats that until there is memory for it."""
     while True:
         try:
             program.rendezvous.cancel()
@@ -279,4 +274,4 @@ def _cancel(program: Program) -> None:
 
 def _retire(workers: Sequence[_Worker]) -> None:
     for worker in workers:
-        worker.give(None)
+        worker.run(None)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from artifex_devices._base.checks import check_callable
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import _tree_check_levels, _tree_open
 from artifex_devices._tree.keys import keystr
 from artifex_devices._tree.nodes import (
@@ -125,7 +125,8 @@ def _stopping_at_leaves(is_leaf: Callable[..., bool | None]) -> Callable[..., bo
             return True
         if answer is not False and answer is not None:
             raise ValueError(
-                f"tree_flatten: is_leaf returned {shown(answer)} ({type(answer).__name__}); expected True or False; "
+                f"tree_flatten: is_leaf returned {safe_repr(answer)} ({type(answer).__name__}); expected True or "
+                "False; "
                 "return bool(...)"
             )
         return not is_tree_node(type(arguments[-1]))

@@ -7,7 +7,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._tree.keys import keystr
 from artifex_devices._tree.nodes import UnsortableKeysError, keys_of, one_level, public_data
 
@@ -82,12 +82,12 @@ def _data_text(typ: type, data: Any, other: Any) -> str:
             return f"expected {typ.__name__} with keys {_list(ours)}, got one that {' and '.join(words)}"
         if ours != theirs:
             return f"expected {typ.__name__} with keys in the order {_list(ours)}, got {_list(theirs)}"
-        return f"expected {typ.__name__} with factory {shown(data[0])}, got {shown(other[0])}"
-    return f"expected {typ.__name__} with data {shown(public_data(data))}, got {shown(public_data(other))}"
+        return f"expected {typ.__name__} with factory {safe_repr(data[0])}, got {safe_repr(other[0])}"
+    return f"expected {typ.__name__} with data {safe_repr(public_data(data))}, got {safe_repr(public_data(other))}"
 
 
 def _list(keys: Any) -> str:
     listed = list(keys)
     if len(listed) <= _MAX_ENTRIES:
         return repr(listed)
-    return f"[{', '.join(map(shown, listed[:_MAX_ENTRIES]))}, ...]"
+    return f"[{', '.join(map(safe_repr, listed[:_MAX_ENTRIES]))}, ...]"

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.public_path import public
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
@@ -28,6 +29,7 @@ PLAIN: set[type] = {
 }
 
 
+@public("artifex_devices.unpickle")
 class Aux:
     """Data of a node of a registered type, and the keys of its children; equal where the data are."""
 
@@ -69,7 +71,7 @@ _lock = threading.RLock()  # a finalizer on the same thread may call in
 def register(operation: str, cls: type, node_type: NodeType) -> None:
     """Registers a type of nodes; ValueError where it is one already."""
     if not isinstance(cls, type):
-        raise TypeError(f"{operation}: {shown(cls)} is not a type; expected the class whose instances become nodes")
+        raise TypeError(f"{operation}: {safe_repr(cls)} is not a type; expected the class whose instances become nodes")
     with _lock:
         if cls in _BUILTIN or cls in _registered:
             raise ValueError(
@@ -111,7 +113,7 @@ def sorted_keys(keys: Iterable[Any]) -> list[Any]:
     try:
         return sorted(keys)
     except Exception as error:
-        raise UnsortableKeysError(f"{shown(list(keys))} ({error})") from None
+        raise UnsortableKeysError(f"{safe_repr(list(keys))} ({error})") from None
 
 
 def one_level(node: Any) -> tuple[tuple[Any, ...], Any] | None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from artifex_devices._base.checks import check_callable, check_sequence
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._tree.keys import GetAttrKey
 from artifex_devices._tree.nodes import Aux, NodeType, register
 
@@ -169,7 +169,8 @@ def _register(
         result = chosen(node)
         if type(result) is not tuple or len(result) != 2 or not isinstance(result[0], Iterable):
             raise ValueError(
-                f"tree_flatten: flatten_func of {cls.__name__} returned {shown(result)}; expected a pair (children, "
+                f"tree_flatten: flatten_func of {cls.__name__} returned {safe_repr(result)}; expected a pair "
+                "(children, "
                 "data), with an iterable of children"
             )
         children = tuple(result[0])
@@ -178,7 +179,8 @@ def _register(
         for child in children:
             if not isinstance(child, tuple | list) or len(child) != 2:
                 raise ValueError(
-                    f"tree_flatten: flatten_with_keys of {cls.__name__} returned {shown(child)} for a child; expected "
+                    f"tree_flatten: flatten_with_keys of {cls.__name__} returned {safe_repr(child)} for a child; "
+                    "expected "
                     "a pair (key, child)"
                 )
         return tuple([child for _, child in children]), Aux(result[1], tuple([key for key, _ in children]))
@@ -191,7 +193,7 @@ def _unflatten_of(operation: str, cls: Any) -> Callable[[Any, Any], Any]:
         return cls.tree_unflatten  # type: ignore[no-any-return]
     except AttributeError:
         raise AttributeError(
-            f"{operation}: {shown(cls)} has no tree_unflatten; expected a class with the class method "
+            f"{operation}: {safe_repr(cls)} has no tree_unflatten; expected a class with the class method "
             "tree_unflatten(data, children); define it"
         ) from None
 
@@ -208,7 +210,8 @@ def _fields_of(
             )
         if not is_dataclass:
             raise TypeError(
-                f"register_dataclass: {shown(cls)} is not a dataclass; expected one, or data_fields and meta_fields; "
+                f"register_dataclass: {safe_repr(cls)} is not a dataclass; expected one, or data_fields and "
+                "meta_fields; "
                 "decorate it with dataclasses.dataclass"
             )
         known = dataclasses.fields(cls)

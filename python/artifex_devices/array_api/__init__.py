@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.array_api import exports, fft, linalg
 from artifex_devices.array_api.creation import (
     Info,
@@ -79,7 +79,7 @@ def namespace(api_version: str | None) -> Any:
     """
     if api_version is not None and api_version not in _VERSIONS:
         raise ValueError(
-            f"__array_namespace__: api_version {shown(api_version)} is not known; expected one of "
+            f"__array_namespace__: api_version {safe_repr(api_version)} is not known; expected one of "
             f"{', '.join(_VERSIONS)}; leave it out"
         )
     return sys.modules[__name__]

@@ -14,26 +14,9 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.shape.creation import ZERO, filled, fitting
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, Sharding
 from artifex_devices._placement.device_put import device_put
-
-__all__ = [
-    "Info",
-    "arange",
-    "asarray",
-    "default_dtype",
-    "dtype_or_default",
-    "empty",
-    "eye",
-    "from_dlpack",
-    "full",
-    "linspace",
-    "ones",
-    "placed",
-    "to_device",
-    "zeros",
-]
 
 # The dtypes that replace 64-bit dtypes with jax_enable_x64=False.
 _NARROW: dict[Any, np.dtype[Any]] = {
@@ -132,7 +115,8 @@ def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
 def _check_device(operation: str, device: Any) -> None:
     if not isinstance(device, (Device, Sharding)):
         raise TypeError(
-            f"{operation}: device is {shown(device)} ({type(device).__name__}); expected a Device or a Sharding; take "
+            f"{operation}: device is {safe_repr(device)} ({type(device).__name__}); expected a Device or a Sharding; "
+            "take "
             "one from artifex_devices.devices() or from x.device"
         )
 
@@ -141,7 +125,7 @@ def to_device(x: Array, device: Any, stream: Any = None) -> Array:
     """The work of Array.to_device."""
     if stream is not None:
         raise ValueError(
-            f"to_device: streams are not supported; expected None, got {shown(stream)}; leave it out and use "
+            f"to_device: streams are not supported; expected None, got {safe_repr(stream)}; leave it out and use "
             "block_until_ready()"
         )
     _check_device("to_device", device)

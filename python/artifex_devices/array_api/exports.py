@@ -22,8 +22,6 @@ from artifex_devices._base.caller import warn_user
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["find", "moving", "names"]
-
 
 def find(module: str, source: ModuleType, name: str) -> Any:
     """The function `name` of NumPy's module `source`, which becomes an attribute of the namespace `module`.

@@ -9,8 +9,6 @@ from artifex_devices._array_ops.shape.rearranging import flip
 from artifex_devices._core import Array
 from artifex_devices.array_api.exports import moving
 
-__all__ = ["argsort", "sort"]
-
 
 @moving
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:

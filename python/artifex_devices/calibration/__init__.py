@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds of this machine's own CPU devices: measured once, fitted to a model, and checked against what was not fitted.
+"""Calibration of this machine: seconds of its own CPU devices, measured once, fitted to a model, and checked.
 
-See docs/guide/calibration.md for the model, and how far to trust it.
+See docs/guide/calibration.md for the model and its limits.
 """
 
-from artifex_devices.calibration.run import (
-    TERMS,
+from artifex_devices.calibration.accuracy import CalibrationCheck, CheckedRow
+from artifex_devices.calibration.run import calibrate, check
+from artifex_devices.planner.calibration_terms import TERMS
+from artifex_devices.planner.calibration_values import (
     Calibration,
-    CalibrationCheck,
     CalibrationConditions,
-    CheckedRow,
     Link,
     ProcessLink,
     Sample,
-    calibrate,
-    check,
 )
 
 __all__ = [

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted against measured: reshards and collectives that a calibration was not fitted to."""
+"""Comparison of predicted and measured seconds, for reshards and collectives that a calibration was not fitted to."""
 
 from __future__ import annotations
 
 import datetime
 import json
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from artifex_devices._base.checks import check_int, wrong_value
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
-from artifex_devices._base.text import bytes_text
+from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices._base.timing import Repeats
 from artifex_devices._core import Machine, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._runtime.devices import devices
@@ -28,10 +28,7 @@ from artifex_devices.calibration.cases import (
     time_cases,
 )
 from artifex_devices.planner import plan_collective, plan_reshard
-from artifex_devices.planner.calibration_text import check_text
 from artifex_devices.planner.calibration_values import Calibration
-
-__all__ = ["CalibrationCheck", "CheckedRow", "check_rows"]
 
 _REPEATS = 3
 _MEMORY_SHARE = 16
@@ -55,17 +52,17 @@ _KINDS = ("reshard", "collective")
 @public("artifex_devices.calibration")
 @dataclass(frozen=True)
 class CheckedRow:
-    """One thing that was predicted, then measured.
+    """One reshard or collective that was predicted, then measured.
 
     Attributes:
-        name: What was done.
+        name: What was measured.
         kind: "reshard" or "collective".
-        nbytes: Of the whole array; of a collective that of all devices' blocks together.
-        devices: How many.
+        nbytes: Bytes of the global array; for a collective those of all devices' blocks together.
+        devices: Number of devices.
         predicted: Seconds of its plan.
-        measured: First quartile of the repeats, as other work on the machine only ever makes them slower.
-        median: Of the repeats.
-        spread: From the first quartile to the third, in seconds.
+        measured: First quartile of the repeats, as other work on the machine can only make them slower.
+        median: Median of the repeats, in seconds.
+        spread: Seconds from the first quartile to the third.
     """
 
     name: str
@@ -79,19 +76,19 @@ class CheckedRow:
 
     @property
     def error(self) -> float:
-        """Of the prediction, relative: 0.1 is 10 % too slow."""
+        """Relative error of the prediction: 0.1 is 10 % too slow."""
         return self.predicted / self.measured - 1
 
 
 @public("artifex_devices.calibration")
 @dataclass(frozen=True, eq=False)
 class CalibrationCheck:
-    """Predicted against measured.
+    """Predicted and measured seconds.
 
     Attributes:
-        calibration: What predicted.
-        rows: Each with its error.
-        date: Of the measurement, UTC, ISO 8601.
+        calibration: Calibration that made the predictions.
+        rows: Reshards and collectives, each with its error.
+        date: Date and time of the measurement in UTC, ISO 8601.
         notes: What was left out, and why.
     """
 
@@ -103,36 +100,37 @@ class CalibrationCheck:
     notes: tuple[str, ...] = ()
 
     def median_error(self, *, least_bytes: int = LARGE, kind: str | None = None) -> float | None:
-        """Median of the absolute relative errors of the rows from `least_bytes` on; None where there are none.
+        """Median of the absolute relative errors of the rows of at least `least_bytes`; None if there are none.
 
         Args:
-            least_bytes: Smaller rows do not count.
-            kind: "reshard" or "collective"; None is both.
+            least_bytes: Size of the smallest row that counts, in bytes.
+            kind: "reshard" or "collective"; None means both.
 
         Raises:
-            TypeError: `least_bytes` is no int.
-            ValueError: It is negative, or `kind` is none of these.
+            TypeError: `least_bytes` is not an int.
+            ValueError: `least_bytes` is negative, or `kind` is another one.
         """
-        if isinstance(least_bytes, bool) or not isinstance(least_bytes, (int, np.integer)):
-            raise TypeError(
-                f"median_error: least_bytes is {shown(least_bytes)} ({type(least_bytes).__name__}); expected an int; "
-                "say least_bytes=0 for all rows"
-            )
-        if least_bytes < 0:
-            raise ValueError(
-                f"median_error: least_bytes is {shown(least_bytes)}; expected 0 or more; say least_bytes=0 for all rows"
-            )
+        fix = "write least_bytes=0 for all rows"
+        least_bytes = check_int("median_error", "least_bytes", least_bytes, fix, minimum=0)
         if kind is not None and kind not in _KINDS:
-            raise ValueError(
-                f"median_error: kind is {shown(kind)}; expected None or one of {', '.join(map(repr, _KINDS))}; leave "
-                "it out for both"
-            )
+            expected = f"None or one of {', '.join(map(repr, _KINDS))}"
+            raise wrong_value("median_error", "kind", kind, expected, "leave it out for both")
         errors = [abs(row.error) for row in self.rows if row.nbytes >= least_bytes and kind in (None, row.kind)]
         return statistics.median(errors) if errors else None
 
     def __str__(self) -> str:
         """The table, and the medians."""
-        return check_text(self)
+        head = ("", "bytes", "devices", "predicted", "measured", "median", "spread", "error")
+        lines = _table(head, [_cells(row) for row in self.rows])
+        for text, kind in (("reshards", "reshard"), ("collectives", "collective"), ("all", None)):
+            errors = (self.median_error(least_bytes=least, kind=kind) for least in (self.LARGE, 0))
+            large, every = ("no rows" if error is None else f"{100 * error:.1f} %" for error in errors)
+            lines.append(f"median error of {text}: {large} from {bytes_text(self.LARGE)} on, {every} of all sizes")
+        conditions = self.calibration.conditions
+        lines.append(
+            f"calibrated {conditions.date}, checked {self.date} on {conditions.cpu_model}, {conditions.workers} workers"
+        )
+        return "\n".join([*lines, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """All rows and medians as dicts, lists, strings and numbers."""
@@ -151,86 +149,90 @@ class CalibrationCheck:
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
 
+def _cells(row: CheckedRow) -> tuple[str, ...]:
+    times = (row.predicted, row.measured, row.median)
+    share, error = f"{100 * row.spread / row.measured:.0f} %", f"{100 * row.error:+.0f} %"
+    return (row.name, bytes_text(row.nbytes), str(row.devices), *map(seconds_text, times), share, error)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return [
+        "  ".join(
+            text.rjust(width) if i else text.ljust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in (head, *rows)
+    ]
+
+
 @dataclass(frozen=True)
-class _Predicted:
+class _Prediction:
     case: Case
     kind: str
     seconds: float
 
 
 def check_rows(
-    found: Calibration, *, rounds: int, most_bytes: int, step: Callable[[str, int], None]
+    calibration: Calibration, *, rounds: int, max_bytes: int, step: Callable[[str, int], None]
 ) -> CalibrationCheck:
-    """Predicts and measures the table; `step` is told what is done and how much there is to do."""
+    """Predicts and measures the table; calls `step` with the name of each part and the number of parts."""
     date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    room = min(Machine.live().usable_memory_bytes // _MEMORY_SHARE, most_bytes)
-    sizes = {4 * shape[0] * shape[1] for shape in _SHAPES} | set(_COLLECTIVE_BYTES)
-    left_out = sorted(size for size in sizes if size > room)
+    limit = min(Machine.live().usable_memory_bytes // _MEMORY_SHARE, max_bytes)
+    shapes = [shape for shape in _SHAPES if 4 * shape[0] * shape[1] <= limit]
+    sizes = [size for size in _COLLECTIVE_BYTES if size <= limit]
+    all_sizes = {4 * shape[0] * shape[1] for shape in _SHAPES} | set(_COLLECTIVE_BYTES)
+    left_out = sorted(size for size in all_sizes if size > limit)
     notes = (
-        [f"left out: arrays of {', '.join(map(bytes_text, left_out))}, more than {bytes_text(room)}"]
+        (f"left out: arrays of {', '.join(map(bytes_text, left_out))}, more than {bytes_text(limit)}",)
         if left_out
-        else []
+        else ()
     )
-    fitting = [size for size in sizes if size <= room]
-    host = host_values(max(fitting, default=4))
-    made: list[tuple[_Predicted, Repeats]] = []
-    reshards = sum(1 for shape in _SHAPES if 4 * shape[0] * shape[1] <= room) * len(_PAIRS)
-    collectives = sum(1 for size in _COLLECTIVE_BYTES if size <= room) * len(BODIES)
-    total = rounds * len(_WORLDS) * (reshards + collectives)
+    host = host_values(max((size for size in all_sizes if size <= limit), default=4))
+    rows: list[CheckedRow] = []
+    total = rounds * len(_WORLDS) * (len(shapes) * len(_PAIRS) + len(sizes) * len(BODIES))
     for count in _WORLDS:
         with simulate(count):
-            own = [*_reshards(found, host, room), *_collectives(found, host, room)]
-            seconds = time_cases(
-                [each.case for each in own], rounds=rounds, repeats=_REPEATS, step=lambda name: step(name, total)
-            )
-            made += zip(own, map(Repeats, seconds), strict=True)
-    return CalibrationCheck(found, tuple(_row(*each) for each in made), date, tuple(notes))
+            predictions = [*_reshards(calibration, host, shapes), *_collectives(calibration, host, sizes)]
+            cases = [each.case for each in predictions]
+            seconds = time_cases(cases, rounds=rounds, repeats=_REPEATS, step=lambda name: step(name, total))
+            rows += map(_row, predictions, map(Repeats, seconds))
+    return CalibrationCheck(calibration, tuple(rows), date, notes)
 
 
-def _row(predicted: _Predicted, timed: Repeats) -> CheckedRow:
-    case = predicted.case
-    return CheckedRow(
-        case.name,
-        predicted.kind,
-        case.nbytes,
-        case.devices,
-        predicted.seconds,
-        timed.seconds,
-        timed.median,
-        timed.spread,
-    )
+def _row(prediction: _Prediction, repeats: Repeats) -> CheckedRow:
+    case = prediction.case
+    times = (prediction.seconds, repeats.seconds, repeats.median, repeats.spread)
+    return CheckedRow(case.name, prediction.kind, case.nbytes, case.devices, *times)
 
 
-def _reshards(found: Calibration, host: Any, room: int) -> Iterator[_Predicted]:
-    world = np.array(devices())
-    flat = Mesh(world, ("x",))
-    square = Mesh(world.reshape(2, -1), ("x", "y"))
-    ways = {
+def _reshards(calibration: Calibration, host: Any, shapes: Sequence[tuple[int, int]]) -> Iterator[_Prediction]:
+    all_devices = np.array(devices())
+    flat = Mesh(all_devices, ("x",))
+    square = Mesh(all_devices.reshape(2, -1), ("x", "y"))
+    shardings = {
         "rows": NamedSharding(flat, PartitionSpec("x")),
         "columns": NamedSharding(flat, PartitionSpec(None, "x")),
         "replicated": NamedSharding(flat, PartitionSpec()),
         "blocks": NamedSharding(square, PartitionSpec("x", "y")),
     }
-    for shape in _SHAPES:
-        if 4 * shape[0] * shape[1] > room:
-            continue
+    for shape in shapes:
         for source, destination in _PAIRS:
             name = f"{shape[0]} x {shape[1]}, {source} to {destination}"
-            case = reshard_case(name, host, shape, ways[source], ways[destination])
-            plan = plan_reshard(shape, np.float32, ways[source], ways[destination], calibration=found)
-            yield _Predicted(case, "reshard", plan.seconds)
+            ends = shardings[source], shardings[destination]
+            plan = plan_reshard(shape, np.float32, *ends, calibration=calibration)
+            yield _Prediction(reshard_case(name, host, shape, *ends), "reshard", plan.seconds)
 
 
-def _collectives(found: Calibration, host: Any, room: int) -> Iterator[_Predicted]:
+def _collectives(calibration: Calibration, host: Any, sizes: Sequence[int]) -> Iterator[_Prediction]:
     mesh = Mesh(np.array(devices()), ("i",))
-    for size in _COLLECTIVE_BYTES:
-        if size > room:
-            continue
+    for size in sizes:
         for op in BODIES:
-            whole = op in ("all_reduce", "reduce_scatter")
-            case = collective_case(
-                op, host, size // mesh.size if whole else size, mesh, found.conditions.model_cache_bytes
+            # Each device brings a full block to a sum.
+            blocks = mesh.size if op in ("all_reduce", "reduce_scatter") else 1
+            case = collective_case(op, host, size // blocks, mesh, calibration.conditions.model_cache_bytes)
+            plan = plan_collective(op, case.nbytes, "i", mesh, calibration=calibration)
+            yield _Prediction(
+                Case(case.name, case.nbytes * blocks, case.devices, case.prepare), "collective", plan.seconds
             )
-            plan = plan_collective(op, case.nbytes, "i", mesh, calibration=found)
-            all_blocks = case.nbytes * mesh.size if whole else case.nbytes
-            yield _Predicted(Case(case.name, all_blocks, case.devices, case.prepare), "collective", plan.seconds)

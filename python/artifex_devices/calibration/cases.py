@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Things to do and to time: reshards and collectives of devices of the current world, with what they are made of."""
+"""Cases to time: reshards and collectives of devices of the current world, with their terms."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from artifex_devices._placement.device_put import device_put
 from artifex_devices._spmd.shard_map import shard_map
 from artifex_devices.planner.calibration_terms import collective_terms, executor_for
 
-__all__ = ["BODIES", "Case", "collective_case", "host_values", "reshard_case", "time_cases"]
-
 BODIES: dict[str, tuple[str, Callable[[Any, int], Any], bool]] = {
     "all_gather": ("all_gather", lambda block, _: lax.all_gather(block, "i", tiled=True), True),
     "reduce_scatter": ("psum_scatter", lambda block, _: lax.psum_scatter(block, "i", tiled=True), False),
@@ -31,22 +29,22 @@ BODIES: dict[str, tuple[str, Callable[[Any, int], Any], bool]] = {
         False,
     ),
 }
-"""For each op of `plan_collective`: the function of `lax`, a body that calls it, whether all get the same."""
+"""For each op of `plan_collective`: the function of `lax`, a body that calls it, whether the result is replicated."""
 
-_STRETCH_SECONDS = 1e-3  # short work is repeated so long for one time
-_MOST_CALLS = 50
+_REPEAT_SECONDS = 1e-3  # short calls are repeated for about this long in one repeat
+_MAX_CALLS = 50
 
 
 @dataclass(frozen=True)
 class Case:
-    """Something to time.
+    """A call to time.
 
     Attributes:
-        name: What it is.
-        nbytes: Of the value that is moved.
-        devices: How many take part.
-        prepare: Makes the input; returns the call to time, whose result has `block_until_ready`.
-        terms: What it is made of.
+        name: Name of the case.
+        nbytes: Bytes of the value that is moved.
+        devices: Number of devices that take part.
+        prepare: Creates the input; returns the call to time, whose result has `block_until_ready`.
+        terms: Terms of its seconds, by the names of TERMS.
     """
 
     name: str
@@ -56,15 +54,15 @@ class Case:
     terms: dict[str, float] = field(default_factory=dict)
 
 
-def host_values(most_bytes: int) -> np.ndarray[Any, Any]:
-    """Values to place: one buffer that all cases cut theirs from, all pages written."""
-    return np.ones(most_bytes // 4, np.float32)
+def host_values(nbytes: int) -> np.ndarray[Any, Any]:
+    """Values to place: one buffer of which all cases use a part, with all pages written."""
+    return np.ones(nbytes // 4, np.float32)
 
 
 def reshard_case(
     name: str, host: np.ndarray[Any, Any], shape: tuple[int, ...], source: Sharding, destination: Sharding
 ) -> Case:
-    """`device_put` of a float32 Array from one sharding to another, waited for."""
+    """`device_put` of a float32 Array from one sharding to another, until it is done."""
     count = int(np.prod(shape))
 
     def prepare() -> Callable[[], Any]:
@@ -77,17 +75,17 @@ def reshard_case(
 def collective_case(
     op: str, host: np.ndarray[Any, Any], nbytes: int, mesh: Mesh, cache_bytes: int | None, executor: str | None = None
 ) -> Case:
-    """A program of one collective over all of a mesh with the axis "i", waited for.
+    """A program of one collective over a mesh with the axis "i", until it is done.
 
-    `nbytes` is that of `plan_collective`, made a multiple of what blocks of float32 need.
+    `nbytes` is that of `plan_collective`, rounded down to a multiple of the float32 blocks.
     """
     devices = mesh.size
     function, body, is_shared = BODIES[op]
-    whole = op in ("all_reduce", "reduce_scatter")  # each member brings as much
-    step = 4 * devices if whole else 4 * devices * devices
+    is_sum = op in ("all_reduce", "reduce_scatter")  # each device has a full block
+    step = 4 * devices if is_sum else 4 * devices * devices
     nbytes = max(nbytes // step, 1) * step
     chosen = executor or executor_for(op, nbytes, devices)
-    count = nbytes // 4 * (devices if whole else 1)
+    count = nbytes // 4 * (devices if is_sum else 1)
     spec = PartitionSpec("i")
 
     def prepare() -> Callable[[], Any]:
@@ -102,16 +100,16 @@ def collective_case(
         return lambda: program(values)
 
     terms = collective_terms(op, nbytes, devices, 1, chosen, cache_bytes)
-    return Case(f"{function}, {chosen}", nbytes, devices, prepare, dict(terms))
+    return Case(f"{function}, {chosen}", nbytes, devices, prepare, terms)
 
 
 def time_cases(
     cases: Sequence[Case], *, rounds: int, repeats: int, step: Callable[[str], None] = lambda _: None
 ) -> list[list[float]]:
-    """Times all cases in turn, `rounds` times, so that a slow while of the machine hits all of them.
+    """Times all cases in turn, `rounds` times, so that a slow phase of the machine affects all of them.
 
-    In each round an input is placed anew, the call is made once without a time, and then `repeats` times. Results are
-    dropped before the next call, so that their memory is used again. The seconds of each case, in their order.
+    Each round places a new input, runs the call once untimed, and then times `repeats` of it. Results are released
+    before the next call, so that their memory is reused. Returns the seconds of each case, in order.
     """
     seconds: list[list[float]] = [[] for _ in cases]
     for _, (number, case) in itertools.product(range(rounds), enumerate(cases)):
@@ -125,9 +123,9 @@ def _times(case: Case, repeats: int) -> Iterator[float]:
     begin = time.perf_counter()
     run().block_until_ready()
     once = time.perf_counter() - begin
-    calls = max(1, min(_MOST_CALLS, int(_STRETCH_SECONDS / max(once, 1e-7))))
-    run().block_until_ready()  # the memory of the first result is there to be used again
-    collects = gc.isenabled()
+    calls = max(1, min(_MAX_CALLS, int(_REPEAT_SECONDS / max(once, 1e-7))))
+    run().block_until_ready()  # later calls reuse the memory of the first result
+    gc_was_enabled = gc.isenabled()
     gc.disable()
     try:
         for _ in range(repeats):
@@ -136,5 +134,5 @@ def _times(case: Case, repeats: int) -> Iterator[float]:
                 run().block_until_ready()
             yield (time.perf_counter() - begin) / calls
     finally:
-        if collects:
+        if gc_was_enabled:
             gc.enable()

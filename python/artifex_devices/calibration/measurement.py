@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the machine's copies and collectives and fits their model: see `calibrate`."""
+"""Measurement of the machine's copies and collectives, and the fit of their model: see `calibrate`."""
 
 from __future__ import annotations
 
@@ -32,46 +32,44 @@ from artifex_devices.calibration.cases import (
 from artifex_devices.planner.calibration_terms import reshard_terms
 from artifex_devices.planner.calibration_values import Calibration, CalibrationConditions, Link, fitted
 
-__all__ = ["largest_array_bytes", "measure_calibration"]
-
 _DEVICES = 6  # simulated ones; the check has 4 and 8
 _SMALL_GROUP = 2
 _MANY = 512  # devices of the transfer with many copies
 _REPEATS = 3
-_TELLING_ROUNDS = 3  # repeats of one round are milliseconds apart: work of others slows down all of them or none
+_CONCLUSIVE_ROUNDS = 3  # repeats of one round are milliseconds apart: other work slows down all of them or none
 _RUNS = (4, 32, 64, 512)
-_LEAST_ARRAY = 8 << 20
-_USUAL_ARRAY = 96 << 20
+_MIN_ARRAY = 8 << 20
+_DEFAULT_ARRAY = 96 << 20
 _CACHE_MULTIPLE = 3
 _MEMORY_SHARE = 16  # of the memory that the process may use, for the largest array
-_SETS = 5  # of arrays as large: the host's values, source, result, the result before it, and what is smaller
+_ARRAYS = 5  # of that size: the host's values, source, result, the result before it, and all smaller ones
 _FRESH_BYTES = 24 << 20
 _DENSE = (16 << 10, 96 << 10, 384 << 10, 640 << 10, 1536 << 10, 3 << 20, 5 << 20)
 
 
 def largest_array_bytes(cache_bytes: int | None) -> int:
-    """Of the arrays that are moved: three times the caches, 96 MiB at least, a sixteenth of the memory at most.
+    """Bytes of the largest array that is moved: three times the caches, at least 96 MiB, at most a sixteenth of memory.
 
     Raises:
         MemoryError: A sixteenth of the memory is less than 8 MiB.
     """
-    room = Machine.live().usable_memory_bytes // _MEMORY_SHARE
-    if room < _LEAST_ARRAY:
+    limit = Machine.live().usable_memory_bytes // _MEMORY_SHARE
+    if limit < _MIN_ARRAY:
         raise MemoryError(
-            f"calibrate: a sixteenth of the memory that the process may use is {room} bytes; expected at least "
-            f"{_LEAST_ARRAY}; raise the limit (ulimit -v, the cgroup's memory.max)"
+            f"calibrate: a sixteenth of the memory that the process may use is {limit} bytes; expected at least "
+            f"{_MIN_ARRAY}; raise the limit (ulimit -v, the cgroup's memory.max)"
         )
-    return min(max(_CACHE_MULTIPLE * (cache_bytes or 0), _USUAL_ARRAY), room)
+    return min(max(_CACHE_MULTIPLE * (cache_bytes or 0), _DEFAULT_ARRAY), limit)
 
 
 def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibration:
-    """Measures in worlds of its own and fits; `step` is told what is done and how much there is to do.
+    """Measures in worlds of its own and fits; calls `step` with the name of each part and the number of parts.
 
     Raises:
         MemoryError: There is too little memory.
         KeyboardInterrupt: At Ctrl-C.
     """
-    begun = time.perf_counter()
+    begin = time.perf_counter()
     date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     cache_bytes = _core._last_level_cache_bytes() or None
@@ -79,30 +77,30 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
     notes = []
     if cache_bytes and largest < 2 * cache_bytes:
         notes.append(
-            f"arrays of {bytes_text(largest)}, for want of memory, are not well above the caches "
-            f"({bytes_text(cache_bytes)}): copies from memory may be slower than it says"
+            f"arrays of {bytes_text(largest)}, for lack of memory, are not well above the caches "
+            f"({bytes_text(cache_bytes)}): copies from memory may be slower than predicted"
         )
-    reckoned = min(cache_bytes, largest // 2) if cache_bytes else None
+    model_cache_bytes = min(cache_bytes, largest // 2) if cache_bytes else None
     host = host_values(largest)
     cases: list[Case] = []
     timed: list[Repeats] = []
 
     def run(world: int, make: Callable[[], Iterator[Case]]) -> None:
         with simulate(world):
-            own = list(make())
-            seconds = time_cases(own, rounds=rounds, repeats=_REPEATS, step=lambda name: step(name, total))
-        _core._trim()  # memory that the world's arrays have left: the next one's would come on top
-        cases.extend(own)
+            added = list(make())
+            seconds = time_cases(added, rounds=rounds, repeats=_REPEATS, step=lambda name: step(name, total))
+        _core._trim()  # releases the memory of this world's arrays before the next world needs its own
+        cases.extend(added)
         timed.extend(map(Repeats, seconds))
 
     total = rounds * (len(_DENSE) + 2 + 2 * len(_RUNS) + 4 * len(BODIES) + 8 + 1) + 1
-    run(_DEVICES, lambda: _reshards(host, reckoned))
-    run(_DEVICES, lambda: _collectives(host, reckoned))
-    run(_MANY, lambda: _many_copies(host, reckoned))
+    run(_DEVICES, lambda: _reshards(host, model_cache_bytes))
+    run(_DEVICES, lambda: _collectives(host, model_cache_bytes))
+    run(_MANY, lambda: _many_copies(host, model_cache_bytes))
     step("links between memories", total)
     links = _links(host)
     if len(links) == 1:
-        notes.append("one memory node: there are no links between memories to measure")
+        notes.append("one memory node: no links between memories to measure")
     _core._trim()
     fresh = _fresh_page_seconds(host)
     coefficients, samples = fitted([case.name for case in cases], [case.terms for case in cases], timed)
@@ -112,24 +110,24 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
         workers=_core._measured_scope(None)[1],
         memory_nodes=len({link.source for link in links}),
         cache_bytes=cache_bytes,
-        model_cache_bytes=reckoned,
+        model_cache_bytes=model_cache_bytes,
         cpu_quota=_core._cgroup_cpus(),
         load_average=load,
-        seconds=time.perf_counter() - begun,
+        seconds=time.perf_counter() - begin,
         array_bytes=largest,
-        memory_bytes=_SETS * largest,
+        memory_bytes=_ARRAYS * largest,
         numpy_version=np.__version__,
         library_version=__version__,
         rounds=rounds,
     )
     found = Calibration(coefficients, links, fresh, None, samples, conditions)
     if found.was_busy:
-        notes.append("the machine was busy: repeats differ by more than a quarter; measure anew on a quiet one")
-    elif rounds < _TELLING_ROUNDS:
-        before = "not known" if load is None else f"{load:.2g}"
+        notes.append("the machine was busy: repeats differ by more than a quarter; measure again on a quiet one")
+    elif rounds < _CONCLUSIVE_ROUNDS:
+        load_text = "not known" if load is None else f"{load:.2g}"
         notes.append(
-            f"{rounds} round{'s' * (rounds > 1)}: too few to know whether the machine was busy (its load was {before} "
-            f"before); measure with {_TELLING_ROUNDS} or more to know"
+            f"{rounds} round{'s' * (rounds > 1)}: too few to detect a busy machine (its load before was {load_text}); "
+            f"measure with {_CONCLUSIVE_ROUNDS} or more"
         )
     return dataclasses.replace(found, notes=tuple(notes))
 
@@ -137,17 +135,17 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
 def _reshards(host: Any, cache_bytes: int | None) -> Iterator[Case]:
     """Dense copies of all sizes, and copies with short runs on either side."""
     mesh = Mesh(np.array(devices()), ("x",))
-    rows, columns, whole = (NamedSharding(mesh, PartitionSpec(*spec)) for spec in (("x",), (None, "x"), ()))
+    rows, columns, replicated = (NamedSharding(mesh, PartitionSpec(*spec)) for spec in (("x",), (None, "x"), ()))
 
     def case(name: str, shape: tuple[int, ...], source: Any, destination: Any) -> Case:
-        made = reshard_case(name, host, shape, source, destination)
-        made.terms.update(reshard_terms(shape, 4, source, destination, cache_bytes)[0])
-        return made
+        return _with_terms(
+            reshard_case(name, host, shape, source, destination), shape, source, destination, cache_bytes
+        )
 
     warm = min(max((cache_bytes or 0) * 3 // 8, 8 << 20), host.nbytes // 2)
     for size in (*_DENSE, warm, host.nbytes):
         items = size // 4 // _DEVICES * _DEVICES
-        yield case(f"gather of {bytes_text(4 * items)}", (items,), rows, whole)
+        yield case(f"gather of {bytes_text(4 * items)}", (items,), rows, replicated)
     for run in _RUNS:
         width = _DEVICES * run // 4
         length = host.nbytes // 4 // width // _DEVICES * _DEVICES
@@ -156,19 +154,22 @@ def _reshards(host: Any, cache_bytes: int | None) -> Iterator[Case]:
 
 
 def _many_copies(host: Any, cache_bytes: int | None) -> Iterator[Case]:
-    """A transfer whose copies are so small that their number counts."""
+    """A transfer with many small copies, whose time depends on their number."""
     all_devices = np.array(devices())
     items = (640 << 10) // 4 // _MANY * _MANY
     source, destination = (
         NamedSharding(Mesh(all_devices[:count], ("x",)), PartitionSpec("x")) for count in (_MANY, _MANY // 2)
     )
-    made = reshard_case(f"{_MANY} copies of {4 * items // _MANY} bytes", host, (items,), source, destination)
-    made.terms.update(reshard_terms((items,), 4, source, destination, cache_bytes)[0])
-    yield made
+    case = reshard_case(f"{_MANY} copies of {4 * items // _MANY} bytes", host, (items,), source, destination)
+    yield _with_terms(case, (items,), source, destination, cache_bytes)
+
+
+def _with_terms(case: Case, shape: tuple[int, ...], source: Any, destination: Any, cache_bytes: int | None) -> Case:
+    return dataclasses.replace(case, terms=reshard_terms(shape, 4, source, destination, cache_bytes)[0])
 
 
 def _collectives(host: Any, cache_bytes: int | None) -> Iterator[Case]:
-    """Small programs, for what they take without bytes, and sums."""
+    """Small programs, for their latency, and sums."""
     for count in (_SMALL_GROUP, _DEVICES):
         mesh = Mesh(np.array(devices()[:count]), ("i",))
         for executor in ("cooperative", "threads"):
@@ -180,7 +181,7 @@ def _collectives(host: Any, cache_bytes: int | None) -> Iterator[Case]:
 
 
 def _links(host: Any) -> tuple[Link, ...]:
-    """Bytes/s from each memory to each."""
+    """Bytes/s from each memory to each memory."""
     with simulate(Machine.live()):
         memories: dict[int, Device] = {}
         for device in devices():
@@ -199,20 +200,20 @@ def _links(host: Any) -> tuple[Link, ...]:
 
 
 def _fresh_page_seconds(host: Any) -> float:
-    """What a byte takes longer where the result's memory is new to the process."""
+    """Additional seconds per byte of a result whose memory is new to the process."""
     with simulate(1):
         place = SingleDeviceSharding(devices()[0])
         values = host[: min(_FRESH_BYTES, host.nbytes) // 4]
         array = device_put(values, place).block_until_ready()
-        kept, fresh, used = [], [], []
+        results, fresh, reused = [], [], []
         for _ in range(_REPEATS):
             begin = time.perf_counter()
-            kept.append(device_put(array, place, may_alias=False).block_until_ready())
+            results.append(device_put(array, place, may_alias=False).block_until_ready())
             fresh.append(time.perf_counter() - begin)
-        kept.pop()
+        results.pop()
         for _ in range(_REPEATS):
             begin = time.perf_counter()
             device_put(array, place, may_alias=False).block_until_ready()
-            used.append(time.perf_counter() - begin)
-        # The first ones may have had memory that was kept from before.
-        return float(max(0.0, max(fresh) - statistics.median(used)) / values.nbytes)
+            reused.append(time.perf_counter() - begin)
+        # The first results may use memory that was cached before.
+        return float(max(0.0, max(fresh) - statistics.median(reused)) / values.nbytes)

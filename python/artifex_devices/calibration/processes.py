@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what lies between the processes of a job; all of them run it together."""
+"""Measures the links between the processes of a job; all of them run it together."""
 
 from __future__ import annotations
 
@@ -20,37 +20,35 @@ from artifex_devices._spmd.shard_map import shard_map
 from artifex_devices.distributed import job
 from artifex_devices.planner.calibration_values import ProcessLink
 
-__all__ = ["measure_processes"]
-
 _SMALL = 16  # floats
-_LARGE_BYTES = 16 << 20  # handed on by each process, and the block of each device in a sum
+_LARGE_BYTES = 16 << 20  # sent by each process, and the block of each device in a sum
 _SMALL_REPEATS = 51
 _LARGE_REPEATS = 7
 
 
 def measure_processes(largest_bytes: int) -> ProcessLink | None:
-    """Latencies and rates, the same in all processes; None where there is one process only.
+    """Latencies and rates, the same in all processes; None for a single process.
 
     Args:
-        largest_bytes: No block is larger.
+        largest_bytes: Size of the largest block, in bytes.
 
     Raises:
-        CollectiveError: Another process did something else, or has ended.
+        CollectiveError: Another process ran another collective, or has ended.
     """
-    joined = job.members()
-    if joined is None or len(joined[1]) < 2:
+    membership = job.members()
+    if membership is None or len(membership[1]) < 2:
         return None
-    _, members, near = joined
-    firsts: dict[int, Any] = {}
+    _, members, local_peers = membership
+    first_devices: dict[int, Any] = {}
     for device in devices():
-        firsts.setdefault(device.process_index, device)
+        first_devices.setdefault(device.process_index, device)
     block = min(_LARGE_BYTES, largest_bytes // len(devices())) // 4
-    ring = Mesh(np.array(list(firsts.values())), ("i",))
-    every = Mesh(np.array(devices()), ("i",))
-    latency = _slowest(_handing_on(ring, _SMALL), _SMALL_REPEATS)
-    large = _slowest(_handing_on(ring, block), _LARGE_REPEATS)
-    sum_latency = _slowest(_summing(every, _SMALL), _SMALL_REPEATS)
-    sum_large = _slowest(_summing(every, block), _LARGE_REPEATS)
+    ring = Mesh(np.array(list(first_devices.values())), ("i",))
+    mesh = Mesh(np.array(devices()), ("i",))
+    latency = _slowest(_send_to_next(ring, _SMALL), _SMALL_REPEATS)
+    large = _slowest(_send_to_next(ring, block), _LARGE_REPEATS)
+    sum_latency = _slowest(_psum(mesh, _SMALL), _SMALL_REPEATS)
+    sum_large = _slowest(_psum(mesh, block), _LARGE_REPEATS)
     return ProcessLink(
         processes=len(members),
         hosts=len({member.host for member in members}),
@@ -59,33 +57,33 @@ def measure_processes(largest_bytes: int) -> ProcessLink | None:
         rate=4 * block / max(large - latency, 1e-9),
         sum_latency=sum_latency,
         sum_rate=4 * block / max(sum_large - sum_latency, 1e-9),
-        shared_memory=bool(near),
+        shared_memory=bool(local_peers),
     )
 
 
-def _handing_on(ring: Mesh, count: int) -> Callable[[], Any]:
-    """Each process's block goes to the next one."""
+def _send_to_next(ring: Mesh, count: int) -> Callable[[], Any]:
+    """Each process sends its block to the next one."""
     rolled = Mesh(np.roll(ring.devices, 1), ("i",))
-    source, destination = (NamedSharding(mesh, PartitionSpec("i")) for mesh in (ring, rolled))
+    source, destination = (NamedSharding(each, PartitionSpec("i")) for each in (ring, rolled))
     values = make_array_from_callback((count * ring.size,), source, lambda index: np.ones(count, np.float32))
     return lambda: device_put(values, destination).block_until_ready()
 
 
-def _summing(every: Mesh, count: int) -> Callable[[], Any]:
+def _psum(mesh: Mesh, count: int) -> Callable[[], Any]:
     spec = PartitionSpec("i")
     values = make_array_from_callback(
-        (count * every.size,), NamedSharding(every, spec), lambda index: np.ones(count, np.float32)
+        (count * mesh.size,), NamedSharding(mesh, spec), lambda index: np.ones(count, np.float32)
     )
-    program = shard_map(lambda x: lax.psum(x, "i"), mesh=every, in_specs=spec, out_specs=PartitionSpec())
+    program = shard_map(lambda x: lax.psum(x, "i"), mesh=mesh, in_specs=spec, out_specs=PartitionSpec())
     return lambda: program(values).block_until_ready()
 
 
 def _slowest(run: Callable[[], Any], repeats: int) -> float:
-    """Seconds of the slower process in each repeat, begun together."""
+    """Seconds of the slowest process; all start each repeat together."""
     times = []
     run()
     run()
-    collects = gc.isenabled()
+    gc_was_enabled = gc.isenabled()
     gc.disable()
     try:
         for _ in range(repeats):
@@ -94,7 +92,7 @@ def _slowest(run: Callable[[], Any], repeats: int) -> float:
             run()
             times.append(time.perf_counter() - begin)
     finally:
-        if collects:
+        if gc_was_enabled:
             gc.enable()
     return Repeats(multihost_utils.process_allgather(np.array(times)).max(axis=0).tolist()).seconds
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds of this machine's own CPU devices: measured once, fitted to a model, and checked against what was not fitted.
-
-See docs/guide/calibration.md for the model, and how far to trust it.
-"""
+"""Calibration of this machine, and its check against measurements that were not fitted."""
 
 from __future__ import annotations
 
@@ -12,48 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_bool, check_int, wrong_type, wrong_value
 from artifex_devices._hardware.fingerprint import machine_fingerprint
-from artifex_devices.calibration.accuracy import CalibrationCheck, CheckedRow, check_rows
+from artifex_devices.calibration.accuracy import CalibrationCheck, check_rows
 from artifex_devices.calibration.measurement import measure_calibration
 from artifex_devices.calibration.progress import progress_on
-from artifex_devices.planner.calibration_values import (
-    TERMS,
-    Calibration,
-    CalibrationConditions,
-    Link,
-    ProcessLink,
-    Sample,
-)
+from artifex_devices.planner.calibration_values import Calibration
 from artifex_devices.roofline.cache import (
     cache_directory,
     check_cache,
-    file_of,
+    measurement_path,
     read_measurement,
     write_measurement,
 )
-from artifex_devices.roofline.measurement import measuring
-
-__all__ = [
-    "TERMS",
-    "Calibration",
-    "CalibrationCheck",
-    "CalibrationConditions",
-    "CheckedRow",
-    "Link",
-    "ProcessLink",
-    "Sample",
-    "calibrate",
-    "check",
-]
+from artifex_devices.roofline.measurement import measurement_lock
 
 _ROUNDS = 10
 _CHECK_ROUNDS = 3
-_MOST_ROUNDS = 100
+_MAX_ROUNDS = 100
 _PREFIX = "calibration"
-_JOB_NOTE = "not kept: in a job of several processes each measures its share of the machine while the others do"
+_JOB_NOTE = "not stored: in a job of several processes each measures its share of the machine while the others do"
 
-_found: dict[str, Calibration] = {}  # of this process, by the name of their file
+_calibrations: dict[str, Calibration] = {}  # of this process, by the path of their file
 
 
 def calibrate(
@@ -63,34 +40,34 @@ def calibrate(
     cache: str | os.PathLike[str] | bool | None = None,
     progress: bool | None = None,
 ) -> Calibration:
-    """Measures this machine's copies and collectives, fits their model, and keeps it for the machine.
+    """Measures this machine's copies and collectives, fits their model, and stores it for the machine.
 
     Reshards of 16 KiB to 96 MiB (three times the last-level caches, if that is more) between 6 simulated devices, and
     small and large collectives of 2 and 6 of them, are timed in turn on the workers of the real devices. The
-    coefficients are those with the least sum of squared relative errors. Takes some 10 s; its arrays at most a third
-    of the memory that the process may use (half a GB with caches of 32 MiB). Freed memory that is kept is given back.
+    coefficients are those with the least sum of squared relative errors. It takes about 10 s; its arrays need at most a
+    third of the memory that the process may use (half a GB with caches of 32 MiB). Cached free memory is released.
 
     In a job of several processes (`distributed.initialize`) all of them call it: each measures its own share of the
-    machine while the others do, and then all of them what lies between them. Nothing is kept then.
+    machine while the others do, and then all measure the links between them. Nothing is stored then.
 
     Args:
-        refresh: Measure now, whatever is kept.
-        rounds: How often each case has its turn: more of them for a machine that is not quiet. What is kept serves
-            where it had as many at least; else it is measured anew and replaced. With fewer than 3 it cannot be known
-            whether the machine was busy.
-        cache: As of `measure_roofline`: a directory, True for the user's, False to keep nothing and measure now; None
-            is what the environment variable ARTIFEX_DEVICES_CACHE says, else the user's.
-        progress: A progress bar on standard error; None: where that is a terminal and rich is installed.
+        refresh: Whether to measure now, even if a calibration is stored.
+        rounds: Number of times that each case is run: more for a busy machine. A stored calibration is used if it had
+            at least as many; otherwise it is measured again and replaced. With fewer than 3 a busy machine cannot be
+            detected.
+        cache: As for `measure_roofline`: a directory, True for the user's, False to store nothing and measure now; None
+            reads the environment variable ARTIFEX_DEVICES_CACHE and otherwise means the user's.
+        progress: Whether to show a progress bar on standard error; None shows one on a terminal if rich is installed.
 
     Returns:
         A Calibration, for `plan_reshard(calibration=)`, `plan_collective(calibration=)` and
         `cluster.this_machine(calibration=)`.
 
     Raises:
-        ValueError: `rounds` is below 1 or above 100, or `cache` is no path.
+        ValueError: `rounds` is below 1 or above 100, or `cache` is not a path.
         TypeError: An argument is of the wrong type.
         MemoryError: A sixteenth of the memory that the process may use is less than 8 MiB.
-        KeyboardInterrupt: At Ctrl-C, within one call of what is measured.
+        KeyboardInterrupt: At Ctrl-C, within one measured call.
 
     Example:
         >>> from artifex_devices.calibration import calibrate
@@ -99,20 +76,20 @@ def calibrate(
         (True, True)
     """
     _check_rounds("calibrate", rounds, _ROUNDS)
-    _check_flag("calibrate", "refresh", refresh)
+    check_bool("calibrate", "refresh", refresh, "leave it out")
     _check_progress("calibrate", progress)
     check_cache("calibrate", cache)
     fingerprint = _fingerprint()
     in_job = _is_in_job()
     directory, reason = (None, _JOB_NOTE) if in_job else cache_directory(cache)
-    path = file_of(directory, fingerprint, _PREFIX) if directory else None
-    with measuring():
+    path = measurement_path(directory, fingerprint, _PREFIX) if directory else None
+    with measurement_lock():
         notes = [reason] if reason else []
         if path is not None and not refresh:
-            kept, why = _kept(path, fingerprint, rounds)
-            if kept is not None:
-                return kept
-            notes += [why] if why else []
+            cached, reason = _cached(path, fingerprint, rounds)
+            if cached is not None:
+                return cached
+            notes += [reason] if reason else []
         with progress_on("calibrate", progress) as bar:
             found = measure_calibration(rounds, bar.step)
         if in_job:
@@ -120,12 +97,12 @@ def calibrate(
 
             found = dataclasses.replace(found, processes=measure_processes(found.conditions.array_bytes))
         else:
-            notes.append("one process: there is nothing between processes to measure (mpiexec, distributed.initialize)")
+            notes.append("one process: no links between processes to measure (mpiexec, distributed.initialize)")
         if path is not None:
             notes.append(write_measurement(path, fingerprint, found))
         found = dataclasses.replace(found, notes=(*found.notes, *notes))
         if path is not None:
-            _found[str(path)] = found
+            _calibrations[str(path)] = found
         return found
 
 
@@ -136,16 +113,17 @@ def check(
     most_bytes: int = 256 << 20,
     progress: bool | None = None,
 ) -> CalibrationCheck:
-    """Predicts a table of reshards and collectives, measures them, and says how far off the predictions are.
+    """Predicts a table of reshards and collectives, measures them, and reports the errors of the predictions.
 
-    None of the rows is one that calibrations are fitted to: they have 4 and 8 simulated devices, other shapes and other
-    sizes, 1 to 256 MiB. Takes some 20 s.
+    Calibrations are not fitted to any of the rows: they have 4 and 8 simulated devices, other shapes and other sizes,
+    1 to 256 MiB. It takes about 20 s.
 
     Args:
-        calibration: What predicts; None is `calibrate()`.
-        rounds: How often each row has its turn, of 3 repeats each.
-        most_bytes: Larger arrays are left out, and those above a sixteenth of the memory that the process may use.
-        progress: As of `calibrate`.
+        calibration: Calibration that makes the predictions; None means `calibrate()`.
+        rounds: Number of times that each row is run, with 3 repeats each.
+        most_bytes: Size of the largest array, in bytes; arrays above a sixteenth of the memory that the process may use
+            are left out too.
+        progress: As for `calibrate`.
 
     Returns:
         A CalibrationCheck: its rows, and `median_error()` of those of 64 MiB and more; `print` shows a table.
@@ -163,28 +141,23 @@ def check(
         (True, True)
     """
     if calibration is not None and not isinstance(calibration, Calibration):
-        raise TypeError(
-            f"check: calibration is {shown(calibration)} ({type(calibration).__name__}); expected a Calibration or "
-            "None; give what calibrate() returns"
-        )
+        raise wrong_type("check", "calibration", calibration, "a Calibration or None", "pass the result of calibrate()")
     _check_rounds("check", rounds, _CHECK_ROUNDS)
     _check_progress("check", progress)
-    if isinstance(most_bytes, bool) or not isinstance(most_bytes, int):
-        raise TypeError(
-            f"check: most_bytes is {shown(most_bytes)} ({type(most_bytes).__name__}); expected an int; say 256 << 20"
-        )
+    most_bytes = check_int("check", "most_bytes", most_bytes, "write most_bytes=256 << 20")
     if most_bytes < 1 << 20:
-        raise ValueError(f"check: most_bytes is {most_bytes}; expected 1 MiB (1048576) or more; say 256 << 20")
+        expected = "1 MiB (1048576) or more"
+        raise wrong_value("check", "most_bytes", most_bytes, expected, "write most_bytes=256 << 20")
     found = calibrate(progress=progress) if calibration is None else calibration
-    with measuring(), progress_on("check", progress) as bar:
-        return check_rows(found, rounds=rounds, most_bytes=most_bytes, step=bar.step)
+    with measurement_lock(), progress_on("check", progress) as bar:
+        return check_rows(found, rounds=rounds, max_bytes=most_bytes, step=bar.step)
 
 
 def _is_in_job() -> bool:
     from artifex_devices.distributed import job
 
-    joined = job.members()
-    return joined is not None and len(joined[1]) > 1
+    membership = job.members()
+    return membership is not None and len(membership[1]) > 1
 
 
 def _fingerprint() -> dict[str, Any]:
@@ -196,36 +169,23 @@ def _fingerprint() -> dict[str, Any]:
     }
 
 
-def _kept(path: Path, fingerprint: dict[str, Any], rounds: int) -> tuple[Calibration | None, str]:
-    """What is kept and had as many rounds, or None and why it is not used."""
-    kept, why = _found.get(str(path)), ""
-    if kept is None:
-        kept, why = read_measurement(path, fingerprint, Calibration.from_dict)
-        if kept is not None:
-            kept = _found[str(path)] = dataclasses.replace(kept, notes=(*kept.notes, f"read from {path}"))
-    if kept is None:
-        return None, why
-    if kept.conditions.rounds < rounds:
-        return None, f"{path} is not used: it was measured with rounds={kept.conditions.rounds}, not {rounds}"
-    return dataclasses.replace(kept, from_cache=True), ""
+def _cached(path: Path, fingerprint: dict[str, Any], rounds: int) -> tuple[Calibration | None, str]:
+    """The stored calibration if it had as many rounds; otherwise None and the reason."""
+    found, reason = _calibrations.get(str(path)), ""
+    if found is None:
+        found, reason = read_measurement(path, fingerprint, Calibration.from_dict)
+        if found is None:
+            return None, reason
+        found = _calibrations[str(path)] = dataclasses.replace(found, notes=(*found.notes, f"read from {path}"))
+    if found.conditions.rounds < rounds:
+        return None, f"{path} is not used: it was measured with rounds={found.conditions.rounds}, not {rounds}"
+    return dataclasses.replace(found, from_cache=True), ""
 
 
-def _check_rounds(operation: str, rounds: Any, usual: int) -> None:
-    if isinstance(rounds, bool) or not isinstance(rounds, int):
-        raise TypeError(
-            f"{operation}: rounds is {shown(rounds)} ({type(rounds).__name__}); expected an int; say rounds={usual}"
-        )
-    if not 1 <= rounds <= _MOST_ROUNDS:
-        raise ValueError(f"{operation}: rounds is {rounds}; expected 1 to {_MOST_ROUNDS}; say rounds={usual}")
-
-
-def _check_flag(operation: str, name: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        raise TypeError(
-            f"{operation}: {name} is {shown(value)} ({type(value).__name__}); expected a bool; leave it out"
-        )
+def _check_rounds(operation: str, rounds: Any, default: int) -> None:
+    check_int(operation, "rounds", rounds, f"write rounds={default}", minimum=1, maximum=_MAX_ROUNDS)
 
 
 def _check_progress(operation: str, progress: Any) -> None:
     if progress is not None:
-        _check_flag(operation, "progress", progress)
+        check_bool(operation, "progress", progress, "leave it out")

@@ -1,17 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters that one does not own: TPU slices, GPU nodes, racks, as values to plan with."""
+"""Descriptions of TPU slices, GPU nodes and racks, to plan with: one need not own them."""
 
-from artifex_devices.cluster.presets import (
-    Cluster,
-    describe,
-    dgx,
-    from_toml,
-    from_xml,
-    gpus,
-    mi300x,
-    nvl72,
-    this_machine,
-    tpu,
-)
+from artifex_devices._core import Cluster
+from artifex_devices.cluster.file import from_toml
+from artifex_devices.cluster.presets import describe, dgx, from_xml, gpus, mi300x, nvl72, this_machine, tpu
 
 __all__ = ["Cluster", "describe", "dgx", "from_toml", "from_xml", "gpus", "mi300x", "nvl72", "this_machine", "tpu"]

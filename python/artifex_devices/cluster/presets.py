@@ -1,33 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters that one does not own: TPU slices, GPU nodes, racks, as values to plan with."""
+"""Clusters of the catalogue, of hwloc files and of this machine."""
 
 from __future__ import annotations
 
-import math
-import operator
 import os
 from collections.abc import Sequence
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.checks import (
+    check_int,
+    check_number,
+    check_sequence_of_ints,
+    check_str,
+    check_type,
+    wrong_value,
+)
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.safe_repr import shown
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Cluster, Machine
 from artifex_devices._hardware.detection import path_text
-from artifex_devices._hardware.find import FoundAccelerator, find_accelerators
+from artifex_devices._hardware.find import find_accelerators
 from artifex_devices._hardware.rate_limits import RANGE_TEXT, is_sane
-from artifex_devices.accelerators import accelerator
-from artifex_devices.cluster.file import from_toml
 from artifex_devices.planner.calibration_values import Calibration
 from artifex_devices.roofline.measured import MeasuredRoofline
 
-__all__ = ["Cluster", "describe", "dgx", "from_toml", "from_xml", "gpus", "mi300x", "nvl72", "this_machine", "tpu"]
-
-
-_BY_PCI = "GPUs are taken to be joined by PCI Express: the file has no NVLink or xGMI links that join all of them"
-
 _GENERATIONS = ("v4", "v5e", "v5p", "v6e", "7x")
+_DGX_GPUS = ("v100", "a100", "a100-40gb", "h100", "h200", "b200")
 _GPUS = ("v100", "v100-32gb", "a100", "a100-40gb", "h100", "h200", "b200", "gb200", "mi300x")
 
 
@@ -36,15 +35,15 @@ def tpu(generation: str, shape: Sequence[int], *, slices: int = 1) -> Cluster:
 
     Args:
         generation: "v4", "v5e", "v5p", "v6e" or "7x".
-        shape: Chips of a slice along each axis: two sizes on v5e and v6e, else three.
-        slices: How many, joined by the data-centre network.
+        shape: Number of chips of a slice along each axis: two sizes on v5e and v6e, otherwise three.
+        slices: Number of slices, joined by the data-centre network.
 
     Returns:
-        A Cluster. Bandwidths are the catalogue's usable rates; axes wrap by its rules (v4, v5p, 7x: all axes where all
-        are multiples of 4; v5e, v6e: axes of 16).
+        A Cluster. Bandwidths are the catalogue's usable rates; axes wrap by its rules (v4, v5p, 7x: all axes if all are
+        multiples of 4; v5e, v6e: axes of 16).
 
     Raises:
-        ValueError: No such generation, or no slices of this shape; the text lists what there is.
+        ValueError: The generation is unknown, or has no slices of this shape; the text lists the known ones.
         TypeError: An argument is of the wrong type.
 
     Example:
@@ -53,38 +52,31 @@ def tpu(generation: str, shape: Sequence[int], *, slices: int = 1) -> Cluster:
         >>> pod.device_count, pod.wraps, pod.process_count
         (1024, (True, True, True), 256)
     """
-    _check_text("tpu", "generation", generation)
-    try:
-        sizes = [operator.index(size) for size in shape]
-    except TypeError:
-        raise TypeError(
-            f"cluster.tpu: shape is {shown(shape)}; expected a sequence of ints; write cluster.tpu('v5p', (4, 4, 8))"
-        ) from None
+    _check_name("tpu", "generation", generation)
+    sizes = check_sequence_of_ints("cluster.tpu", "shape", shape, "write cluster.tpu('v5p', (4, 4, 8))")
     if any(abs(size) >= 2**31 for size in sizes):
-        raise ValueError(f"cluster.tpu: shape is {tuple(sizes)}; expected numbers of chips below 2**31; correct it")
+        raise wrong_value("cluster.tpu", "shape", sizes, "numbers of chips below 2**31")
     count = _count("tpu", "slices", slices)
     try:
         return _core._tpu_cluster(generation, sizes, count)
     except ValueError as error:
-        raise ValueError(
-            _with_nearest(str(error), generation, " is no generation whose links are known", _GENERATIONS)
-        ) from None
+        raise ValueError(_with_nearest(str(error), generation, _GENERATIONS)) from None
 
 
 def gpus(
     gpu: str, *, nodes: int = 1, chips_per_node: int | None = None, network_bandwidth: float | None = None
 ) -> Cluster:
-    """Nodes (or racks) of GPUs of the catalogue: those of one node are joined by its links, nodes by the network.
+    """Nodes (or racks) of GPUs of the catalogue: links join the GPUs of a node, the network joins nodes.
 
     Args:
         gpu: "v100" or "v100-32gb" (a DGX-2), "a100", "a100-40gb", "h100", "h200", "b200", "gb200" or "mi300x"; a name
-            of the catalogue or what the device calls itself.
-        nodes: How many.
-        chips_per_node: GPUs that reach each other over the node's links; None is the catalogue's number.
-        network_bandwidth: Bytes/s of network for each GPU, one way; None is the catalogue's.
+            of the catalogue, or the name that the device reports.
+        nodes: Number of nodes.
+        chips_per_node: Number of GPUs that reach each other over the node's links; None means the catalogue's number.
+        network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's.
 
     Raises:
-        ValueError: No such GPU, or the catalogue does not know how many there are in a node.
+        ValueError: The GPU is unknown, or the catalogue does not have its number in a node.
         TypeError: An argument is of the wrong type.
 
     Example:
@@ -92,25 +84,25 @@ def gpus(
         >>> cluster.gpus("h200", nodes=2)
         <Cluster 2 nodes x 8 h200: 16 gpu devices>
     """
-    _check_text("gpus", "gpu", gpu)
+    _check_name("gpus", "gpu", gpu)
     each = None if chips_per_node is None else _count("gpus", "chips_per_node", chips_per_node)
     count, rate = _count("gpus", "nodes", nodes), _rate("gpus", "network_bandwidth", network_bandwidth)
     try:
         return _core._gpu_cluster(gpu, count, each, rate)
     except ValueError as error:
-        raise ValueError(_with_nearest(str(error), gpu, " is no GPU of the catalogue", _GPUS)) from None
+        raise ValueError(_with_nearest(str(error), gpu, _GPUS)) from None
 
 
 def dgx(gpu: str = "h100", *, nodes: int = 1, network_bandwidth: float | None = None) -> Cluster:
-    """NVIDIA's DGX and HGX nodes: 8 GPUs behind NVSwitches; of the V100 the DGX-2 with 16.
+    """NVIDIA's DGX and HGX nodes: 8 GPUs behind NVSwitches; for the V100 the DGX-2 with 16.
 
     Args:
         gpu: "v100", "a100", "a100-40gb", "h100", "h200" or "b200".
-        nodes: How many.
-        network_bandwidth: Bytes/s of network for each GPU, one way; None is the catalogue's (the V100 has none there).
+        nodes: Number of nodes.
+        network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's (unknown for the V100).
 
     Raises:
-        ValueError: Another GPU, or nodes below 1.
+        ValueError: `gpu` is another GPU, or `nodes` is below 1.
         TypeError: An argument is of the wrong type.
 
     Example:
@@ -119,12 +111,11 @@ def dgx(gpu: str = "h100", *, nodes: int = 1, network_bandwidth: float | None = 
         >>> pod.device_count, pod.network, pod.parts["bandwidth"]
         (512, 'switch', (450000000000.0, 'S8'))
     """
-    _check_text("dgx", "gpu", gpu)
-    known = ("v100", "a100", "a100-40gb", "h100", "h200", "b200")
-    if gpu.lower() not in known:
+    _check_name("dgx", "gpu", gpu)
+    if gpu.lower() not in _DGX_GPUS:
         raise ValueError(
-            f"cluster.dgx: {shown(gpu)} is no GPU of these nodes{did_you_mean(gpu, known)}; expected one of "
-            f"{', '.join(known)}; see cluster.gpus, cluster.nvl72 and cluster.mi300x for others"
+            f"cluster.dgx: gpu is {gpu!r}{did_you_mean(gpu, _DGX_GPUS)}; expected one of {', '.join(_DGX_GPUS)}; see "
+            "cluster.gpus, cluster.nvl72 and cluster.mi300x for others"
         )
     return gpus(gpu, nodes=nodes, network_bandwidth=network_bandwidth)
 
@@ -133,11 +124,11 @@ def nvl72(*, racks: int = 1, network_bandwidth: float | None = None) -> Cluster:
     """GB200 NVL72 racks: 72 GPUs behind NVSwitches.
 
     Args:
-        racks: How many.
-        network_bandwidth: Bytes/s of network for each GPU, one way; None is the catalogue's.
+        racks: Number of racks.
+        network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's.
 
     Raises:
-        ValueError: racks below 1, or a bandwidth that is not above 0 and finite.
+        ValueError: `racks` is below 1, or the bandwidth is not above 0 and finite.
         TypeError: An argument is of the wrong type.
 
     Example:
@@ -152,11 +143,11 @@ def mi300x(*, nodes: int = 1, network_bandwidth: float | None = None) -> Cluster
     """Nodes of 8 AMD MI300X, each pair joined by one link.
 
     Args:
-        nodes: How many.
-        network_bandwidth: Bytes/s of network for each GPU, one way; None is the catalogue's, which is unverified.
+        nodes: Number of nodes.
+        network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's, which is unverified.
 
     Raises:
-        ValueError: nodes below 1, or a bandwidth that is not above 0 and finite.
+        ValueError: `nodes` is below 1, or the bandwidth is not above 0 and finite.
         TypeError: An argument is of the wrong type.
 
     Example:
@@ -176,43 +167,42 @@ def from_xml(
     network_bandwidth: float | None = None,
     network_latency: float | None = None,
 ) -> Cluster:
-    """As many nodes as one likes of a machine that hwloc has described.
+    """Any number of nodes of a machine that hwloc described.
 
     Its devices are its GPUs if it has any, otherwise its CPU domains. Display cards do not count: VGA controllers of
-    models that no table has and that no driver for computing runs. Chips of the catalogue get the catalogue's numbers,
-    and its links if there are as many as one domain has. Other GPUs are joined by the NVLink or xGMI links that the
-    file records, or, if these do not join all of them, by PCI Express. Figures that neither has are unknown and can be
-    given.
+    models that are in no table and that no driver for computing runs. Chips of the catalogue get the catalogue's
+    numbers, and its links if there are as many as one domain has. Other GPUs are joined by the NVLink or xGMI links in
+    the file or, if these do not join all of them, by PCI Express. Other figures are unknown unless passed.
 
     Args:
         path: An hwloc XML file.
-        nodes: How many of them.
+        nodes: Number of nodes.
         bandwidth: Bytes/s out of one chip inside a node, one way.
         latency: Seconds of a step inside a node.
         network_bandwidth: Bytes/s of network for each chip, one way.
         network_latency: Seconds of a step between nodes.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: It is no hwloc XML, has accelerators of several kinds, or a number is out of range.
+        FileNotFoundError: The file does not exist.
+        ValueError: The file is not hwloc XML, has accelerators of several kinds, or a number is out of range.
         TypeError: An argument is of the wrong type.
     """
     text = path_text("from_xml", "path", path)
     count = _count("from_xml", "nodes", nodes)
-    given = {
+    figures = {
         "bandwidth": _figure(_rate("from_xml", "bandwidth", bandwidth)),
-        "latency": _figure(_rate("from_xml", "latency", latency, least=0.0)),
+        "latency": _figure(_rate("from_xml", "latency", latency, may_be_zero=True)),
         "network_bandwidth": _figure(_rate("from_xml", "network_bandwidth", network_bandwidth)),
-        "network_latency": _figure(_rate("from_xml", "network_latency", network_latency, least=0.0)),
+        "network_latency": _figure(_rate("from_xml", "network_latency", network_latency, may_be_zero=True)),
     }
     machine = Machine.from_xml(text)
     found = [each for each in find_accelerators(machine).accelerators if not each.is_display_card]
-    parts = _gpus_of(found, machine, text) if found else _cpus_of(machine, text)
-    parts["name"] = f"{os.path.basename(text)}" if count == 1 else f"{count} x {os.path.basename(text)}"
+    parts = _core._machine_node(machine, found, text)
+    parts["name"] = os.path.basename(text) if count == 1 else f"{count} x {os.path.basename(text)}"
     parts["slices"] = count
-    parts.update({key: figure for key, figure in given.items() if figure is not None})
-    if given["bandwidth"] is not None:  # of links that the file does not name
-        notes = tuple(note for note in parts["notes"] if note != _BY_PCI)
+    parts.update({key: figure for key, figure in figures.items() if figure is not None})
+    if figures["bandwidth"] is not None:  # of links that the file does not describe
+        notes = tuple(note for note in parts["notes"] if note != _core._JOINED_BY_PCI)
         parts.update(network="switch", link_kind="", notes=notes)
     return _core._make_cluster(parts)
 
@@ -226,15 +216,16 @@ def this_machine(
     """The machine that this process runs on: its CPU domains, joined by memory.
 
     Args:
-        measured: What `measure_roofline()` found of all devices together: the rates of the chips, and between them half
-            of the bytes/s of memory, shared out (a byte that moves is read and written). None leaves them unknown.
+        measured: Result of `measure_roofline()` for all devices together: the rates of the chips and, between them,
+            half of the bytes/s of memory, shared evenly (a byte that moves is read and written). None leaves them
+            unknown.
         latency: Seconds of a step between two domains; None leaves it unknown.
-        calibration: What `calibrate()` found: between the domains its rate of copies from memory to memory, shared out,
-            and no more than its slowest link; and the latency of a transfer, where `latency` is not given. Seconds of
-            simulated devices of this process are `plan_reshard(calibration=)`'s.
+        calibration: Result of `calibrate()`: between the domains its rate of copies from memory to memory, shared
+            evenly and limited by its slowest link; and the latency of a transfer, unless `latency` is passed. For the
+            seconds of this process's simulated devices use `plan_reshard(calibration=)`.
 
     Raises:
-        TypeError: `measured` is no MeasuredRoofline, `latency` no number, `calibration` no Calibration.
+        TypeError: `measured` is not a MeasuredRoofline, `latency` not a number, or `calibration` not a Calibration.
         ValueError: `latency` is below 0 or not finite.
 
     Example:
@@ -243,57 +234,48 @@ def this_machine(
         >>> here.platform, here.slices
         ('cpu', 1)
     """
-    if measured is not None and not isinstance(measured, MeasuredRoofline):
-        raise TypeError(
-            f"cluster.this_machine: measured is of type {type(measured).__name__}; expected a MeasuredRoofline or "
-            "None; give what measure_roofline() returns"
-        )
-    if calibration is not None and not isinstance(calibration, Calibration):
-        raise TypeError(
-            f"cluster.this_machine: calibration is of type {type(calibration).__name__}; expected a Calibration or "
-            "None; give what artifex_devices.calibration.calibrate() returns"
-        )
-    parts = _cpus_of(Machine.live(), "measured")
+    for name, value, kind, function in (
+        ("measured", measured, MeasuredRoofline, "artifex_devices.roofline.measure_roofline()"),
+        ("calibration", calibration, Calibration, "artifex_devices.calibration.calibrate()"),
+    ):
+        expected = f"a {kind.__name__} or None"
+        check_type("cluster.this_machine", name, value, (kind, type(None)), expected, f"pass the result of {function}")
+    parts = _core._machine_node(Machine.live(), [], "measured")
     parts["name"] = "this machine"
-    parts["latency"] = _figure(_rate("this_machine", "latency", latency, least=0.0))
+    parts["latency"] = _figure(_rate("this_machine", "latency", latency, may_be_zero=True))
     domains = parts["dims"][0]
     notes = []
     if measured is not None:
-        rates = measured.peak_flops
-        parts["peak_flops"] = {
-            dtype: (rate.best / domains, "measured") for dtype, rate in rates.items() if dtype == "float32"
-        }
+        if "float32" in measured.peak_flops:
+            parts["peak_flops"] = {"float32": (measured.peak_flops["float32"].best / domains, "measured")}
         parts["memory_bandwidth"] = (measured.bandwidth.best / domains, "measured")
         parts["bandwidth"] = (measured.bandwidth.best / domains / 2, "measured")
-        notes.append(f"rates of {measured.scope}, shared out evenly among the CPU domains")
+        notes.append(f"rates of {measured.scope}, shared evenly among the CPU domains")
     if calibration is not None:
         slowest = min(link.rate for link in calibration.links)
         parts["bandwidth"] = (min(calibration.rates.get("memory", slowest), slowest) / domains, "measured")
         if latency is None:
             parts["latency"] = (calibration.coefficients["calls on workers"], "measured")
-        notes.append(f"links calibrated on {calibration.conditions.date}, shared out evenly among the CPU domains")
+        notes.append(f"links calibrated on {calibration.conditions.date}, shared evenly among the CPU domains")
     parts["notes"] = tuple(notes)
     return _core._make_cluster(parts)
 
 
 def describe(cluster: Cluster) -> str:
-    """What a cluster is made of, as lines of text: each number with its source.
+    """Describes a cluster in lines of text: each number with its source.
 
     Args:
         cluster: The cluster.
 
     Raises:
-        TypeError: It is none.
+        TypeError: `cluster` is not a Cluster.
 
     Example:
         >>> from artifex_devices import cluster
         >>> print(cluster.describe(cluster.tpu("v4", (2, 2, 4))).splitlines()[1])
           chip          TPU v4, 16 in all, 1 device each, 32.0 GiB (S1 S5 S7)
     """
-    if not isinstance(cluster, Cluster):
-        raise TypeError(
-            f"cluster.describe: expected a Cluster, got {shown(cluster)}; make one by cluster.tpu or cluster.dgx"
-        )
+    check_type("cluster.describe", "cluster", cluster, Cluster, "a Cluster", "pass cluster.dgx('h100')")
     parts = cluster.parts
     memory = "memory not known"
     if parts["memory_bytes"] is not None:
@@ -327,112 +309,33 @@ def _text(figure: tuple[float, str] | None, unit: str) -> str:
     return f"{unit} not known" if figure is None else f"{figure[0]:.4g} {unit} ({figure[1]})"
 
 
-def _with_nearest(error: str, text: str, clause: str, known: Sequence[str]) -> str:
-    """An error of the core with what was probably meant."""
-    return error.replace(clause, f"{clause}{did_you_mean(text, known)}", 1) if clause in error else error
+def _with_nearest(error: str, name: str, known: Sequence[str]) -> str:
+    """An error of the core, with the nearest known name if it is about `name`."""
+    problem, expected, rest = error.partition("; expected")
+    hint = did_you_mean(name, known) if f'"{name}" is no' in problem else ""
+    return f"{problem}{hint}{expected}{rest}"
 
 
 def _figure(value: float | None) -> tuple[float, str] | None:
     return None if value is None else (value, "given")
 
 
-def _check_text(operation: str, argument: str, value: Any) -> None:
-    if not isinstance(value, str):
-        raise TypeError(
-            f"cluster.{operation}: {argument} is of type {type(value).__name__}; expected a str, got {shown(value)}; "
-            "name it"
-        )
-    if not value.isprintable():  # half of a surrogate pair too, which stands for a byte that is no UTF-8
-        raise ValueError(
-            f"cluster.{operation}: {argument} is {shown(value)}; expected letters to be printed; correct it"
-        )
+def _check_name(operation: str, argument: str, value: Any) -> None:
+    check_str(f"cluster.{operation}", argument, value, "pass its name")
+    if not value.isprintable():  # a surrogate, which represents a byte that is not UTF-8, is not printable either
+        raise wrong_value(f"cluster.{operation}", argument, value, "characters that can be printed")
 
 
 def _count(operation: str, argument: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(
-            f"cluster.{operation}: {argument} is of type {type(value).__name__}; expected an int, got {shown(value)}; "
-            "correct it"
-        )
-    number = operator.index(value)
-    if not 1 <= number <= 2**24:
-        raise ValueError(f"cluster.{operation}: {argument} is {number}; expected 1 to {2**24}; correct it")
-    return number
+    return check_int(f"cluster.{operation}", argument, value, minimum=1, maximum=2**24)
 
 
-def _rate(operation: str, argument: str, value: Any, least: float | None = None) -> float | None:
+def _rate(operation: str, argument: str, value: Any, *, may_be_zero: bool = False) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(
-            f"cluster.{operation}: {argument} is of type {type(value).__name__}; expected a number or None, got "
-            f"{shown(value)}; correct it"
-        )
-    if not math.isfinite(value) or value < 0 or (value == 0 and least is None):
-        raise ValueError(
-            f"cluster.{operation}: {argument} is {shown(value)}; expected a finite number "
-            f"{'above 0' if least is None else 'of 0 or more'}; correct it"
-        )
-    if not is_sane(value):
-        raise ValueError(f"cluster.{operation}: {argument} is {shown(value)}; expected {RANGE_TEXT}; correct it")
-    return float(value)
-
-
-def _parts_of(chip: str, platform: str, kind: str, chips: int, source: str) -> dict[str, Any]:
-    """A node of chips of which nothing else is known."""
-    return {
-        "chip_name": chip, "platform": platform, "device_kind": kind, "devices_per_chip": 1, "peak_flops": {},
-        "memory_bytes": None, "memory_bandwidth": None, "host_bandwidth": None, "network": "switch", "link_kind": "",
-        "slices": 1, "dims": (chips,), "wraps": (), "bandwidth": None, "latency": None, "network_bandwidth": None,
-        "network_latency": None, "host_shape": (chips,), "host_source": source, "notes": (),
-    }  # fmt: skip
-
-
-def _cpus_of(machine: Machine, source: str) -> dict[str, Any]:
-    domains = machine.cpu_domains
-    nodes = {node["logical"]: node["memory_bytes"] for node in machine.numa_nodes}
-    parts = _parts_of("CPU domain", "cpu", "cpu", len(domains), source)
-    # Domains may share a node; the smallest stands for all, as the chips of a cluster are alike.
-    smallest = min(nodes.get(domain["default_node"], 0) for domain in domains)
-    if smallest > 0:
-        parts["memory_bytes"] = (float(smallest), source)
-    parts["link_kind"] = "memory"
-    return parts
-
-
-def _gpus_of(found: Sequence[FoundAccelerator], machine: Machine, source: str) -> dict[str, Any]:
-    kinds = sorted({each.catalogue_name or each.name or "unknown" for each in found})
-    if len(kinds) > 1:
-        raise ValueError(
-            f"cluster.from_xml: the machine has accelerators of several kinds, {', '.join(kinds)}; expected one kind; "
-            "describe the one to plan for in a TOML file"
-        )
-    first = found[0]
-    row = None if first.catalogue_name is None else accelerator(first.catalogue_name)
-    domain = None if row is None else 16 if "V100 SXM2/SXM3" in row.name else row.links and row.links.domain_chips
-    if row is not None and domain == len(found):  # 16 V100 are a DGX-2
-        parts = dict(_core._gpu_cluster(row.name, 1, None, None).parts)
-        parts.update(host_source=source)
-        return parts
-    platform = first.device_type.value
-    if row is not None:
-        # The numbers of the chip are the catalogue's, those of its links are not.
-        parts = dict(_core._gpu_cluster(row.name, 1, len(found), None).parts)
-        parts.update(network="switch", bandwidth=None, latency=None, dims=(len(found),), host_shape=(len(found),))
-    else:
-        parts = _parts_of(kinds[0], platform, kinds[0], len(found), source)
-        memory = min(each.memory_bytes or 0 for each in found)
-        if memory > 0:
-            parts["memory_bytes"] = (float(memory), source)
-    rates = [each.link_bytes_per_s for each in found]
-    slowest = min((rate for rate in rates if rate is not None), default=None)
-    parts.update(link_kind="PCI Express", host_source=source)
-    links = _core._accelerator_links(machine, [each.pci_address or "" for each in found])
-    if slowest is not None and all(rate is not None for rate in rates):
-        parts.update(bandwidth=(slowest, source), host_bandwidth=(slowest, source))
-        if links is None:
-            parts["notes"] = (*parts["notes"], _BY_PCI)
-    if links is not None:
-        kind, is_switched, bandwidth = links
-        parts.update(link_kind=kind, network="switch" if is_switched else "full mesh", bandwidth=(bandwidth, source))
-    return parts
+    name = f"cluster.{operation}"
+    minimum, above = (0.0, None) if may_be_zero else (None, 0.0)
+    number = check_number(name, argument, value, minimum=minimum, above=above, expected="a number or None")
+    if not is_sane(number):
+        raise wrong_value(name, argument, value, RANGE_TEXT)
+    return float(number)

@@ -31,7 +31,7 @@ exit codes:
   2    the command was not understood, or a file that it names cannot be read
   3    it failed for another reason, which is on standard error
   130  Ctrl-C
-  141  the reader of standard output has ended (`| head`)
+  141  who read standard output has gone (`| head`)
 """
 
 _EXAMPLES = """\
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(f"{name}: {str(error) or type(error).__name__}")
         _close_stdout()
         return FAILED
-    except Exception:  # a bug of this package; Python's own code, 1, means that something needs attention
+    except Exception:  # a mistake of this package: 1, Python's own code, would say that something needs attention
         import traceback
 
         _complain(traceback.format_exc().rstrip())
@@ -161,11 +161,11 @@ def _complain(text: str) -> None:
     if sys.stderr is None:
         return  # print would take standard output
     with suppress(OSError, ValueError):
-        print(text, file=sys.stderr)  # escapes characters that the encoding does not have
+        print(text, file=sys.stderr)  # an encoding that has not all signs escapes them here
 
 
 def _close_stdout() -> None:
-    """Prevents another attempt to write the rest when the interpreter exits."""
+    """What could not be written is not tried again when the interpreter ends."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -247,7 +247,7 @@ def _advice(arguments: argparse.Namespace) -> tuple[str, Any]:
             free_bytes=arguments.free_bytes,
         )
     except ValueError as error:
-        raise UsageError(str(error).replace("say free_bytes=80 * 10**9", "say --free-bytes 80GB")) from None
+        raise UsageError(str(error).replace("write free_bytes=80 * 10**9", "write --free-bytes 80GB")) from None
 
 
 def _hardware(wanted: str | None) -> str:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from artifex_devices._core import Cluster
     from artifex_devices.roofline.measured import MeasuredRoofline
 
-
 CLUSTER_FORMS = """\
 clusters:
   "tpu v5e 4x4", "tpu v5p 8x8x16 slices=2"          v4, v5e, v5p, v6e or 7x; chips along each axis
@@ -32,7 +31,7 @@ clusters:
 """
 
 _COUNT, _RATE = "a whole number", "a number"
-# Words behind the name, then options with what they take.
+# Words after the name, then options with the kind of their values.
 _PRESETS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "tpu": (("generation", "shape"), {"slices": _COUNT}),
     "dgx": (("gpu",), {"nodes": _COUNT, "network_bandwidth": _RATE}),
@@ -41,44 +40,39 @@ _PRESETS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "mi300x": ((), {"nodes": _COUNT, "network_bandwidth": _RATE}),
     "here": ((), {"latency": _RATE}),
 }
-_XML = {"nodes": _COUNT, "bandwidth": _RATE, "latency": _RATE, "network_bandwidth": _RATE, "network_latency": _RATE}
-_FORMS = {
-    "tpu": "tpu v5e 4x4",
-    "dgx": "dgx h100 nodes=2",
-    "gpus": "gpus h200 nodes=2",
-    "nvl72": "nvl72",
-    "mi300x": "mi300x",
-    "here": "here",
-}
+_XML = {"nodes": _COUNT, **dict.fromkeys(("bandwidth", "latency", "network_bandwidth", "network_latency"), _RATE)}
+_FORMS = {name: name for name in _PRESETS} | {
+    "tpu": "tpu v5e 4x4", "dgx": "dgx h100 nodes=2", "gpus": "gpus h200 nodes=2",
+}  # fmt: skip
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Adds --cluster and --measured."""
-    parser.add_argument("--cluster", metavar="TEXT|FILE", default="here", help="see below; this machine when not given")
+    parser.add_argument("--cluster", metavar="TEXT|FILE", default="here", help="see below; this machine by default")
     parser.add_argument(
         "--measured",
         action="store_true",
-        help="this machine with its FLOP/s (float32) and bytes/s: those that measure_roofline() has kept, else "
-        "measured now, in some seconds",
+        help="this machine with its FLOP/s (float32) and bytes/s: those that measure_roofline() has stored, or "
+        "measured now, in a few seconds",
     )
 
 
 def is_here(text: str) -> bool:
-    """Returns whether a text names this machine."""
+    """Whether a text means this machine."""
     return text.split(maxsplit=1)[:1] == ["here"]
 
 
 def read_cluster(text: str, measured: bool = False) -> Cluster:
-    """Returns the cluster of --cluster; with --measured, reports the date of the measurement on standard error.
+    """The cluster of a --cluster argument; with --measured, standard error gets the date of the measurement.
 
     Raises:
-        UsageError: The text is not a cluster, or --measured is used for another machine.
+        UsageError: The text is not a cluster (the error has the nearest one), or --measured is for another machine.
     """
     from artifex_devices import cluster
 
     if measured and not is_here(text):
         raise UsageError(
-            f"--measured: --cluster is {text!r}; expected none, or here, as only this machine can be measured; "
+            f"--measured: --cluster is {text!r}; expected here or nothing, as only this machine can be measured; "
             "leave one out"
         )
     if text and not text.isprintable():
@@ -88,17 +82,16 @@ def read_cluster(text: str, measured: bool = False) -> Cluster:
             return cluster.from_toml(text)
         words = _words(text)
         if words and words[0].endswith(".xml"):
-            options = _options(words[1:], 0, (), _XML, words[0])
-            return cluster.from_xml(words[0], **options)
+            return cluster.from_xml(words[0], **_options(words[1:], (), _XML, words[0]))
         name = words[0].lower() if words else ""
         if name not in _PRESETS:
             raise _no_cluster(text, name)
-        places, known = _PRESETS[name]
-        options = _options(words[1:], len(places), places, known, name)
+        positional, known = _PRESETS[name]
+        options = _options(words[1:], positional, known, name)
         if name == "here":
             return cluster.this_machine(**options, measured=_measured() if measured else None)
-        make: Callable[..., Cluster] = getattr(cluster, name)
-        return make(**options)
+        preset: Callable[..., Cluster] = getattr(cluster, name)
+        return preset(**options)
     except UsageError:
         raise
     except (OSError, ValueError) as error:
@@ -110,7 +103,7 @@ def _words(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:  # a quote that is not closed
         raise UsageError(
-            f"--cluster: {text!r} cannot be split into words: {error}; expected each quote twice; close or leave it out"
+            f"--cluster: {text!r} cannot be split into words: {error}; expected pairs of quotes; close or remove it"
         ) from None
 
 
@@ -118,7 +111,11 @@ def _measured() -> MeasuredRoofline:
     from artifex_devices.roofline import measure_roofline
 
     found = measure_roofline()
-    when = f"kept from {found.conditions.date}" if found.from_cache else f"measured now, {found.conditions.date}"
+    when = (
+        f"read from the cache, {found.conditions.date}"
+        if found.from_cache
+        else f"measured now, {found.conditions.date}"
+    )
     print(f"artifex_devices plan: rates of this machine: {when}", file=sys.stderr)
     return found
 
@@ -126,7 +123,7 @@ def _measured() -> MeasuredRoofline:
 def _is_file(text: str) -> bool:
     try:
         return Path(text).is_file()
-    except (OSError, ValueError):  # too long, or with a zero byte
+    except (OSError, ValueError):  # too long, or with a null character
         return False
 
 
@@ -139,25 +136,25 @@ def _no_cluster(text: str, name: str) -> UsageError:
     )
 
 
-def _options(words: list[str], count: int, places: tuple[str, ...], known: dict[str, str], name: str) -> dict[str, Any]:
-    """Returns values by the name of the preset's argument."""
+def _options(words: list[str], positional: tuple[str, ...], known: dict[str, str], name: str) -> dict[str, Any]:
+    """Values by the names of the preset's arguments."""
     from artifex_devices._base.nearest_name import did_you_mean
 
     plain = [word for word in words if "=" not in word]
-    takes = " ".join([name, *(place.upper() for place in places), *(f"[{key}=...]" for key in known)])
-    if len(plain) != count:
+    usage = " ".join([name, *map(str.upper, positional), *(f"[{key}=...]" for key in known)])
+    if len(plain) != len(positional):
         raise UsageError(
-            f"--cluster: {name} has {len(plain)} words after it, {' '.join(plain)!r}; expected {takes!r}; write "
+            f"--cluster: {name} has {len(plain)} words after it, {' '.join(plain)!r}; expected {usage!r}; write "
             f"{_FORMS.get(name, 'node.xml nodes=16')!r}"
         )
-    found: dict[str, Any] = dict(zip(places, plain, strict=True))
+    found: dict[str, Any] = dict(zip(positional, plain, strict=True))
     if "shape" in found:
         found["shape"] = _shape(found["shape"])
     for word in (word for word in words if "=" in word):
         key, _, value = word.partition("=")
         if key not in known:
             raise UsageError(
-                f"--cluster: {name} has no {key!r}{did_you_mean(key, known)}; expected {takes!r}; correct it"
+                f"--cluster: {name} has no {key!r}{did_you_mean(key, known)}; expected {usage!r}; correct it"
             )
         if key in found:
             raise UsageError(f"--cluster: {key} is given more than once; expected it once; leave one out")
@@ -167,7 +164,7 @@ def _options(words: list[str], count: int, places: tuple[str, ...], known: dict[
 
 def _shape(text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"[0-9]{1,9}(x[0-9]{1,9})*", text):
-        raise UsageError(f"--cluster: {text!r} is not the shape of a slice; expected chips along each axis; write 4x4")
+        raise UsageError(f"--cluster: {text!r} is not a shape of a slice; expected chips along each axis; write 4x4")
     return tuple(int(size) for size in text.split("x"))
 
 

@@ -20,14 +20,14 @@ BROKEN_PIPE = 141
 
 
 class UsageError(ValueError):
-    """An argument that cannot be used, with a fix in its text; exit code 2."""
+    """What was asked for cannot be understood: the text says why and what to write instead; exit code 2."""
 
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
 def count_of(text: str) -> int:
-    """Reads a whole number of at least 1, also 1,024 and 1_024."""
+    """A whole number from 1 on; 1,024 and 1_024 are taken too."""
     try:
         value = int(text.replace(",", ""))
     except ValueError:
@@ -38,7 +38,7 @@ def count_of(text: str) -> int:
 
 
 def bytes_of(text: str) -> int:
-    """Reads bytes: `4000000`, `4MB` (millions), `4MiB` (of 2**20), `1.5 GB`."""
+    """`4000000`, `4MB` (of a million), `4MiB` (of 2 to the 20th), `1.5 GB`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]i?)?b?", text.strip().lower())
     if match is None:
         raise argparse.ArgumentTypeError(f"expected bytes such as 4000000, 4MB or 4MiB, got {text!r}")
@@ -47,7 +47,7 @@ def bytes_of(text: str) -> int:
 
 
 def has_signs(signs: str) -> bool:
-    """Returns whether the encoding of standard output has these characters."""
+    """Whether standard output can show these signs."""
     try:
         signs.encode(getattr(sys.stdout, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -56,7 +56,11 @@ def has_signs(signs: str) -> bool:
 
 
 def write_text(text: str) -> None:
-    """Writes to standard output; escapes characters that its encoding does not have."""
+    """Writes to standard output; signs that its encoding does not have are escaped.
+
+    Raises:
+        OSError: It is closed, or what it leads to is full or gone.
+    """
     stream = sys.stdout
     if stream is None:
         raise OSError("standard output is closed")
@@ -70,7 +74,12 @@ def write_json(value: Mapping[str, Any]) -> None:
 
 
 def write_picture(path: str, picture: str) -> None:
-    """Writes an SVG picture to a file, or to standard output if the path is "-"."""
+    """Writes an SVG picture to a file, to standard output where the path is "-".
+
+    Raises:
+        UsageError: It cannot be written there.
+        OSError: Standard output is closed, or what it leads to is full or gone.
+    """
     if path == "-":
         write_text(picture)
     else:
@@ -78,7 +87,11 @@ def write_picture(path: str, picture: str) -> None:
 
 
 def write_file(path: str, text: str) -> None:
-    """Writes a file in UTF-8; raises UsageError if that fails."""
+    """Writes a file in UTF-8.
+
+    Raises:
+        UsageError: It cannot be written there.
+    """
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:

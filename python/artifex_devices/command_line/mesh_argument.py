@@ -14,39 +14,42 @@ from artifex_devices.command_line.console import UsageError
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster, Mesh, PartitionSpec
 
-
 ORDERS = ("jax", "exact", "id")
 _NAME = re.compile(r"(?!_$)[^\W\d]\w*")
 
 
 def add_mesh(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Adds --mesh and how it is laid on the devices."""
+    """Adds --mesh and the options of its order."""
     parser.add_argument(
         "--mesh", metavar="AXIS=N,...", required=required, help="names and sizes, outermost first: data=4,model=4"
     )
     parser.add_argument(
         "--slices",
         metavar="AXIS=N,...",
-        help="number of TPU slices along each axis (sizes of --mesh include them)",
+        help="for several TPU slices: number of slices along each axis (included in the sizes of --mesh)",
     )
     parser.add_argument(
         "--order",
         choices=ORDERS,
         default="jax",
-        help="how devices are put in order: JAX's rule (default), an exact search over the torus, or by id",
+        help="order of the devices: JAX's rule (default), an exact search over the torus, or by id",
     )
     parser.add_argument("--split", action="store_true", help="let several axes of the mesh share one axis of the torus")
 
 
 def read_sizes(option: str, text: str) -> dict[str, int]:
-    """Reads sizes by axis; raises UsageError if the text is not such a list."""
+    """Sizes by axis.
+
+    Raises:
+        UsageError: The text is not a list of names and sizes.
+    """
     found: dict[str, int] = {}
     for part in text.split(","):
         name, equals, size = (each.strip() for each in part.partition("="))
         if not equals or not _NAME.fullmatch(name) or not re.fullmatch(r"0*[1-9][0-9]{0,8}", size):
             raise UsageError(
-                f"{option}: {part.strip()!r} is not an axis and its size; expected a name, = and a whole number from 1; "
-                "write data=4,model=4"
+                f"{option}: {part.strip()!r} is not an axis and its size; expected a name, = and a whole number from 1 "
+                "on; write data=4,model=4"
             )
         if name in found:
             raise UsageError(f"{option}: axis {name!r} is given twice; expected each once; leave one out")
@@ -55,10 +58,10 @@ def read_sizes(option: str, text: str) -> dict[str, int]:
 
 
 def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[float] | None = None) -> Mesh:
-    """Returns the mesh for --mesh, --slices, --order and --split.
+    """The mesh of a cluster's devices by --mesh, --slices, --order and --split.
 
     Raises:
-        UsageError: Sizes do not fit the number of devices, or options exclude each other.
+        UsageError: Sizes do not fit the number of devices, or options do not go together.
         NotImplementedError: The torus has no such order.
     """
     from artifex_devices import mesh_utils
@@ -93,16 +96,16 @@ def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[floa
 
 
 def no_mesh_text(error: NotImplementedError, arguments: argparse.Namespace) -> str:
-    """Returns the error for an order that has no such mesh, with alternatives."""
-    tries = [] if arguments.order == "exact" or arguments.slices is not None else ["--order exact"]
+    """The error of an order without such a mesh, with options to try."""
+    options = [] if arguments.order == "exact" or arguments.slices is not None else ["--order exact"]
     if not arguments.split:
-        tries.append("--split")
-    other = f"{' or '.join(tries)}; or other sizes" if tries else "other sizes"
+        options.append("--split")
+    other = f"{' or '.join(options)}; or other sizes" if options else "other sizes"
     return f"{' '.join(str(error).split())} (Here: {other}.)"
 
 
 def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespace) -> list[int] | None:
-    """Returns the slices along each axis; None if they do not matter."""
+    """Slices along each axis; None if they do not matter."""
     is_several = cluster.slices > 1 and cluster.platform == "tpu"
     if arguments.order == "id" or not is_several:
         if arguments.slices is not None:
@@ -114,21 +117,20 @@ def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespa
         return None
     if arguments.order == "exact":
         raise UsageError(
-            f"--order exact: it searches one torus; expected one slice, got {cluster.slices}; take --order jax"
+            f"--order exact: it searches one torus; expected one slice, got {cluster.slices}; write --order jax"
         )
     first = next((name for name, size in sizes.items() if size % cluster.slices == 0), next(iter(sizes)))
     write = f"write --slices {first}={cluster.slices}"
     if arguments.slices is None:
         raise UsageError(
-            f"--slices: {cluster.name} has {cluster.slices} slices; expected their number along axes of the mesh; "
-            f"{write}"
+            f"--slices: {cluster.name} has {cluster.slices} slices; expected their axes of the mesh; {write}"
         )
     along = read_sizes("--slices", arguments.slices)
     for name, there in along.items():
         _known_axis("--slices", name, sizes)
         if sizes[name] % there != 0:
             raise UsageError(
-                f"--slices: {there} slices along {name!r} of size {sizes[name]}; expected a divisor; {write}"
+                f"--slices: there are {there} slices along {name!r} of size {sizes[name]}; expected a divisor; {write}"
             )
     if math.prod(along.values()) != cluster.slices:
         raise UsageError(
@@ -138,7 +140,7 @@ def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespa
 
 
 def _nearest_sizes(sizes: dict[str, int], count: int) -> str:
-    """Returns the axes with one size changed to fit, or one axis of all devices."""
+    """The same axes with one size changed to fit, or one axis for all devices."""
     for name in reversed(sizes):
         rest = math.prod(size for other, size in sizes.items() if other != name)
         if count % rest == 0:
@@ -158,7 +160,11 @@ def _known_axis(option: str, name: str, sizes: dict[str, int] | tuple[str, ...])
 
 
 def read_spec(option: str, text: str, axes: tuple[str, ...]) -> PartitionSpec:
-    """Reads a spec, `P(x, None)` or `x,_` (several axes: `(x, y)` or `x+y`); raises UsageError for other texts."""
+    """A PartitionSpec: `P(x, None)`, with quotes or without, or `x,_`; axes of one dimension as `(x, y)` or `x+y`.
+
+    Raises:
+        UsageError: The text is neither, or names an axis that the mesh does not have.
+    """
     from artifex_devices.sharding import P
 
     parts = _python_spec(option, text) if text.lstrip().startswith("P(") else _short_spec(option, text)
@@ -168,7 +174,7 @@ def read_spec(option: str, text: str, axes: tuple[str, ...]) -> PartitionSpec:
     return P(*(None if not part else part[0] if len(part) == 1 else part for part in parts))
 
 
-def _no_spec(option: str, text: str) -> UsageError:
+def _spec_error(option: str, text: str) -> UsageError:
     return UsageError(
         f"{option}: {text!r} is not a spec; expected for each dimension an axis, axes joined by +, or _; write 'x,_', "
         "'x+y,_' or 'P(x, None)'"
@@ -180,7 +186,7 @@ def _short_spec(option: str, text: str) -> list[tuple[str, ...]]:
     for part in (each.strip() for each in text.split(",")):
         names = () if part == "_" else tuple(name.strip() for name in part.split("+"))
         if not all(_NAME.fullmatch(name) for name in names):
-            raise _no_spec(option, text)
+            raise _spec_error(option, text)
         parts.append(names)
     return parts
 
@@ -189,14 +195,14 @@ def _python_spec(option: str, text: str) -> list[tuple[str, ...]]:
     try:
         call = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise _no_spec(option, text) from None
+        raise _spec_error(option, text) from None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.keywords:
-        raise _no_spec(option, text)
+        raise _spec_error(option, text)
 
     def name_of(node: ast.expr) -> str:
         name = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None
         if not isinstance(name, str):
-            raise _no_spec(option, text)
+            raise _spec_error(option, text)
         return name
 
     parts: list[tuple[str, ...]] = []
@@ -211,11 +217,15 @@ def _python_spec(option: str, text: str) -> list[tuple[str, ...]]:
 
 
 def read_array(text: str) -> tuple[tuple[int, ...], str]:
-    """Reads shape and dtype of `bfloat16[4096,4096]`; raises UsageError for other texts."""
+    """Shape and dtype of `bfloat16[4096,4096]`.
+
+    Raises:
+        UsageError: The text has another form.
+    """
     match = re.fullmatch(r"(\w+)\[((?:[0-9]{1,18}(?:,[0-9]{1,18})*)?)\]", text.replace(" ", ""))
     if match is None:
         raise UsageError(
-            f"ARRAY: {text!r} is not a dtype and shape; expected a dtype and sizes in brackets; write "
+            f"ARRAY: {text!r} is not a dtype with a shape; expected a dtype and sizes in brackets; write "
             "'bfloat16[4096,4096]'"
         )
     return tuple(int(size) for size in match[2].split(",") if size), match[1]

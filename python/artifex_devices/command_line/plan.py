@@ -333,7 +333,7 @@ def _suggest(arguments: argparse.Namespace) -> int:
 def mesh_content(
     mesh: Mesh, explanation: MeshExplanation, traffic: Sequence[float], cluster: Cluster, order: str
 ) -> dict[str, Any]:
-    """All that is known of it; `device_ids` are nested as the axes are."""
+    """The mesh and its explanation; `device_ids` are nested like the axes."""
     return {
         "kind": "mesh",
         "cluster": cluster.name,
@@ -357,6 +357,6 @@ def _ids(devices: Any) -> Any:
 
 def _axis(axis: AxisExplanation) -> dict[str, Any]:
     content = dataclasses.asdict(axis)
-    if math.isinf(axis.bandwidth):  # one device: nothing comes in
+    if math.isinf(axis.bandwidth):  # one device receives nothing
         content["bandwidth"] = None
     return content

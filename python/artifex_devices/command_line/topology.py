@@ -115,20 +115,20 @@ def _as_json(machine: Machine, devices: list[Device]) -> dict[str, Any]:
     }
 
 
-_HIDDEN = frozenset({"Bridge", "Misc"})  # what hangs below them is shown in their place
+_HIDDEN = frozenset({"Bridge", "Misc"})  # their children are shown instead
 _TEE, _END, _BAR, _GAP = "├─ ", "└─ ", "│  ", "   "
 _ASCII = {_TEE: "|- ", _END: "`- ", _BAR: "|  ", _GAP: "   "}
 
 
 @dataclass
 class _Part:
-    """One object with those below it."""
+    """One object with its children."""
 
     row: dict[str, Any]
     below: list[_Part] = field(default_factory=list)
 
     def shape(self) -> tuple[Any, ...]:
-        """What parts that look alike have in common: all but numbers."""
+        """Everything but the numbers, which similar parts have in common."""
         kind = (self.row["type"], self.row["subtype"], self.row["model"], self.row["bytes"], self.row["name"])
         return (*kind, *(part.shape() for part in self.below))
 
@@ -138,16 +138,16 @@ class _Part:
 
 
 def machine_lines(machine: Machine, *, every: bool = False, ascii_only: bool = False) -> list[str]:
-    """The tree, a line a part; neighbours that look alike share a line.
+    """The tree, one line for each part; similar neighbours share a line.
 
     Args:
         machine: Any machine.
-        every: Each part on a line of its own.
-        ascii_only: No line-drawing signs.
+        every: Whether each part has its own line.
+        ascii_only: Whether to avoid line-drawing characters.
     """
     objects = machine.objects
     root = _Part(objects[0])
-    path = [root]  # one a depth; a hidden object stands for the part that it hangs from
+    path = [root]  # one part for each depth; a hidden object is replaced by its parent
     for row in objects[1:]:
         del path[row["depth"] :]
         part = path[-1] if row["type"] in _HIDDEN else _Part(row)
@@ -159,7 +159,7 @@ def machine_lines(machine: Machine, *, every: bool = False, ascii_only: bool = F
 
 
 def device_lines(devices: Sequence[Device]) -> list[str]:
-    """A line for each group of neighbouring devices with the same CPUs and memory."""
+    """One line for each group of neighbouring devices with the same CPUs and memory."""
     lines = []
     for first, last in _runs(devices):
         device = devices[first]
@@ -195,28 +195,27 @@ def _heading(machine: Machine) -> str:
     )
 
 
-def _branches(part: _Part, indent: str, every: bool, signs: dict[str, str]) -> Iterator[str]:
-    groups = list(_alike(part.below, every))
+def _branches(parent: _Part, indent: str, every: bool, signs: dict[str, str]) -> Iterator[str]:
+    groups = list(_alike(parent.below, every))
     for number, group in enumerate(groups):
         is_last = number == len(groups) - 1
-        shown, words = group[0], []
-        words.append(_words(shown, with_numbers=len(group) == 1))
-        while not every and len(shown.below) == 1 and shown.below[0].is_of_cpus():  # what holds one part only
-            shown = shown.below[0]
-            words.append(_words(shown, with_numbers=len(group) == 1))
+        part, words = group[0], [_words(group[0], with_numbers=len(group) == 1)]
+        while not every and len(part.below) == 1 and part.below[0].is_of_cpus():  # a part with a single child
+            part = part.below[0]
+            words.append(_words(part, with_numbers=len(group) == 1))
         text = " + ".join(words)
         if len(group) > 1:
-            inner = _inner(shown)
+            inner = _inner(part)
             text = f"{len(group)} x {f'({text}{inner})' if inner or len(words) > 1 else text}: CPUs {_span(group)}"
         sign = _END if is_last else _TEE
         yield f"{indent}{signs.get(sign, sign)}{text}"
         if len(group) == 1:
             edge = _GAP if is_last else _BAR
-            yield from _branches(shown, indent + signs.get(edge, edge), every, signs)
+            yield from _branches(part, indent + signs.get(edge, edge), every, signs)
 
 
 def _alike(parts: Sequence[_Part], every: bool) -> Iterator[list[_Part]]:
-    """Runs of neighbours that look alike and hold CPUs only; others alone."""
+    """Runs of similar neighbours that hold CPUs only; others alone."""
     group: list[_Part] = []
     for part in parts:
         if group and (every or not part.is_of_cpus() or part.shape() != group[0].shape()):
@@ -228,7 +227,7 @@ def _alike(parts: Sequence[_Part], every: bool) -> Iterator[list[_Part]]:
 
 
 def _inner(part: _Part) -> str:
-    """What lies in one of many parts, in few words: " with 2 PUs"."""
+    """Children of one of several similar parts, as text: " with 2 PUs"."""
     counts: dict[str, int] = {}
 
     def count(inner: _Part) -> None:

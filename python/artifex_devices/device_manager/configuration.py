@@ -15,7 +15,7 @@ import numpy as np
 from artifex_devices._base.checks import check_bool, check_number, check_type, wrong_type, wrong_value
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, Mesh, NamedSharding
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._runtime.device_arguments import check_devices
@@ -91,7 +91,7 @@ class DeviceConfiguration:
         """Checks and sets one setting."""
         if name not in _CHECKS:
             raise AttributeError(
-                f"{_OPERATION}: no setting {shown(name)}; expected one of {', '.join(_CHECKS)}; check the name"
+                f"{_OPERATION}: no setting {safe_repr(name)}; expected one of {', '.join(_CHECKS)}; check the name"
             )
         value = _CHECKS[name](name, value)
         if name == "memory_strategy" and (value is not MemoryStrategy.CUSTOM or "memory_fraction" not in vars(self)):
@@ -149,7 +149,7 @@ def _platforms(name: str, value: Any) -> list[str]:
 def _variables(name: str, value: Any) -> dict[str, str]:
     check_type(_OPERATION, name, value, Mapping, "a dict of str to str", "write {'XLA_FLAGS': '--flag=1'}")
     wrong = [
-        f"{shown(key)}: {shown(entry)}"
+        f"{safe_repr(key)}: {safe_repr(entry)}"
         for key, entry in value.items()
         if not (isinstance(key, str) and isinstance(entry, str))
     ]

@@ -12,7 +12,7 @@ from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import check_number, wrong_type
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._hardware.detection import CUDADetector, DeviceCapabilities, DeviceDetector, DeviceType
 from artifex_devices._runtime.devices import default_backend
 from artifex_devices.device_manager.configuration import (
@@ -107,7 +107,7 @@ class DeviceManager:
             if name == "XLA_FLAGS":
                 overwritten += [f"{flag} of XLA_FLAGS" for flag in merged_flags(user, value)[1]]
             elif user not in (None, value):
-                overwritten.append(f"{name}={shown(user)}")
+                overwritten.append(f"{name}={safe_repr(user)}")
         if overwritten:
             warn_user(
                 f"DeviceManager: environment_variables overwrites parts of the environment: {', '.join(overwritten)}; "
@@ -256,13 +256,13 @@ def _check_detector(detector: Any) -> DeviceDetector:
 def _checked_capabilities(capabilities: Any) -> DeviceCapabilities:
     call, fix = "DeviceManager: detector.detect_capabilities() returned", "write DeviceCapabilities(DeviceType.CPU, 1)"
     if not isinstance(capabilities, DeviceCapabilities):
-        raise TypeError(f"{call} {shown(capabilities)}; expected DeviceCapabilities; {fix}")
+        raise TypeError(f"{call} {safe_repr(capabilities)}; expected DeviceCapabilities; {fix}")
     kind: Any = capabilities.device_type  # a detector may return any value
     count: Any = capabilities.device_count
     if not isinstance(kind, DeviceType) or isinstance(count, bool) or not isinstance(count, Integral):
         raise TypeError(
             f"{call} values of a wrong type; expected a DeviceType as device_type and an integer as device_count, got "
-            f"{shown(kind)} and {shown(count)}; {fix}"
+            f"{safe_repr(kind)} and {safe_repr(count)}; {fix}"
         )
     if count < 0:
         raise ValueError(f"{call} a device_count of {count}; expected 0 or more; {fix}")

@@ -239,17 +239,13 @@ class SettingsReport:
             if self.applied.enable_x64:
                 why = "jax_enable_x64 is False here: another setting or a scope of enable_x64 sets it"
             else:
-                why = (
-                    "False does not change jax_enable_x64, True here; write config.update('jax_enable_x64', False)"
-                )
+                why = "False does not change jax_enable_x64, True here; write config.update('jax_enable_x64', False)"
             yield "enable_x64", why
         if not self.applied.enable_jit:
             yield "enable_jit", "recorded: jit does not compile here, functions run unchanged"
         if self.applied.enable_mixed_precision:
             speed = "faster" if self.capabilities.supports_mixed_precision else "not faster"
-            why = (
-                f"recorded: programs choose their dtypes; by the detector 16-bit floats are {speed} on this hardware"
-            )
+            why = f"recorded: programs choose their dtypes; by the detector 16-bit floats are {speed} on this hardware"
             yield "enable_mixed_precision", why
         for name, problem in (
             ("platform_priority", self._platforms()),

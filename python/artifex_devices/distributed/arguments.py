@@ -1,154 +1,140 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the caller of initialize() says, checked as far as one process can: all at once, before anything starts."""
+"""The arguments of initialize(), checked before anything starts as far as one process can."""
 
 from __future__ import annotations
 
-import numbers
-import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from artifex_devices._base.checks import check_int, check_number, check_sequence_of_ints, check_str
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.safe_repr import shown
-
-__all__ = ["Asked"]
+from artifex_devices._base.safe_repr import safe_repr
 
 _COMMAND = "mpiexec -n {} python script.py"
 _METHOD = "mpi4py"
-_LAST_PORT = 65535
-_MOST_PROCESSES = 2**31 - 1  # MPI counts in ints of C
-_MOST_DEVICES = 1 << 24
-_LONGEST_ADDRESS = 300  # a name of the DNS has 253 characters
+_MAX_PORT = 65535
+_MAX_PROCESSES = 2**31 - 1  # MPI counts in ints of C
+_MAX_DEVICES = 1 << 24
+_MAX_ADDRESS = 300  # characters; a name of the DNS has at most 253
 
 
-class Asked:
-    """What the caller says of the job.
+class InitializeArguments:
+    """Validated arguments of distributed.initialize().
 
     Attributes:
         address: "host:port" of process 0, or None.
-        count: Number of processes, or None.
-        number: Of this one, or None.
-        devices: How many it is to have, or None.
-        timeout: Seconds to wait for the others.
-        silence: Seconds without a sign from another host.
-        shutdown_timeout: Seconds that shutdown() waits.
+        num_processes: Number of processes, or None to ask MPI.
+        process_id: Number of this process, or None to ask MPI.
+        num_devices: Number of devices of this process, or None for the default.
+        timeout_s: Seconds to wait for the other processes.
+        silence_s: Seconds without an answer from another host after which it counts as gone.
+        shutdown_timeout_s: Seconds that shutdown() waits.
     """
 
-    def __init__(self, **given: Any) -> None:
-        """Takes the parameters of initialize(); raises one TypeError or ValueError for all that is wrong."""
+    def __init__(self, **arguments: Any) -> None:
+        """Takes the parameters of initialize(); raises one TypeError or ValueError that lists everything wrong."""
         self._types: list[str] = []
         self._values: list[str] = []
-        self.address = self._address(given["coordinator_address"])
-        self.count = self._whole("num_processes", given["num_processes"], 1, _MOST_PROCESSES)
-        most = _MOST_PROCESSES if self.count is None else self.count
-        self.number = self._whole("process_id", given["process_id"], 0, most - 1)
-        self.devices = self._devices(given["local_device_ids"])
-        self._method(given["cluster_detection_method"])
-        self.timeout = self._seconds("initialization_timeout", given["initialization_timeout"])
-        self.silence = self._seconds("heartbeat_timeout_seconds", given["heartbeat_timeout_seconds"])
-        self.shutdown_timeout = self._seconds("shutdown_timeout_seconds", given["shutdown_timeout_seconds"])
+        self.address = self._address(arguments["coordinator_address"])
+        self.num_processes = self._int("num_processes", arguments["num_processes"], 1, _MAX_PROCESSES)
+        self.process_id = self._int(
+            "process_id", arguments["process_id"], 0, (self.num_processes or _MAX_PROCESSES) - 1
+        )
+        self.num_devices = self._devices(arguments["local_device_ids"])
+        self._check_method(arguments["cluster_detection_method"])
+        self.timeout_s = self._seconds("initialization_timeout", arguments["initialization_timeout"])
+        self.silence_s = self._seconds("heartbeat_timeout_seconds", arguments["heartbeat_timeout_seconds"])
+        self.shutdown_timeout_s = self._seconds("shutdown_timeout_seconds", arguments["shutdown_timeout_seconds"])
         for name in ("coordinator_bind_address", "slice_index", "partition_index"):  # JAX's, for accelerators
-            if given[name] is not None:
-                self._values.append(f"{name} has no meaning here; expected None, got {shown(given[name])}")
+            if arguments[name] is not None:
+                self._values.append(f"{name} has no meaning here; expected None, got {safe_repr(arguments[name])}")
         if self._types:
             raise TypeError(f"distributed.initialize: {'; '.join(self._types)}; leave out what MPI knows")
         if self._values:
             raise ValueError(f"distributed.initialize: {'; '.join(self._values)}; correct it, or leave it out")
 
-    def check_alone(self) -> None:
-        """For a process that no launcher has started."""
-        if self.count is None:
+    def check_single(self) -> None:
+        """Raises unless the arguments fit a process that was started without a launcher."""
+        if self.num_processes is None:
             raise RuntimeError(
                 "distributed.initialize: this process was started alone, without a launcher of MPI; expected several "
-                f"that know of each other; start the program as: {_COMMAND.format(2)}"
+                f"processes of one MPI job; start the program as: {_COMMAND.format(2)}"
             )
-        if self.count != 1:
+        if self.num_processes != 1:
             raise ValueError(
-                f"distributed.initialize: num_processes is {self.count}, but this process was started alone; expected "
-                f"1; start the program as: {_COMMAND.format(self.count)}"
+                f"distributed.initialize: num_processes is {self.num_processes}, but this process was started alone; "
+                f"expected 1; start the program as: {_COMMAND.format(self.num_processes)}"
             )
 
-    def _address(self, value: Any) -> str | None:
-        if value is None:
+    def _checked(self, check: Callable[..., Any], name: str, value: Any, **limits: Any) -> Any:
+        """The checked value; collects the error and returns None where the check raises."""
+        try:
+            return check("", name, value, "", **limits)
+        except (TypeError, ValueError) as error:
+            problem = str(error).removeprefix(": ").removesuffix("; ")
+            (self._types if isinstance(error, TypeError) else self._values).append(problem)
             return None
-        if not isinstance(value, str):
-            self._wrong_type("coordinator_address", "text like 'host:1234'", value)
+
+    def _address(self, value: Any) -> str | None:
+        expected = "a str such as 'host:1234'"
+        if value is None or self._checked(check_str, "coordinator_address", value, expected=expected) is None:
             return None
         host, _, port = value.rpartition(":")
         wrong = ""
-        if len(value) > _LONGEST_ADDRESS or not value.isprintable():
-            wrong = "is no address"
+        if len(value) > _MAX_ADDRESS or not value.isprintable():
+            wrong = "is not an address"
         elif not (port.isascii() and port.isdecimal()):
             wrong = "has no port"
         elif not host:
             wrong = "has no host"
-        elif not 1 <= int(port) <= _LAST_PORT:
-            wrong = f"has no port from 1 to {_LAST_PORT}"
+        elif not 1 <= int(port) <= _MAX_PORT:
+            wrong = f"has no port from 1 to {_MAX_PORT}"
         if wrong:
-            self._values.append(f"coordinator_address {wrong}; expected 'host:port', got {shown(value)}")
-        return value
+            self._values.append(f"coordinator_address {wrong}; expected 'host:port', got {safe_repr(value)}")
+        return str(value)
 
-    def _whole(self, name: str, value: Any, least: int, most: int) -> int | None:
-        if value is None:
-            return None
-        if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-            self._wrong_type(name, "an int", value)
-            return None
-        number = operator.index(value)
-        if not least <= number <= most:
-            self._values.append(f"{name} is out of range; expected {least} to {most}, got {shown(value)}")
-            return None
+    def _int(self, name: str, value: Any, minimum: int, maximum: int) -> int | None:
+        number: int | None = None
+        if value is not None:
+            number = self._checked(check_int, name, value, minimum=minimum, maximum=maximum)
         return number
 
     def _devices(self, value: Any) -> int | None:
         if value is None:
             return None
-        several = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-        if not several and (isinstance(value, bool) or not hasattr(type(value), "__index__")):
-            self._wrong_type("local_device_ids", "an int or a sequence of ints", value)
-            return None
-        if several and not 1 <= _length(value) <= _MOST_DEVICES:
+        name = "local_device_ids"
+        if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+            value = [self._checked(check_int, name, value, expected="an int or a sequence of ints")]
+        elif not 1 <= _length(value) <= _MAX_DEVICES:
             self._values.append(
-                f"local_device_ids names no devices, or too many; expected 1 to {_MOST_DEVICES} different numbers from "
-                f"0, got {shown(value)}"
+                f"{name} names no devices, or too many; expected 1 to {_MAX_DEVICES} different numbers from 0, got "
+                f"{safe_repr(value)}"
             )
             return None
-        ids = list(value) if several else [value]
-        if wrong := [each for each in ids if isinstance(each, bool) or not hasattr(type(each), "__index__")]:
-            self._wrong_type("an entry of local_device_ids", "an int", wrong[0])
+        else:
+            value = self._checked(check_sequence_of_ints, name, value)
+        if value is None or None in value:
             return None
-        found = [operator.index(each) for each in ids]
-        if len(set(found)) < len(found) or min(found) < 0:
+        if len(set(value)) < len(value) or min(value) < 0:
             self._values.append(
-                f"local_device_ids names devices twice, or below 0; expected different numbers from 0, got "
-                f"{shown(value)}"
+                f"{name} names devices twice, or below 0; expected different numbers from 0, got {safe_repr(value)}"
             )
-        return len(found)
+        return len(value)
 
-    def _method(self, value: Any) -> None:
-        if value is None:
-            return
-        if not isinstance(value, str):
-            self._wrong_type("cluster_detection_method", f"None or {_METHOD!r}", value)
-        elif value != _METHOD:
-            self._values.append(
-                f"cluster_detection_method is not known; expected None or {_METHOD!r}, got {shown(value)}"
-                f"{did_you_mean(value, [_METHOD])}"
-            )
+    def _check_method(self, value: Any) -> None:
+        name = "cluster_detection_method"
+        if value is not None and self._checked(check_str, name, value, expected=f"None or {_METHOD!r}") is not None:
+            hint = did_you_mean(value, [_METHOD])
+            if value != _METHOD:
+                self._values.append(f"{name} is not known; expected None or {_METHOD!r}, got {safe_repr(value)}{hint}")
 
     def _seconds(self, name: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            self._wrong_type(name, "a number of seconds", value)
-            return 0.0
-        number: Any = value
-        if not 0 < number <= sys.float_info.max:
-            self._values.append(f"{name} is not positive and finite; expected seconds, got {shown(value)}")
-            return 0.0
-        return float(number)
-
-    def _wrong_type(self, name: str, expected: str, value: Any) -> None:
-        self._types.append(f"{name} is of type {type(value).__name__}; expected {expected}, got {shown(value)}")
+        seconds = self._checked(check_number, name, value, above=0, expected="a number of seconds")
+        if seconds is not None and seconds > sys.float_info.max:  # an int
+            self._values.append(f"{name} is {safe_repr(value)}; expected a finite number of seconds")
+            seconds = None
+        return 0.0 if seconds is None else float(seconds)
 
 
 def _length(values: Sequence[Any]) -> int:

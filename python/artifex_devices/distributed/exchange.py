@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends what a reshard between processes needs, and compares values that all processes should have."""
+"""Messages of reshards between processes, and the comparison of a value that all processes should have."""
 
 from __future__ import annotations
 
@@ -13,22 +13,19 @@ from artifex_devices.config import config
 from artifex_devices.distributed import transport as transports
 from artifex_devices.distributed.transport import Request, Transport
 
-__all__ = ["Traffic", "check_same_value", "run", "traffic"]
-
-_TAG = 1  # of reshards; messages of one pair come in order, so that one number does
-_MOST_UNDER_WAY = 32  # messages in each direction that need no memory of their own
+_TAG = 1  # of reshards; messages of one pair arrive in order, so that one tag is enough
+_MAX_IN_FLIGHT = 32  # messages in each direction that need no memory of their own
 
 
 class Traffic:
     """Bytes that reshards have sent and received so far in this process. Source: counted.
 
     Attributes:
-        sent: Bytes by the number of the process that they went to.
-        received: Bytes by the number of the process that they came from.
+        sent: Bytes by the number of the receiving process.
+        received: Bytes by the number of the sending process.
     """
 
     def __init__(self) -> None:
-        """Begins at nothing."""
         self.sent: Counter[int] = Counter()
         self.received: Counter[int] = Counter()
 
@@ -37,69 +34,65 @@ _traffic: dict[int, Traffic] = {}
 
 
 def traffic(client: Client | None = None) -> Traffic:
-    """What a client's reshards have sent and received; None for the current world."""
+    """The bytes that reshards of a client, or of the current world, have sent and received in this process."""
     uid = (_core._current_client() if client is None else client)._uid
     return _traffic.setdefault(uid, Traffic())
 
 
 def run(cross: _CrossReshard) -> Array:
-    """Does this process's part of a reshard.
+    """Does this process's part of a reshard that has not begun.
 
-    Args:
-        cross: The plan, nothing of it done.
-
-    Raises:
-        RuntimeError: The processes do not make the same reshard, one has ended or does not come; there is no transport.
-        ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError); the other processes are told.
+    RuntimeError where the processes do not make the same reshard or one has ended; ResourceExhaustedError out of
+    memory, which the other processes learn.
     """
     own = cross.client.process_index()
     if own not in cross.processes:
         cross.begin()
         return cross.finish()
     text = cross.text
-    carrier = transports.of_client(cross.client, text)
+    transport = transports.of_client(cross.client, text)
     digest = hashlib.blake2b(cross.identity.encode(), digest_size=32).digest()
     try:
         cross.begin()
     except BaseException as error:
-        carrier.refuse(text, f"{type(error).__name__}: {error}", cross.processes)
+        transport.refuse(text, f"{type(error).__name__}: {error}", cross.processes)
         raise
-    carrier.agree(text, digest, cross.processes)
-    _Exchange(cross, carrier, text).run()
+    transport.agree(text, digest, cross.processes)
+    _Exchange(cross, transport, text).run()
     return cross.finish()
 
 
 class _Exchange:
-    """The messages of one reshard under way: in the common order, in bounded memory."""
+    """The messages of one reshard: in the same order in all processes, in bounded memory."""
 
-    def __init__(self, cross: _CrossReshard, carrier: Transport, text: str) -> None:
+    def __init__(self, cross: _CrossReshard, transport: Transport, text: str) -> None:
         self._cross = cross
-        self._carrier = carrier
+        self._transport = transport
         self._text = text
         self._traffic = traffic(cross.client)
         self._sends = cross.sends
         self._receives = cross.receives
         self._next = {"send": 0, "receive": 0}
         self._packed = {"send": 0, "receive": 0}  # bytes of buffers in use
-        self._count = {"send": 0, "receive": 0}  # messages under way
+        self._count = {"send": 0, "receive": 0}  # messages in flight
         self._budget = config.distributed_buffer_bytes // 2  # of each direction
-        self._free: dict[int, list[Any]] = {}  # buffers that are not in use, by size
-        self._held = 0  # bytes of all buffers
+        self._free: dict[int, list[Any]] = {}  # unused buffers, by size
+        self._allocated = 0  # bytes of all buffers
         self._requests: list[Request] = []
-        self._under_way: list[tuple[str, int, Any]] = []  # of each request: kind, number, buffer or None
+        self._in_flight: list[tuple[str, int, Any]] = []  # of each request: kind, number, buffer or None
 
     def run(self) -> None:
         """Sends and receives everything."""
         try:
             while self._fill() or self._requests:
-                for place in sorted(self._carrier.wait_some(self._requests, self._text), reverse=True):
+                for place in sorted(self._transport.wait_some(self._requests, self._text), reverse=True):
                     self._finish(place)
         except BaseException:
-            self._carrier.cancel(self._requests)
+            self._transport.cancel(self._requests)
             raise
 
     def _fill(self) -> bool:
-        """Begins what fits into the budget, at least one message each way; whether there was any."""
+        """Begins what fits into the budget, at least one message in each direction; returns whether any began."""
         began = self._begin("receive", self._receives)
         return self._begin("send", self._sends) or began
 
@@ -117,11 +110,11 @@ class _Exchange:
                 self._packed[kind] += size
                 if kind == "send":
                     self._cross.pack(i, buffer)
-            elif self._count[kind] >= _MOST_UNDER_WAY:
+            elif self._count[kind] >= _MAX_IN_FLIGHT:
                 break
-            begin = self._carrier.isend if kind == "send" else self._carrier.irecv
+            begin = self._transport.isend if kind == "send" else self._transport.irecv
             self._requests.append(begin(memory, peer, _TAG))
-            self._under_way.append((kind, i, buffer))
+            self._in_flight.append((kind, i, buffer))
             self._count[kind] += 1
             self._next[kind] += 1
             began = True
@@ -129,7 +122,7 @@ class _Exchange:
 
     def _finish(self, place: int) -> None:
         self._requests.pop(place)
-        kind, i, buffer = self._under_way.pop(place)
+        kind, i, buffer = self._in_flight.pop(place)
         peer, size = (self._sends if kind == "send" else self._receives)[i]
         self._count[kind] -= 1
         (self._traffic.sent if kind == "send" else self._traffic.received)[peer] += size
@@ -144,29 +137,23 @@ class _Exchange:
         free = self._free.get(size)
         if free:
             return free.pop()
-        if self._held + size > 2 * self._budget:
+        if self._allocated + size > 2 * self._budget:
             self._free.clear()
-            self._held = sum(self._packed.values())
-        self._held += size
+            self._allocated = sum(self._packed.values())
+        self._allocated += size
         return _core._host_empty((size,), "uint8")
 
 
 def check_same_value(client: Client, operation: str, digest: bytes) -> None:
-    """Compares the digests of a value that all processes of a client should have.
+    """Compares the digests, of at most 64 bytes, of a value that all processes of a client should have.
 
-    Args:
-        client: Whose processes.
-        operation: What the value is for, in words.
-        digest: Equal for equal values; at most 64 bytes.
-
-    Raises:
-        ValueError: In all processes, where one has another value; the text names the processes.
-        RuntimeError: The processes do not come to the same operation.
+    ValueError in all processes where one has another value; the text names the processes. RuntimeError where the
+    processes do not come to the same operation.
     """
-    carrier = transports.of_client(client, operation)
+    transport = transports.of_client(client, operation)
     processes = range(client.process_count())
     kind = hashlib.blake2b(b"same value", digest_size=32).digest()
-    digests = carrier.agree(operation, kind, processes, digest)
+    digests = transport.agree(operation, kind, processes, digest)
     (common, _), *others = Counter(digests).most_common()
     if others:
         different = [process for process, each in zip(processes, digests, strict=True) if each != common]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process's part in a job of many: its beginning and its end."""
+"""The job that this process belongs to: how it joins and leaves."""
 
 from __future__ import annotations
 
@@ -17,19 +17,17 @@ from artifex_devices._base.caller import warn_user
 from artifex_devices._base.text import cpu_list
 from artifex_devices._core import __version__
 from artifex_devices.config import config
-from artifex_devices.distributed import failure_notice as farewell
-from artifex_devices.distributed import mpi_runtime as mpi_engine
-from artifex_devices.distributed.arguments import Asked
-from artifex_devices.distributed.connections import Door, connect_all
-from artifex_devices.distributed.cpu_share import Place, Share, plan_shares
-from artifex_devices.distributed.handshake import Introduction, check_introductions, exchange, is_own_address
+from artifex_devices.distributed import failure_notice, mpi_runtime
+from artifex_devices.distributed import transport as transports
+from artifex_devices.distributed.arguments import InitializeArguments
+from artifex_devices.distributed.connections import Listener, connect_all
+from artifex_devices.distributed.handshake import ProcessFacts, check_facts, exchange, is_own_address
 from artifex_devices.distributed.launcher import Launcher, find_launcher
 from artifex_devices.distributed.local_peers import share_memory
+from artifex_devices.distributed.mpi_runtime import MpiRuntime
 from artifex_devices.distributed.mpi_transport import MpiTransport
 from artifex_devices.distributed.peers import Peers
 from artifex_devices.errors import CollectiveError
-
-__all__ = ["Member", "initialize", "is_initialized", "is_launched", "members", "shutdown"]
 
 
 class Member(NamedTuple):
@@ -41,23 +39,15 @@ class Member(NamedTuple):
 
 
 class _Job:
-    """What initialize() has made."""
+    """The state that initialize() creates."""
 
-    def __init__(
-        self,
-        engine: mpi_engine.Engine,
-        peers: Peers,
-        transport: MpiTransport,
-        client: Any,
-        members: Sequence[Member],
-    ) -> None:
+    def __init__(self, runtime: MpiRuntime, peers: Peers, transport: MpiTransport, members: Sequence[Member]) -> None:
         self.members = tuple(members)
-        self.engine = engine
+        self.runtime = runtime
         self.peers = peers
         self.transport = transport
-        self.client = client
         self.pid = os.getpid()
-        self.shutdown_timeout: float = 300
+        self.shutdown_timeout_s: float = 300
 
 
 _job: _Job | None = None
@@ -76,7 +66,7 @@ def is_initialized() -> bool:
 
 
 def is_launched() -> bool:
-    """Whether a launcher of MPI (mpiexec, srun) has started this process; for scripts that also run alone.
+    """Whether a launcher of MPI (mpiexec, srun) has started this process; for scripts that also run without one.
 
     Example:
         >>> from artifex_devices import distributed
@@ -94,10 +84,9 @@ def members() -> tuple[int, tuple[Member, ...], tuple[int, ...]] | None:
     job = _job
     if job is None or job.pid != os.getpid():
         return None
-    everybody = range(len(job.members))
     me = job.transport.process_index
-    near = tuple(each for each in everybody if each != me and job.transport.neighbours([me, each]) is not None)
-    return me, job.members, near
+    others = (each for each in range(len(job.members)) if each != me)
+    return me, job.members, tuple(each for each in others if job.transport.local_peers([me, each]) is not None)
 
 
 def initialize(
@@ -113,60 +102,48 @@ def initialize(
     slice_index: int | None = None,
     partition_index: int | None = None,
 ) -> None:
-    """Joins the processes that `mpiexec -n 4 python script.py` has started: their devices are one world from now on.
+    """Joins the processes that `mpiexec -n 4 python script.py` has started: their devices form one world.
 
-    Called by all of them, before the first use of a device. Processes of one machine split its cores, and with them
-    its memory nodes, unless the launcher has bound them already. The parameters are JAX's; MPI knows what they say, so
-    none is needed, and those that are given are checked, before anything else. Ctrl-C ends the wait for the others; the
-    process can then do all but join a job.
+    All of them call it, before the first use of a device. Processes of one machine split its cores, and with them its
+    memory nodes, unless the launcher has bound them already. The parameters are JAX's; MPI knows their values, so none
+    is needed, and all that are given are checked before anything starts. Ctrl-C ends the wait for the other processes;
+    afterwards this process can do everything except join a job.
 
     Args:
         coordinator_address: "host:port" of process 0. The host is checked; no port is opened.
-        num_processes: How many processes there are.
-        process_id: Which of them this is.
-        local_device_ids: How many devices this process has: as many as it names. Otherwise `jax_num_cpu_devices`,
-            JAX_NUM_CPU_DEVICES and XLA_FLAGS say it, or else there is one for each CPU domain of its share.
+        num_processes: Number of processes.
+        process_id: Number of this process.
+        local_device_ids: Devices of this process: as many as there are ids. The default is `jax_num_cpu_devices`,
+            JAX_NUM_CPU_DEVICES or XLA_FLAGS, or else one device for each CPU domain of its share.
         cluster_detection_method: None or "mpi4py", the only one.
-        initialization_timeout: Seconds to wait for the others. They and Ctrl-C hold in MPI's own start too where it is
-            MPICH; other MPIs are started as mpi4py does, which looks at neither.
-        heartbeat_timeout_seconds: Seconds without a sign from another host after which its processes count as gone. The
-            end of a process needs no such time: it closes its connections.
-        shutdown_timeout_seconds: Seconds that shutdown() waits for the others.
-        coordinator_bind_address: None: there is no coordinator to bind.
-        slice_index: None: slices are a matter of accelerators.
-        partition_index: None, likewise.
+        initialization_timeout: Seconds to wait for the other processes. The timeout and Ctrl-C also end the start of
+            MPI itself where it is MPICH; other MPIs are started by mpi4py, which cannot be interrupted.
+        heartbeat_timeout_seconds: Seconds without an answer from another host after which its processes count as gone.
+            The end of a process is noticed at once: its connections close.
+        shutdown_timeout_seconds: Seconds that shutdown() waits for the other processes.
+        coordinator_bind_address: None: the job has no coordinator.
+        slice_index: None: only accelerators have slices.
+        partition_index: None: only accelerators have partitions.
 
     Raises:
-        RuntimeError: It is not the first call, or a device was used before; nobody has started several processes, there
-            is no MPI, or the others do not come in time.
-        ValueError: What an argument says is not so, processes differ in what must be equal, or their CPUs overlap;
-            raised in all processes.
-        TypeError: An argument is of another type.
+        RuntimeError: The call is not the first one, or a device was used before; no launcher has started several
+            processes, MPI is missing, or the other processes do not come in time.
+        ValueError: An argument does not match the job, processes differ in what must be equal, or their CPUs overlap;
+            all processes raise it.
+        TypeError: An argument is of a wrong type.
 
     Example:
         >>> from artifex_devices import distributed
         >>> distributed.initialize()  # doctest: +SKIP
     """
+    arguments = InitializeArguments(**locals())
     global _job, _was_initialized
-    asked = Asked(
-        coordinator_address=coordinator_address,
-        num_processes=num_processes,
-        process_id=process_id,
-        local_device_ids=local_device_ids,
-        cluster_detection_method=cluster_detection_method,
-        initialization_timeout=initialization_timeout,
-        heartbeat_timeout_seconds=heartbeat_timeout_seconds,
-        shutdown_timeout_seconds=shutdown_timeout_seconds,
-        coordinator_bind_address=coordinator_bind_address,
-        slice_index=slice_index,
-        partition_index=partition_index,
-    )
     if _was_initialized:
         raise RuntimeError(
             "distributed.initialize: it was called before; expected one call in a program; remove the second one, or "
-            "ask distributed.is_initialized()"
+            "check distributed.is_initialized()"
         )
-    if mpi_engine.has_begun():
+    if mpi_runtime.has_begun():
         raise RuntimeError(
             "distributed.initialize: an earlier call has failed or was interrupted; expected one call in a program, as "
             "MPI can be started once only; start the program again"
@@ -178,22 +155,21 @@ def initialize(
         )
     launcher = find_launcher()
     if launcher is None:
-        asked.check_alone()
-    deadline = time.monotonic() + asked.timeout
-    engine = mpi_engine.start(deadline)
-    job = _join(engine, asked, launcher, deadline)
+        arguments.check_single()
+    deadline = time.monotonic() + arguments.timeout_s
+    job = _join(mpi_runtime.start(deadline), arguments, launcher, deadline)
     _was_initialized = True
-    job.shutdown_timeout = asked.shutdown_timeout
+    job.shutdown_timeout_s = arguments.shutdown_timeout_s
     _job = job
-    farewell.install(_say_failed)
+    failure_notice.install(_report_failure)
     atexit.register(_at_exit)
     os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def shutdown() -> None:
-    """Leaves the job, when all processes do; nothing before initialize() or after the first call.
+    """Leaves the job together with all processes. Does nothing before initialize() and after the first call.
 
-    Arrays stay, and what they have in this process can be used. A program that ends does this by itself.
+    Arrays remain, and their parts in this process can be used. A program calls it by itself when it ends.
 
     Raises:
         CollectiveError: A process has failed, is gone, or does not come within `shutdown_timeout_seconds`.
@@ -203,8 +179,8 @@ def shutdown() -> None:
     if job is None or job.pid != os.getpid():
         return
     atexit.unregister(_at_exit)
-    farewell.uninstall()
-    problem = _leave(job, time.monotonic() + job.shutdown_timeout)
+    failure_notice.uninstall()
+    problem = _leave(job, time.monotonic() + job.shutdown_timeout_s)
     if problem:
         job.peers.close()
         raise CollectiveError(
@@ -212,130 +188,114 @@ def shutdown() -> None:
         )
 
 
-def _join(engine: mpi_engine.Engine, asked: Asked, launcher: Launcher | None, deadline: float) -> _Job:
-    world = engine.world
-    me = world.Get_rank()
+def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launcher | None, deadline: float) -> _Job:
+    me = runtime.world.Get_rank()
     host = socket.gethostname()
-    affinity = tuple(sorted(os.sched_getaffinity(0)))
-    mine = Introduction(
+    mine = ProcessFacts(
         host=host,
         machine=_machine_id(),
         pid=os.getpid(),
-        cpus=affinity,
-        versions=_versions(engine),
+        cpus=tuple(sorted(os.sched_getaffinity(0))),
+        versions=_versions(runtime),
         byte_order=sys.byteorder,
-        asked=(asked.address, asked.count, asked.number),
-        address_is_own=asked.address is None or is_own_address(asked.address),
+        arguments=(arguments.address, arguments.num_processes, arguments.process_id),
+        address_is_own=arguments.address is None or is_own_address(arguments.address),
         launcher=(launcher.name, launcher.process_count, launcher.bind_flag) if launcher else ("nobody", 1, ""),
     )
-    all_of = exchange(engine, mine, deadline)
-    check_introductions(all_of)
-    shares = plan_shares(
-        [Place(each.machine, each.cpus) for each in all_of], launcher.bind_flag if launcher else "a launcher of MPI"
-    )
-    cpus = _take_share(me, shares, all_of)
-    if asked.devices is not None:
-        config.update("jax_num_cpu_devices", asked.devices)
+    facts = exchange(runtime, mine, deadline)
+    check_facts(facts)
+    cpus = _take_cpu_share(me, facts, launcher.bind_flag if launcher else "a launcher of MPI")
+    if arguments.num_devices is not None:
+        config.update("jax_num_cpu_devices", arguments.num_devices)
 
     described: Any = None
     problem = ""
     try:
         described = _core._describe_process()
-    except Exception as error:  # the same for all, or they would wait for each other
+    except Exception as error:  # all processes raise it, as the others would wait
         problem = f"{type(error).__name__}: {error}"
-    door = Door(host, beyond_host=any(each.host != host for each in all_of))
-    second = exchange(engine, (described, problem, cpus, door.card), deadline)
+    listener = Listener(host, beyond_host=any(each.host != host for each in facts))
+    second = exchange(runtime, (described, problem, cpus, listener.contact), deadline)
     problems = [f"process {n}: {each[1]}" for n, each in enumerate(second) if each[1]]
     if problems:
         raise ValueError(f"distributed.initialize: not all processes know their devices: {'; '.join(problems)}")
-    names = [f"process {n} (pid {each.pid} on {each.host})" for n, each in enumerate(all_of)]
+    names = [f"process {n} (pid {each.pid} on {each.host})" for n, each in enumerate(facts)]
     peers = connect_all(
-        door, me, names, [each[3] for each in second], lambda called: exchange(engine, called, deadline), asked.silence
+        listener,
+        me,
+        names,
+        [each[3] for each in second],
+        lambda connected: exchange(runtime, connected, deadline),
+        arguments.silence_s,
     )
-    neighbours = share_memory(peers, me, names, lambda value: exchange(engine, value, deadline))
-    transport = MpiTransport(engine, peers, names, neighbours)
+    local_peers = share_memory(peers, me, names, lambda value: exchange(runtime, value, deadline))
+    transport = MpiTransport(runtime, peers, names, local_peers)
     client = _core._join_world([each[0] for each in second], me)
-    _install(client, transport)
-    everybody = [Member(names[n], each.host, second[n][2]) for n, each in enumerate(all_of)]
-    return _Job(engine, peers, transport, client, everybody)
+    transports.install(client, transport)
+    return _Job(runtime, peers, transport, [Member(names[n], each.host, second[n][2]) for n, each in enumerate(facts)])
 
 
-def _take_share(me: int, shares: list[Share], all_of: list[Introduction]) -> tuple[int, ...]:
+def _take_cpu_share(me: int, facts: list[ProcessFacts], bind_flag: str) -> tuple[int, ...]:
     """Restricts this process to its CPUs; returns them."""
-    share = shares[me]
-    affinity = all_of[me].cpus
-    own = tuple(_core._share_of_live_cpus(share.part, share.parts)) if share.parts > 1 else affinity
-    neighbours = [n for n, each in enumerate(all_of) if each.machine == all_of[me].machine]
-    if len(neighbours) > 1:
-        everyone = []
-        for number in neighbours:
-            if number in share.together:
-                part = _core._share_of_live_cpus(shares[number].part, share.parts)
-                everyone.append(sorted(part))
-            else:
-                everyone.append(list(all_of[number].cpus))
-        _core._restrict_live_machine(sorted(own), everyone)
-        if me == share.together[0] and len(share.together) > len(affinity):
-            warn_user(
-                f"distributed.initialize: {len(share.together)} processes share the CPUs {cpu_list(affinity)} of "
-                f"{all_of[me].host}; expected a core for each; they work, but take turns; start fewer",
-                RuntimeWarning,
-            )
+    places = [(each.machine, each.cpus) for each in facts]
+    _, sharers = _core._plan_cpu_shares(places, bind_flag)[me]
+    own = tuple(_core._take_cpu_share(places, bind_flag, me))
+    affinity = facts[me].cpus
+    if me == sharers[0] and len(sharers) > len(affinity):
+        warn_user(
+            f"distributed.initialize: {len(sharers)} processes share the CPUs {cpu_list(affinity)} of "
+            f"{facts[me].host}; expected a core for each; they work, but take turns; start fewer",
+            RuntimeWarning,
+        )
     return own
 
 
-def _install(client: Any, transport: MpiTransport) -> None:
-    from artifex_devices.distributed import transport as transports
-
-    transports.install(client, transport)
-
-
 def _leave(job: _Job, deadline: float | None) -> str:
-    """Waits until all others leave too, then ends MPI; or says why that cannot be."""
-    job.peers.say_left()
+    """Waits until all others leave too, then ends MPI; returns why that is not possible, or nothing."""
+    job.peers.send_left()
     while True:
-        job.peers.look()
+        job.peers.poll()
         broken = job.peers.broken()
         here = [peer.name for peer in job.peers.by_number.values() if peer.state == "here" and peer.connection]
         if broken is not None:
-            return broken.name + (f" has failed: {broken.reason}" if broken.reason else " is gone without a word")
+            return broken.name + (f" has failed: {broken.reason}" if broken.reason else " has ended without notice")
         if job.transport.is_broken:
             return "the processes no longer worked together"
         if not here:
             break
         if deadline is not None and time.monotonic() > deadline:
             return f"{', '.join(here)} did not come in time"
-        job.transport.move_on()
+        job.transport.progress()
         job.peers.sleep(0.002)
     job.transport.close()
-    job.engine.finalize()
+    job.runtime.finalize()
     job.peers.close()
     return ""
 
 
 def _at_exit() -> None:
-    """The end of the program: with all others, or, when something went wrong, without ending MPI."""
+    """Ends the job with all others or, after a failure, without ending MPI."""
     global _job
     job, _job = _job, None
     if job is None or job.pid != os.getpid():
         return
-    if not farewell.failed() and not _leave(job, None):
+    if not failure_notice.has_failed() and not _leave(job, None):
         return
-    # The launcher ends all processes when the first one ends badly; let them say what they have to say.
-    until = time.monotonic() + farewell.LAST_WORDS_S
+    # The launcher ends all processes when the first one fails; give the others time to send their messages.
+    until = time.monotonic() + failure_notice.NOTICE_WAIT_S
     while time.monotonic() < until and any(peer.state == "here" for peer in job.peers.by_number.values()):
-        job.peers.look()
+        job.peers.poll()
         job.peers.sleep(0.01)
-    if not farewell.failed():
-        # Its own exit status says nothing bad, and the launcher reports the first one that it sees.
-        time.sleep(farewell.LAST_SIGHT_S)
-    if not job.engine.owned:  # mpi4py would wait for ever in MPI_Finalize
+    if not failure_notice.has_failed():
+        # The launcher reports the first exit status that it sees, and that of this process would hide the failure.
+        time.sleep(failure_notice.EXIT_DELAY_S)
+    if not job.runtime.owned:  # mpi4py would wait forever in MPI_Finalize
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)
 
 
-def _say_failed(reason: str) -> None:
+def _report_failure(reason: str) -> None:
     if _job is not None and _job.pid == os.getpid():
         _job.transport.fail(reason)
 
@@ -344,11 +304,11 @@ def _forget_in_child() -> None:
     global _job
     job, _job = _job, None
     if job is not None:
-        job.peers.close()  # else the parent's end would not be seen while the child lives
+        job.peers.close()  # otherwise nobody would notice the parent's end while the child lives
 
 
 def _machine_id() -> str:
-    """Equal for processes of one machine, also in containers."""
+    """Identifier of the kernel: equal for processes of one machine, also in containers."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip()
@@ -356,12 +316,12 @@ def _machine_id() -> str:
         return socket.gethostname()
 
 
-def _versions(engine: mpi_engine.Engine) -> dict[str, str]:
+def _versions(runtime: MpiRuntime) -> dict[str, str]:
     import numpy as np
 
     return {
         "artifex_devices": __version__,
         "numpy": np.__version__,
         "python": ".".join(platform.python_version_tuple()[:2]),
-        "MPI": engine.library,
+        "MPI": runtime.library,
     }

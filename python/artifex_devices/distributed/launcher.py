@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What started this process: mpiexec of which MPI, srun, or nobody."""
+"""The launcher that started this process: mpiexec of an MPI, or srun."""
 
 from __future__ import annotations
 
 import os
 from typing import NamedTuple
 
-__all__ = ["Launcher", "find_launcher"]
-
 
 class Launcher(NamedTuple):
-    """A program that starts processes, and what it has said of this one.
+    """A program that starts processes.
 
     Attributes:
-        name: "mpiexec of MPICH".
-        process_count: How many processes it has started; None where it does not say.
-        bind_flag: How to have it give every process cores of its own.
+        name: Name for messages: "mpiexec of MPICH".
+        process_count: Number of processes that it has started, or None where it does not report it.
+        bind_flag: Command-line flag that gives every process its own cores.
     """
 
     name: str
@@ -23,7 +21,7 @@ class Launcher(NamedTuple):
     bind_flag: str
 
 
-# Variable that gives it away, variable with the number of processes, name, flag; the first that fits counts.
+# Variable that identifies it, variable with the number of processes, name, flag; the first match counts.
 _LAUNCHERS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "mpiexec of Open MPI", "--bind-to core --map-by slot:PE=n"),
     ("SLURM_PROCID", "SLURM_NTASKS", "srun", "--cpus-per-task=n --cpu-bind=cores"),
@@ -36,13 +34,13 @@ _LAUNCHERS = (
 
 
 def find_launcher() -> Launcher | None:
-    """The launcher by its environment variables; None for a process that was started by hand."""
+    """The launcher by its environment variables; None for a process that was started directly."""
     environment = os.environ
-    for sign, count, name, flag in _LAUNCHERS:
-        if sign not in environment:
+    for variable, count, name, flag in _LAUNCHERS:
+        if variable not in environment:
             continue
         if name == "srun" and "SLURM_STEP_ID" not in environment:
-            continue  # a batch script or an allocation's shell: one process, whatever the job asks for
+            continue  # a batch script or an allocation's shell: one process, however many the job has
         text = environment.get(count, "")
         return Launcher(name, int(text) if text.isdecimal() else None, flag)
     return None

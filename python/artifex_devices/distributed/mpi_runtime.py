@@ -12,38 +12,36 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Engine", "has_begun", "start", "wait_for_all"]
-
-_FIRST_NAP_S = 50e-6
-_LONGEST_NAP_S = 5e-3
+_FIRST_SLEEP_S = 50e-6
+_MAX_SLEEP_S = 5e-3
 
 _has_begun = False
-_left: list[Any] = []  # what MPI may still read and write after a wait that was given up
+_abandoned: list[Any] = []  # memory that MPI may still use after a wait was given up
 
 
-class Engine:
-    """MPI, started, with a communicator of our own.
+class MpiRuntime:
+    """MPI, started, with a communicator of its own.
 
     Attributes:
         mpi: The module `mpi4py.MPI`.
-        world: All processes, apart from the program's own messages.
+        world: Communicator of all processes, separate from the program's own messages.
         library: "MPICH Version: 5.0.2".
-        owned: Whether we started it, and so end it.
+        owned: Whether this package started MPI, and so ends it.
     """
 
     def __init__(self, mpi: Any, owned: bool, deadline: float) -> None:
-        """Takes MPI as it is; collective."""
+        """Collective over all processes; waits for them until the deadline."""
         self.mpi = mpi
         self.owned = owned
-        together = mpi.COMM_WORLD.Ibarrier()  # Dup waits for all too, but Ctrl-C would not end it
-        wait_for_all(together.Test, deadline, together)
+        barrier = mpi.COMM_WORLD.Ibarrier()  # Dup waits for all processes too, but Ctrl-C would not end it
+        wait_for_all(barrier.Test, deadline, barrier)
         self.world = mpi.COMM_WORLD.Dup()
         self.world.Set_errhandler(mpi.ERRORS_RETURN)
         lines = [" ".join(line.split()) for line in mpi.Get_library_version().strip("\0 \n").splitlines()]
         self.library = lines[0] if lines else "unknown"
 
     def finalize(self) -> None:
-        """Ends MPI where we began it; collective, after everything else."""
+        """Ends MPI where this package began it; collective, after everything else."""
         if self.mpi.Is_finalized():
             return
         self.world.Free()
@@ -57,17 +55,11 @@ def has_begun() -> bool:
 
 
 def wait_for_all(done: Callable[[], bool], deadline: float, *used: Any) -> None:
-    """Waits for something that all processes take part in. Ctrl-C ends it.
+    """Waits for `done()`, which all processes take part in; Ctrl-C ends it, the deadline raises RuntimeError.
 
-    Args:
-        done: Whether it is done.
-        deadline: By time.monotonic().
-        used: What MPI uses until then; kept for good when the wait is given up.
-
-    Raises:
-        RuntimeError: Not all have come by the deadline.
+    MPI uses `used` until then: it stays alive forever when the wait is given up.
     """
-    nap = _FIRST_NAP_S
+    sleep_s = _FIRST_SLEEP_S
     try:
         while not done():
             if time.monotonic() > deadline:
@@ -75,28 +67,22 @@ def wait_for_all(done: Callable[[], bool], deadline: float, *used: Any) -> None:
                     "distributed.initialize: not all processes of the job have come in time (initialization_timeout); "
                     "expected every process to call it; see whether one of them has ended, or calls it later"
                 )
-            time.sleep(nap)
-            nap = min(nap * 1.5, _LONGEST_NAP_S)
+            time.sleep(sleep_s)
+            sleep_s = min(sleep_s * 1.5, _MAX_SLEEP_S)
     except BaseException:
-        _left.extend(used)
+        _abandoned.extend(used)
         raise
 
 
-def start(deadline: float) -> Engine:
+def start(deadline: float) -> MpiRuntime:
     """Starts MPI, or takes it as the program has started it. Waits for all processes, until the deadline.
 
-    Threads: any of the program's threads may call into the library, one after another. So "serialized" is enough, and
-    "multiple" is asked for only so that a program may call MPI beside us.
-
-    Raises:
-        RuntimeError: There is no mpi4py, no MPI behind it, MPI allows no calls but those of the first thread, or not
-            all processes have come in time.
+    Threads: any thread of the program may call this package, one after another, for which the level "serialized" is
+    enough. "multiple" is requested only so that the program may call MPI at the same time. Raises RuntimeError where
+    mpi4py or MPI cannot be used, or not all processes have come in time.
     """
     global _has_begun
-    if "mpi4py.MPI" in sys.modules:
-        mpi = sys.modules["mpi4py.MPI"]
-    else:
-        mpi = _load()
+    mpi = sys.modules.get("mpi4py.MPI") or _import_mpi()
     owned = not mpi.Is_initialized()
     _has_begun = True
     if owned:
@@ -107,15 +93,15 @@ def start(deadline: float) -> Engine:
             f"or 'multiple', got {mpi.Query_thread()}; let initialize() start MPI, or set mpi4py.rc.thread_level "
             "before the import of mpi4py.MPI"
         )
-    return Engine(mpi, owned, deadline)
+    return MpiRuntime(mpi, owned, deadline)
 
 
-def _init_of(mpi: Any) -> Callable[[], int] | None:
-    """MPI_Init_thread itself; None where it is not found by that name, or MPI may mind which thread calls it."""
+def _init_function(mpi: Any) -> Callable[[], int] | None:
+    """MPI_Init_thread itself; None where it is not found, or this MPI may require the calling thread to end it."""
     if not mpi.Get_library_version().startswith("MPICH"):
         return None
     try:
-        library = ctypes.CDLL(mpi.__file__, mode=os.RTLD_NOLOAD | os.RTLD_NOW)  # is loaded: for the names that it uses
+        library = ctypes.CDLL(mpi.__file__, mode=os.RTLD_NOLOAD | os.RTLD_NOW)  # already loaded; resolves its names
         function = library.MPI_Init_thread
     except (AttributeError, OSError):
         return None
@@ -127,37 +113,37 @@ def _init_of(mpi: Any) -> Callable[[], int] | None:
 def _begin(mpi: Any, deadline: float) -> None:
     """Starts MPI; waits for all processes, until the deadline.
 
-    mpi4py keeps Python's lock meanwhile: not even Ctrl-C would be seen. So MPI is called without mpi4py, which lets the
-    lock go, and by a thread, which is left behind when the wait is given up and ends otherwise: none of ours stays.
-    So another thread ends MPI than began it; MPI says that it should be the same. MPICH (run: 5.0) does not mind; where
-    others may, mpi4py starts MPI, and Ctrl-C and the deadline wait until it has.
+    mpi4py holds the GIL meanwhile, so that not even Ctrl-C would be seen. So a thread calls MPI without mpi4py, which
+    releases the GIL; the thread is abandoned when the wait is given up. Then another thread ends MPI than began it,
+    which the standard discourages but MPICH (run: 5.0) allows. With another MPI, mpi4py starts it, and Ctrl-C and the
+    deadline take effect afterwards.
     """
-    function = _init_of(mpi)
+    function = _init_function(mpi)
     if function is None:
         mpi.Init_thread(mpi.THREAD_MULTIPLE)
         return
-    answers: list[int] = []
-    thread = threading.Thread(target=lambda: answers.append(function()), name="artifex_devices MPI_Init", daemon=True)
+    statuses: list[int] = []
+    thread = threading.Thread(target=lambda: statuses.append(function()), name="artifex_devices MPI_Init", daemon=True)
     thread.start()
     wait_for_all(lambda: not thread.is_alive(), deadline)
-    if answers != [0]:  # MPI_SUCCESS
+    if statuses != [0]:  # MPI_SUCCESS
         raise RuntimeError(
-            f"distributed.initialize: MPI cannot be started (error {answers}); expected a launcher of the same MPI; "
+            f"distributed.initialize: MPI cannot be started (error {statuses}); expected a launcher of the same MPI; "
             "start the program with the mpiexec beside it"
         )
     for each in (mpi.COMM_WORLD, mpi.COMM_SELF):  # as mpi4py does at its own start: errors are exceptions
         each.Set_errhandler(mpi.ERRORS_RETURN)
 
 
-def _load() -> Any:
+def _import_mpi() -> Any:
     if importlib.util.find_spec("mpi4py") is None:
         raise RuntimeError(
-            "distributed.initialize: there is no mpi4py, which speaks to MPI; expected the package to be installed; "
-            "pip install 'artifex_devices[mpi]' brings it with an MPI, pip install mpi4py uses the MPI of this system"
+            "distributed.initialize: mpi4py, which calls MPI, is not installed; expected the package; "
+            "pip install 'artifex_devices[mpi]' installs it with an MPI, pip install mpi4py uses the MPI of this system"
         )
     import mpi4py
 
-    # Start and end are ours: an end that waits for a dead process would never come.
+    # This package starts and ends MPI: the end would wait forever for a dead process.
     mpi4py.rc.initialize = False
     mpi4py.rc.finalize = False
     try:

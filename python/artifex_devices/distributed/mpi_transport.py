@@ -12,23 +12,25 @@ from typing import Any, NoReturn
 
 from artifex_devices._base.caller import user_frame
 from artifex_devices.config import config
-from artifex_devices.distributed.consistency import CAME, MOST_PAYLOAD, REFUSED, Meeting
-from artifex_devices.distributed.local_peers import NeighbourMeeting, Neighbours
-from artifex_devices.distributed.mpi_runtime import Engine
+from artifex_devices.distributed.consistency import CAME, MAX_PAYLOAD, REFUSED, Meeting, MpiMeeting
+from artifex_devices.distributed.local_peers import LocalMeeting, LocalPeers
+from artifex_devices.distributed.mpi_runtime import MpiRuntime
 from artifex_devices.distributed.peers import Peer, Peers
-from artifex_devices.distributed.waiting import wait_until
 from artifex_devices.errors import CollectiveError
 
-__all__ = ["MpiTransport"]
-
 _PIECE = 1 << 30  # bytes of one MPI message: counts are 32-bit in many MPIs
-_FIRST_LOOKS = 20  # some microseconds
-_ANSWERS_S = 2.0  # seconds that others have to say where they are
-_LAST_WORDS_S = 1.0  # seconds for messages of a process that has left, sent before
+_FIRST_POLLS = 20  # some microseconds
+_ANSWERS_S = 2.0  # seconds that others have to send their positions
+_LAST_MESSAGES_S = 1.0  # seconds for messages that a process sent before it left
+_SPIN_S = 200e-6  # a message between two processes that both poll takes 1 to 20 us
+_BYTES_PER_S = 0.5e9  # big messages advance only while both sides poll; so poll until they should have arrived
+_CHECK_S = 1e-3
+_FIRST_SLEEP_S = 50e-6
+_MAX_SLEEP_S = 1e-3
 
 
 class _Message:
-    """A message under way: its pieces, and the memory that MPI reads or writes until they are done."""
+    """A message in flight: its pieces, and the memory that MPI reads or writes until they are done."""
 
     def __init__(self, buffer: memoryview, requests: list[Any]) -> None:
         self.buffer = buffer
@@ -36,38 +38,29 @@ class _Message:
 
 
 class MpiTransport:
-    """See `transport.Transport`. Calls of several threads take turns.
+    """The Transport of a job; only one thread calls at a time, the others wait.
 
-    After a mismatch, a dead process, a missed deadline or Ctrl-C no process knows any more where the others are: then
-    the transport is broken, and every later call raises what broke it.
+    After a mismatch, a dead process, a missed deadline or Ctrl-C no process knows what the others do next: then the
+    transport is broken, and every later call raises the cause.
     """
 
     def __init__(
-        self, engine: Engine, peers: Peers, names: Sequence[str], neighbours: Neighbours | None = None
+        self, runtime: MpiRuntime, peers: Peers, names: Sequence[str], local_peers: LocalPeers | None = None
     ) -> None:
-        """Made in all processes of the job at once.
-
-        Args:
-            engine: MPI.
-            peers: Connections to the others.
-            names: Of all processes, for messages.
-            neighbours: Those that this process shares memory with.
-        """
-        self._neighbours = neighbours
-        self._engine = engine
-        self._mpi = engine.mpi
-        self._data = engine.world
-        self._meetings_world = engine.world.Dup()
-        self._me: int = engine.world.Get_rank()
-        self._count: int = engine.world.Get_size()
+        """Collective; `names` are those of all processes, for messages."""
+        self._local_peers = local_peers
+        self._mpi = runtime.mpi
+        self._data = runtime.world
+        self._meetings_world = runtime.world.Dup()
+        self._me: int = runtime.world.Get_rank()
+        self._count: int = runtime.world.Get_size()
         self._peers = peers
         self._names = list(names)
-        self._meetings: dict[tuple[int, ...], list[Meeting | NeighbourMeeting]] = {}
-        self._communicators: dict[tuple[int, ...], Any] = {tuple(range(self._count)): engine.world}
-        self._turn = threading.RLock()
+        self._meetings: dict[tuple[int, ...], list[Meeting]] = {}
+        self._lock = threading.RLock()
         self._pid = os.getpid()
         self._broken = ""
-        self._abandoned: list[_Message] = []  # MPI may still touch their memory
+        self._abandoned: list[_Message] = []  # MPI may still use their memory
 
     @property
     def process_index(self) -> int:
@@ -76,73 +69,62 @@ class MpiTransport:
 
     @property
     def process_count(self) -> int:
-        """How many processes there are."""
+        """Number of processes."""
         return self._count
 
     @property
     def is_broken(self) -> bool:
-        """Whether nothing can be sent any more."""
+        """Whether every further call fails."""
         return bool(self._broken)
 
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
-        """As `transport.Transport.agree` says.
-
-        Args:
-            operation: What is done, in words.
-            digest: At most 32 bytes that are equal where the operations are.
-            processes: Ascending.
-            payload: For the others; at most `most_payload(processes)` bytes.
-
-        Raises:
-            CollectiveError: They do not meet; the text has a line for each process.
-        """
+        """See Transport.agree."""
         members = tuple(processes)
         if members == (self._me,):
             return [payload]
-        with self._turn:
+        with self._lock:
             self._check_usable(operation)
             meeting = self._meeting(members)
             meeting.start(CAME, digest, payload, operation)
             self._wait(meeting.done, operation, members)
             if not meeting.all_equal():
-                self._part(meeting, operation)
+                self._raise_mismatch(meeting, operation)
             return meeting.payloads()
 
-    def most_payload(self, processes: Sequence[int]) -> int:
-        """Bytes that `agree` of these processes carries."""
-        return MOST_PAYLOAD if self.neighbours(processes) is None else Neighbours.most_payload
+    def max_payload(self, processes: Sequence[int]) -> int:
+        """See Transport.max_payload."""
+        return MAX_PAYLOAD if self.local_peers(processes) is None else LocalPeers.max_payload
 
-    def neighbours(self, processes: Sequence[int]) -> Neighbours | None:
-        """What these processes share memory by, if they do."""
-        found = self._neighbours
+    def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
+        """See Transport.local_peers."""
+        found = self._local_peers
         return found if found is not None and found.have(processes) else None
 
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
-        """As `transport.Transport.refuse` says."""
+        """See Transport.refuse."""
         members = tuple(processes)
         if members == (self._me,) or self._broken or os.getpid() != self._pid:
             return
-        with self._turn:
+        with self._lock:
             self._meeting(members).start(REFUSED, b"", b"", f"{operation}: {reason}")
 
     def isend(self, buffer: Any, peer: int, tag: int) -> _Message:
-        """Begins to send contiguous bytes, which stay as they are until the request is done."""
-        with self._turn:
-            self._check_usable("isend")
-            view = memoryview(buffer).cast("B")
-            byte = self._mpi.BYTE
-            return _Message(view, [self._data.Isend([piece, byte], peer, tag) for piece in _pieces(view)])
+        """See Transport.isend."""
+        return self._begin("isend", self._data.Isend, buffer, peer, tag)
 
     def irecv(self, buffer: Any, peer: int, tag: int) -> _Message:
-        """Begins to receive exactly as many bytes as `buffer`, contiguous and writable, has."""
-        with self._turn:
-            self._check_usable("irecv")
+        """See Transport.irecv."""
+        return self._begin("irecv", self._data.Irecv, buffer, peer, tag)
+
+    def _begin(self, operation: str, begin: Callable[..., Any], buffer: Any, peer: int, tag: int) -> _Message:
+        with self._lock:
+            self._check_usable(operation)
             view = memoryview(buffer).cast("B")
-            byte = self._mpi.BYTE
-            return _Message(view, [self._data.Irecv([piece, byte], peer, tag) for piece in _pieces(view)])
+            pieces = [view[start : start + _PIECE] for start in range(0, max(len(view), 1), _PIECE)]
+            return _Message(view, [begin([piece, self._mpi.BYTE], peer, tag) for piece in pieces])
 
     def wait_some(self, requests: Sequence[_Message], operation: str) -> list[int]:
-        """Waits until at least one request is done; the places of all that are, in `requests`."""
+        """See Transport.wait_some."""
         flat = [request for message in requests for request in message.requests]
         left = [len(message.requests) for message in requests]
         owner = [i for i, message in enumerate(requests) for _ in message.requests]
@@ -155,7 +137,7 @@ class MpiTransport:
                     done.append(owner[place])
             return bool(done)
 
-        with self._turn:
+        with self._lock:
             self._check_usable(operation)
             self._wait(some_done, operation, (), sum(len(message.buffer) for message in requests))
             for message in requests:
@@ -163,10 +145,10 @@ class MpiTransport:
         return sorted(done)
 
     def cancel(self, requests: Sequence[_Message]) -> None:
-        """Gives up requests after an error. What MPI may still touch is kept alive; the transport is broken then."""
+        """See Transport.cancel. Memory that MPI may still use stays alive; then the transport is broken."""
         error = sys.exc_info()[1]
-        after = f" after {_text_of(error)}" if error is not None else ""  # without the turn: its text may be the user's
-        with self._turn:
+        after = f" after {_text_of(error)}" if error is not None else ""  # without the lock: may call the user's code
+        with self._lock:
             for message in requests:
                 for request in message.requests:
                     if request != self._mpi.REQUEST_NULL and not request.Test():
@@ -174,73 +156,40 @@ class MpiTransport:
                         break
             if self._abandoned and not self._broken:
                 self._broken = reason = f"messages were given up{after}"
-                self._peers.say_failed(reason)
-
-    def communicator(self, processes: Sequence[int]) -> Any:
-        """The mpi4py communicator of `processes`, for collectives of MPI; made at the first call, by all of them.
-
-        Call `agree` before each use: MPI itself would wait for ever for a process that does not come.
-        """
-        members = tuple(processes)
-        with self._turn:
-            if members not in self._communicators:
-                group = self._data.Get_group().Incl(members)
-                made = self._data.Create_group(group, 0)
-                made.Set_errhandler(self._mpi.ERRORS_RETURN)
-                self._communicators[members] = made
-            return self._communicators[members]
-
-    def wait(self, request: Any, operation: str, nbytes: int = 0) -> None:
-        """Waits for a request of mpi4py, made on a `communicator`; the caller keeps what it sends alive meanwhile.
-
-        Raises:
-            CollectiveError: A process has failed or is gone, or the deadline is over.
-        """
-        with self._turn:
-            self._check_usable(operation)
-            self._wait(request.Test, operation, (), nbytes)
+                self._peers.send_failed(reason)
 
     def wait_until(self, done: Callable[[], bool], operation: str, nbytes: int) -> None:
-        """As `transport.Transport.wait_until` says; no other call gets its turn meanwhile.
-
-        Raises:
-            CollectiveError: A process has failed or is gone, or the deadline is over.
-        """
-        with self._turn:
+        """See Transport.wait_until. Other threads wait meanwhile."""
+        with self._lock:
             self._check_usable(operation)
             self._wait(done, operation, (), nbytes)
 
     def fail(self, reason: str) -> None:
-        """Tells the others that this process cannot go on."""
+        """See Transport.fail."""
         if os.getpid() != self._pid:  # the connections are the parent's
             return
-        self._peers.say_failed(self._broken or reason, is_echo=bool(self._broken))
+        self._peers.send_failed(self._broken or reason, is_echo=bool(self._broken))
         self._broken = self._broken or reason
 
     def close(self) -> None:
-        """Frees what MPI holds for it; collective. Nothing can be sent afterwards."""
+        """Releases what MPI holds for it; collective. Nothing can be sent afterwards."""
         self._broken = self._broken or "distributed.shutdown() was called"
-        world = tuple(range(self._count))
         for meetings in self._meetings.values():
             for meeting in meetings:
                 meeting.free()
-        for members, communicator in self._communicators.items():
-            if members != world:
-                communicator.Free()
         self._meetings_world.Free()
         self._meetings.clear()
-        self._communicators.clear()
-        self._neighbours = None
+        self._local_peers = None
 
-    def move_on(self) -> None:
-        """Sends on what could not be sent yet."""
+    def progress(self) -> None:
+        """Advances messages that could not be sent yet."""
         self._data.Iprobe()
-        if self._neighbours is None or not self._turn.acquire(blocking=False):
-            return  # who has the turn sends on by itself
+        if self._local_peers is None or not self._lock.acquire(blocking=False):
+            return  # the thread with the lock advances them itself
         try:
-            self._neighbours.lanes.wait([], 0)
+            self._local_peers.lanes.wait([], 0)
         finally:
-            self._turn.release()
+            self._lock.release()
 
     # --- the checks of every wait
 
@@ -248,24 +197,24 @@ class MpiTransport:
         if self._broken:
             raise CollectiveError(
                 f"{operation}: the processes of this job no longer work together, since: {self._broken}; expected a "
-                "whole job; end it, and start it again when the cause is mended"
+                "job without failures; end it, and start it again when the cause is fixed"
             )
         if os.getpid() != self._pid:
             raise RuntimeError(
-                f"{operation}: this process was forked from process {self._me} of the job and is no part of it; "
+                f"{operation}: this process was forked from process {self._me} of the job and is not part of it; "
                 "expected the process that called distributed.initialize(); let the parent send the data"
             )
 
-    def _meeting(self, members: tuple[int, ...]) -> Meeting | NeighbourMeeting:
+    def _meeting(self, members: tuple[int, ...]) -> Meeting:
         known = self._meetings.setdefault(members, [])
         for meeting in known:
             if meeting.done():
                 return meeting
-        neighbours = self.neighbours(members)
-        if neighbours is not None:
-            known.append(NeighbourMeeting(neighbours, self._me, members))
+        local_peers = self.local_peers(members)
+        if local_peers is not None:
+            known.append(LocalMeeting(local_peers, self._me, members))
         else:
-            known.append(Meeting(self._mpi, self._meetings_world, self._me, members))
+            known.append(MpiMeeting(self._mpi, self._meetings_world, self._me, members))
         return known[-1]
 
     def _wait(self, done: Callable[[], bool], operation: str, awaited: tuple[int, ...], nbytes: int = 0) -> None:
@@ -273,66 +222,67 @@ class MpiTransport:
         start = time.monotonic()
         left_since: dict[int, float] = {}
 
-        def look() -> None:
-            self._peers.look()
+        def check() -> None:
+            self._peers.poll()
             if self._peers.stuck_reason:
-                self._get_stuck(self._peers.stuck_reason, operation)
+                self._raise_stuck(self._peers.stuck_reason, operation)
             peer = self._peers.broken()
             if peer is not None:
-                self._mourn(peer, operation)
+                self._raise_broken(peer, operation)
             now = time.monotonic()
             for number in awaited:
                 has_left = number != self._me and self._peers.by_number[number].state == "left"
-                if has_left and now - left_since.setdefault(number, now) > _LAST_WORDS_S:
-                    self._get_stuck(f"{self._names[number]} takes no further part", operation)
+                if has_left and now - left_since.setdefault(number, now) > _LAST_MESSAGES_S:
+                    self._raise_stuck(f"{self._names[number]} takes no further part", operation)
             if limit is not None and now - start > limit:
-                self._get_stuck(f"the deadline of {limit:g} s (config.collective_timeout_s) is over", operation)
+                self._raise_stuck(f"the deadline of {limit:g} s (config.collective_timeout_s) is over", operation)
 
         try:
-            for _ in range(_FIRST_LOOKS):  # most are there at once
+            for _ in range(_FIRST_POLLS):  # most messages have arrived
                 if done():
                     return
-            wait_until(done, self._peers, look, nbytes)
+            _poll_until(done, self._peers, check, nbytes)
         except CollectiveError:
             raise
         except BaseException as error:
-            if isinstance(error, self._mpi.Exception):  # a dead process, as MPI puts it; give its end time to be seen
-                until = time.monotonic() + _LAST_WORDS_S
+            if isinstance(error, self._mpi.Exception):  # how MPI reports a dead process, whose end arrives soon
+                until = time.monotonic() + _LAST_MESSAGES_S
                 while time.monotonic() < until and self._peers.broken() is None:
                     self._peers.sleep(0.01)
-                    look()
+                    check()
             self.fail(f"{_text_of(error)} in {self._names[self._me]}, which waited in {operation} at {call_site()}")
             raise
 
-    def _part(self, meeting: Meeting | NeighbourMeeting, operation: str) -> NoReturn:
+    def _raise_mismatch(self, meeting: Meeting, operation: str) -> NoReturn:
         refusals = [f"{self._names[number]} refuses: {text}" for number, text in meeting.refusals()]
         if refusals:
             raise CollectiveError(
                 f"{operation}: not all processes can take part; expected all of them to come, got "
-                f"{'; '.join(refusals)}; mend it there, the job goes on"
+                f"{'; '.join(refusals)}; fix it there, the job goes on"
             )
         for number, text in meeting.texts():
             if number != self._me:
                 peer = self._peers.by_number[number]
                 peer.position = peer.position or text
-        self._get_stuck("the processes came to different operations", operation)
+        self._raise_stuck("the processes came to different operations", operation)
 
-    def _get_stuck(self, reason: str, operation: str) -> NoReturn:
-        """Asks all others where they are, and raises the table of it in all of them."""
+    def _raise_stuck(self, reason: str, operation: str) -> NoReturn:
+        """Asks all other processes for their positions; every process raises the table of them."""
         position = f"{operation}, at {call_site()}"
-        asked = bool(self._peers.stuck_reason)
+        was_asked = bool(self._peers.stuck_reason)
         known = {number: peer.position for number, peer in self._peers.by_number.items()}
-        self._peers.say_stuck(reason, position)
+        self._peers.send_stuck(reason, position)
         until = time.monotonic() + _ANSWERS_S
         while time.monotonic() < until:
-            self._peers.look()
+            self._peers.poll()
             here = [peer for peer in self._peers.by_number.values() if peer.state == "here"]
-            if all(peer.position and (asked or peer.position != known[peer.number]) for peer in here):
+            if all(peer.position and (was_asked or peer.position != known[peer.number]) for peer in here):
                 break
             self._peers.sleep(0.01)
         lines = []
         for number, name in enumerate(self._names):
-            lines.append(f"  {name}: {position if number == self._me else _where(self._peers.by_number[number])}")
+            at = position if number == self._me else _position_of(self._peers.by_number[number])
+            lines.append(f"  {name}: {at}")
         self._broken = f"{reason}:\n" + "\n".join(lines)
         raise CollectiveError(
             f"{reason}; expected every process to run the same operations in the same order, got:\n"
@@ -340,47 +290,66 @@ class MpiTransport:
             + "\nLet all processes come to the same calls, with the same shapes, dtypes and shardings"
         )
 
-    def _mourn(self, peer: Peer, operation: str) -> NoReturn:
+    def _raise_broken(self, peer: Peer, operation: str) -> NoReturn:
         where = f"process {self._me} waited in {operation}, at {call_site()}"
         if peer.is_echo:
             self._broken = peer.reason
-            raise CollectiveError(f"{operation}: {peer.reason}; {where}, which will not be; see the messages of others")
+            raise CollectiveError(f"{operation}: {peer.reason}; {where}, in vain; see the messages of other processes")
         if peer.state == "failed":
             self._broken = f"{peer.name} has failed: {peer.reason}"
             raise CollectiveError(
                 f"{operation}: {self._broken}; expected it to come, while {where}; see its own messages"
             )
-        self._broken = f"{peer.name} is gone without a word, killed or crashed"
+        self._broken = f"{peer.name} has ended without notice, killed or crashed"
         text = (
-            f"{operation}: {self._broken}; expected it to come, while {where}; look for its last messages, and for "
-            "those of the system (out of memory?)"
+            f"{operation}: {self._broken}; expected it to come, while {where}; see its last messages, and those of the "
+            "system (out of memory?)"
         )
         os.write(2, f"artifex_devices: {text}\n".encode())  # at once: the launcher may end this process next
         raise CollectiveError(text)
 
 
+def _poll_until(done: Callable[[], bool], peers: Peers, check: Callable[[], None], nbytes: int) -> None:
+    """Polls `done()`, which also drives MPI, without a pause at first, then with growing sleeps.
+
+    Each poll yields the core to other processes. `nbytes` in flight lengthen the first phase; a message of a peer ends
+    a sleep. Calls `check` every millisecond or so, which raises to end the wait.
+    """
+    if done():
+        return
+    start = now = time.monotonic()
+    spin_until = start + _SPIN_S + nbytes / _BYTES_PER_S
+    next_check = start + _CHECK_S
+    while now < spin_until:
+        for _ in range(8):
+            os.sched_yield()
+            if done():
+                return
+        now = time.monotonic()
+        if now >= next_check:
+            check()
+            next_check = now + _CHECK_S
+    sleep_s = _FIRST_SLEEP_S
+    while not done():
+        peers.sleep(sleep_s)
+        sleep_s = min(sleep_s * 1.25, _MAX_SLEEP_S)
+        check()
+
+
 def call_site() -> str:
-    """File and line of the program that called into the library."""
+    """File and line of the program that called into the package."""
     frame = user_frame(sys._getframe())
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def _where(peer: Peer) -> str:
-    if peer.position:
-        return peer.position
-    if peer.state == "left":
-        return "takes no further part: its program has ended, or called distributed.shutdown()"
-    if peer.state == "lost":
-        return "gone without a word"
-    if peer.state == "failed":
-        return f"failed: {peer.reason}"
-    return f"not in an operation of this library, or silent for {_ANSWERS_S:g} s"
+def _position_of(peer: Peer) -> str:
+    return peer.position or {
+        "left": "takes no further part: its program has ended, or called distributed.shutdown()",
+        "lost": "ended without notice",
+        "failed": f"failed: {peer.reason}",
+    }.get(peer.state, f"not in an operation of this package, or silent for {_ANSWERS_S:g} s")
 
 
 def _text_of(error: BaseException) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _pieces(view: memoryview) -> list[memoryview]:
-    return [view[start : start + _PIECE] for start in range(0, max(len(view), 1), _PIECE)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the other processes live, and what they say when something goes wrong. No thread: looked at while we wait."""
+"""The state of the other processes, and messages that report failures. Polled during waits, without a thread."""
 
 from __future__ import annotations
 
@@ -11,28 +11,26 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["Peer", "Peers"]
-
 _LENGTH = struct.Struct("!I")
-_MOST = 1 << 16  # bytes of one message
-_TEXT = 8000  # characters of one text in it
-_TEXT_BYTES = 30_000  # and its bytes, so that two texts fit
+_MAX_MESSAGE = 1 << 16  # bytes
+_MAX_TEXT = 8000  # characters of one text in it
+_MAX_TEXT_BYTES = 30_000  # of one text, so that two fit
 
 
 class Peer:
-    """Another process, as far as it is known.
+    """Another process, as far as this one knows.
 
     Attributes:
         number: Its process index.
         name: "process 1 (pid 4711 on node7)".
-        state: "here", "left" (its program or its part in the job has ended), "failed" or "lost" (gone without a word).
-        reason: What it said of its failure.
+        state: "here", "left" (its program or its part in the job has ended), "failed" or "lost" (ended without notice).
+        reason: Why it failed.
         is_echo: Whether it failed only because another process has.
-        position: Where it waits, if it told.
+        position: The operation where it waits, if it has sent it.
     """
 
     def __init__(self, number: int, name: str, connection: socket.socket | None) -> None:
-        """A process that is here; without a connection nothing will be heard of it."""
+        """A process in the state "here"; without a connection nothing is received from it."""
         self.number = number
         self.name = name
         self.connection = connection
@@ -40,20 +38,20 @@ class Peer:
         self.reason = ""
         self.is_echo = False
         self.position = ""
-        self.buffer = bytearray()  # heard in part
-        self.unsent = bytearray()  # what did not fit into the connection yet
+        self.received = bytearray()  # the beginning of the next message
+        self.unsent = bytearray()  # bytes that the connection has not taken yet
 
 
 class Peers:
     """The connections of this process to all others of the job.
 
-    A connection ends when its process does, however it does: the kernel sees to it. Farewells come before.
+    The kernel closes a connection when its process ends, however it ends; notices arrive before that.
     """
 
     def __init__(self, peers: list[Peer]) -> None:
-        """Takes the connections over."""
+        """Owns the connections of these peers from now on."""
         self.by_number = {peer.number: peer for peer in peers}
-        self.stuck_reason = ""  # why another process asks where all of them are
+        self.stuck_reason = ""  # why another process asks for everybody's position
         self._poll: select.epoll | None = select.epoll()
         self._by_file: dict[int, Peer] = {}
         for peer in peers:
@@ -63,8 +61,8 @@ class Peers:
                 self._poll.register(peer.connection.fileno(), select.EPOLLIN | select.EPOLLRDHUP)
         self._poll_fits_select = self._poll.fileno() < 1024
 
-    def look(self) -> bool:
-        """Reads what has come, without waiting; whether anything has."""
+    def poll(self) -> bool:
+        """Reads what has arrived, without waiting; returns whether anything has."""
         if self._poll is None:
             return False
         for peer in self._by_file.values():
@@ -77,41 +75,31 @@ class Peers:
         return bool(events)
 
     def sleep(self, seconds: float) -> None:
-        """Sleeps until the time is over or a peer has something to say."""
+        """Sleeps until the time is over or a message arrives."""
         if self._poll is None or not self._poll_fits_select:
             time.sleep(seconds)
         else:
             select.select([self._poll], [], [], seconds)  # epoll itself counts in milliseconds
 
-    def tell(self, message: Mapping[str, Any]) -> None:
-        """Says something to all that are here. Never waits: what does not fit now goes with a later look."""
-        data = json.dumps(message).encode()
-        if len(data) > _MOST:
-            return
-        for peer in self.by_number.values():
-            if peer.connection is not None and len(peer.unsent) < _MOST:
-                peer.unsent += _LENGTH.pack(len(data)) + data
-                self._send(peer)
+    def send_failed(self, reason: str, is_echo: bool = False) -> None:
+        """Reports that this process has failed, and why; an echo repeats the failure of another process."""
+        self._broadcast({"kind": "failed", "reason": _short(reason), "is_echo": is_echo})
 
-    def say_failed(self, reason: str, is_echo: bool = False) -> None:
-        """Tells the others that this process cannot go on, and why; an echo repeats what it heard of another."""
-        self.tell({"kind": "failed", "reason": _short(reason), "is_echo": is_echo})
+    def send_left(self) -> None:
+        """Reports that this process takes no further part."""
+        self._broadcast({"kind": "left"})
 
-    def say_left(self) -> None:
-        """Tells the others that this process takes no further part."""
-        self.tell({"kind": "left"})
-
-    def say_stuck(self, reason: str, position: str) -> None:
-        """Tells the others that something does not fit, and where this process is; they answer likewise."""
-        self.tell({"kind": "stuck", "reason": _short(reason), "position": _short(position)})
+    def send_stuck(self, reason: str, position: str) -> None:
+        """Reports a mismatch and the position of this process; the others answer with theirs."""
+        self._broadcast({"kind": "stuck", "reason": _short(reason), "position": _short(position)})
 
     def broken(self) -> Peer | None:
-        """One that has failed or is lost; those that failed by themselves before the others."""
+        """A peer that has failed or is lost, preferring one that failed by itself."""
         found = [peer for peer in self.by_number.values() if peer.state in ("failed", "lost")]
         return min(found, key=lambda peer: (peer.is_echo, peer.state == "lost"), default=None)
 
     def close(self) -> None:
-        """Closes all connections; the peers see this process end."""
+        """Closes all connections; for the peers this process ends."""
         if self._poll is None:
             return
         self._poll.close()
@@ -119,39 +107,47 @@ class Peers:
         for peer in self.by_number.values():
             self._drop(peer)
 
+    def _broadcast(self, message: Mapping[str, Any]) -> None:
+        """Never waits: a later poll sends what the connections do not take now."""
+        data = json.dumps(message).encode()
+        if len(data) > _MAX_MESSAGE:
+            return
+        for peer in self.by_number.values():
+            if peer.connection is not None and len(peer.unsent) < _MAX_MESSAGE:
+                peer.unsent += _LENGTH.pack(len(data)) + data
+                self._send(peer)
+
     def _send(self, peer: Peer) -> None:
         assert peer.connection is not None
         try:
             del peer.unsent[: peer.connection.send(peer.unsent)]
         except BlockingIOError:
             pass
-        except OSError:  # closed: reading will tell
+        except OSError:  # closed, which reading will notice
             peer.unsent.clear()
 
     def _read(self, peer: Peer) -> None:
         assert peer.connection is not None
         ended = False
-        while True:
+        while not ended:
             try:
                 data = peer.connection.recv(1 << 16)
             except BlockingIOError:
                 break
-            except OSError:  # reset: as good as closed
+            except OSError:  # reset: the same as closed
                 data = b""
-            if not data:
+            ended = not data
+            peer.received += data
+        while len(peer.received) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(peer.received)
+            if length > _MAX_MESSAGE:
                 ended = True
                 break
-            peer.buffer += data
-        while len(peer.buffer) >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(peer.buffer)
-            if length > _MOST:
-                ended = True
+            if len(peer.received) < _LENGTH.size + length:
                 break
-            if len(peer.buffer) < _LENGTH.size + length:
-                break
-            text = bytes(peer.buffer[_LENGTH.size : _LENGTH.size + length])
-            del peer.buffer[: _LENGTH.size + length]
-            self._hear(peer, text)
+            text = bytes(peer.received[_LENGTH.size : _LENGTH.size + length])
+            del peer.received[: _LENGTH.size + length]
+            self._handle(peer, text)
         if ended:
             if peer.state == "here":
                 peer.state = "lost"
@@ -159,7 +155,7 @@ class Peers:
                 self._poll.unregister(peer.connection.fileno())
             self._drop(peer)
 
-    def _hear(self, peer: Peer, text: bytes) -> None:
+    def _handle(self, peer: Peer, text: bytes) -> None:
         try:
             message = json.loads(text)
             kind = message["kind"]
@@ -184,7 +180,7 @@ class Peers:
 
 def _short(text: str) -> str:
     """The beginning of a text. JSON needs up to 12 bytes for a character."""
-    text = text[:_TEXT]
-    while len(json.dumps(text)) > _TEXT_BYTES:
+    text = text[:_MAX_TEXT]
+    while len(json.dumps(text)) > _MAX_TEXT_BYTES:
         text = text[: len(text) // 2]
     return text

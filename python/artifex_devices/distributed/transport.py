@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How bytes go from process to process: what a transport must do, and which one a client has."""
+"""The interface of transports, which carry bytes between processes, and the transport of each client."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from artifex_devices._core import Client
 
 if TYPE_CHECKING:
-    from artifex_devices.distributed.local_peers import Neighbours
+    from artifex_devices.distributed.local_peers import LocalPeers
 
-__all__ = ["Request", "Transport", "install", "of_client", "remove"]
-
-# A message under way; only the transport that made it looks inside.
+# A message in flight; only the transport that created it looks inside.
 Request = Any
 
 
@@ -32,49 +30,49 @@ class Transport(Protocol):
 
     @property
     def process_count(self) -> int:
-        """How many processes there are."""
+        """Number of processes."""
         ...
 
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
-        """Waits until all of `processes`, of which this is one, come to the same operation with the same digest.
+        """Waits until all of `processes`, which include this one, come to the same operation with the same digest.
 
         Args:
-            operation: What is done, in words, for messages: "device_put of float32[8,4] to ...".
+            operation: The operation in words, for messages: "device_put of float32[8,4] to ...".
             digest: At most 32 bytes that are equal where the operations are.
-            processes: Ascending.
-            payload: For the others; at most `most_payload(processes)` bytes.
+            processes: Process numbers, ascending.
+            payload: Data for the others; at most `max_payload(processes)` bytes.
 
         Returns:
             The payload of each of `processes`.
 
         Raises:
-            RuntimeError: A process came with another digest, refused, has ended, or did not come in time; every process
-                gets it, with the operation of each.
+            CollectiveError: A process came with another digest, refused, has ended, or did not come in time. Every
+                process raises it, with the operation of each.
         """
         ...
 
-    def most_payload(self, processes: Sequence[int]) -> int:
+    def max_payload(self, processes: Sequence[int]) -> int:
         """Bytes that `agree` of these processes carries; at least 64, the same in each of them."""
         ...
 
-    def neighbours(self, processes: Sequence[int]) -> Neighbours | None:
-        """What these processes, of which this is one, share memory by; None, in all of them, where they do not."""
+    def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
+        """The shared memory of these processes, which include this one; None, in all of them, where there is none."""
         ...
 
     def wait_until(self, done: Callable[[], bool], operation: str, nbytes: int) -> None:
-        """Waits until `done()`, which moves the operation on; `nbytes` says for how long it may take."""
+        """Waits until `done()`, which drives the operation, returns true; `nbytes` of data scale how long it polls."""
         ...
 
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
-        """Tells those of `processes` that wait in `agree` that this process does not come, and why. Never waits."""
+        """Reports to those of `processes` that wait in `agree` that this one does not come, and why. Never waits."""
         ...
 
     def fail(self, reason: str) -> None:
-        """Tells all other processes that this one cannot go on, which ends their waits. Never waits."""
+        """Reports to all other processes that this one cannot go on, which ends their waits. Never waits."""
         ...
 
     def isend(self, buffer: Any, peer: int, tag: int) -> Request:
-        """Begins to send contiguous bytes, which stay as they are until the request is done."""
+        """Begins to send contiguous bytes, which must not change until the request is done."""
         ...
 
     def irecv(self, buffer: Any, peer: int, tag: int) -> Request:
@@ -82,23 +80,26 @@ class Transport(Protocol):
         ...
 
     def wait_some(self, requests: Sequence[Request], operation: str) -> list[int]:
-        """Waits until at least one request is done; the places of all that are, in `requests`."""
+        """Waits until at least one request is done; returns the indexes of all done ones."""
         ...
 
     def cancel(self, requests: Sequence[Request]) -> None:
-        """Gives up requests after an error; their buffers are the caller's again when it returns."""
+        """Gives up requests after an error; afterwards the caller may use their buffers again."""
         ...
+
+
+def wait_all(transport: Transport, requests: list[Request], operation: str) -> None:
+    """Waits for all requests; removes those that are done."""
+    while requests:
+        for place in sorted(transport.wait_some(requests, operation), reverse=True):
+            requests.pop(place)
 
 
 _transports: dict[int, Transport] = {}
 
 
 def install(client: Client, transport: Transport) -> None:
-    """Makes a transport that of a global client.
-
-    Raises:
-        ValueError: The transport is of another process, or of another number of them, than the client.
-    """
+    """Sets the transport of a client; ValueError where process index or count differ from the client's."""
     if (transport.process_index, transport.process_count) != (client.process_index(), client.process_count()):
         raise ValueError(
             f"install: the transport is of process {transport.process_index} of {transport.process_count}; expected "
@@ -108,20 +109,16 @@ def install(client: Client, transport: Transport) -> None:
 
 
 def remove(client: Client) -> None:
-    """Takes a client's transport away; nothing where it has none."""
+    """Removes a client's transport, if it has one."""
     _transports.pop(client._uid, None)
 
 
 def of_client(client: Client, operation: str) -> Transport:
-    """The transport of a client.
-
-    Raises:
-        RuntimeError: It has none: `distributed.initialize` was not called, or `distributed.shutdown` was.
-    """
+    """The transport of a client; RuntimeError before `distributed.initialize` and after `distributed.shutdown`."""
     found = _transports.get(client._uid)
     if found is None:
         raise RuntimeError(
-            f"{operation}: data would go to another process, but there is no transport; expected one, of "
+            f"{operation}: data would go to another process, but no transport is installed; expected that of "
             "distributed.initialize(); call it first, and distributed.shutdown() only at the end"
         )
     return found

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Meshes that suit the network: which device goes where in a mesh of a TPU torus, of several slices, of GPU nodes."""
+"""Orders of devices for meshes on a TPU torus, on several slices and on GPU nodes."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from collections.abc import Iterable, Sequence
@@ -13,30 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
-from artifex_devices.mesh_utils.explanation import AxisExplanation, MeshExplanation, explain
-from artifex_devices.mesh_utils.special_orders import special_order
-from artifex_devices.mesh_utils.torus_places import Places, places_of, torus_of
-
-__all__ = [
-    "AxisExplanation",
-    "MeshExplanation",
-    "create_device_mesh",
-    "create_hybrid_device_mesh",
-    "explain",
-]
+from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices.mesh_utils.mesh_devices import mesh_devices
 
 Ndarray = NDArray[Any]
-
-# How the torus is turned so that blocks of neighbours are in one row, as JAX has it.
-_CONTIGUOUS: dict[tuple[int, ...], dict[tuple[int, ...], tuple[int, int, int]]] = {
-    (2, 2, 1): {(2, 2): (0, 1, 2)},
-    (2, 2, 4): {(4, 4): (0, 1, 2)},
-    (4, 4, 4): {(16, 4): (0, 2, 1)},
-    (4, 8, 8): {(64, 4): (0, 2, 1), (4, 64): (0, 2, 1)},
-    (8, 8, 8): {(64, 8): (0, 2, 1)},
-    (8, 16, 16): {(256, 8): (0, 2, 1), (8, 256): (0, 2, 1)},
-}
 
 
 def create_device_mesh(
@@ -48,31 +27,32 @@ def create_device_mesh(
     search: Literal["jax", "exact"] = "jax",
     traffic: Sequence[float] | None = None,
 ) -> Ndarray:
-    """Orders devices so that the axes of a mesh lie along the links of the network, as JAX 0.10.2 does.
+    """Orders devices so that the axes of a mesh follow the links of the network, as JAX 0.10.2 does.
 
-    On a TPU torus each axis of the mesh takes whole axes of the torus, the last axis first. This is greedy: for some
-    shapes it finds nothing where there is an order, and it does not know what is sent. `search="exact"` finds the
-    assignment with the least modelled time (see `explain` for the model) and is never chosen by itself. GPUs are sorted
+    On a TPU torus each axis of the mesh takes complete axes of the torus, the last axis first. This rule is greedy: for
+    some shapes it finds no order although one exists, and it does not consider the traffic. `search="exact"` finds the
+    assignment with the least modelled time (see `explain` for the model); it is used only on request. GPUs are sorted
     by id, other devices stay in their order.
 
     Args:
-        mesh_shape: One size an axis, by increasing use of the network: the last axis has the best links.
+        mesh_shape: Size of each axis, by increasing use of the network: the last axis has the best links.
         devices: Devices to order: those of `devices()`, of a cluster, or any objects with `id`, `platform`,
-            `device_kind`, `process_index` and, on TPUs, `coords` and `core_on_chip`. None is all of `devices()`.
-        contiguous_submeshes: Keep the devices of a host in one block; for a few shapes of tori only.
-        allow_split_physical_axes: Let several axes of the mesh share one of the torus where whole axes do not do.
-        search: "jax" for JAX's greedy rule; "exact" for the best assignment by the model, of all.
-        traffic: With "exact": bytes that are gathered along each axis, in proportion; None is the same along all.
+            `device_kind`, `process_index` and, on TPUs, `coords` and `core_on_chip`. None means all of `devices()`.
+        contiguous_submeshes: Whether the devices of a host form one block; only for a few shapes of tori.
+        allow_split_physical_axes: Whether several axes of the mesh may share an axis of the torus.
+        search: "jax" for JAX's greedy rule; "exact" for the best of all assignments by the model.
+        traffic: Bytes gathered along each axis, in proportion, for "exact"; None means equal traffic.
 
     Returns:
-        ndarray of objects in the shape of the mesh, for `Mesh`.
+        ndarray of device objects in the shape of the mesh, for `Mesh`.
 
     Raises:
-        TypeError: mesh_shape or `devices` is no sequence, a device has no `id`, `traffic` has what is no number.
-        ValueError: The sizes are no ints, do not multiply to the number of devices or are below 1; no contiguous
-            submeshes for this shape; `search` and the other arguments do not go together.
-        NotImplementedError: No assignment was found (the text says where it stopped).
-        AssertionError: The devices of a TPU fill no cuboid, or a chip newer than v3 has several devices.
+        TypeError: `mesh_shape` or `devices` is not a sequence, a device has no `id`, or `traffic` has other values than
+            numbers.
+        ValueError: The sizes are not ints, do not multiply to the number of devices, or are below 1; there are no
+            contiguous submeshes for this shape; or `search` excludes another argument.
+        NotImplementedError: No assignment was found; the text names the axis where the search stopped.
+        AssertionError: TPU devices do not fill a cuboid, or a chip newer than v3 has several devices.
 
     Example:
         >>> from artifex_devices import cluster, mesh_utils
@@ -89,33 +69,26 @@ def create_device_mesh(
         )
     if search not in ("jax", "exact"):
         raise ValueError(
-            f'create_device_mesh: search is {shown(search)}; expected "jax" or "exact"; leave it out for "jax"'
+            f'create_device_mesh: search is {safe_repr(search)}; expected "jax" or "exact"; leave it out for "jax"'
         )
     if search == "jax" and traffic is not None:
         raise ValueError(
-            'create_device_mesh: traffic is given, which JAX\'s rule does not look at; expected search="exact" with '
-            "it; say so or leave traffic out"
+            'create_device_mesh: traffic is given, which JAX\'s rule does not use; expected search="exact" with it; '
+            "pass search or leave traffic out"
+        )
+    if search == "exact" and contiguous_submeshes:
+        raise ValueError(
+            'create_device_mesh: contiguous_submeshes is for JAX\'s rule; expected False with search="exact"; leave '
+            "one of them out"
         )
     listed = _listed("create_device_mesh", devices)
-    if math.prod(shape) != len(listed) or not listed:
-        raise ValueError(f"Number of devices {len(listed)} must equal the product of mesh_shape {shape}")
-    if any(size < 1 for size in shape):
-        raise ValueError(
-            f"create_device_mesh: mesh_shape has sizes below 1; expected 1 or more, got {shape}; correct them"
-        )
-    places = places_of(listed)
-    if search == "exact":
-        if contiguous_submeshes:
-            raise ValueError(
-                'create_device_mesh: contiguous_submeshes is for JAX\'s rule; expected False with search="exact"; '
-                "leave one of them out"
-            )
-        order = _exact_order(places, shape, traffic, allow_split_physical_axes)
+    if search == "jax":
+        order = _jax_order(listed, shape, contiguous_submeshes, allow_split_physical_axes)
     else:
-        order = _jax_order(places, shape, contiguous_submeshes, allow_split_physical_axes)
-    mesh = np.empty(len(listed), dtype=object)
-    mesh[:] = listed
-    return mesh[order].reshape(shape)
+        _check_shape(listed, shape)
+        weights = _weights(shape, traffic)
+        order = mesh_devices(listed).exact_order(shape, weights, bool(allow_split_physical_axes))
+    return _ordered(listed, order, shape)
 
 
 def create_hybrid_device_mesh(
@@ -130,20 +103,20 @@ def create_hybrid_device_mesh(
     """Orders devices of several slices: fast links inside a slice, the data-centre network between them.
 
     Args:
-        mesh_shape: Sizes inside one slice, by increasing use of the network.
-        dcn_mesh_shape: How many slices lie along each axis; a shorter one is of the last axes.
-        devices: As in create_device_mesh, with `slice_index`.
-        process_is_granule: Group by `process_index` instead.
-        should_sort_granules_by_key: Slices in order of their numbers; False: as they come in `devices`.
+        mesh_shape: Size of each axis inside one slice, by increasing use of the network.
+        dcn_mesh_shape: Number of slices along each axis; a shorter shape describes the last axes.
+        devices: Devices as in create_device_mesh, with `slice_index`.
+        process_is_granule: Whether to group devices by `process_index` instead of `slice_index`.
+        should_sort_granules_by_key: Whether slices are sorted by number; otherwise they keep their order in `devices`.
         allow_split_physical_axes: As in create_device_mesh.
 
     Returns:
-        ndarray of objects, of shape mesh_shape * dcn_mesh_shape; along each axis slice after slice.
+        ndarray of device objects, of shape mesh_shape * dcn_mesh_shape; along each axis slice after slice.
 
     Raises:
-        TypeError: dcn_mesh_shape is no sequence of ints.
-        ValueError: There are no devices, a device has no `slice_index`, or the number of slices is not the product of
-            dcn_mesh_shape; and as create_device_mesh for each slice.
+        TypeError: `dcn_mesh_shape` is not a sequence of ints.
+        ValueError: `devices` is empty, a device has no `slice_index`, or the number of slices is not the product of
+            `dcn_mesh_shape`; and as create_device_mesh for each slice.
         NotImplementedError: As create_device_mesh.
         AssertionError: As create_device_mesh.
 
@@ -158,38 +131,33 @@ def create_hybrid_device_mesh(
         outside = tuple(operator.index(size) for size in dcn_mesh_shape)
     except TypeError:
         raise TypeError(
-            f"create_hybrid_device_mesh: dcn_mesh_shape is {shown(dcn_mesh_shape)}; expected a sequence of ints; "
-            "correct it"
+            f"create_hybrid_device_mesh: dcn_mesh_shape is {safe_repr(dcn_mesh_shape)}; expected a sequence of ints; "
+            "write (2, 1)"
         ) from None
     listed = _listed("create_hybrid_device_mesh", devices)
     if not listed:
         raise ValueError(
-            "create_hybrid_device_mesh: devices is empty; expected those of as many slices as dcn_mesh_shape says; "
-            "give devices() or those of a cluster"
+            "create_hybrid_device_mesh: devices is empty; expected those of as many slices as dcn_mesh_shape has; "
+            "pass devices() or those of a cluster"
         )
     key = "process_index" if process_is_granule else "slice_index"
-    granules: dict[int, list[Any]] = {}
-    for device in listed:
+    granules: dict[int, list[int]] = {}
+    for position, device in enumerate(listed):
         if not hasattr(device, key):
             raise ValueError(f"Device {device} does not have attribute {key}. See `process_is_granule` option.")
-        granules.setdefault(getattr(device, key), []).append(device)
+        granules.setdefault(getattr(device, key), []).append(position)
     if len(granules) != math.prod(outside):
         raise ValueError(f"Number of slices {len(granules)} must equal the product of dcn_mesh_shape {dcn_mesh_shape}")
     inside = _sizes(mesh_shape)
     keys = sorted(granules) if should_sort_granules_by_key else list(granules)
-    meshes = [
-        create_device_mesh(inside, granules[each], allow_split_physical_axes=allow_split_physical_axes) for each in keys
-    ]
+    orders: list[Any] = []
+    for positions in (granules[each] for each in keys):
+        order = _jax_order([listed[at] for at in positions], inside, False, allow_split_physical_axes)
+        orders.append(np.asarray(positions)[order])
     rank = max(len(inside), len(outside))
-    inside = (1,) * (rank - len(inside)) + inside
-    outside = (1,) * (rank - len(outside)) + outside
-    blocks = np.empty((len(keys), *inside), dtype=object)
-    for block, mesh in zip(blocks, meshes, strict=True):
-        block[...] = mesh.reshape(inside)
-    # (slices of each axis, then devices of each) to pairs of both, axis by axis.
-    pairs = itertools.chain.from_iterable((axis, rank + axis) for axis in range(rank))
-    whole = blocks.reshape(outside + inside).transpose(list(pairs))
-    return whole.reshape([there * here for there, here in zip(outside, inside, strict=True)])
+    padded = [(1,) * (rank - len(sizes)) + sizes for sizes in (inside, outside)]
+    shape = tuple(here * there for here, there in zip(*padded, strict=True))
+    return _ordered(listed, _core._hybrid_mesh_order(orders, inside, outside), shape)
 
 
 def _listed(operation: str, devices: Iterable[Any] | None) -> list[Any]:
@@ -197,8 +165,8 @@ def _listed(operation: str, devices: Iterable[Any] | None) -> list[Any]:
         return list(_core._devices() if devices is None else devices)
     except TypeError:
         raise TypeError(
-            f"{operation}: devices is {shown(devices)} ({type(devices).__name__}); expected a sequence of devices; "
-            "give devices() or those of a cluster"
+            f"{operation}: devices is {safe_repr(devices)} ({type(devices).__name__}); expected a sequence of devices; "
+            "pass devices() or those of a cluster"
         ) from None
 
 
@@ -208,7 +176,8 @@ def _sizes(shape: Any) -> tuple[int, ...]:
         listed = tuple(shape)
     except TypeError:
         raise TypeError(
-            f"create_device_mesh: mesh_shape is {shown(shape)} ({type(shape).__name__}); expected a sequence of ints; "
+            f"create_device_mesh: mesh_shape is {safe_repr(shape)} ({type(shape).__name__}); expected a sequence of "
+            "ints; "
             "write (2, 4)"
         ) from None
     try:
@@ -219,77 +188,32 @@ def _sizes(shape: Any) -> tuple[int, ...]:
         ) from None
 
 
-def _jax_order(places: Places, shape: tuple[int, ...], contiguous: bool, split: bool) -> Ndarray:
-    order = special_order(places, shape)
-    if order is not None:
-        return order
-    if places.platform == "gpu":
-        return np.argsort(places.ids, kind="stable")
-    if places.platform != "tpu":
-        return np.arange(len(places.ids))
-    dims, on_torus = torus_of(places)
-    if contiguous:
-        physical = on_torus.reshape(dims).transpose(_contiguous_turn(dims, shape))
-        dims, on_torus = physical.shape, physical.ravel()
-    factors, stopped = _core._assign_axes(dims, shape, False)
-    if factors is None and split:
-        factors, stopped = _core._assign_axes(dims, shape, True)
-    if factors is None:
-        assert stopped is not None
-        raise _no_assignment(shape, *stopped)
-    return np.asarray(on_torus[_core._torus_order(factors)])
-
-
-def _contiguous_turn(dims: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
-    physical = tuple(dims)
-    known = _CONTIGUOUS.get(physical)
-    if known is None:
-        raise ValueError(f"create_device_mesh cannot create contiguous submeshes for physical mesh topology {physical}")
-    turn = known.get(tuple(size for size in shape if size != 1))
-    if turn is None:
+def _check_shape(devices: list[Any], shape: tuple[int, ...]) -> None:
+    if math.prod(shape) != len(devices) or not devices:
+        raise ValueError(f"Number of devices {len(devices)} must equal the product of mesh_shape {shape}")
+    if any(size < 1 for size in shape):
         raise ValueError(
-            f"create_device_mesh cannot create contiguous submeshes for mesh_shape {shape} and physical mesh topology "
-            f"{physical}. Available mesh_shapes: {list(known)}"
+            f"create_device_mesh: mesh_shape has sizes below 1; expected 1 or more, got {shape}; correct mesh_shape"
         )
-    return turn
 
 
-def _no_assignment(shape: tuple[int, ...], axis: int, remaining: list[int]) -> NotImplementedError:
-    # JAX's text, with its two blanks.
-    return NotImplementedError(
-        f"Failed to find assignment for logical_axis_index {axis} of size {shape[axis]} with remaining assignable mesh "
-        f"{remaining}. The size of each axis in your logical mesh must be equal to the product of some subset of the "
-        "physical mesh axis sizes. E.g. logical mesh (4, 16) is compatible with physical mesh 4x4x4 since 4=4 and "
-        "16=4x4. If you want to split physical axes, set  allow_split_physical_axes to True."
-    )
+def _jax_order(devices: list[Any], shape: tuple[int, ...], contiguous: bool, split: bool) -> Ndarray:
+    _check_shape(devices, shape)
+    order: Ndarray = mesh_devices(devices).jax_order(shape, bool(contiguous), bool(split))
+    return order
 
 
-def _exact_order(places: Places, shape: tuple[int, ...], traffic: Sequence[float] | None, split: bool) -> Ndarray:
-    if places.platform != "tpu":
-        raise ValueError(
-            f'create_device_mesh: search="exact" is for the axes of a torus; expected TPU devices, got '
-            f"{places.platform} ones; leave search out"
-        )
+def _weights(shape: tuple[int, ...], traffic: Sequence[float] | None) -> list[float]:
     try:
-        weights = [1.0] * len(shape) if traffic is None else [float(each) for each in traffic]
+        return [1.0] * len(shape) if traffic is None else [float(each) for each in traffic]
     except (TypeError, ValueError):
         raise TypeError(
-            f"create_device_mesh: traffic is {shown(traffic)}; expected one number for each axis of mesh_shape "
-            f"{shape}; correct it"
+            f"create_device_mesh: traffic is {safe_repr(traffic)}; expected one number for each axis of mesh_shape "
+            f"{shape}; correct traffic"
         ) from None
-    if len(weights) != len(shape) or not all(math.isfinite(each) and each >= 0 for each in weights):
-        raise ValueError(
-            f"create_device_mesh: traffic is {shown(traffic)}; expected {len(shape)} finite numbers of 0 or more, one "
-            f"for each axis of mesh_shape {shape}; correct it"
-        )
-    dims, on_torus = torus_of(places)
-    torus = places.torus(dims)
-    factors = _core._assign_axes_exactly(dims, torus.wraps, torus.link_bandwidth, 0.0, shape, weights, split)
-    if factors is None:
-        ways = "splitting its axes" if split else "whole axes"
-        hint = "choose other sizes" if split else "set allow_split_physical_axes to True"
-        raise NotImplementedError(
-            f"create_device_mesh: there is no assignment of mesh_shape {shape} to the torus {'x'.join(map(str, dims))} "
-            f"by {ways}; expected sizes that are products of its axes; {hint}"
-        )
-    return np.asarray(on_torus[_core._torus_order(factors)])
+
+
+def _ordered(devices: list[Any], order: Ndarray, shape: tuple[int, ...]) -> Ndarray:
+    objects = np.empty(len(devices), dtype=object)
+    objects[:] = devices
+    return objects[order].reshape(shape)

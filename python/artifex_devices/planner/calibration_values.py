@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `calibrate()` found of this machine, as values that can be written down and read again."""
+"""Results of `calibrate()`, as values that can be written to a file and read again."""
 
 from __future__ import annotations
 
@@ -7,50 +7,27 @@ import dataclasses
 import datetime
 import json
 import math
-import numbers
 import statistics
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.checks import check_number, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
-from artifex_devices._base.state_validation import checked_count, checked_fields, checked_number, checked_text
+from artifex_devices._base.public_path import public, unpickles
+from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record
 from artifex_devices._base.timing import Repeats
+from artifex_devices.planner.calibration_terms import TERMS
 from artifex_devices.planner.calibration_text import calibration_text
 
-__all__ = [
-    "COLLECTIVE_TERMS",
-    "TERMS",
-    "Calibration",
-    "CalibrationConditions",
-    "Link",
-    "ProcessLink",
-    "Sample",
-    "fitted",
-]
-
-COLLECTIVE_TERMS = (
-    "cooperative programs",
-    "cooperative participants",
-    "threads programs",
-    "threads participants",
-    "results",
-    "added in caches",
-    "added from memory",
-)
-"""What the seconds of collectives are a sum of, beside the terms of copies."""
-
-TERMS: tuple[str, ...] = (*_core._copy_term_names(), *COLLECTIVE_TERMS)
-"""Each has a coefficient: seconds a call, copy, program or participant, or seconds a byte."""
-
-_MOST = 4096
-_BUSY = 0.25
+_MAX_ENTRIES = 4096
+_BUSY_SPREAD = 0.25
 _RATES = ("alone", "cached", "warm", "memory", "added in caches", "added from memory")
+_SECONDS = (0, 1e6)
+_RATE = (1, 1e16)
 
 
 @public("artifex_devices.calibration")
@@ -59,11 +36,11 @@ class Sample:
     """One measurement that the model was fitted to.
 
     Attributes:
-        name: What was done.
-        terms: How many calls, copies and bytes it is, by the names of TERMS; those that are 0 are left out.
-        seconds: First quartile of the repeats, as other work on the machine only ever makes them slower.
-        spread: From there to the third quartile, in seconds.
-        repeats: How many there were.
+        name: What was measured.
+        terms: Number of calls, copies and bytes, by the names of TERMS; those that are 0 are left out.
+        seconds: First quartile of the repeats, as other work on the machine can only make them slower.
+        spread: Seconds from there to the third quartile.
+        repeats: Number of repeats.
         model: Seconds by the fitted model.
     """
 
@@ -76,7 +53,7 @@ class Sample:
 
     @property
     def error(self) -> float:
-        """Of the model, relative: 0.1 is 10 % too slow."""
+        """Relative error of the model: 0.1 is 10 % too slow."""
         return self.model / self.seconds - 1
 
 
@@ -87,7 +64,7 @@ class Link:
 
     Attributes:
         source: Number of the memory node that is read.
-        destination: Number of the one that is written.
+        destination: Number of the memory node that is written.
         rate: Bytes/s of the value: each byte is read and written once. Median.
     """
 
@@ -99,17 +76,17 @@ class Link:
 @public("artifex_devices.calibration")
 @dataclass(frozen=True)
 class ProcessLink:
-    """What lies between the processes of a job, by MPI and by memory that they share.
+    """Links between the processes of a job, through MPI and through memory that they share.
 
     Attributes:
-        processes: How many.
-        hosts: On how many machines they are.
-        transport: What carries messages: name and version of the MPI.
-        latency: Seconds in which every process hands 16 floats to the next one.
-        rate: Bytes/s into each process when all hand large blocks to the next one.
+        processes: Number of processes.
+        hosts: Number of machines that run them.
+        transport: Name and version of the MPI that carries messages.
+        latency: Seconds in which every process sends 16 floats to the next one.
+        rate: Bytes/s into each process while all send large blocks to the next one.
         sum_latency: Seconds of a psum of 16 floats over all devices.
         sum_rate: Bytes/s of one device's block in psums of large blocks.
-        shared_memory: Whether they share memory for sums; else sums go by messages.
+        shared_memory: Whether they share memory for sums; otherwise sums use messages.
     """
 
     processes: int
@@ -125,23 +102,23 @@ class ProcessLink:
 @public("artifex_devices.calibration")
 @dataclass(frozen=True)
 class CalibrationConditions:
-    """Under which it was measured. What the system does not say is None.
+    """Conditions of a calibration. What the system does not report is None.
 
     Attributes:
-        date: UTC, ISO 8601.
-        cpu_model: What the processor calls itself.
-        workers: Threads that copy.
-        memory_nodes: Memories that the CPU devices have.
-        cache_bytes: Last-level caches of the cores.
-        model_cache_bytes: Those that the model reckons with: less where memory had no room for arrays twice as large.
-        cpu_quota: CPUs that the cgroup leaves.
-        load_average: Of the last minute, before.
-        seconds: That it took.
-        array_bytes: Of the largest array that was moved.
-        memory_bytes: That its arrays took at most.
-        numpy_version: Of the NumPy at hand.
-        library_version: Of this package.
-        rounds: Turns that each case had.
+        date: Date and time in UTC, ISO 8601.
+        cpu_model: Name that the processor reports.
+        workers: Number of threads that copy.
+        memory_nodes: Number of memories of the CPU devices.
+        cache_bytes: Bytes of the last-level caches of the cores.
+        model_cache_bytes: Cache bytes in the model: fewer where memory had no room for arrays twice as large.
+        cpu_quota: CPUs that the cgroup allows.
+        load_average: Load of the minute before.
+        seconds: Duration of the calibration.
+        array_bytes: Size of the largest array that was moved.
+        memory_bytes: Largest memory of its arrays.
+        numpy_version: Version of NumPy.
+        library_version: Version of this package.
+        rounds: Number of times that each case was run.
     """
 
     date: str
@@ -163,17 +140,17 @@ class CalibrationConditions:
 @public("artifex_devices.calibration")
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """A model of this machine's own seconds, fitted to measurements: see docs/guide/calibration.md.
+    """A model of the seconds that this machine needs, fitted to measurements: see docs/guide/calibration.md.
 
     Attributes:
-        coefficients: Seconds by the names of TERMS: of a call, a copy, a program or a participant, or of a byte.
+        coefficients: Seconds by the names of TERMS: per call, copy, program or participant, or per byte.
         links: Dense copies between each pair of memories.
-        fresh_page_seconds: A byte of a result on pages that the process has not had before takes so much longer.
-        processes: What lies between processes; None where there is one only, which `notes` say.
-        samples: What the model was fitted to.
-        conditions: Under which it was measured.
-        from_cache: Whether it was read from the cache, not measured now.
-        notes: What a reader must know: what could not be measured, a busy machine, where it is kept or why not.
+        fresh_page_seconds: Additional seconds per byte of a result on pages that are new to the process.
+        processes: Links between processes; None for a single process, as `notes` state.
+        samples: Measurements that the model was fitted to.
+        conditions: Conditions of the measurement.
+        from_cache: Whether it was read from the cache instead of measured now.
+        notes: Caveats: what could not be measured, a busy machine, where the result is stored or why it is not.
     """
 
     coefficients: Mapping[str, float]
@@ -187,7 +164,7 @@ class Calibration:
 
     @property
     def rates(self) -> Mapping[str, float]:
-        """Bytes/s of copies by where they go through (bytes of the value), and of sums (bytes read and written).
+        """Bytes/s of copies by their path (bytes of the value), and of sums (bytes read and written).
 
         Terms whose bytes cost nothing in the fit are left out.
         """
@@ -195,97 +172,91 @@ class Calibration:
 
     @property
     def fit_error(self) -> float:
-        """Median of the absolute relative errors of the samples: how well the model fits what it was made of."""
+        """Median of the absolute relative errors of the samples: how well the model fits its own measurements."""
         return statistics.median(abs(sample.error) for sample in self.samples)
 
     @property
     def was_busy(self) -> bool:
-        """Whether the quartiles of repeats lie further apart than 25 % of the first, in half of the samples.
+        """Whether the quartiles of repeats differ by more than 25 % of the first, in half of the samples.
 
-        With fewer than 3 rounds repeats follow each other too closely to show it: False says nothing then, which
-        `notes` say.
+        With fewer than 3 rounds the repeats follow each other too closely to show it: False is not conclusive then, as
+        `notes` state.
         """
-        return statistics.median(sample.spread / sample.seconds for sample in self.samples) > _BUSY
+        return statistics.median(sample.spread / sample.seconds for sample in self.samples) > _BUSY_SPREAD
 
     def seconds_of(self, terms: Mapping[str, float]) -> float:
         """Seconds of calls, copies and bytes, by the names of TERMS.
 
         Raises:
-            TypeError: `terms` is no mapping of numbers.
-            ValueError: A name is none of TERMS, or a number is negative or not finite.
+            TypeError: `terms` is not a mapping of numbers.
+            ValueError: A name is not in TERMS, or a number is negative or not finite.
         """
         if not isinstance(terms, Mapping):
-            raise TypeError(
-                f"seconds_of: terms is {shown(terms)} ({type(terms).__name__}); expected a dict of numbers by the "
-                'names of TERMS; write seconds_of({"calls": 1})'
+            raise wrong_type(
+                "seconds_of",
+                "terms",
+                terms,
+                "a dict of numbers by the names of TERMS",
+                'write seconds_of({"calls": 1})',
             )
         names: list[Any] = list(terms)
         unknown = [
-            f"{shown(name)}{did_you_mean(name, TERMS) if isinstance(name, str) else ''}"
+            f"{safe_repr(name)}{did_you_mean(name, TERMS) if isinstance(name, str) else ''}"
             for name in names
             if name not in self.coefficients
         ]
         if unknown:
             raise ValueError(
-                f"seconds_of: {', '.join(unknown)} {'is no term' if len(unknown) == 1 else 'are no terms'}; expected "
-                f"some of {', '.join(TERMS)}; correct it"
+                f"seconds_of: {', '.join(unknown)} {'is not a term' if len(unknown) == 1 else 'are not terms'}; "
+                f"expected some of {', '.join(TERMS)}; correct the names"
             )
-        count: Any
         for name, count in terms.items():
-            if isinstance(count, bool) or not isinstance(count, numbers.Real):
-                raise TypeError(
-                    f"seconds_of: {name!r} is {shown(count)} ({type(count).__name__}); expected a number of calls, "
-                    "copies or bytes; correct it"
-                )
-            number: Any = count
-            if not 0 <= number <= sys.float_info.max:
-                raise ValueError(
-                    f"seconds_of: {name!r} is {shown(count)}; expected a finite number of 0 or more; correct it"
-                )
+            check_number("seconds_of", repr(name), count, minimum=0, expected="a number of calls, copies or bytes")
         return sum(count * self.coefficients[name] for name, count in terms.items())
 
     def __str__(self) -> str:
-        """The rates, the latencies, and how well they fit, as a table."""
+        """The rates, the latencies and the error of the fit, as a table."""
         return calibration_text(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _with, (self.to_dict(), self.from_cache, self.notes)
 
     def to_json(self) -> str:
-        """All figures as JSON, with the samples that they are from."""
-        told = {**self.to_dict(), "from_cache": self.from_cache, "notes": list(self.notes)}
-        return json.dumps(told, indent=1, allow_nan=False)
+        """All figures as JSON, with the samples that they are fitted to."""
+        content = {**self.to_dict(), "from_cache": self.from_cache, "notes": list(self.notes)}
+        return json.dumps(content, indent=1, allow_nan=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers as dicts, lists, strings and numbers; `from_dict` reads them again."""
+        """All numbers as dicts, lists, strings and numbers, for `from_dict`."""
         return {
             "coefficients": dict(self.coefficients),
             "links": [dataclasses.asdict(link) for link in self.links],
             "fresh_page_seconds": self.fresh_page_seconds,
             "processes": None if self.processes is None else dataclasses.asdict(self.processes),
-            "samples": [
-                {**{field: getattr(sample, field) for field in _SAMPLE}, "terms": dict(sample.terms)}
-                for sample in self.samples
-            ],
+            "samples": [{**vars(sample), "terms": dict(sample.terms)} for sample in self.samples],
             "conditions": dataclasses.asdict(self.conditions),
         }
 
     @classmethod
-    def from_dict(cls, told: Any) -> Calibration:
-        """Reads what `to_dict` gave.
+    def from_dict(cls, content: Any) -> Calibration:
+        """Reads the result of `to_dict`.
 
         Raises:
-            ValueError: If anything is missing, too much, of another type, or no number that can have been measured.
+            ValueError: An entry is missing, unknown, of another type, or a number that cannot have been measured.
         """
         names = {"coefficients", "links", "fresh_page_seconds", "processes", "samples", "conditions"}
-        fields = checked_fields(told, names, "from_dict: the calibration")
+        fields = checked_fields(content, names, "from_dict: the calibration")
         coefficients = checked_fields(fields["coefficients"], set(TERMS), "coefficients")
-        processes = fields["processes"]
         return cls(
-            coefficients=MappingProxyType({name: checked_number(coefficients[name], name, 0, 1e6) for name in TERMS}),
-            links=tuple(_link(each) for each in _list(fields["links"], "links")),
+            coefficients=MappingProxyType(
+                {name: checked_number(coefficients[name], name, *_SECONDS) for name in TERMS}
+            ),
+            links=tuple(
+                Link(**checked_record(Link, each, "a link", {"source": 0, "destination": 0, "rate": _RATE}))
+                for each in _list(fields["links"], "links")
+            ),
             fresh_page_seconds=checked_number(fields["fresh_page_seconds"], "fresh_page_seconds", 0, 1.0),
-            processes=None if processes is None else _process_link(processes),
+            processes=None if fields["processes"] is None else _process_link(fields["processes"]),
             samples=tuple(_sample(each) for each in _list(fields["samples"], "samples")),
             conditions=_conditions(fields["conditions"]),
         )
@@ -294,12 +265,9 @@ class Calibration:
 def fitted(
     names: Sequence[str], terms: Sequence[Mapping[str, float]], repeats: Sequence[Repeats]
 ) -> tuple[Mapping[str, float], tuple[Sample, ...]]:
-    """The coefficients with the least sum of squared relative errors, none below 0, and the samples with its seconds.
+    """The non-negative coefficients with the least sum of squared relative errors, and samples with modelled seconds.
 
-    Args:
-        names: Of the samples.
-        terms: Of each sample, by the names of TERMS.
-        repeats: Of each sample.
+    `names`, `terms` (by the names of TERMS) and `repeats` have one entry for each sample.
 
     Raises:
         ValueError: No sample has one of TERMS, or a time is not above 0.
@@ -307,7 +275,7 @@ def fitted(
     missing = [name for name in TERMS if not any(each.get(name) for each in terms)]
     if missing:
         raise ValueError(
-            f"calibrate: no sample has {', '.join(missing)}; expected one at least for each term; measure more"
+            f"calibrate: no sample has {', '.join(missing)}; expected at least one for each term; measure more"
         )
     seconds = [each.seconds for each in repeats]
     coefficients, errors = _core._fit_relative([[each.get(name, 0.0) for name in TERMS] for each in terms], seconds)
@@ -318,70 +286,44 @@ def fitted(
     return MappingProxyType(dict(zip(TERMS, coefficients, strict=True))), tuple(samples)
 
 
-_SAMPLE = tuple(field.name for field in dataclasses.fields(Sample))
-
-
-def _with(told: Any, from_cache: bool, notes: tuple[str, ...]) -> Calibration:
-    return dataclasses.replace(Calibration.from_dict(told), from_cache=from_cache, notes=notes)
+@unpickles("calibration")
+def _with(content: Any, from_cache: bool, notes: tuple[str, ...]) -> Calibration:
+    return dataclasses.replace(Calibration.from_dict(content), from_cache=from_cache, notes=notes)
 
 
 def _list(value: Any, what: str) -> list[Any]:
-    if not isinstance(value, list) or not 1 <= len(value) <= _MOST:
-        raise ValueError(f"{what} is no list of 1 to {_MOST}")
+    if not isinstance(value, list) or not 1 <= len(value) <= _MAX_ENTRIES:
+        raise ValueError(f"{what} is not a list of 1 to {_MAX_ENTRIES}")
     return value
 
 
-def _link(value: Any) -> Link:
-    told = checked_fields(value, {"source", "destination", "rate"}, "a link")
-    ends = (checked_count(told["source"], "source", 0), checked_count(told["destination"], "destination", 0))
-    return Link(*ends, checked_number(told["rate"], "rate", 1, 1e16))
-
-
 def _process_link(value: Any) -> ProcessLink:
-    told = checked_fields(value, {field.name for field in dataclasses.fields(ProcessLink)}, "processes")
-    if not isinstance(told["shared_memory"], bool):
-        raise ValueError("shared_memory is no bool")
-    return ProcessLink(
-        checked_count(told["processes"], "processes", 2),
-        checked_count(told["hosts"], "hosts", 1),
-        checked_text(told["transport"], "transport"),
-        checked_number(told["latency"], "latency", 0, 1e6),
-        checked_number(told["rate"], "rate", 1, 1e16),
-        checked_number(told["sum_latency"], "sum_latency", 0, 1e6),
-        checked_number(told["sum_rate"], "sum_rate", 1, 1e16),
-        told["shared_memory"],
-    )
+    seconds = dict.fromkeys(("latency", "sum_latency"), _SECONDS)
+    rules = {"processes": 2, "hosts": 1, "transport": str, "rate": _RATE, "sum_rate": _RATE, "shared_memory": bool}
+    return ProcessLink(**checked_record(ProcessLink, value, "processes", {**rules, **seconds}))
 
 
 def _sample(value: Any) -> Sample:
-    told = checked_fields(value, set(_SAMPLE), "a sample")
-    terms = told["terms"]
+    rules = {
+        "name": str, "seconds": (math.ulp(0.0), 1e6), "spread": _SECONDS, "repeats": 1, "model": _SECONDS,
+    }  # fmt: skip
+    fields = checked_record(Sample, value, "a sample", rules)
+    terms = fields["terms"]
     if not isinstance(terms, dict) or not set(terms) <= set(TERMS):
         raise ValueError("terms are not those of the model")
-    return Sample(
-        checked_text(told["name"], "name"),
-        MappingProxyType({name: checked_number(count, name, 0, 2.0**63) for name, count in terms.items()}),
-        checked_number(told["seconds"], "seconds", math.ulp(0.0), 1e6),
-        checked_number(told["spread"], "spread", 0, 1e6),
-        checked_count(told["repeats"], "repeats", 1),
-        checked_number(told["model"], "model", 0, 1e6),
-    )
+    counts = {name: checked_number(count, name, 0, 2.0**63) for name, count in terms.items()}
+    return Sample(**{**fields, "terms": MappingProxyType(counts)})
 
 
 def _conditions(value: Any) -> CalibrationConditions:
-    told = dict(
-        checked_fields(value, {field.name for field in dataclasses.fields(CalibrationConditions)}, "conditions")
-    )
-    datetime.datetime.fromisoformat(checked_text(told["date"], "date"))
-    for name in ("cpu_model", "numpy_version", "library_version"):
-        checked_text(told[name], name)
-    for name in ("workers", "memory_nodes", "array_bytes", "memory_bytes", "rounds"):
-        checked_count(told[name], name, 1)
-    for name in ("load_average", "cpu_quota"):
-        if told[name] is not None:
-            told[name] = checked_number(told[name], name, 0, 1e12)
-    for name in ("cache_bytes", "model_cache_bytes"):
-        if told[name] is not None:
-            checked_count(told[name], name, 1)
-    told["seconds"] = checked_number(told["seconds"], "seconds", 0, 1e6)
-    return CalibrationConditions(**told)
+    optional = ("load_average", "cpu_quota", "cache_bytes", "model_cache_bytes")
+    rules = {
+        **dict.fromkeys(("date", "cpu_model", "numpy_version", "library_version"), str),
+        **dict.fromkeys(("workers", "memory_nodes", "array_bytes", "memory_bytes", "rounds"), 1),
+        **dict.fromkeys(("cache_bytes", "model_cache_bytes"), 1),
+        **dict.fromkeys(("load_average", "cpu_quota"), (0, 1e12)),
+        "seconds": _SECONDS,
+    }
+    fields = checked_record(CalibrationConditions, value, "conditions", rules, optional)
+    datetime.datetime.fromisoformat(fields["date"])
+    return CalibrationConditions(**fields)

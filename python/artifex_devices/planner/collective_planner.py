@@ -12,14 +12,12 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_sequence, check_str, check_type, wrong_type
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.calibration_values import Calibration
 from artifex_devices.planner.machine_plans import check_calibration, machine_collective
 from artifex_devices.planner.plan_values import Algorithm, CollectiveBound, CollectivePlan, Estimate
 from artifex_devices.planner.provenance import rates_of
-
-__all__ = ["plan_collective"]
 
 
 def plan_collective(
@@ -93,7 +91,8 @@ def plan_collective(
         )  # fmt: skip
     if calibration is not None:
         raise ValueError(
-            f"plan_collective: cluster is {shown(cluster)} and calibration is given; expected a Mesh of this machine's "
+            f"plan_collective: cluster is {safe_repr(cluster)} and calibration is given; expected a Mesh of this "
+            "machine's "
             "own devices with it; leave calibration= out"
         )
     pairs = _checked_pairs(op, perm)
@@ -153,7 +152,8 @@ def _checked_pairs(op: str, perm: Sequence[tuple[int, int]] | None) -> list[tupl
     """Returns the pairs of a permute, none for another collective."""
     if (op == "permute") != (perm is not None):
         raise ValueError(
-            f"plan_collective: op is {shown(op)} and perm is {shown(perm)}; expected pairs of positions with 'permute' "
+            f"plan_collective: op is {safe_repr(op)} and perm is {safe_repr(perm)}; expected pairs of positions with "
+            "'permute' "
             "and with no other op; write perm=[(0, 1), (1, 0)]"
         )
     try:
@@ -162,7 +162,8 @@ def _checked_pairs(op: str, perm: Sequence[tuple[int, int]] | None) -> list[tupl
         pairs = [()]
     if any(len(pair) != 2 or not all(abs(place) < 2**62 for place in pair) for pair in pairs):
         raise TypeError(
-            f"plan_collective: perm is {shown(perm)}; expected pairs (source, destination) of positions in a group; "
+            f"plan_collective: perm is {safe_repr(perm)}; expected pairs (source, destination) of positions in a "
+            "group; "
             "write perm=[(0, 1), (1, 0)]"
         )
     return [(source, destination) for source, destination in pairs]

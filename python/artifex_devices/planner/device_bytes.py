@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices._base.public_path import unpickles
 from artifex_devices._base.state_validation import checked_count
-
-__all__ = ["DeviceBytes", "most_bytes", "total_bytes"]
 
 
 class DeviceBytes(Mapping[int, int]):
@@ -55,6 +54,7 @@ class DeviceBytes(Mapping[int, int]):
         return of_counts, (self._counted(),)
 
 
+@unpickles("device_bytes")
 def of_counts(counted: Any) -> DeviceBytes:
     """Restores a pickle.
 

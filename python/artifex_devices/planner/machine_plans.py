@@ -9,14 +9,12 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_type
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Mesh, NamedSharding, PartitionSpec, Sharding
 from artifex_devices.planner.calibration_terms import COLLECTIVES, collective_terms, executor_for, reshard_terms
 from artifex_devices.planner.calibration_values import Calibration
 from artifex_devices.planner.plan_values import Algorithm, CollectivePlan, Estimate
 from artifex_devices.roofline import Provenance
-
-__all__ = ["calibrated", "check_calibration", "copies_estimate", "machine_collective"]
 
 _LATENCIES = ("calls", "calls on workers", "copies")
 
@@ -73,7 +71,8 @@ def machine_collective(
     """
     if op not in COLLECTIVES:
         raise ValueError(
-            f"plan_collective: {shown(op)} is not a calibrated collective; expected one of {', '.join(COLLECTIVES)}; "
+            f"plan_collective: {safe_repr(op)} is not a calibrated collective; expected one of "
+            f"{', '.join(COLLECTIVES)}; "
             "plan it on a cluster"
         )
     has_cluster = _core._cluster_of_device(mesh.devices.flat[0]) is not None

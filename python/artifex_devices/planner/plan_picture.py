@@ -9,8 +9,6 @@ from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices.planner.plan_text import reshard_title
 from artifex_devices.planner.plan_values import ReshardPlan, bytes_shape
 
-__all__ = ["reshard_svg"]
-
 
 def reshard_svg(plan: ReshardPlan) -> Picture:
     """Draws both ends with the steps between them, and for direct copies the bytes between devices."""

@@ -26,17 +26,6 @@ from artifex_devices.planner.plan_text import (
 )
 from artifex_devices.roofline import Provenance
 
-__all__ = [
-    "Algorithm",
-    "CollectiveBound",
-    "CollectivePlan",
-    "Copy",
-    "Estimate",
-    "LowerBound",
-    "PlanStep",
-    "ReshardPlan",
-]
-
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from artifex_devices._core import Cluster
 from artifex_devices.roofline import Provenance
 
-__all__ = ["rates_of"]
-
 
 def rates_of(cluster: Cluster, formats: Iterable[str] | None = None) -> Provenance:
     """Returns the rates of the network; with `formats` (of products) also those of a chip, as a step needs them."""

@@ -20,8 +20,6 @@ from artifex_devices.planner.machine_plans import calibrated, check_calibration,
 from artifex_devices.planner.plan_values import Estimate, LowerBound, PlanStep, ReshardPlan, bytes_shape
 from artifex_devices.planner.provenance import rates_of
 
-__all__ = ["plan_reshard"]
-
 _STRATEGIES = (None, "copies", "collectives")
 _NOT_CALIBRATED = (
     "plan_reshard: collectives are not used on this machine's own devices, and a calibration has no seconds for them; "
@@ -122,7 +120,7 @@ def _checked_dtype(dtype: Any) -> np.dtype[Any]:
     except TypeError:
         raise wrong_type("plan_reshard", "dtype", dtype, "a dtype or its name", "write np.float32") from None
     if not holds_numbers(found):
-        raise wrong_type("plan_reshard", "dtype", found, "a dtype of numbers or booleans", "write np.float32")
+        raise TypeError(f"plan_reshard: dtype is {found}; expected a dtype of numbers or booleans; write np.float32")
     return found
 
 

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._base.packed_dtypes import dtype_of, holds_numbers
-from artifex_devices._base.safe_repr import shown
-
-__all__ = ["FORMATS", "is_count", "make_plain", "plain", "type_mistakes"]
+from artifex_devices._base.safe_repr import safe_repr
 
 FORMATS = ("tensorfloat32", "float8", "int4", "float4")  # of products, beside NumPy's dtypes
 _LIMIT = 2**62
@@ -107,9 +105,9 @@ _FIELDS: dict[str, dict[str, tuple[Callable[[Any], bool], str]]] = {
 def type_mistakes(part: Any) -> list[str]:
     """Describes every field of a StepModel, Tensor, Operation or Optimizer that has a wrong type."""
     kind = type(part).__name__
-    subject = f"{kind.lower()} {shown(part.name)}: " if kind in ("Tensor", "Operation") else ""
+    subject = f"{kind.lower()} {safe_repr(part.name)}: " if kind in ("Tensor", "Operation") else ""
     return [
-        f"{subject}{name} is {shown(value)}, expected {expected}"
+        f"{subject}{name} is {safe_repr(value)}, expected {expected}"
         for name, (is_valid, expected) in _FIELDS[kind].items()
         if not is_valid(value := getattr(part, name))
     ]

@@ -11,10 +11,8 @@ from artifex_devices import _core
 from artifex_devices._base.checks import check_sequence
 from artifex_devices._base.packed_dtypes import dtype_of, packed_itemsize
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.step_checks import FORMATS, make_plain, type_mistakes
-
-__all__ = ["Operation", "Optimizer", "StepModel", "Tensor"]
 
 
 def _make_tuples(part: Any, operation: str, **fields: str) -> None:
@@ -167,7 +165,7 @@ class StepModel:
         optimizers = () if self.optimizer is None else (self.optimizer,)
         parts = [(self.tensors, Tensor, "tensors has"), (self.operations, Operation, "operations has")]
         others = [
-            f"{field} {shown(each)} ({type(each).__name__})"
+            f"{field} {safe_repr(each)} ({type(each).__name__})"
             for found, kind, field in (*parts, (optimizers, Optimizer, "optimizer is"))
             for each in found
             if not isinstance(each, kind)

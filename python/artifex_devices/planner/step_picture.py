@@ -14,8 +14,6 @@ from artifex_devices.planner.step_text import step_title
 if TYPE_CHECKING:
     from artifex_devices.planner.step_values import StepPlan
 
-__all__ = ["step_svg"]
-
 
 def step_svg(plan: StepPlan, others: Iterable[StepPlan]) -> Picture:
     """Draws the roofline of a device, with the FLOP/s that each plan reaches."""

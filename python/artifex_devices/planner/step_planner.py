@@ -10,7 +10,7 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._base.checks import check_type, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.plan_values import Estimate
 from artifex_devices.planner.provenance import rates_of
@@ -24,8 +24,6 @@ from artifex_devices.planner.step_values import (
     StepRegime,
     StepSeconds,
 )
-
-__all__ = ["check_model", "plan_step", "step_plan"]
 
 Rules = Mapping[str, Any]  # an axis of the mesh, several, or None
 
@@ -88,24 +86,25 @@ def _sharded_axes(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[
         axes = () if value is None else (value,) if isinstance(value, str) or _is_in(value, names) else value
         if not isinstance(axes, Sequence) or not all(isinstance(axis, str) or _is_in(axis, names) for axis in axes):
             raise wrong_type(
-                "plan_step", f"the rule of {shown(logical)}", value, "an axis of the mesh, several, or None",
+                "plan_step", f"the rule of {safe_repr(logical)}", value, "an axis of the mesh, several, or None",
                 "write 'data', ('data', 'tensor') or None",
             )  # fmt: skip
         if logical not in result:
             meant = did_you_mean(logical, model.logical_axes) if isinstance(logical, str) else ""
             wrong.append(
-                f"{shown(logical)} is not a logical axis of the model ({', '.join(model.logical_axes)}){meant}"
+                f"{safe_repr(logical)} is not a logical axis of the model ({', '.join(model.logical_axes)}){meant}"
             )
         unknown = [axis for axis in axes if axis not in names]
         if unknown:
             texts = [name for name in names if isinstance(name, str)]
             wrong.append(
-                f"{shown(logical)} is sharded over "
-                f"{', '.join(f'{shown(axis)}{did_you_mean(axis, texts)}' for axis in unknown)}, which the mesh does "
+                f"{safe_repr(logical)} is sharded over "
+                f"{', '.join(f'{safe_repr(axis)}{did_you_mean(axis, texts)}' for axis in unknown)}, which the mesh "
+                "does "
                 f"not have ({', '.join(axis_texts(names).values())})"
             )
         if len(set(axes)) != len(axes):
-            wrong.append(f"{shown(logical)} names an axis twice: {tuple(axes)}")
+            wrong.append(f"{safe_repr(logical)} names an axis twice: {tuple(axes)}")
         result[logical] = tuple(axes)
     if wrong:
         raise ValueError(

@@ -18,8 +18,6 @@ from artifex_devices.planner.step_model import StepModel
 from artifex_devices.planner.step_text import step_html, step_json, step_text
 from artifex_devices.roofline import Provenance
 
-__all__ = ["StepCollective", "StepMemory", "StepPlan", "StepProduct", "StepRegime", "StepSeconds"]
-
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True)

@@ -13,14 +13,12 @@ from artifex_devices import _core, mesh_utils
 from artifex_devices._base.checks import check_int, check_type, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.progress import progress_bar
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.step_model import StepModel, description_of
 from artifex_devices.planner.step_planner import check_model, step_plan
 from artifex_devices.planner.suggestion_text import memory_text
 from artifex_devices.planner.suggestion_values import SearchSpace, Suggestion, Suggestions
-
-__all__ = ["suggest"]
 
 _MAX_AXES = 4
 
@@ -157,7 +155,7 @@ def _shardable_axes(model: StepModel, axes: Any) -> tuple[str, ...]:
     if isinstance(axes, str) or not np.iterable(axes) or not all(isinstance(axis, str) for axis in names):
         raise wrong_type("suggest", "axes", axes, "a sequence of logical axes, or None", "write ('batch', 'mlp')")
     unknown = [
-        f"{shown(axis)}{did_you_mean(axis, model.logical_axes)}" for axis in names if axis not in model.logical_axes
+        f"{safe_repr(axis)}{did_you_mean(axis, model.logical_axes)}" for axis in names if axis not in model.logical_axes
     ]
     if unknown:
         raise ValueError(

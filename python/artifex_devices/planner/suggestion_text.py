@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from artifex_devices.planner.step_values import StepPlan
     from artifex_devices.planner.suggestion_values import Suggestion, Suggestions
 
-__all__ = ["memory_text", "suggestions_html", "suggestions_json", "suggestions_text"]
-
 _HEAD = ("", "mesh", "sharded", "step", "bound", "memory")
 
 

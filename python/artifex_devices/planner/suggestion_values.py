@@ -15,8 +15,6 @@ from artifex_devices.planner.step_model import StepModel
 from artifex_devices.planner.step_values import StepPlan
 from artifex_devices.planner.suggestion_text import suggestions_html, suggestions_json, suggestions_text
 
-__all__ = ["SearchSpace", "Suggestion", "Suggestions"]
-
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from artifex_devices._base.checks import check_number, wrong_type, wrong_value
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.step_checks import plain
 from artifex_devices.planner.step_model import Operation, Tensor
 from artifex_devices.planner.transformer_shape import TransformerShape
@@ -87,7 +87,8 @@ class TransformerParts:
         unknown = sorted(getattr(self, "named", frozenset()) - set(activations))
         if unknown:
             raise ValueError(
-                f"models.transformer: keep names {', '.join(map(shown, unknown))}; expected activations of the model "
+                f"models.transformer: keep names {', '.join(map(safe_repr, unknown))}; expected activations of the "
+                "model "
                 f"({', '.join(activations)}); correct it"
             )
 
@@ -202,7 +203,9 @@ def check_factor(operation: str, factor: Any) -> float:
         ValueError: It is not above 0, or not below 2**62.
         TypeError: It is not a number.
     """
-    value = check_number(f"models.{operation}", "capacity_factor", plain(factor), "write 1", above=0)
+    value = check_number(
+        f"models.{operation}", "capacity_factor", plain(factor), "write 1", above=0, expected="a number above 0"
+    )
     if value >= 2**62:
         raise wrong_value(f"models.{operation}", "capacity_factor", value, "a number below 2**62", "write 1")
     return value

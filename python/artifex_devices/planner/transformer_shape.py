@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.step_checks import is_count, make_plain
-
-__all__ = ["SHAPES", "TransformerShape"]
 
 
 @public("artifex_devices.models")
@@ -52,7 +50,7 @@ class TransformerShape:
         make_plain(self)
         minimum = {"experts": 0, "experts_per_token": 0}
         wrong = [
-            f"{key} is {shown(value)}"
+            f"{key} is {safe_repr(value)}"
             for key, value in vars(self).items()
             if not (isinstance(value, str) if key in ("name", "source") else is_count(value, minimum.get(key, 1)))
         ]

@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hardware can do at most: FLOP/s, bytes/s, and from which batch on the first is the limit.
+"""Rooflines: FLOP/s and bytes/s of hardware, and the batch from which arithmetic is the limit.
 
-Numbers of accelerators are a table's, each with its sources; those of this machine's CPU devices are measured.
+Numbers of accelerators are from tables, each with its sources; those of this machine's CPU devices are measured.
 """
 
-from artifex_devices.roofline.model import (
-    Accelerator,
-    Conditions,
-    Links,
-    MeasuredRoofline,
-    Provenance,
-    Rate,
-    Roofline,
-    RooflinePoint,
-    Source,
-    accelerator,
-    accelerators,
-    measure_roofline,
-    roofline,
-)
+from artifex_devices.accelerators import Accelerator, Links, Source, accelerator, accelerators
+from artifex_devices.roofline.measured import Conditions, MeasuredRoofline, Rate
+from artifex_devices.roofline.measurement import measure_roofline
+from artifex_devices.roofline.model import Provenance, Roofline, roofline
+from artifex_devices.roofline.picture import RooflinePoint
 
 __all__ = [
     "Accelerator",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements kept on disk, one JSON file for each machine fingerprint and scope.
+"""Measurements stored on disk, one JSON file for each machine fingerprint and scope.
 
-Nothing here raises for what it finds on disk: what cannot be read or written is told, and measured anew.
+Nothing here raises for the state of the disk: what cannot be read or written is reported and measured again.
 """
 
 from __future__ import annotations
@@ -17,31 +17,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from artifex_devices._base.safe_repr import shown
-
-__all__ = [
-    "VARIABLE",
-    "Measurement",
-    "cache_directory",
-    "check_cache",
-    "file_of",
-    "read_measurement",
-    "write_measurement",
-]
+from artifex_devices._base.safe_repr import safe_repr
 
 VARIABLE = "ARTIFEX_DEVICES_CACHE"
 _FORMAT = 2
 _LARGEST_FILE = 64 << 10
-_MOST_NOTES = 16
+_MAX_NOTES = 16
 _LONGEST_NOTE = 1000
 
 
 class Measurement(Protocol):
-    """What is kept: a dataclass with notes."""
+    """A stored dataclass with notes."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know."""
+        """Caveats for the reader."""
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers, for JSON."""
@@ -51,59 +41,58 @@ _M = TypeVar("_M", bound=Measurement)
 
 
 def cache_directory(cache: str | os.PathLike[str] | bool | None) -> tuple[Path | None, str]:
-    """Where measurements are kept, or None and why not.
+    """The directory where measurements are stored, or None and the reason.
 
     Args:
-        cache: A directory, True for the user's, False for none; None is what the environment variable
-            ARTIFEX_DEVICES_CACHE says ("off", or a directory), else the user's: $XDG_CACHE_HOME/artifex_devices,
-            ~/.cache/artifex_devices without it.
+        cache: A directory, True for the user's, False for none; None reads the environment variable
+            ARTIFEX_DEVICES_CACHE ("off", or a directory) and otherwise means the user's:
+            $XDG_CACHE_HOME/artifex_devices, or ~/.cache/artifex_devices.
     """
     if cache is False:
-        return None, "not kept: cache=False"
+        return None, "not stored: cache=False"
     if cache is None:
-        said = os.environ.get(VARIABLE, "")
-        if said.lower() in ("off", "0", "false", "no"):
-            return None, f"not kept: {VARIABLE}={said}"
-        if said:
-            cache = said
+        variable = os.environ.get(VARIABLE, "")
+        if variable.lower() in ("off", "0", "false", "no"):
+            return None, f"not stored: {VARIABLE}={variable}"
+        cache = variable or None
     if cache is not None and cache is not True:
         try:
-            return Path(os.path.abspath(cache)), ""  # the same one when the process changes its directory
+            return Path(os.path.abspath(cache)), ""  # stays valid when the process changes its directory
         except OSError as error:
-            return None, f"not kept: {error}: the current directory; name the cache by an absolute path"
+            return None, f"not stored: {error}: the current directory; pass an absolute path as cache"
     base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # relative ones are to be ignored, says the XDG specification
+    if not os.path.isabs(base):  # the XDG specification ignores relative paths
         home = os.path.expanduser("~")
         if os.environ.get("HOME") == "" or not os.path.isabs(home):
-            return None, f"not kept: there is no home directory; set {VARIABLE} to a directory"
+            return None, f"not stored: there is no home directory; set {VARIABLE} to a directory"
         base = os.path.join(home, ".cache")
     return Path(base, "artifex_devices"), ""
 
 
 def check_cache(operation: str, cache: Any) -> None:
-    """Raises ValueError or TypeError for what is no `cache`."""
+    """Raises ValueError or TypeError for a wrong `cache` argument."""
     if isinstance(cache, os.PathLike):
         cache = os.fspath(cache)
     if isinstance(cache, str) and (not cache or "\0" in cache):
         raise ValueError(
-            f"{operation}: cache is {shown(cache)}; expected the path of a directory, a bool or None; "
-            'say cache=False to keep nothing, or "." for the current directory'
+            f"{operation}: cache is {safe_repr(cache)}; expected the path of a directory, a bool or None; "
+            'write cache=False to store nothing, or cache="." for the current directory'
         )
     if cache is not None and not isinstance(cache, (str, bool)):
         raise TypeError(
-            f"{operation}: cache is {shown(cache)} ({type(cache).__name__}); expected a directory, a bool or None; "
-            "say cache=False to keep nothing"
+            f"{operation}: cache is {safe_repr(cache)} ({type(cache).__name__}); expected a directory, a bool or None; "
+            "write cache=False to store nothing"
         )
 
 
-def file_of(directory: Path, fingerprint: Mapping[str, Any], prefix: str) -> Path:
-    """The file of a fingerprint; `prefix` says what was measured."""
+def measurement_path(directory: Path, fingerprint: Mapping[str, Any], prefix: str) -> Path:
+    """The path of a fingerprint's file; `prefix` names the kind of measurement."""
     digest = hashlib.sha256(_canonical(fingerprint).encode()).hexdigest()
     return directory / f"{prefix}-{digest[:24]}.json"
 
 
 def read_measurement(path: Path, fingerprint: Mapping[str, Any], read: Callable[[Any], _M]) -> tuple[_M | None, str]:
-    """What `read` makes of what the file holds, or None and why it is not used ("" where there is none)."""
+    """The file's content converted by `read`, or None and why it is not used ("" if the file does not exist)."""
     try:
         text = _read_own_file(path)
     except FileNotFoundError:
@@ -111,30 +100,30 @@ def read_measurement(path: Path, fingerprint: Mapping[str, Any], read: Callable[
     except (OSError, ValueError) as error:
         return None, f"{path} is not used: {error}"
     try:
-        told = json.loads(text)
-        if not isinstance(told, dict) or "format" not in told:
-            raise ValueError("it is no measurement")
-        if told["format"] != _FORMAT:
+        content = json.loads(text)
+        if not isinstance(content, dict) or "format" not in content:
+            raise ValueError("it is not a measurement")
+        if content["format"] != _FORMAT:
             raise ValueError("it has another format")
-        if set(told) != {"format", "fingerprint", "measurement", "notes"}:
-            raise ValueError("it is no measurement")
-        if _canonical(told["fingerprint"]) != _canonical(fingerprint):
+        if set(content) != {"format", "fingerprint", "measurement", "notes"}:
+            raise ValueError("it is not a measurement")
+        if _canonical(content["fingerprint"]) != _canonical(fingerprint):
             raise ValueError("it is of another machine")
-        made = read(told["measurement"])
-        return dataclasses.replace(made, notes=_notes(told["notes"])), ""  # type: ignore[type-var]
+        found = read(content["measurement"])
+        return dataclasses.replace(found, notes=_notes(content["notes"])), ""  # type: ignore[type-var]
     except (ValueError, TypeError, RecursionError) as error:
         return None, f"{path} is not used: {str(error) or type(error).__name__}"
 
 
 def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: Measurement) -> str:
-    """Writes the file as a whole or not at all; where it is, or why it is not."""
-    told = {
+    """Writes the complete file or nothing; returns a note with its path, or with the reason."""
+    content = {
         "format": _FORMAT,
         "fingerprint": dict(fingerprint),
         "measurement": found.to_dict(),
         "notes": list(found.notes),
     }
-    text = json.dumps(told, indent=1)
+    text = json.dumps(content, indent=1)
     temporary = ""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -148,17 +137,17 @@ def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: Measure
                 os.unlink(temporary)
         if not isinstance(error, OSError):
             raise
-        return f"not kept: {error}"
-    return f"kept in {path}"
+        return f"not stored: {error}"
+    return f"stored in {path}"
 
 
-def _notes(told: Any) -> tuple[str, ...]:
-    if not isinstance(told, list) or len(told) > _MOST_NOTES:
-        raise ValueError("notes is no list of texts")
-    for note in told:
+def _notes(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > _MAX_NOTES:
+        raise ValueError("notes is not a list of texts")
+    for note in value:
         if not isinstance(note, str) or len(note) > _LONGEST_NOTE or not note.isprintable():
             raise ValueError("a note is not a text of one line")
-    return tuple(told)
+    return tuple(value)
 
 
 def _canonical(value: Any) -> str:
@@ -166,7 +155,7 @@ def _canonical(value: Any) -> str:
 
 
 def _read_own_file(path: Path) -> str:
-    # Neither a link nor a pipe, and of nobody else: the directory may be one that others write to.
+    # Other users may write to the directory: no links, pipes or files of other users.
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(number, "rb") as file:
         facts = os.fstat(number)

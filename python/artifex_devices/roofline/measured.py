@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a measurement of the machine's CPU devices found, as values that can be written down and read again."""
+"""Results of a measurement of the machine's CPU devices, as values that can be stored and read again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
-from artifex_devices._base.state_validation import checked_count, checked_fields, checked_number, checked_text
+from artifex_devices._array.html import page
+from artifex_devices._base.checks import check_type
+from artifex_devices._base.public_path import public, unpickles
+from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record, checked_text
 from artifex_devices._base.svg import Picture
 
-__all__ = ["Conditions", "MeasuredRoofline", "Rate"]
-
-_FEW = 3  # from so many repeats on the spread is known
+_FEW = 3  # the spread is known from this number of repeats on
 _ERROR_OF_FEW = 0.25
 
 
@@ -28,14 +28,14 @@ class Rate:
     """A measured rate, in FLOP/s or bytes/s.
 
     Attributes:
-        best: The highest of the repeats: what the hardware can do, as other work only ever slows it down.
-        median: The middle one.
-        spread: Distance of the quartiles.
-        relative_error: By how much of itself `best` may be wrong: the largest of a floor (5 % for FLOP/s, 10 % for
-            bytes/s: clocks, placement in memory, neighbours on the host), the distance from the best to the third
-            best repeat, and what the best repeat missed of the CPU time that it could have had.
-        repeats: How many there are: stretches of time, each of many calls.
-        how: What was run.
+        best: Highest rate of the repeats: the limit of the hardware, as other work can only slow it down.
+        median: Median of the repeats.
+        spread: Distance between the quartiles.
+        relative_error: Relative error of `best`: the largest of a floor (5 % for FLOP/s, 10 % for bytes/s: clocks,
+            placement in memory, other guests of the host), the distance from the best to the third best repeat, and
+            the share of CPU time that the best repeat did not get.
+        repeats: Number of repeats, each of many calls.
+        how: The program that was run.
     """
 
     best: float
@@ -46,33 +46,29 @@ class Rate:
     how: str
 
     def agrees_with(self, other: Rate) -> bool:
-        """Whether the two differ by no more than their errors together.
+        """Whether the two differ by at most the sum of their errors.
 
         Raises:
-            TypeError: `other` is no Rate.
+            TypeError: `other` is not a Rate.
         """
-        if not isinstance(other, Rate):
-            raise TypeError(
-                f"agrees_with: other is {shown(other)} ({type(other).__name__}); expected a Rate; give one of "
-                "measure_roofline(), say found.bandwidth"
-            )
+        check_type("agrees_with", "other", other, Rate, "a Rate", "pass measure_roofline().bandwidth")
         return abs(self.best - other.best) <= self.best * self.relative_error + other.best * other.relative_error
 
 
 def rate_of(rates: Sequence[float], shares: Sequence[float], *, expected_share: float, floor: float, how: str) -> Rate:
-    """The Rate that repeats give.
+    """The Rate of several repeats.
 
     Args:
-        rates: Of each repeat.
-        shares: Part of each repeat in which the workers had a CPU.
-        expected_share: What a quota leaves of it; 1 without one.
-        floor: Least relative error.
-        how: What was run.
+        rates: Rate of each repeat.
+        shares: Share of each repeat in which the workers had a CPU.
+        expected_share: Share that a CPU quota allows; 1 without one.
+        floor: Smallest relative error.
+        how: The program that was run.
     """
     if not rates or max(rates) <= 0:
         raise RuntimeError(
-            f"measure_roofline: no repeat of {how!r} ended in time; expected at least one; give it more seconds or "
-            "free the machine"
+            f"measure_roofline: no repeat of {how!r} ended in time; expected at least one; pass more seconds or stop "
+            "other work"
         )
     best_first = sorted(rates, reverse=True)
     best = best_first[0]
@@ -87,24 +83,24 @@ def rate_of(rates: Sequence[float], shares: Sequence[float], *, expected_share: 
 @public("artifex_devices.roofline")
 @dataclass(frozen=True)
 class Conditions:
-    """Under which the rates were measured. What the system does not say is None.
+    """Conditions of a measurement. What the system does not report is None.
 
     Attributes:
-        date: UTC, ISO 8601.
-        cpu_model: What the processor calls itself.
+        date: Date and time in UTC, ISO 8601.
+        cpu_model: Name that the processor reports.
         isa: Instruction set of the product: "baseline", "avx2", "avx512".
-        workers: Threads that worked at the same time.
-        bound_workers: Of these, those that the system keeps on the device's cores.
-        devices_sharing: Devices of this world on the same cores: when all are busy each has its part of the rates. 1
-            where all devices were measured together.
-        together: Whether all devices of the process were measured at the same time; else the others were given no work.
-        load_average: Of the last minute, before.
-        frequency_hz: Of a core, before.
-        cpu_quota: CPUs that the cgroup leaves.
-        array_bytes: Of each of the three arrays that were streamed over.
-        cache_bytes: Last-level caches of the cores.
-        numpy_version: Of the NumPy at hand.
-        library_version: Of this package.
+        workers: Number of threads that worked at the same time.
+        bound_workers: Number of those that are bound to the device's cores.
+        devices_sharing: Number of devices of this world on the same cores, which share the rates when all are busy; 1
+            if all devices were measured together.
+        together: Whether all devices of the process were measured at the same time; otherwise the others had no work.
+        load_average: Load of the minute before.
+        frequency_hz: Frequency of a core before, in hertz.
+        cpu_quota: CPUs that the cgroup allows.
+        array_bytes: Size of each of the three arrays that were streamed over.
+        cache_bytes: Bytes of the last-level caches of the cores.
+        numpy_version: Version of NumPy.
+        library_version: Version of this package.
     """
 
     date: str
@@ -130,13 +126,13 @@ class MeasuredRoofline:
 
     Attributes:
         scope: "cpu:0", or "all CPU devices".
-        peak_flops: The best FLOP/s by dtype: "float32" and "float64".
-        products: By dtype, what each way of multiplying reached.
-        bandwidth: The best bytes/s, as STREAM counts them.
-        streams: What each loop over memory reached.
-        conditions: Under which it was measured.
-        from_cache: Whether it was read from the cache, not measured now.
-        notes: What a reader must know: what could not be measured, large errors, where it is kept or why not.
+        peak_flops: Best FLOP/s by dtype: "float32" and "float64".
+        products: Rates of each matrix product by dtype.
+        bandwidth: Best bytes/s, as STREAM counts them.
+        streams: Rates of each loop over memory.
+        conditions: Conditions of the measurement.
+        from_cache: Whether it was read from the cache instead of measured now.
+        notes: Caveats: what could not be measured, large errors, where the result is stored or why it is not.
     """
 
     scope: str
@@ -155,7 +151,7 @@ class MeasuredRoofline:
             lines.append(f"  {dtype} {rate.best / 1e9:.1f} GFLOP/s ±{100 * rate.relative_error:.0f} %, {rate.how}")
         rate = self.bandwidth
         lines.append(f"  memory {rate.best / 1e9:.1f} GB/s ±{100 * rate.relative_error:.0f} %, {rate.how}")
-        lines.append(f"  measured {self.conditions.date}{', kept from then' if self.from_cache else ''}")
+        lines.append(f"  measured {self.conditions.date}{', read from the cache' if self.from_cache else ''}")
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 
     def to_svg(self) -> Picture:
@@ -165,15 +161,14 @@ class MeasuredRoofline:
         return measured_svg(self)
 
     def _repr_html_(self) -> str:
-        from artifex_devices._array.html import measured_html
-
-        return measured_html(self)
+        title, *lines = str(self).splitlines()
+        return page(title, [], picture=self.to_svg(), text="\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _with, (self.to_dict(), self.from_cache, self.notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers as dicts, lists, strings and numbers; `from_dict` reads them again."""
+        """All numbers as dicts, lists, strings and numbers, for `from_dict`."""
         return {
             "scope": self.scope,
             "products": {dtype: [dataclasses.asdict(rate) for rate in rates] for dtype, rates in self.products.items()},
@@ -190,18 +185,18 @@ class MeasuredRoofline:
         conditions: Conditions,
         notes: Sequence[str] = (),
     ) -> MeasuredRoofline:
-        """The best of each becomes the limit.
+        """Creates a measurement whose limits are the best rates.
 
         Args:
             scope: "cpu:0", or "all CPU devices".
-            products: By dtype, one Rate or more.
-            streams: One Rate or more.
-            conditions: Under which they were measured.
-            notes: What a reader must know.
+            products: At least one Rate for each dtype.
+            streams: At least one Rate.
+            conditions: Conditions of the measurement.
+            notes: Caveats for the reader.
 
         Raises:
             TypeError: An argument is of another type.
-            ValueError: There is no dtype, or a dtype or the streams have no rate.
+            ValueError: `products` is empty, or a dtype or `streams` has no rate.
         """
         _check_parts(scope, products, streams, conditions, notes)
         return cls(
@@ -215,13 +210,13 @@ class MeasuredRoofline:
         )
 
     @classmethod
-    def from_dict(cls, told: Any) -> MeasuredRoofline:
-        """Reads what `to_dict` gave.
+    def from_dict(cls, content: Any) -> MeasuredRoofline:
+        """Reads the result of `to_dict`.
 
         Raises:
-            ValueError: If anything is missing, too much, of another type, or no number that can have been measured.
+            ValueError: An entry is missing, unknown, of another type, or a number that cannot have been measured.
         """
-        fields = checked_fields(told, {"scope", "products", "streams", "conditions"}, "from_dict: the measurement")
+        fields = checked_fields(content, {"scope", "products", "streams", "conditions"}, "from_dict: the measurement")
         products = checked_fields(fields["products"], {"float32", "float64"}, "products")
         return cls.from_rates(
             checked_text(fields["scope"], "scope"),
@@ -231,14 +226,15 @@ class MeasuredRoofline:
         )
 
 
-def _with(told: Any, from_cache: bool, notes: tuple[str, ...]) -> MeasuredRoofline:
-    return dataclasses.replace(MeasuredRoofline.from_dict(told), from_cache=from_cache, notes=notes)
+@unpickles("measured_roofline")
+def _with(content: Any, from_cache: bool, notes: tuple[str, ...]) -> MeasuredRoofline:
+    return dataclasses.replace(MeasuredRoofline.from_dict(content), from_cache=from_cache, notes=notes)
 
 
 def _check_parts(scope: Any, products: Any, streams: Any, conditions: Any, notes: Any) -> None:
-    """All that is wrong at once."""
+    """Raises TypeError or ValueError with all mistakes."""
     wrong = [
-        f"{name} is {shown(value)} ({type(value).__name__}), expected a {kind.__name__}"
+        f"{name} is {safe_repr(value)} ({type(value).__name__}), expected a {kind.__name__}"
         for name, value, kind in (
             ("scope", scope, str),
             ("products", products, Mapping),
@@ -246,19 +242,19 @@ def _check_parts(scope: Any, products: Any, streams: Any, conditions: Any, notes
         )
         if not isinstance(value, kind)
     ]
-    named = [(f"products[{shown(dtype)}]", rates) for dtype, rates in products.items()] if not wrong else []
+    named = [(f"products[{safe_repr(dtype)}]", rates) for dtype, rates in products.items()] if not wrong else []
     for name, rates in (*named, ("streams", streams)):
         if not isinstance(rates, Sequence) or not all(isinstance(rate, Rate) for rate in rates):
-            wrong.append(f"{name} is {shown(rates)} ({type(rates).__name__}), expected a sequence of Rates")
+            wrong.append(f"{name} is {safe_repr(rates)} ({type(rates).__name__}), expected a sequence of Rates")
     if isinstance(notes, str) or not isinstance(notes, Sequence) or not all(isinstance(note, str) for note in notes):
-        wrong.append(f"notes is {shown(notes)} ({type(notes).__name__}), expected a sequence of texts")
+        wrong.append(f"notes is {safe_repr(notes)} ({type(notes).__name__}), expected a sequence of texts")
     if wrong:
-        raise TypeError(f"from_rates: {'; '.join(wrong)}; give what measure_roofline() found")
+        raise TypeError(f"from_rates: {'; '.join(wrong)}; pass rates of measure_roofline()")
     empty = [name for name, rates in (*named, ("streams", streams)) if len(rates) == 0]
     if empty or not named:
         raise ValueError(
-            f"from_rates: {', '.join(empty) or 'products'} is empty; expected one Rate or more; give what "
-            "measure_roofline() found"
+            f"from_rates: {', '.join(empty) or 'products'} is empty; expected at least one Rate; pass rates of "
+            "measure_roofline()"
         )
 
 
@@ -268,39 +264,26 @@ def _best(rate: Rate) -> float:
 
 def _rates(value: Any, what: str) -> list[Rate]:
     if not isinstance(value, list) or not 1 <= len(value) <= 16:
-        raise ValueError(f"{what} is no list of rates")
-    made = []
+        raise ValueError(f"{what} is not a list of rates")
+    rates = []
     for each in value:
-        told = checked_fields(each, {field.name for field in dataclasses.fields(Rate)}, f"a rate of {what}")
-        best = checked_number(told["best"], "best", 1e3, 1e19)
-        made.append(
-            Rate(
-                best,
-                checked_number(told["median"], "median", 0, best),
-                checked_number(told["spread"], "spread", 0, best),
-                checked_number(told["relative_error"], "relative_error", 0, 1e3),
-                checked_count(told["repeats"], "repeats", 1),
-                checked_text(told["how"], "how"),
-            )
-        )
-    return made
+        rules = {"best": (1e3, 1e19), "relative_error": (0, 1e3), "repeats": 1, "how": str}
+        rate = Rate(**checked_record(Rate, each, f"a rate of {what}", rules))
+        for name in ("median", "spread"):
+            checked_number(getattr(rate, name), name, 0, rate.best)
+        rates.append(rate)
+    return rates
 
 
 def _conditions(value: Any) -> Conditions:
-    told = dict(checked_fields(value, {field.name for field in dataclasses.fields(Conditions)}, "conditions"))
-    date = checked_text(told["date"], "date")
-    datetime.datetime.fromisoformat(date)
-    for name in ("cpu_model", "isa", "numpy_version", "library_version"):
-        checked_text(told[name], name)
-    for name in ("workers", "devices_sharing"):
-        checked_count(told[name], name, 1)
-    for name in ("bound_workers", "array_bytes"):
-        checked_count(told[name], name, 0)
-    if not isinstance(told["together"], bool):
-        raise ValueError("together is no bool")
-    for name in ("load_average", "frequency_hz", "cpu_quota"):
-        if told[name] is not None:
-            told[name] = checked_number(told[name], name, 0, 1e12)
-    if told["cache_bytes"] is not None:
-        checked_count(told["cache_bytes"], "cache_bytes", 1)
-    return Conditions(**told)
+    rules = {
+        **dict.fromkeys(("date", "cpu_model", "isa", "numpy_version", "library_version"), str),
+        **dict.fromkeys(("workers", "devices_sharing", "cache_bytes"), 1),
+        **dict.fromkeys(("bound_workers", "array_bytes"), 0),
+        **dict.fromkeys(("load_average", "frequency_hz", "cpu_quota"), (0, 1e12)),
+        "together": bool,
+    }
+    optional = ("load_average", "frequency_hz", "cpu_quota", "cache_bytes")
+    fields = checked_record(Conditions, value, "conditions", rules, optional)
+    datetime.datetime.fromisoformat(fields["date"])
+    return Conditions(**fields)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hardware can do at most: FLOP/s, bytes/s, and from which batch on the first is the limit.
-
-Numbers of accelerators are a table's, each with its sources; those of this machine's CPU devices are measured.
-"""
+"""Rooflines of hardware from tables and from measurements."""
 
 from __future__ import annotations
 
@@ -15,47 +12,26 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._array.html import page
+from artifex_devices._base.checks import check_type
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
 from artifex_devices._core import Device
 from artifex_devices._hardware.batch_size import HardwareType
 from artifex_devices._runtime.device_arguments import whole_number
-from artifex_devices.accelerators import Accelerator, Links, Source, accelerator, accelerators
-from artifex_devices.roofline.measured import Conditions, MeasuredRoofline, Rate
+from artifex_devices.accelerators import Accelerator, Source, accelerator
+from artifex_devices.roofline.measured import MeasuredRoofline, Rate
 from artifex_devices.roofline.measurement import measure_roofline
 from artifex_devices.roofline.picture import RooflinePoint, batch_points, roofline_svg
 
-__all__ = [
-    "Accelerator",
-    "Conditions",
-    "Links",
-    "MeasuredRoofline",
-    "Provenance",
-    "Rate",
-    "Roofline",
-    "RooflinePoint",
-    "Source",
-    "accelerator",
-    "accelerators",
-    "measure_roofline",
-    "roofline",
-]
-
 _ELEMENT_BYTES = {
-    "bfloat16": 2.0,
-    "float16": 2.0,
-    "float32": 4.0,
-    "tensorfloat32": 4.0,
-    "float64": 8.0,
-    "int8": 1.0,
-    "float8": 1.0,
-    "int4": 0.5,
-    "float4": 0.5,
-}
+    "bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "tensorfloat32": 4.0, "float64": 8.0, "int8": 1.0, "float8": 1.0,
+    "int4": 0.5, "float4": 0.5,
+}  # fmt: skip
 _SHORT = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "tf32": "tensorfloat32", "fp64": "float64"}
 _SHORT |= {"fp8": "float8", "fp4": "float4"}
-# ml_dtypes has many of each; hardware is as fast with all that it has. Without a mantissa it is a scale's format.
+# ml_dtypes has several of each, for which hardware has one speed. Those without a mantissa are for scales.
 _NARROW_FLOAT = re.compile(r"(float8|float4)_e[1-9]m[1-9][a-z0-9]*")
 _LARGEST_SIZE = 2**63 - 1
 
@@ -63,12 +39,12 @@ _LARGEST_SIZE = 2**63 - 1
 @public("artifex_devices.roofline")
 @dataclass(frozen=True)
 class Provenance:
-    """Where a number is from.
+    """Origin of a number.
 
     Attributes:
-        kind: "table" (published by others), "measured" (here) or "model" (follows from other numbers).
-        text: In words.
-        sources: Of a table's number.
+        kind: "table" (published by others), "measured" (here) or "model" (derived from other numbers).
+        text: Description of the origin.
+        sources: Sources of a number from a table.
     """
 
     kind: str
@@ -79,16 +55,16 @@ class Provenance:
 @public("artifex_devices.roofline")
 @dataclass(frozen=True)
 class Roofline:
-    """The two limits of one hardware for one number format, and what follows from them.
+    """The two limits of one hardware for one number format, and results derived from them.
 
     Attributes:
-        hardware: Name of the chip, or what was measured.
+        hardware: Name of the chip, or of the measured devices.
         dtype: Number format of the products.
-        peak_flops: FLOP/s at most, dense.
+        peak_flops: Largest FLOP/s, dense.
         memory_bandwidth: Bytes/s between memory and chip.
         weight_bytes: Bytes of one weight, for the critical batch.
-        peak_from: Where `peak_flops` is from.
-        bandwidth_from: Where `memory_bandwidth` is from.
+        peak_from: Origin of `peak_flops`.
+        bandwidth_from: Origin of `memory_bandwidth`.
     """
 
     hardware: str
@@ -101,49 +77,50 @@ class Roofline:
 
     @property
     def ridge_point(self) -> float:
-        """FLOP a byte: from here on arithmetic is the limit of a computation, below it memory is."""
+        """FLOP per byte from which arithmetic limits a computation; below it memory does."""
         return self.peak_flops / self.memory_bandwidth
 
     @property
     def critical_batch(self) -> float:
-        """Batch from which on a product with a weight matrix is limited by arithmetic.
+        """Batch from which arithmetic limits a product with a weight matrix.
 
-        That is weight_bytes * peak_flops / (2 * memory_bandwidth): right where the batch is far below the sides of the
-        matrix. `layer_critical_batch` counts the activations too.
+        It is weight_bytes * peak_flops / (2 * memory_bandwidth), for batches far below the sides of the matrix.
+        `layer_critical_batch` counts the activations too.
         """
         return _core.critical_batch(self.peak_flops, self.memory_bandwidth, self.weight_bytes)
 
     @property
     def critical_batch_size(self) -> int:
-        """`critical_batch` rounded, halves upward, as batch advice gives it."""
+        """`critical_batch` rounded, halves upward, as in batch size recommendations."""
         return math.floor(self.critical_batch + 0.5)
 
     @property
     def critical_batch_from(self) -> Provenance:
-        """How the critical batch comes about."""
+        """Origin of the critical batch."""
         return Provenance(
             "model", "weight_bytes * peak_flops / (2 * memory_bandwidth), for batches far below the layer"
         )
 
     def attainable_flops(self, flops_per_byte: float) -> float:
-        """FLOP/s at most of a computation that does so many FLOP for each byte that it moves.
+        """Largest FLOP/s of a computation that does `flops_per_byte` FLOP for each byte that it moves.
 
         Raises:
-            ValueError: If `flops_per_byte` is negative or no number.
-            TypeError: If it is of another type.
+            ValueError: `flops_per_byte` is negative or not a number.
+            TypeError: `flops_per_byte` is of another type.
         """
         try:
-            intensity = math.ldexp(flops_per_byte, 0)  # as a float, but of no text
+            intensity = math.ldexp(flops_per_byte, 0)  # converts as float() does, but refuses text
         except TypeError:
             raise TypeError(
-                f"attainable_flops: flops_per_byte is {shown(flops_per_byte)} ({type(flops_per_byte).__name__}); "
+                f"attainable_flops: flops_per_byte is {safe_repr(flops_per_byte)} ({type(flops_per_byte).__name__}); "
                 "expected a number; divide the FLOP of the computation by the bytes that it moves"
             ) from None
-        except OverflowError:  # an int that no float holds
+        except OverflowError:  # an int above the range of floats
             intensity = math.copysign(math.inf, flops_per_byte > 0 or -1)
         if not intensity >= 0:
             raise ValueError(
-                f"attainable_flops: flops_per_byte is {shown(flops_per_byte)}; expected 0 or more; divide the FLOP of "
+                f"attainable_flops: flops_per_byte is {safe_repr(flops_per_byte)}; expected 0 or more; divide the FLOP "
+                "of "
                 "the computation by the bytes that it moves"
             )
         return min(self.peak_flops, intensity * self.memory_bandwidth)
@@ -154,13 +131,13 @@ class Roofline:
         Args:
             inputs: Rows of W.
             outputs: Columns of W.
-            activation_dtype: Number format of X and the result; None is `dtype`.
+            activation_dtype: Number format of X and the result; None means `dtype`.
 
         Returns:
-            The batch; `math.inf` where memory is the limit of every batch (never compute-bound).
+            The batch; `math.inf` if memory limits every batch (never compute-bound).
 
         Raises:
-            ValueError: If a size is below 1 or above 2**63 - 1, or the dtype is not known.
+            ValueError: A size is below 1 or above 2**63 - 1, or the dtype is not known.
 
         Example:
             >>> from artifex_devices.roofline import roofline
@@ -180,7 +157,7 @@ class Roofline:
         for name, size in sizes.items():
             if not 1 <= size <= _LARGEST_SIZE:
                 raise ValueError(
-                    f"{operation}: {name} is {size}; expected 1 to 2**63 - 1; give the sizes of the weight matrix"
+                    f"{operation}: {name} is {size}; expected 1 to 2**63 - 1; pass the sizes of the weight matrix"
                 )
         batch = _core.exact_critical_batch(
             self.peak_flops,
@@ -201,40 +178,40 @@ class Roofline:
         network_bandwidth: float | None = None,
         points: Iterable[RooflinePoint] = (),
     ) -> Picture:
-        """A stand-alone SVG picture: FLOP/s over FLOP for each byte, both limits, their ridge point, and batches.
+        """A stand-alone SVG picture: FLOP/s over FLOP per byte, both limits, their ridge point, and batches.
 
         Args:
-            batches: Of a product X[batch, inputs] @ W[inputs, outputs], a point each, at what the limits allow.
-            layer: Its inputs and outputs, to count reading X and writing the result; None: a layer far larger than the
-                batch, of which only reading W counts.
-            network_bandwidth: Bytes/s of a network, one way, as one more limit: of FLOP for each byte that crosses it.
+            batches: Batch sizes of a product X[batch, inputs] @ W[inputs, outputs], one point for each, on the limit.
+            layer: Its inputs and outputs, to count reading X and writing the result; None means a layer far larger than
+                the batch, of which only reading W counts.
+            network_bandwidth: Bytes/s of a network, one way, as another limit, in FLOP per byte that crosses it.
             points: More points, such as measured ones.
 
         Raises:
-            ValueError: If a batch or a size is below 1, or a rate, FLOP/s or FLOP a byte not finite and above 0.
-            TypeError: If an argument is of another type.
+            ValueError: A batch or a size is below 1, or a rate, FLOP/s or FLOP per byte is not finite and above 0.
+            TypeError: An argument is of another type.
 
         Example:
             >>> from artifex_devices.roofline import roofline
             >>> picture = roofline("tpu_v5e").to_svg([1, 240], network_bandwidth=45e9)
-            >>> "memory: 819 GB/s, ridge point at 240.5 FLOP a byte" in picture, ">batch 240<" in picture
+            >>> "memory: 819 GB/s, ridge point at 240.5 FLOP per byte" in picture, ">batch 240<" in picture
             (True, True)
         """
-        words = "points: one product with a weight matrix, by batch size"
-        if not isinstance(points, Iterable):
-            raise TypeError(
-                f"to_svg: points is of type {type(points).__name__}; expected a sequence of RooflinePoints, got "
-                f"{shown(points)}; leave it out"
-            )
-        made = batch_points(batches, self.weight_bytes, _ELEMENT_BYTES[self.dtype], layer)
+        check_type("to_svg", "points", points, Iterable, "a sequence of RooflinePoints", "leave it out")
+        by_batch = batch_points(batches, self.weight_bytes, _ELEMENT_BYTES[self.dtype], layer)
+        note = "points: one product with a weight matrix, by batch size"
         if layer is not None:
-            words += f", of {layer[0]} inputs and {layer[1]} outputs"
-        return roofline_svg(self, [*made, *points], network_bandwidth, [words] if made else [])
+            note += f", of {layer[0]} inputs and {layer[1]} outputs"
+        return roofline_svg(self, [*by_batch, *points], network_bandwidth, [note] if by_batch else [])
 
     def _repr_html_(self) -> str:
-        from artifex_devices._array.html import roofline_html
-
-        return roofline_html(self)
+        facts = [
+            ("peak", f"{self.peak_flops:.4g} FLOP/s ({self.peak_from.kind}: {self.peak_from.text})"),
+            ("memory", f"{self.memory_bandwidth:.4g} B/s ({self.bandwidth_from.kind}: {self.bandwidth_from.text})"),
+            ("ridge point", f"{self.ridge_point:.1f} FLOP per byte"),
+            ("critical batch", f"{self.critical_batch:.1f} ({self.critical_batch_from.text})"),
+        ]
+        return page(f"{self.hardware}, {self.dtype}", facts, picture=self.to_svg())
 
 
 def roofline(
@@ -243,19 +220,19 @@ def roofline(
     """The roofline of a hardware for one number format.
 
     Args:
-        hardware: What `accelerator` takes, for a chip's numbers by the table; a CPU device, whose numbers are measured
-            (once: `measure_roofline` keeps them); HardwareType.CPU or "cpu" for all CPU devices of the process
-            together; or the result of a measurement.
-        dtype: Number format of the products, as a dtype or its name: "bfloat16", "float8", "tf32", ... None is
+        hardware: An argument of `accelerator`, for a chip's numbers from the table; a CPU device, whose numbers are
+            measured (once: `measure_roofline` stores them); HardwareType.CPU or "cpu" for all CPU devices of the
+            process together; or the result of a measurement.
+        dtype: Number format of the products, as a dtype or its name: "bfloat16", "float8", "tf32", ... None means
             bfloat16, and float32 on CPU devices.
-        weight_dtype: Number format of the weights in memory, where it is another; for the critical batch.
+        weight_dtype: Number format of the weights in memory, for the critical batch; None means `dtype`.
 
     Returns:
-        A Roofline, per chip; both of its numbers say where they are from.
+        A Roofline, per chip, with the origin of both of its numbers.
 
     Raises:
-        ValueError: If the hardware is not in the catalogue, or nobody publishes its FLOP/s for that format.
-        TypeError: If an argument is of the wrong type.
+        ValueError: The hardware is not in the catalogue, or its FLOP/s for that format are not published.
+        TypeError: An argument is of the wrong type.
 
     Example:
         >>> from artifex_devices.roofline import roofline
@@ -271,12 +248,8 @@ def roofline(
         hardware = measure_roofline(hardware)
     if isinstance(hardware, MeasuredRoofline):
         return _measured(hardware, _format("roofline", "float32" if dtype is None else dtype), weight_dtype)
-    if not isinstance(hardware, (HardwareType, str)):
-        raise TypeError(
-            f"roofline: hardware is {shown(hardware)} ({type(hardware).__name__}); expected a CPU device, a "
-            "HardwareType, a "
-            'MeasuredRoofline or a str; say "h100" or devices()[0]'
-        )
+    expected = "a CPU device, a HardwareType, a MeasuredRoofline or a str"
+    check_type("roofline", "hardware", hardware, (HardwareType, str), expected, 'write roofline("h100")')
     chip = accelerator(hardware)
     return _of_table(chip, _format("roofline", "bfloat16" if dtype is None else dtype), weight_dtype)
 
@@ -286,7 +259,7 @@ def _of_table(chip: Accelerator, dtype: str, weight_dtype: Any) -> Roofline:
     if peak is None:
         raise ValueError(
             f"roofline: the {dtype} FLOP/s of {chip.name} are not published; expected one of "
-            f"{', '.join(chip.peak_flops)}; say dtype={shown(next(iter(chip.peak_flops)))}"
+            f"{', '.join(chip.peak_flops)}; write dtype={safe_repr(next(iter(chip.peak_flops)))}"
         )
     note = f" ({chip.note})" if chip.note else ""
     return Roofline(
@@ -305,7 +278,7 @@ def _measured(found: MeasuredRoofline, dtype: str, weight_dtype: Any) -> Rooflin
     if peak is None:
         raise ValueError(
             f"roofline: the {dtype} FLOP/s of {found.scope} are not measured; expected one of "
-            f"{', '.join(found.peak_flops)}; say dtype='float32'"
+            f"{', '.join(found.peak_flops)}; write dtype='float32'"
         )
     when = found.conditions.date
     return Roofline(
@@ -331,7 +304,8 @@ def _format(operation: str, dtype: Any) -> str:
             name = np.dtype(dtype).name
         except TypeError:
             raise TypeError(
-                f"{operation}: {shown(dtype)} ({type(dtype).__name__}) is no dtype; expected one or its name; say "
+                f"{operation}: {safe_repr(dtype)} ({type(dtype).__name__}) is not a dtype; expected one or its name; "
+                "write "
                 "'bfloat16'"
             ) from None
     name = name.lower()
@@ -340,7 +314,7 @@ def _format(operation: str, dtype: Any) -> str:
         name = narrow[1]
     if name not in _ELEMENT_BYTES:
         raise ValueError(
-            f"{operation}: dtype {shown(dtype)} is not known here; expected one of {', '.join(_ELEMENT_BYTES)}; "
-            "choose the one in which the products are computed"
+            f"{operation}: dtype {safe_repr(dtype)} is not known here; expected one of {', '.join(_ELEMENT_BYTES)}; "
+            "choose the format of the products"
         )
     return name

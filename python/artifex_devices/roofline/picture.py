@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-import operator
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
+from artifex_devices._base.checks import check_int, check_number, check_type, wrong_value
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
 
 if TYPE_CHECKING:
     from artifex_devices.roofline.measured import MeasuredRoofline
     from artifex_devices.roofline.model import Roofline
-
-__all__ = ["RooflinePoint", "batch_points", "measured_svg", "roofline_svg"]
 
 
 @public("artifex_devices.roofline")
@@ -27,9 +24,9 @@ class RooflinePoint:
     """A computation in a roofline plot.
 
     Attributes:
-        label: What stands beside it.
+        label: Text beside the point.
         flops_per_byte: FLOP for each byte that it moves.
-        flops: FLOP/s that were measured; None: what the roofs allow.
+        flops: Measured FLOP/s; None puts the point on the limit.
     """
 
     label: str
@@ -40,7 +37,7 @@ class RooflinePoint:
 def batch_points(
     batches: Iterable[int], weight_bytes: float, activation_bytes: float, layer: Sequence[int] | None
 ) -> list[RooflinePoint]:
-    """Points of X[batch, inputs] @ W[inputs, outputs] by batch; without `layer` of one that is far larger than that.
+    """Points of X[batch, inputs] @ W[inputs, outputs] by batch; `layer` None means a layer far larger than the batch.
 
     Example:
         >>> [point.flops_per_byte for point in batch_points([1, 64], 2, 2, None)]
@@ -48,24 +45,17 @@ def batch_points(
         >>> [round(point.flops_per_byte, 2) for point in batch_points([1, 64], 2, 2, (4096, 4096))]
         [1.0, 62.06]
     """
-    if layer is not None and not isinstance(layer, Iterable):
-        raise TypeError(
-            f"to_svg: layer is of type {type(layer).__name__}; expected two sizes, inputs and outputs, got "
-            f"{shown(layer)}; write layer=(4096, 16384)"
-        )
-    sizes = None if layer is None else [_whole("layer", size) for size in layer]
-    if sizes is not None and len(sizes) != 2:
-        raise ValueError(
-            f"to_svg: layer is {shown(layer)}; expected two sizes, inputs and outputs; write layer=(4096, 16384)"
-        )
-    if not isinstance(batches, Iterable):
-        raise TypeError(
-            f"to_svg: batches is of type {type(batches).__name__}; expected a sequence of ints, got {shown(batches)}; "
-            "write to_svg([1, 64])"
-        )
+    sizes = None
+    if layer is not None:
+        expected, fix = "two sizes, inputs and outputs", "write layer=(4096, 16384)"
+        check_type("to_svg", "layer", layer, Iterable, expected, fix)
+        sizes = [_size("layer", size) for size in layer]
+        if len(sizes) != 2:
+            raise wrong_value("to_svg", "layer", layer, expected, fix)
+    check_type("to_svg", "batches", batches, Iterable, "a sequence of ints", "write to_svg([1, 64])")
     points = []
     for each in batches:
-        batch = _whole("batches", each)
+        batch = _size("batches", each)
         moved = weight_bytes
         if sizes is not None:
             moved += activation_bytes * batch * (1 / sizes[0] + 1 / sizes[1])
@@ -81,13 +71,13 @@ def roofline_svg(
     if network_bandwidth is not None:
         roofs.append(("network, for each byte that crosses it", _rate(network_bandwidth), True))
     sources = (roof.peak_from, roof.bandwidth_from)
-    told = list(dict.fromkeys(f"{each.kind}: {each.text}" for each in sources))
+    source_notes = list(dict.fromkeys(f"{each.kind}: {each.text}" for each in sources))
     title = f"roofline of {roof.hardware}, {roof.dtype}"
-    return Picture(_core._roofline_svg(title, roofs, _told(points), [*notes, *told]))
+    return Picture(_core._roofline_svg(title, roofs, _rows(points), [*notes, *source_notes]))
 
 
 def measured_svg(found: MeasuredRoofline) -> Picture:
-    """The plot of all that was measured: a level for each number format."""
+    """The plot of a measurement: a level for each number format."""
     fastest_first = sorted(found.peak_flops.items(), key=lambda each: -each[1].best)
     roofs = [(name, rate.best, False) for name, rate in fastest_first]
     roofs.append(("memory", found.bandwidth.best, True))
@@ -97,11 +87,11 @@ def measured_svg(found: MeasuredRoofline) -> Picture:
     return Picture(_core._roofline_svg(title, roofs, [], [*notes, f"measured {found.conditions.date}"]))
 
 
-def _told(points: Sequence[Any]) -> list[tuple[str, float, float, bool, int]]:
+def _rows(points: Sequence[Any]) -> list[tuple[str, float, float, bool, int]]:
     for each in points:
         if not isinstance(each, RooflinePoint) or not isinstance(each.label, str):
             raise TypeError(
-                f"to_svg: a point is {shown(each)}; expected a RooflinePoint with a text as its label; correct it"
+                f"to_svg: a point is {safe_repr(each)}; expected a RooflinePoint with a str as its label; correct it"
             )
     return [
         (each.label, float(each.flops_per_byte), float(each.flops or 0.0), each.flops is not None, -1)
@@ -109,23 +99,14 @@ def _told(points: Sequence[Any]) -> list[tuple[str, float, float, bool, int]]:
     ]
 
 
-def _whole(argument: str, value: Any) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(
-            f"to_svg: {argument} has {shown(value)} ({type(value).__name__}); expected whole numbers; correct it"
-        ) from None
+def _size(argument: str, value: Any) -> int:
+    name = f"a value of {argument}"
+    number = check_int("to_svg", name, value, expected="a whole number")
     if not 1 <= number < 2**63:
-        raise ValueError(f"to_svg: {argument} has {number}; expected 1 to 2**63 - 1; correct it")
+        raise wrong_value("to_svg", name, number, "1 to 2**63 - 1")
     return number
 
 
 def _rate(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(
-            f"to_svg: network_bandwidth is {shown(value)} ({type(value).__name__}); expected bytes/s or None; say 45e9"
-        )
-    if not 0 < value <= sys.float_info.max:
-        raise ValueError(f"to_svg: network_bandwidth is {shown(value)}; expected a finite number above 0; say 45e9")
-    return float(value)
+    fix = "write network_bandwidth=45e9"
+    return float(check_number("to_svg", "network_bandwidth", value, fix, above=0, expected="bytes/s or None"))

@@ -2,8 +2,8 @@
 """Hypothesis strategies and checks for code that uses artifex_devices.
 
 The strategies draw meshes, partition specs, shardings that fit a shape, and NumPy arrays in every dtype with the memory
-layouts that break careless code: reversed, stepped, transposed, unaligned, broadcast and read-only. The checks compare
-bits (so that NaN payloads count) and say whether the shards of a sharding tile an array. They need the package
+layouts that often break code: reversed, stepped, transposed, unaligned, broadcast and read-only. The checks compare
+bits (so that NaN payloads count), or check that the shards of a sharding tile an array. They need the package
 hypothesis: `pip install hypothesis`.
 
 Example:

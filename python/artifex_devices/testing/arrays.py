@@ -37,7 +37,7 @@ def dtypes(*, ml: bool = True) -> st.SearchStrategy[np.dtype[Any]]:
     """Draws dtypes that can be placed on devices, in native byte order.
 
     Args:
-        ml: Whether the types of ml_dtypes (bfloat16, float8, int4 and so on) occur.
+        ml: Whether the types of ml_dtypes (bfloat16, float8, int4, ...) occur.
 
     Returns:
         A strategy for dtypes.
@@ -73,7 +73,7 @@ def random_bits(shape: Sequence[int], dtype: np.dtype[Any], seed: int) -> np.nda
     Args:
         shape: Shape of the result.
         dtype: Element type; bool gets proper truth values, types under 8 bits proper encodings.
-        seed: The same seed gives the same bits.
+        seed: Seed of the bits.
 
     Returns:
         A dense array.

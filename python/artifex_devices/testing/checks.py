@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that say what differs."""
+"""Checks that report differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def assert_same_bits(actual: Any, expected: Any) -> None:
         expected: The same.
 
     Raises:
-        AssertionError: Names the first element that differs and how many do.
+        AssertionError: With the first element that differs and the number of differences.
 
     Example:
         >>> assert_same_bits(np.float32([0.0]), np.float32([-0.0]))
@@ -52,7 +52,7 @@ def assert_shards_tile(sharding: ad.Sharding, shape: Sequence[int]) -> None:
         shape: Shape of the array.
 
     Raises:
-        AssertionError: Names an element that is covered too often or too rarely.
+        AssertionError: With an element that is covered too often or too rarely.
 
     Example:
         >>> mesh = ad.Mesh(np.array(ad.devices()[:1]), ("x",))
@@ -70,4 +70,4 @@ def assert_shards_tile(sharding: ad.Sharding, shape: Sequence[int]) -> None:
     wrong = np.argwhere(covered != replicas) if covered.size else np.empty((0, len(shape)), np.int64)
     if len(wrong):
         element = tuple(int(i) for i in wrong[0])
-        raise AssertionError(f"element {element} lies on {covered[element]} devices, expected {replicas} replicas")
+        raise AssertionError(f"element {element} is on {covered[element]} devices, expected {replicas} replicas")

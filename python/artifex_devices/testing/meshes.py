@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies for meshes, and for the plain description of one."""
+"""Strategies for meshes, and for their plain descriptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AXIS_NAMES: tuple[str, ...] = ("x", "y", "z", "data", "model")
 @public("artifex_devices.testing")
 @dataclass(frozen=True)
 class MeshLayout:
-    """A mesh in plain numbers: which device id lies where, under which axis names.
+    """A mesh in plain numbers: device ids, axis sizes and axis names.
 
     Attributes:
         axis_names: Names of the axes, major to minor.
@@ -46,10 +46,10 @@ class MeshLayout:
         return dict(zip(self.axis_names, self.axis_sizes, strict=True))
 
     def arrange(self, devices: Sequence[object]) -> np.ndarray:
-        """Lays `devices` out as the mesh says.
+        """Arranges `devices` in the shape of the mesh.
 
         Args:
-            devices: Devices by id: `devices[i]` is the one that `device_ids` calls `i`.
+            devices: Devices by id: `devices[i]` is the device with the id `i`.
 
         Returns:
             An object array of shape `axis_sizes`.
@@ -80,9 +80,9 @@ def mesh_layouts(  # noqa: D417 - hypothesis gives draw
     """Draws meshes over any choice of devices in any order.
 
     Args:
-        max_devices: Devices that there are; ids are drawn from `range(max_devices)`.
+        max_devices: Number of devices; ids are drawn from `range(max_devices)`.
         min_axes: Least number of axes.
-        max_axes: Greatest number of axes, not more than there are names.
+        max_axes: Greatest number of axes, at most the number of names.
         axis_names: Names to draw from.
 
     Returns:

@@ -26,7 +26,7 @@ class Placement:
 
     Attributes:
         value: The array, with any dtype and memory layout.
-        sharding: Where it can be placed.
+        sharding: A sharding on which it can be placed.
     """
 
     value: np.ndarray
@@ -40,12 +40,12 @@ def spec_entries(  # noqa: D417 - hypothesis gives draw
     """Draws the entries of a valid PartitionSpec: each axis at most once, alone or in a tuple, and Nones.
 
     Args:
-        axis_names: Axes of the mesh that may be used; not all are.
+        axis_names: Axes of the mesh; some may stay unused.
         min_rank: Least number of entries.
         max_rank: Greatest number of entries.
 
     Returns:
-        A strategy for tuples to be given as `PartitionSpec(*entries)`; trailing Nones and empty tuples occur.
+        A strategy for tuples to pass as `PartitionSpec(*entries)`; trailing Nones and empty tuples occur.
     """
     rank = draw(st.integers(min_rank, max_rank), label="spec rank")
     groups: list[list[Hashable]] = [[] for _ in range(rank)]
@@ -82,18 +82,18 @@ def specs(
     return entries.map(lambda drawn: ad.PartitionSpec(*drawn))
 
 
-def cuts(entries: Sequence[Entry], sizes_by_name: Mapping[Hashable, int]) -> tuple[int, ...]:
-    """How many parts each dimension is cut into.
+def partition_counts(entries: Sequence[Entry], sizes_by_name: Mapping[Hashable, int]) -> tuple[int, ...]:
+    """Number of parts that each dimension is sharded into.
 
     Args:
         entries: Entries of a spec.
         sizes_by_name: Sizes of the mesh's axes.
 
     Returns:
-        One number an entry.
+        One number for each entry.
 
     Example:
-        >>> cuts(("x", None, ("y", "z")), {"x": 2, "y": 2, "z": 3})
+        >>> partition_counts(("x", None, ("y", "z")), {"x": 2, "y": 2, "z": 3})
         (2, 1, 6)
     """
     return tuple(
@@ -106,10 +106,10 @@ def cuts(entries: Sequence[Entry], sizes_by_name: Mapping[Hashable, int]) -> tup
 def fitting_shapes(  # noqa: D417 - hypothesis gives draw
     draw: st.DrawFn, parts: Sequence[int], *, max_rank: int = 4, max_side: int = 3, allow_empty: bool = True
 ) -> tuple[int, ...]:
-    """Draws shapes that a spec with these cuts divides evenly.
+    """Draws shapes that a spec with these numbers of parts divides evenly.
 
     Args:
-        parts: Parts of each dimension that the spec names; the shape has at least so many dimensions.
+        parts: Number of parts of each dimension in the spec; the shape has at least as many dimensions.
         max_rank: Greatest rank, if that is more than `len(parts)`.
         max_side: Greatest size of a dimension of one shard.
         allow_empty: Whether dimensions of size 0 occur.
@@ -136,8 +136,8 @@ def shardings(  # noqa: D417 - hypothesis gives draw
 
     Args:
         devices: Devices to draw from; None means those of the current world.
-        shape: If given, the shardings divide this shape evenly.
-        max_rank: Greatest number of spec entries where no shape is given.
+        shape: A shape that the shardings divide evenly, or None.
+        max_rank: Greatest number of spec entries if `shape` is None.
         single_device: Whether SingleDeviceSharding occurs.
 
     Returns:
@@ -151,7 +151,7 @@ def shardings(  # noqa: D417 - hypothesis gives draw
     entries = list(draw(spec_entries(mesh.axis_names, max_rank=rank), label="spec"))
     if shape is not None:
         sizes = dict(mesh.shape)
-        for dimension, parts in enumerate(cuts(entries, sizes)):
+        for dimension, parts in enumerate(partition_counts(entries, sizes)):
             if shape[dimension] % parts:
                 entries[dimension] = None
     return ad.NamedSharding(mesh, ad.PartitionSpec(*entries))
@@ -184,5 +184,7 @@ def placements(  # noqa: D417 - hypothesis gives draw
         return Placement(draw(arrays(shape, dtype)), ad.SingleDeviceSharding(device))
     mesh = draw(meshes(devices=pool), label="mesh")
     entries = draw(spec_entries(mesh.axis_names, max_rank=max_rank), label="spec")
-    shape = draw(fitting_shapes(cuts(entries, dict(mesh.shape)), max_rank=max_rank, max_side=max_side), label="shape")
+    shape = draw(
+        fitting_shapes(partition_counts(entries, dict(mesh.shape)), max_rank=max_rank, max_side=max_side), label="shape"
+    )
     return Placement(draw(arrays(shape, dtype)), ad.NamedSharding(mesh, ad.PartitionSpec(*entries)))

@@ -50,13 +50,13 @@ void expect(const EinsumArray& a, const EinsumArray& b, const EinsumArray& resul
 }
 
 // The cases of https://jax-ml.github.io/scaling-book/sharding, A[I, J] * B[J, K] -> C[I, K].
-TEST(EinsumMoves, Case1NoSummedIndexIsCut) {
+TEST(EinsumMoves, Case1NoSummedIndexIsSharded) {
   expect(array("ij"), array("jk"), array("ik"), {});
   expect(array("i0j"), array("jk"), array("i0k"), {});
   expect(array("i0j"), array("jk1"), array("i0k1"), {});
 }
 
-TEST(EinsumMoves, Case2OneOperandIsCutAlongTheSum) {
+TEST(EinsumMoves, Case2OneOperandIsShardedAlongTheSum) {
   expect(array("ij0"), array("jk"), array("ik"), {.gather_first = 1});
   expect(array("ij"), array("j0k"), array("ik"), {.gather_second = 1});
   expect(array("ij0", 10), array("jk"), array("ik", 40), {.gather_first = 1});
@@ -65,13 +65,13 @@ TEST(EinsumMoves, Case2OneOperandIsCutAlongTheSum) {
   expect(array("ij"), array("j0k", 11), array("i0k", 10), {.gather_second = 1});
 }
 
-TEST(EinsumMoves, Case3BothAreCutAlongTheSum) {
+TEST(EinsumMoves, Case3BothAreShardedAlongTheSum) {
   expect(array("ij0"), array("j0k"), array("ik"), {.all_reduce = 1});
   expect(array("ij0"), array("j0k"), array("ik0"), {.reduce_scatter = 1});
   expect(array("i1j0"), array("j0k"), array("i1k0"), {.reduce_scatter = 1});
 }
 
-TEST(EinsumMoves, Case4OneAxisCutsBothApart) {
+TEST(EinsumMoves, Case4OneAxisShardsDifferentIndices) {
   expect(array("i0j"), array("jk0"), array("i0k"), {.gather_second = 1});
   expect(array("i0j"), array("jk0"), array("ik0"), {.gather_first = 1});
   // The result is whole: the smaller operand is gathered, then the result.
@@ -79,14 +79,14 @@ TEST(EinsumMoves, Case4OneAxisCutsBothApart) {
   expect(array("i0j", 20), array("jk0", 20), array("ik"), {.gather_second = 1, .gather_result = 1});
 }
 
-TEST(EinsumMoves, Case4WhereOneIsCutAlongTheSum) {
+TEST(EinsumMoves, Case4WhereOneIsShardedAlongTheSum) {
   expect(array("b0d"), array("d0f"), array("b0f"), {.gather_second = 1});  // fully sharded data parallelism
   expect(array("bd0"), array("df0"), array("bf0"), {.gather_first = 1});   // tensor parallelism, the book's way
   expect(array("i0jm"), array("jm0k"), array("i0k"), {.gather_second = 1});
   expect(array("ij0m"), array("jm0k"), array("ik"), {.all_reduce = 1, .exchange_second = 1});
 }
 
-TEST(EinsumMoves, TheResultsOwnCut) {
+TEST(EinsumMoves, TheShardingOfTheResult) {
   expect(array("ij"), array("jk"), array("i0k"), {});  // operands are sliced
   EXPECT_EQ(einsum_moves(array("ij"), array("jk"), array("i0k"), kSizes).product[0], 'i' - 'a');
   expect(array("i0j"), array("jk"), array("ik"), {.gather_result = 1});
@@ -97,7 +97,7 @@ TEST(EinsumMoves, TheResultsOwnCut) {
   expect(array("i0j"), array("j0k"), array("ik0"), {.gather_first = 1, .exchange_second = 1});
 }
 
-TEST(EinsumMoves, IndicesOfAllThree) {
+TEST(EinsumMoves, HandlesIndicesOfBothOperandsAndTheResult) {
   expect(array("e0cd"), array("e0df"), array("e0cf"), {});
   expect(array("e0cd"), array("edf"), array("e0cf"), {});
   expect(array("ec0d"), array("e0df"), array("e0cf"), {.exchange_first = 1});
@@ -108,13 +108,13 @@ TEST(EinsumMoves, IndicesOfAllThree) {
   expect(array("ec0d", 2), array("e0df", 1), array("ecf"), {.gather_second = 1, .gather_result = 1});
 }
 
-TEST(EinsumMoves, ASumOverAnIndexOfOneOperand) {
+TEST(EinsumMoves, ReducesASumOverAnIndexOfOneOperand) {
   expect(array("b0d"), array("b0d"), array("d"), {.all_reduce = 1});
   expect(array("b0d"), array("d"), array("d"), {.all_reduce = 1});
   expect(array("d"), array("b0d"), array("d0"), {.reduce_scatter = 1});
 }
 
-TEST(EinsumMoves, AxesAreIndependent) {
+TEST(EinsumMoves, TreatsAxesIndependently) {
   // In[b_X, d_Y] * W[d_X, f_Y] -> Tmp[b_X, f_Y]
   expect(array("b0d1"), array("d0f1"), array("b0f1"), {.gather_first = 2, .gather_second = 1});
   // Tmp[b_X, f_Y] * W[f_Y, d_X] -> Out[b_X, d_Y]

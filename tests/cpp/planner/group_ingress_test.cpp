@@ -32,7 +32,7 @@ TEST(GroupIngress, CountsEachElementOnce) {
             (std::vector<int64_t>{0, 32}));
 }
 
-TEST(GroupIngress, RefusesWhatIsNoGrouping) {
+TEST(GroupIngress, RefusesInvalidGroups) {
   const AbstractMesh mesh({AxisName("x")}, {2});
   const TileGrid whole(mesh, PartitionSpec());
   const auto call = [&](const Dims& shape, const std::vector<int64_t>& groups) {
@@ -43,7 +43,7 @@ TEST(GroupIngress, RefusesWhatIsNoGrouping) {
   EXPECT_THROW(call({8}, {0, 2}), InvalidArgument);
 }
 
-TEST(GroupIngress, HostsOfTheTable) {
+TEST(GroupIngress, MatchesTheTableOfHosts) {
   const std::vector<ReferencePair> pairs = reference_pairs();
   if (pairs.empty()) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});
@@ -103,7 +103,7 @@ TEST(GroupIngress, AgreesWithCountingElements) {
 }
 
 /// Groups by ranges of positions against groups by number, over grids that cut by each way that three axes can.
-TEST(GroupIngress, RangesOfPositionsAreGroupsOfThem) {
+TEST(GroupIngress, TreatsRangesOfPositionsAsGroups) {
   std::mt19937 random(5);
   const auto below = [&](int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random); };
   const std::vector<std::string> names = {"a", "b", "c"};
@@ -149,7 +149,7 @@ TEST(GroupIngress, RangesOfPositionsAreGroupsOfThem) {
   EXPECT_GT(compared, 150);
 }
 
-TEST(GroupIngress, RangesThatAreNoDigitsAreLeftToTheOther) {
+TEST(GroupIngress, RangesThatAreNotDigitsReturnNothing) {
   const AbstractMesh mesh({AxisName("a"), AxisName("b")}, {2, 3});
   const TileGrid rows(mesh, PartitionSpec({SpecEntry(AxisName("b"))}));
   EXPECT_FALSE(group_ingress_bytes(domains(rows, {6}), domains(rows, {6}), {{2, 1}}, 4));

@@ -13,7 +13,7 @@ namespace artifex_devices {
 namespace {
 
 /// By arithmetic, and, with two devices exchanged that hold the same at both ends, by what each holds.
-TEST(PartIngress, BothWaysAgree) {
+TEST(PartIngress, BothAlgorithmsAgree) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 2}, {true, false}, 2, 2);  // hosts of 2 x 1 chips
   const AbstractMesh mesh({AxisName("a"), AxisName("b"), AxisName("c")}, {4, 4, 2});
   const TileGrid from(mesh, spec_of({{"a"}, {}}));
@@ -36,7 +36,7 @@ TEST(PartIngress, BothWaysAgree) {
             std::vector<int64_t>(8, 8 * 4 - 2 * 4));
 }
 
-TEST(PartIngress, NumbersAreInTheOrderOfTheBytes) {
+TEST(PartIngress, NumbersPartsInTheOrderOfTheirBytes) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4}, {false}, 1, 2);
   EXPECT_EQ(part_numbers({5, 4, 0}, {7, 0}, *cluster, ClusterPart::kChip), (std::vector<int64_t>{2, 0, 3}));
   const AbstractMesh mesh({AxisName("a")}, {3});

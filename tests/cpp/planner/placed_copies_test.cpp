@@ -15,31 +15,31 @@ using test::error_of;
 using test::make_world;
 using test::named;
 
-TEST(PlacedCopies, plans_the_copies_between_memories_of_this_process) {
+TEST(PlacedCopies, PlansTheCopiesBetweenMemoriesOfThisProcess) {
   const ClientRef world = make_world(4, 4);
   const PlacedCopies placed = placed_copies(*named(world, {4}, {"a"}), *named(world, {4}, {}), {8}, 4, nullptr);
-  EXPECT_EQ(placed.direct.plan.copy_count(), 12);
+  EXPECT_EQ(placed.direct.plan.copy_count(), 16);
   EXPECT_EQ(placed.direct.bytes_in, (std::vector<int64_t>{24, 24, 24, 24}));
   EXPECT_EQ(placed.source.devices, (std::vector<int64_t>{0, 1, 2, 3}));
 }
 
-TEST(PlacedCopies, has_one_buffer_for_replicas_in_one_memory) {
+TEST(PlacedCopies, HasOneBufferForReplicasInOneMemory) {
   const ClientRef world = make_world(1, 4);
   const PlacedCopies placed = placed_copies(*named(world, {4}, {"a"}), *named(world, {4}, {}), {8}, 4, nullptr);
   EXPECT_EQ(placed.destination.buffers, (std::vector<int64_t>{0, 0, 0, 0}));
   EXPECT_EQ(placed.direct.plan.copy_count(), 4);
 }
 
-TEST(PlacedCopies, plans_on_the_cluster_whose_devices_the_shardings_have) {
+TEST(PlacedCopies, PlansOnTheClusterOfTheDevices) {
   const ClusterRef cluster = tpu_cluster("v5e", {2, 2}, 1);
   const ClientRef client = make_cluster_client(cluster);
   const ShardingRef rows = named(client, {4}, {"a"});
   EXPECT_EQ(cluster_for(nullptr, *rows, *rows), cluster);
   const PlacedCopies placed = placed_copies(*rows, *named(client, {4}, {}), {8}, 4, cluster.get());
-  EXPECT_EQ(placed.direct.plan.copy_count(), 12);
+  EXPECT_EQ(placed.direct.plan.copy_count(), 16);
 }
 
-TEST(PlacedCopies, takes_the_given_cluster_or_the_one_of_either_end) {
+TEST(PlacedCopies, UsesTheGivenClusterOrThatOfEitherEnd) {
   const ClusterRef cluster = tpu_cluster("v5e", {2, 2}, 1);
   const ClientRef client = make_cluster_client(cluster);
   const ClientRef world = make_world(1, 4);
@@ -55,7 +55,7 @@ TEST(PlacedCopies, takes_the_given_cluster_or_the_one_of_either_end) {
                 "; expected devices of one cluster, or of this process; give cluster= to plan on");
 }
 
-TEST(PlacedCopies, refuses_more_devices_or_copies_than_there_may_be) {
+TEST(PlacedCopies, RefusesTooManyDevicesOrCopies) {
   const ClientRef world = make_world(8, 8);
   const ShardingRef rows = named(world, {8}, {"a"});
   const ClusterRef cluster = tpu_cluster("v5e", {2, 2}, 1);

@@ -82,7 +82,7 @@ TEST(PlanReshard, KeepsToTheMemoryLimit) {
   EXPECT_NE(both.find("; plan_reshard: "), std::string::npos) << both;
 }
 
-TEST(PlanReshard, TellsWhyThereIsNoOtherStrategy) {
+TEST(PlanReshard, GivesTheReasonForNoOtherStrategy) {
   const ClientRef world = make_world(1, 4);
   const ShardingRef uneven = named(world, {4}, {"a"}, Uneven::kLastShort);
   const PlannedReshard planned = plan_reshard({6}, 4, *uneven, *named(world, {4}, {}), {});

@@ -14,7 +14,7 @@
 namespace artifex_devices {
 namespace {
 
-/// In[batch, embed] * W[width, mlp] -> Out[batch, mlp], of sizes 8, 12 and 16; two bytes an element.
+/// In[batch, embed] * W[width, mlp] -> Out[batch, mlp], of sizes 8, 12 and 16; elements have two bytes.
 StepModel one_product() {
   StepModel model;
   model.logical_axes = {"batch", "embed", "width", "mlp"};
@@ -52,7 +52,7 @@ SuggestionSpace space_of(int64_t devices, int most_axes, std::vector<int> sharda
   return space;
 }
 
-TEST(MeshShapes, AreEveryOrderedProduct) {
+TEST(MeshShapes, ListEveryOrderedFactorization) {
   using Shapes = std::vector<std::vector<int64_t>>;
   EXPECT_EQ(mesh_shapes(12, 2), (Shapes{{12}, {2, 6}, {3, 4}, {4, 3}, {6, 2}}));
   EXPECT_EQ(mesh_shapes(8, 3), (Shapes{{8}, {2, 4}, {4, 2}, {2, 2, 2}}));
@@ -63,7 +63,7 @@ TEST(MeshShapes, AreEveryOrderedProduct) {
   EXPECT_THROW(mesh_shapes(4, 9), InvalidArgument);
 }
 
-TEST(Suggestions, CutWhatNeedsNoCollectives) {
+TEST(Suggestions, ShardWhatNeedsNoCollectives) {
   const StepModel model = one_product();
   const ClusterRef ring = ring_of(4, 1e6);
   const Suggestions found = suggest_steps(model, *ring, space_of(4, 1));
@@ -81,7 +81,7 @@ TEST(Suggestions, CutWhatNeedsNoCollectives) {
   }
 }
 
-TEST(Suggestions, AreTheBestOfAllThatFit) {
+TEST(Suggestions, AreTheBestPlansThatFit) {
   const StepModel model = one_product();
   for (const bool overlaps : {true, false}) {
     for (const double memory : {1e6, 250.0, 170.0}) {
@@ -126,7 +126,7 @@ TEST(Suggestions, AreTheBestOfAllThatFit) {
   }
 }
 
-TEST(Suggestions, CountWhatTheyCannotPriceAndMeshesThatMeanTheSameOnce) {
+TEST(Suggestions, CountUnpricedPlansAndSkipEquivalentMeshes) {
   const StepModel model = one_product();
   const ClusterRef ring = ring_of(8, 1e6);
   const Suggestions found = suggest_steps(model, *ring, space_of(8, 3));
@@ -142,7 +142,7 @@ TEST(Suggestions, CountWhatTheyCannotPriceAndMeshesThatMeanTheSameOnce) {
   EXPECT_EQ(found.best[2].rules, (StepRules{2, 0, 0, 1}));
 }
 
-TEST(Suggestions, TellHowFarTheyAreAndRefuseWhatWouldTakeDays) {
+TEST(Suggestions, ReportProgressAndRefuseSearchesOfDays) {
   const StepModel model = one_product();
   const ClusterRef ring = ring_of(8, 1e6);
   const SuggestionSpace space = space_of(8, 3);
@@ -163,7 +163,7 @@ TEST(Suggestions, TellHowFarTheyAreAndRefuseWhatWouldTakeDays) {
   EXPECT_THROW(suggest_steps(many, *ring, space_of(8, 2, all)), InvalidArgument);
 }
 
-TEST(Suggestions, ReportAndLookForInterruptsByWorkDone) {
+TEST(Suggestions, ReportAndPollForInterruptsByWork) {
   static int64_t asked = 0;
   asked = 0;
   set_interrupt_hook([] { return ++asked < 0; });
@@ -179,7 +179,7 @@ TEST(Suggestions, ReportAndLookForInterruptsByWorkDone) {
   EXPECT_GT(asked, 8 * 40'000 / 256);
 }
 
-TEST(Suggestions, CountAndRefuseWithoutTheSetsThemselves) {
+TEST(Suggestions, CountPlansBeforeListingThem) {
   // Twenty axes that any set may be cut of: 2^20 sets for each axis of a mesh.
   StepModel model;
   for (int i = 0; i < 20; ++i) {
@@ -203,7 +203,7 @@ TEST(Suggestions, CountAndRefuseWithoutTheSetsThemselves) {
   set_interrupt_hook(nullptr);
 }
 
-TEST(Suggestions, AreWhatErrorsName) {
+TEST(Suggestions, AreNamedByErrors) {
   ClusterParts parts = ring_of(4, 1e6)->parts();
   parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)].reset();
   const ClusterRef slow = Cluster::make(parts);

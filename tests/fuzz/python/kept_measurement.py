@@ -38,7 +38,7 @@ def _read(kind: type[Calibration] | type[MeasuredRoofline]) -> bool:
         require(why.startswith(f"{_FILE} is not used: ") and why.isprintable() and len(why) < LONGEST, repr(why))
         return False
     require(why == "" and isinstance(found, kind), why)
-    require(write_measurement(_AGAIN, _FINGERPRINT, found) == f"kept in {_AGAIN}", "not kept")
+    require(write_measurement(_AGAIN, _FINGERPRINT, found) == f"stored in {_AGAIN}", "not stored")
     again, why = read_measurement(_AGAIN, _FINGERPRINT, kind.from_dict)
     require(again is not None, f"what was written is not read again: {why}")
     require(again.to_dict() == found.to_dict() and again.notes == found.notes, "another one when read again")

@@ -10,7 +10,7 @@ from artifex_devices._array_ops.core import fused_small
 from artifex_devices.errors import ShardingTypeError
 from artifex_devices.planner import plan_reshard
 from artifex_devices.testing import assert_same_bits, meshes, spec_entries
-from artifex_devices.testing.shardings import cuts
+from artifex_devices.testing.shardings import partition_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,7 +40,8 @@ def draw_placed(data, value, mesh):
     uneven = data.draw(st.sampled_from([None, None, "last-short"]), label="uneven")
     sizes = dict(mesh.shape)
     kept = [
-        entry if uneven or value.shape[d] % cuts([entry], sizes)[0] == 0 else None for d, entry in enumerate(entries)
+        entry if uneven or value.shape[d] % partition_counts([entry], sizes)[0] == 0 else None
+        for d, entry in enumerate(entries)
     ]
     return ad.device_put(value, ad.NamedSharding(mesh, ad.P(*kept), uneven=uneven))
 

@@ -8,7 +8,7 @@ import pytest
 from artifex_devices import _core
 from artifex_devices.errors import ShardingTypeError
 from artifex_devices.testing import assert_same_bits, meshes, placements, spec_entries
-from artifex_devices.testing.shardings import cuts
+from artifex_devices.testing.shardings import partition_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -135,7 +135,7 @@ def test_broadcasts_are_numpys(data):
 def test_repetitions_are_numpys_where_they_are_local(data):
     value, x = data.draw(placed())
     whole = [d for d, (a, b) in enumerate(zip(value.shape, x.sharding.shard_shape(value.shape), strict=True)) if a == b]
-    cut = cuts(tuple(x.sharding.spec), dict(x.sharding.mesh.shape)) if hasattr(x.sharding, "spec") else ()
+    cut = partition_counts(tuple(x.sharding.spec), dict(x.sharding.mesh.shape)) if hasattr(x.sharding, "spec") else ()
     whole = [d for d in whole if d >= len(cut) or cut[d] == 1]
     counts = [data.draw(st.integers(0, 3)) if d in whole else 1 for d in range(value.ndim)]
     check(np.tile(x, (2, *counts)), np.tile(value, (2, *counts)))

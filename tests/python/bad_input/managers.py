@@ -400,7 +400,12 @@ CALLS = [
         "ad.DevicePlacement().place_on_device(X)",
         [
             bad("ad.DevicePlacement().place_on_device('text')", TypeError, "device_put:", "expected"),
-            bad("ad.DevicePlacement().place_on_device(X, 3)", TypeError, "DevicePlacement.place_on_device:", "the target is"),
+            bad(
+                "ad.DevicePlacement().place_on_device(X, 3)",
+                TypeError,
+                "DevicePlacement.place_on_device:",
+                "the target is",
+            ),
             bad(
                 "ad.DevicePlacement().place_on_device(X, 'cpu')",
                 TypeError,

@@ -133,9 +133,7 @@ CALLS = [
         "tree.reduce_associative",
         "tree.reduce_associative(operator.add, [1, 2])",
         [
-            bad(
-                "tree.reduce_associative(3, [1, 2])", TypeError, "tree_reduce_associative:", "operation is 3 (int)"
-            ),
+            bad("tree.reduce_associative(3, [1, 2])", TypeError, "tree_reduce_associative:", "operation is 3 (int)"),
             bad("tree.reduce_associative(operator.add, [])", TypeError, "tree_reduce_associative:", "identity"),
             bad("tree.reduce_associative(operator.add, [1, 'a'])", TypeError, "unsupported", "operand"),
         ],

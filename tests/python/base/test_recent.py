@@ -245,9 +245,9 @@ def test_a_world_that_ends_is_let_go_of():
     del client
     assert _core._recent_sizes()["Mesh"] == 0
     del mesh, sharding, x
-    from artifex_devices._base.clearable_cache import forget_all
+    from artifex_devices._base.clearable_cache import clear_all
 
-    forget_all()
+    clear_all()
     gc.collect()
     assert [ref() for ref in refs] == [None, None, None]
 

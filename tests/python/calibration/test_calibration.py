@@ -30,7 +30,7 @@ from artifex_devices.calibration.progress import progress_on
 from artifex_devices.distributed import job
 from artifex_devices.planner import plan_collective, plan_reshard
 from artifex_devices.planner.calibration_values import fitted
-from artifex_devices.roofline.measurement import measuring
+from artifex_devices.roofline.measurement import measurement_lock
 from artifex_devices.sharding import Mesh, NamedSharding, P, SingleDeviceSharding
 
 MIB = 1 << 20
@@ -87,8 +87,8 @@ def made(links=ONE_MEMORY, **changes):
 
 @pytest.fixture
 def fresh(monkeypatch):
-    """Nothing is remembered of earlier measurements of this process."""
-    monkeypatch.setattr(calibration_run, "_found", {})
+    """Nothing is clearable_cache of earlier measurements of this process."""
+    monkeypatch.setattr(calibration_run, "_calibrations", {})
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def stand_in(monkeypatch, fresh):
 def measured():
     """A real one, of small arrays."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibration_measurement, "_USUAL_ARRAY", 8 * MIB)
+        patch.setattr(calibration_measurement, "_DEFAULT_ARRAY", 8 * MIB)
         patch.setattr(calibration_measurement, "_CACHE_MULTIPLE", 0)
         return calibration.calibrate(rounds=1, cache=False)
 
@@ -150,7 +150,7 @@ def test_the_first_quartile_of_repeats_counts():
 def test_seconds_are_the_sum_over_terms():
     assert made().seconds_of({"calls": 2, "alone": 1e6}) == pytest.approx(4e-6 + 2e-4)
     assert made().seconds_of({}) == 0
-    with pytest.raises(ValueError, match=r"^seconds_of: 'bytes' is no term; expected some of calls, "):
+    with pytest.raises(ValueError, match=r"^seconds_of: 'bytes' is not a term; expected some of calls, "):
         made().seconds_of({"bytes": 1})
 
 
@@ -169,11 +169,11 @@ def test_rates_and_text():
     free = dict(COEFFICIENTS, warm=0.0)
     assert "warm" not in made(coefficients=free).rates
     between = ProcessLink(2, 1, "an MPI", 1e-4, 3e9, 2e-4, 4e9, True)
-    told = str(made(links=(Link(0, 0, 2e9), Link(0, 1, 1e9)), processes=between,
+    text = str(made(links=(Link(0, 0, 2e9), Link(0, 1, 1e9)), processes=between,
                     conditions=dataclasses.replace(CONDITIONS, memory_nodes=2)))  # fmt: skip
-    assert "memory node 0 to 1                       1 GB/s" in told
-    assert "between 2 processes                      3 GB/s, 100 us (an MPI)" in told
-    assert "sums of theirs, in shared memory         4 GB/s, 200 us" in told
+    assert "memory node 0 to 1                       1 GB/s" in text
+    assert "between 2 processes                      3 GB/s, 100 us (an MPI)" in text
+    assert "sums of theirs, in shared memory         4 GB/s, 200 us" in text
 
 
 def test_values_are_immutable_and_go_through_json_and_pickle():
@@ -182,10 +182,10 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         found.notes = ()
     with pytest.raises(TypeError):
         found.coefficients["calls"] = 0.0
-    told = json.loads(found.to_json())
-    assert told.pop("notes") == ["a note"]
-    assert told.pop("from_cache") is False
-    again = Calibration.from_dict(told)
+    content = json.loads(found.to_json())
+    assert content.pop("notes") == ["a note"]
+    assert content.pop("from_cache") is False
+    again = Calibration.from_dict(content)
     assert again.to_dict() == found.to_dict()
     copied = pickle.loads(pickle.dumps(found))
     assert (copied.to_dict(), copied.notes) == (found.to_dict(), found.notes)
@@ -197,7 +197,7 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         ("coefficients", {}, "coefficients does not have the entries"),
         ("coefficients", dict(COEFFICIENTS, calls=-1.0), "calls is not a number from 0"),
         ("coefficients", dict(COEFFICIENTS, calls=float("nan")), "calls is not a number from 0"),
-        ("links", [], "links is no list"),
+        ("links", [], "links is not a list"),
         ("links", [{"source": -1, "destination": 0, "rate": 1e9}], "source is not an integer from 0"),
         ("fresh_page_seconds", "1", "fresh_page_seconds is not a number"),
         ("processes", {"processes": 2}, "processes does not have the entries"),
@@ -210,7 +210,7 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         ),
     ],
 )
-def test_what_cannot_have_been_measured_is_refused(key, value, message):
+def test_impossible_measurements_are_refused(key, value, message):
     with pytest.raises(ValueError, match=message):
         Calibration.from_dict({**made().to_dict(), key: value})
 
@@ -272,7 +272,7 @@ def test_the_busiest_memory_counts_where_two_links_are_known():
         assert estimate.limit != "memory"
 
 
-def test_processes_of_a_job_are_told_from_one_that_stands_alone(monkeypatch):
+def test_a_job_of_one_process_has_no_process_links(monkeypatch):
     for members, is_in_job in ((None, False), ((0, ("me",), ()), False), ((0, ("me", "other"), ()), True)):
         monkeypatch.setattr(job, "members", lambda members=members: members)
         assert calibration_run._is_in_job() is is_in_job
@@ -405,7 +405,7 @@ def test_the_cluster_of_this_machine_takes_its_links_and_latency():
     assert cluster.this_machine(calibration=made(), latency=1e-6).parts["latency"] == (1e-6, "given")
     slow = made(links=(Link(0, 0, 4e9), Link(0, 1, 1e9)))
     assert cluster.this_machine(calibration=slow).parts["bandwidth"][0] == pytest.approx(1e9 / domains)
-    with pytest.raises(TypeError, match=r"^cluster.this_machine: calibration is of type int; expected a Calibration"):
+    with pytest.raises(TypeError, match=r"^cluster.this_machine: calibration is 3 .int.; expected a Calibration"):
         cluster.this_machine(calibration=3)
 
 
@@ -413,11 +413,11 @@ def test_the_cache_keeps_it(stand_in, tmp_path, monkeypatch):
     first = calibration.calibrate(cache=tmp_path, rounds=7)
     (file,) = tmp_path.iterdir()
     assert file.name.startswith("calibration-")
-    assert first.notes[-1] == f"kept in {file}"
+    assert first.notes[-1] == f"stored in {file}"
     assert not first.from_cache
     again = calibration.calibrate(cache=str(tmp_path), rounds=7)
     assert again.from_cache
-    monkeypatch.setattr(calibration_run, "_found", {})  # as another process
+    monkeypatch.setattr(calibration_run, "_calibrations", {})  # as another process
     read = calibration.calibrate(cache=tmp_path, rounds=3)
     assert read.from_cache
     assert read.to_dict() == first.to_dict()
@@ -427,15 +427,15 @@ def test_the_cache_keeps_it(stand_in, tmp_path, monkeypatch):
     assert len(stand_in) == 2
     calibration.calibrate(cache=False)
     monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", "off")
-    assert "not kept: ARTIFEX_DEVICES_CACHE=off" in calibration.calibrate().notes
+    assert "not stored: ARTIFEX_DEVICES_CACHE=off" in calibration.calibrate().notes
     assert len(stand_in) == 4
 
 
 @pytest.mark.parametrize("forget", [True, False])
-def test_what_is_kept_serves_only_where_it_had_as_many_rounds(stand_in, tmp_path, monkeypatch, forget, capsys):
+def test_a_stored_calibration_needs_as_many_rounds(stand_in, tmp_path, monkeypatch, forget, capsys):
     def calibrated(**rounds):
         if forget:
-            monkeypatch.setattr(calibration_run, "_found", {})  # as another process
+            monkeypatch.setattr(calibration_run, "_calibrations", {})  # as another process
         found = calibration.calibrate(cache=tmp_path, **rounds)
         return found.from_cache, found.conditions.rounds
 
@@ -452,8 +452,8 @@ def test_what_is_kept_serves_only_where_it_had_as_many_rounds(stand_in, tmp_path
     assert "in 4.0 s, 90 rounds\n" in str(found)
     monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", str(tmp_path))
     assert command_line.main(["calibrate", "--rounds", "91", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["from_cache"], told["conditions"]["rounds"]) == (False, 91)
+    content = json.loads(capsys.readouterr().out)
+    assert (content["from_cache"], content["conditions"]["rounds"]) == (False, 91)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"format": 1}', '{"format": 2, "fingerprint": {}}', "\0"])
@@ -461,7 +461,7 @@ def test_a_damaged_file_is_not_used(stand_in, tmp_path, monkeypatch, content):
     calibration.calibrate(cache=tmp_path)
     (file,) = tmp_path.iterdir()
     file.write_text(content)
-    monkeypatch.setattr(calibration_run, "_found", {})
+    monkeypatch.setattr(calibration_run, "_calibrations", {})
     found = calibration.calibrate(cache=tmp_path)
     assert not found.from_cache
     assert any(note.startswith(f"{file} is not used: ") for note in found.notes)
@@ -470,10 +470,10 @@ def test_a_damaged_file_is_not_used(stand_in, tmp_path, monkeypatch, content):
 def test_a_file_of_another_machine_is_not_used(stand_in, tmp_path, monkeypatch):
     calibration.calibrate(cache=tmp_path)
     (file,) = tmp_path.iterdir()
-    told = json.loads(file.read_text())
-    told["fingerprint"]["cpu_model"] = "another one"
-    file.write_text(json.dumps(told))
-    monkeypatch.setattr(calibration_run, "_found", {})
+    content = json.loads(file.read_text())
+    content["fingerprint"]["cpu_model"] = "another one"
+    file.write_text(json.dumps(content))
+    monkeypatch.setattr(calibration_run, "_calibrations", {})
     assert f"{file} is not used: it is of another machine" in calibration.calibrate(cache=tmp_path).notes
 
 
@@ -481,13 +481,13 @@ def test_bad_arguments_are_named():
     for call, error, message in (
         (lambda: calibration.calibrate(rounds=0), ValueError, r"^calibrate: rounds is 0; expected 1 to 100"),
         (lambda: calibration.calibrate(rounds=1.5), TypeError, r"^calibrate: rounds is 1.5 \(float\)"),
-        (lambda: calibration.calibrate(refresh=1), TypeError, r"^calibrate: refresh is 1 \(int\); expected a bool"),
+        (lambda: calibration.calibrate(refresh=1), TypeError, r"^calibrate: refresh is 1 \(int\); expected True"),
         (lambda: calibration.calibrate(progress="a"), TypeError, r"^calibrate: progress is 'a' \(str\)"),
         (lambda: calibration.calibrate(cache=3), TypeError, r"^calibrate: cache is 3 \(int\)"),
         (lambda: calibration.calibrate(cache=""), ValueError, r"^calibrate: cache is ''; expected the path"),
         (lambda: calibration.check(3), TypeError, r"^check: calibration is 3 \(int\); expected a Calibration"),
-        (lambda: calibration.check(made(), rounds=101), ValueError, r"^check: rounds is 101; .* say rounds=3$"),
-        (lambda: calibration.calibrate(rounds=-1), ValueError, r"^calibrate: rounds is -1; .* say rounds=10$"),
+        (lambda: calibration.check(made(), rounds=101), ValueError, r"^check: rounds is 101; .* write rounds=3$"),
+        (lambda: calibration.calibrate(rounds=-1), ValueError, r"^calibrate: rounds is -1; .* write rounds=10$"),
         (lambda: calibration.check(made(), most_bytes=1), ValueError, r"^check: most_bytes is 1; expected 1 MiB"),
         (lambda: calibration.check(made(), most_bytes=1e9), TypeError, r"^check: most_bytes is 1000000000.0 \(float\)"),
     ):
@@ -495,7 +495,7 @@ def test_bad_arguments_are_named():
             call()
 
 
-def test_too_little_memory_is_said(monkeypatch):
+def test_too_little_memory_is_reported(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(calibration_measurement, "_MEMORY_SHARE", 1 << 40)
         with pytest.raises(MemoryError, match=r"^calibrate: a sixteenth of the memory that the process may use is "):
@@ -503,7 +503,7 @@ def test_too_little_memory_is_said(monkeypatch):
     assert calibration_measurement.largest_array_bytes(1 << 50) <= ad.Machine.live().usable_memory_bytes // 16
 
 
-def test_a_real_measurement_says_what_it_is_made_of(measured):
+def test_a_real_measurement_has_samples_and_conditions(measured):
     assert set(measured.coefficients) == set(TERMS)
     assert all(value >= 0 for value in measured.coefficients.values())
     assert measured.conditions.workers >= 1
@@ -515,9 +515,9 @@ def test_a_real_measurement_says_what_it_is_made_of(measured):
     }
     assert len(measured.links) == measured.conditions.memory_nodes**2
     if measured.conditions.memory_nodes == 1:
-        assert "one memory node: there are no links between memories to measure" in measured.notes
+        assert "one memory node: no links between memories to measure" in measured.notes
     assert measured.conditions.rounds == 1
-    few = [note for note in measured.notes if note.startswith("1 round: too few to know whether the machine was busy")]
+    few = [note for note in measured.notes if note.startswith("1 round: too few to detect a busy machine")]
     assert len(few) == (not measured.was_busy)
     assert "s, 1 round\n" in str(measured)
     assert measured.processes is None
@@ -578,9 +578,9 @@ def test_medians_of_a_check():
     assert checked.median_error(kind="collective") == pytest.approx(0.4)
     assert checked.median_error(least_bytes=0) == pytest.approx(0.35)
     assert "median error of reshards: 20.0 % from 64.0 MiB on, 30.0 % of all sizes" in str(checked)
-    told = json.loads(checked.to_json())
-    assert told["median_error_large"] == pytest.approx(0.3)
-    assert told["rows"][1]["error"] == pytest.approx(-0.3)
+    content = json.loads(checked.to_json())
+    assert content["median_error_large"] == pytest.approx(0.3)
+    assert content["rows"][1]["error"] == pytest.approx(-0.3)
 
 
 def is_held_elsewhere(lock):
@@ -598,7 +598,7 @@ def test_ctrl_c_leaves_everything_as_it_was(monkeypatch, tmp_path):
     def step(name, total):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(calibration_measurement, "_USUAL_ARRAY", 8 * MIB)
+    monkeypatch.setattr(calibration_measurement, "_DEFAULT_ARRAY", 8 * MIB)
     monkeypatch.setattr(calibration_measurement, "_CACHE_MULTIPLE", 0)
     with pytest.raises(KeyboardInterrupt):
         calibration_measurement.measure_calibration(1, step)
@@ -607,7 +607,7 @@ def test_ctrl_c_leaves_everything_as_it_was(monkeypatch, tmp_path):
     monkeypatch.setattr(calibration_run, "measure_calibration", lambda rounds, _: step("", 1))
     with pytest.raises(KeyboardInterrupt):
         calibration.calibrate(cache=tmp_path)
-    assert not is_held_elsewhere(measuring())
+    assert not is_held_elsewhere(measurement_lock())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -643,7 +643,7 @@ def test_cases_take_turns():
     assert [len(each) for each in times] == [6, 6]
 
 
-def test_progress_is_told_in_lines_where_it_is_asked_for_without_a_terminal():
+def test_progress_is_printed_in_lines_without_a_terminal():
     stream = io.StringIO()
     with progress_on("calibrate", True, stream) as bar:
         for i in range(20):
@@ -704,7 +704,7 @@ def test_two_threads_measure_one_after_the_other(monkeypatch, fresh):
     inside = []
 
     def measure(rounds, step):
-        inside.append(is_held_elsewhere(measuring()))
+        inside.append(is_held_elsewhere(measurement_lock()))
         return made()
 
     monkeypatch.setattr(calibration_run, "measure_calibration", measure)
@@ -718,10 +718,10 @@ def test_two_threads_measure_one_after_the_other(monkeypatch, fresh):
 
 def test_importing_the_package_does_not_import_it():
     code = "import sys, artifex_devices; print([n for n in sys.modules if 'calibration' in n])"
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=dict(os.environ), check=True
     )
-    assert told.stdout.strip() == "[]"
+    assert done.stdout.strip() == "[]"
 
 
 def test_the_collectives_that_are_fitted_are_small_ones_of_each_executor_and_sums_of_two_sizes():
@@ -746,7 +746,7 @@ def test_the_collectives_that_are_fitted_are_small_ones_of_each_executor_and_sum
     assert executors == ["cooperative"] * len(BODIES) + ["threads"] * len(BODIES)
 
 
-def test_a_check_says_how_many_steps_there_are(monkeypatch):
+def test_a_check_reports_its_number_of_steps(monkeypatch):
     steps = []
 
     def times(cases, *, rounds, repeats, step):
@@ -756,7 +756,7 @@ def test_a_check_says_how_many_steps_there_are(monkeypatch):
         return [[1.0] * repeats for _ in cases]
 
     monkeypatch.setattr(calibration_check, "time_cases", times)
-    checked = calibration_check.check_rows(made(), rounds=2, most_bytes=4 * MIB, step=lambda *said: steps.append(said))
+    checked = calibration_check.check_rows(made(), rounds=2, max_bytes=4 * MIB, step=lambda *said: steps.append(said))
     assert {total for _, total in steps} == {len(steps)}
     assert len(steps) == 2 * len(checked.rows)
     assert {row.measured for row in checked.rows} == {1.0}

@@ -38,7 +38,7 @@ def told(*rows):
     }  # fmt: skip
 
 
-def test_the_page_is_what_the_numbers_say():
+def test_the_page_matches_the_numbers():
     done = subprocess.run([sys.executable, str(TOOL), "--page", "--check"], capture_output=True, text=True, timeout=60)
     assert (done.stderr, done.returncode) == ("", 0), "python bench/calibration.py --page, and commit"
 

@@ -40,7 +40,7 @@ def test_gpu_nodes_have_the_catalogues_numbers():
     assert cluster.gpus("v100", network_bandwidth=1e10).parts["network_bandwidth"] == (1e10, "given")
 
 
-def test_devices_say_where_they_are():
+def test_devices_report_their_places():
     devices = cluster.tpu("v4", (2, 2, 4), slices=2).devices()
     assert len(devices) == 32
     device = devices[21]
@@ -119,7 +119,7 @@ def test_a_cluster_is_a_value():
     assert repr(pod) == "<Cluster 3 x TPU v4 4x4x8: 384 tpu devices>"
 
 
-def test_describe_tells_each_number_with_its_source():
+def test_describe_lists_each_number_with_its_source():
     assert cluster.tpu("v5e", (4, 4), slices=2).describe().splitlines() == [
         "<Cluster 2 x TPU v5e 4x4: 32 tpu devices>",
         "  chip          TPU v5e, 32 in all, 1 device each, 16.0 GiB (S2 S5 S7)",
@@ -145,21 +145,21 @@ def test_describe_tells_each_number_with_its_source():
         (lambda: cluster.tpu("v4", (4, 4)), ValueError, "expected 3 numbers of chips"),
         (lambda: cluster.tpu("v2", (4, 4)), ValueError, "expected one of v4, v5e, v5p, v6e, 7x"),
         (lambda: cluster.tpu("v4", 64), TypeError, "expected a sequence of ints"),
-        (lambda: cluster.tpu(4, (2, 2, 1)), TypeError, "generation is of type int"),
+        (lambda: cluster.tpu(4, (2, 2, 1)), TypeError, r"generation is 4 \(int\)"),
         (lambda: cluster.tpu("v4", (2, 2, 1), slices=0), ValueError, "slices is 0; expected 1 to 16777216"),
         (lambda: cluster.tpu("v4", (2**40, 2, 1)), ValueError, "below 2"),
         (lambda: cluster.tpu("v4", (16, 16, 16), slices=2**24), ValueError, "16777216 at most"),
         (lambda: cluster.dgx("mi300x"), ValueError, "expected one of v100, a100"),
         (lambda: cluster.gpus("Tesla V100-SXM2-16GB"), ValueError, "expected chips_per_node"),
-        (lambda: cluster.dgx(nodes=True), TypeError, "nodes is of type bool"),
+        (lambda: cluster.dgx(nodes=True), TypeError, r"nodes is True \(bool\)"),
         (lambda: cluster.dgx(network_bandwidth=-1), ValueError, "network_bandwidth is -1"),
-        (lambda: cluster.describe(3), TypeError, "expected a Cluster, got 3"),
+        (lambda: cluster.describe(3), TypeError, r"cluster is 3 \(int\); expected a Cluster"),
         (lambda: cluster.this_machine(measured=3), TypeError, "expected a MeasuredRoofline or None"),
         (lambda: cluster.this_machine(latency=-1.0), ValueError, "latency is -1.0"),
         (lambda: ad.simulate(cluster.dgx(), bytes_limit=1), ValueError, "bytes_limit is given for a Cluster"),
     ],
 )
-def test_what_cannot_be_is_refused(make, error, text):
+def test_invalid_arguments_are_refused(make, error, text):
     with pytest.raises(error, match=text):
         make()
 
@@ -186,7 +186,7 @@ latency = 1e-5
 """
 
 
-def test_a_file_says_what_the_catalogue_does_not(tmp_path):
+def test_a_file_adds_to_the_catalogue(tmp_path):
     path = tmp_path / "lab.toml"
     path.write_text(LAB)
     lab = cluster.from_toml(path)
@@ -227,11 +227,11 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
         ("#" * 300_000, "has more than 256 KiB; expected a TOML file"),
         (
             "[chip]\nname = 3\nspeed = 1\n",
-            r"line 2: name of \[chip\] is 3; expected a text; line 3: speed of \[chip\] is no key; .*",
+            r"line 2: name of \[chip\] is 3; expected a text; line 3: speed of \[chip\] is not a key; .*",
         ),
         (
             "# lab\r\n[chip]\r\nmemry_bytes = 3\r\n",
-            r"line 3: memry_bytes of \[chip\] is no key \(did you mean memory_bytes\?\); expected name, platform",
+            r"line 3: memry_bytes of \[chip\] is not a key \(did you mean memory_bytes\?\); expected name, platform",
         ),
         (
             '[chip]\nname = "H100 SXM"\n[slice]\nchips = 2\n',
@@ -272,7 +272,7 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
             r"line 1: name is 'a\\x1b\[31m'; expected characters that can be printed; "
             r"line 4: device_kind of \[chip\] is 'b\\n'",
         ),
-        ('"na\\u001bme" = 3\n[chip]\nname = "h100"\n[slice]\nchips = 4\n', r"line 1: 'na\\x1bme' is no key"),
+        ('"na\\u001bme" = 3\n[chip]\nname = "h100"\n[slice]\nchips = 4\n', r"line 1: 'na\\x1bme' is not a key"),
         ('[chip]\nname = "h100"\n[slice]\nchips = 2\nbandwidth = -1\n', "bandwidth is -1; expected a finite number"),
         (
             '[chip]\nname = "h100"\nplatform = "tpu"\n[slice]\nchips = 4\n',
@@ -308,7 +308,7 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
         ('slices = 99999999999999999999\n[chip]\nname = "h100"\n[slice]\nchips = 4\n', "expected an integer"),
     ],
 )
-def test_files_that_say_what_cannot_be_are_refused(tmp_path, text, says):
+def test_wrong_files_are_refused(tmp_path, text, says):
     path = tmp_path / "wrong.toml"
     path.write_text(text)
     with pytest.raises(ValueError, match=says) as caught:
@@ -342,20 +342,20 @@ def test_numbers_that_nothing_has_are_refused_as_arguments_too():
             cluster.dgx("h100", nodes=2, network_bandwidth=bandwidth)
 
 
-def test_names_that_were_probably_meant():
+def test_the_nearest_name_is_suggested():
     for make, says in (
         (
             lambda: cluster.tpu("v5ee", (4, 4)),
-            r"is no generation whose links are known \(did you mean v5e\?\); expected",
+            r"is not a generation with known links \(did you mean v5e\?\); expected",
         ),
-        (lambda: cluster.dgx("h1000"), r"'h1000' is no GPU of these nodes \(did you mean h100\?\); expected"),
-        (lambda: cluster.gpus("mi300"), r"\"mi300\" is no GPU of the catalogue \(did you mean mi300x\?\); expected"),
+        (lambda: cluster.dgx("h1000"), r"gpu is 'h1000' \(did you mean h100\?\); expected"),
+        (lambda: cluster.gpus("mi300"), r"\"mi300\" is not a GPU of the catalogue \(did you mean mi300x\?\); expected"),
     ):
         with pytest.raises(ValueError, match=says):
             make()
 
 
-def test_a_missing_file_is_said(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(
         FileNotFoundError, match=r"^cluster.from_toml: '.*none.toml' cannot be read: No such file or .*;"
     ):
@@ -413,7 +413,7 @@ def test_cluster_devices_have_no_cores_memory_or_topology_file():
 @pytest.mark.parametrize(
     "nodes", [cluster.dgx("a100", nodes=2), cluster.dgx("a100-40gb", nodes=2), cluster.mi300x(nodes=2)]
 )
-def test_networks_that_no_source_tells_are_marked(nodes):
+def test_networks_without_a_source_are_marked(nodes):
     assert nodes.parts["network_bandwidth"][1] == "unverified"
     assert "B/s (unverified) a chip" in nodes.describe()
     assert cluster.gpus("a100", nodes=2, network_bandwidth=1e10).parts["network_bandwidth"] == (1e10, "given")

@@ -12,14 +12,12 @@ import artifex_devices as ad
 import pytest
 from artifex_devices import _core, distributed
 from artifex_devices._base.text import cpu_list
-from artifex_devices._spmd.process_groups import Spread
-from artifex_devices.distributed import failure_notice as farewell
-from artifex_devices.distributed import job
+from artifex_devices._spmd.process_groups import ProcessMap
+from artifex_devices.distributed import failure_notice, job
 from artifex_devices.distributed.consistency import CAME, REFUSED
-from artifex_devices.distributed.cpu_share import Place, Share, plan_shares
-from artifex_devices.distributed.handshake import Introduction, check_introductions, is_own_address
+from artifex_devices.distributed.handshake import ProcessFacts, check_facts, is_own_address
 from artifex_devices.distributed.launcher import find_launcher
-from artifex_devices.distributed.local_peers import NeighbourMeeting, Neighbours
+from artifex_devices.distributed.local_peers import LocalMeeting, LocalPeers
 from artifex_devices.distributed.peers import Peer, Peers
 from shared_worlds import lanes_of
 
@@ -27,19 +25,19 @@ FLAG = "-bind-to core:n"
 
 
 def test_processes_with_equal_masks_split_them_in_order():
-    places = [Place("a", (0, 1, 2, 3)), Place("b", (0, 1, 2, 3)), Place("a", (0, 1, 2, 3))]
-    assert plan_shares(places, FLAG) == [Share(0, 2, (0, 2)), Share(0, 1, (1,)), Share(1, 2, (0, 2))]
+    places = [("a", [0, 1, 2, 3]), ("b", [0, 1, 2, 3]), ("a", [0, 1, 2, 3])]
+    assert _core._plan_cpu_shares(places, FLAG) == [(0, [0, 2]), (0, [1]), (1, [0, 2])]
 
 
-def test_processes_that_were_bound_apart_keep_what_they_have():
-    places = [Place("a", (0, 1)), Place("a", (2, 3)), Place("a", (2, 3))]
-    assert plan_shares(places, FLAG) == [Share(0, 1, (0,)), Share(0, 2, (1, 2)), Share(1, 2, (1, 2))]
+def test_processes_that_were_bound_apart_keep_their_cpus():
+    places = [("a", [0, 1]), ("a", [2, 3]), ("a", [2, 3])]
+    assert _core._plan_cpu_shares(places, FLAG) == [(0, [0]), (0, [1, 2]), (1, [1, 2])]
 
 
-def test_masks_that_overlap_are_an_error_that_names_all_of_them():
-    places = [Place("a", (0, 1, 2)), Place("a", (2, 3)), Place("a", (2, 3)), Place("a", (3, 8)), Place("b", (3,))]
+def test_overlapping_masks_are_an_error_that_names_all_of_them():
+    places = [("a", [0, 1, 2]), ("a", [2, 3]), ("a", [2, 3]), ("a", [3, 8]), ("b", [3])]
     with pytest.raises(ValueError, match="bound to CPUs that overlap") as caught:
-        plan_shares(places, FLAG)
+        _core._plan_cpu_shares(places, FLAG)
     assert (
         "got process 0 on CPUs 0-2, processes 1-2 on CPUs 2-3; processes 1-2 on CPUs 2-3, process 3 on CPUs 3,8; "
         "start them with -bind-to core:n, or unbound" in str(caught.value)
@@ -79,7 +77,7 @@ def test_launchers_are_known_by_their_variables(monkeypatch, variables, name, co
     assert (launcher.name, launcher.process_count) == (name, count)
 
 
-def test_a_batch_script_of_slurm_is_no_launched_process(monkeypatch):
+def test_a_batch_script_of_slurm_is_not_a_launched_process(monkeypatch):
     clear_launchers(monkeypatch)
     monkeypatch.setenv("SLURM_PROCID", "0")
     monkeypatch.setenv("SLURM_NTASKS", "8")
@@ -94,7 +92,7 @@ def clear_launchers(monkeypatch):
             monkeypatch.delenv(key)
 
 
-def introduction(**more):
+def facts_of(**more):
     plain = {
         "host": "h",
         "machine": "m",
@@ -102,19 +100,19 @@ def introduction(**more):
         "cpus": (0,),
         "versions": {"numpy": "2"},
         "byte_order": "little",
-        "asked": (None, None, None),
+        "arguments": (None, None, None),
         "address_is_own": True,
         "launcher": ("mpiexec of MPICH", 2, FLAG),
     }
-    return Introduction(**{**plain, **more})
+    return ProcessFacts(**{**plain, **more})
 
 
-def test_all_that_does_not_fit_is_in_one_error():
+def test_one_error_lists_all_inconsistencies():
     with pytest.raises(ValueError, match=r"^distributed\.initialize: ") as caught:
-        check_introductions(
+        check_facts(
             [
-                introduction(asked=("x:1", None, None), address_is_own=False),
-                introduction(asked=("y:1", 3, 0), versions={"numpy": "1"}, byte_order="big"),
+                facts_of(arguments=("x:1", None, None), address_is_own=False),
+                facts_of(arguments=("y:1", 3, 0), versions={"numpy": "1"}, byte_order="big"),
             ]
         )
     text = str(caught.value)
@@ -124,14 +122,14 @@ def test_all_that_does_not_fit_is_in_one_error():
         "coordinator_address is 'y:1' in process 1, but 'x:1' in process 0",
         "numpy is 1 in process 1, but 2 in process 0",
         "process 1 is big-endian, but process 0 is little-endian",
-        "coordinator_address is 'x:1', but process 0 runs on h, which has not that address",
+        "coordinator_address is 'x:1', but process 0 runs on h, which does not have that address",
     ):
         assert part in text
 
 
 def test_a_launcher_of_another_mpi_is_named():
-    with pytest.raises(RuntimeError, match="mpiexec of MPICH has started 2 processes, but MPI knows of one"):
-        check_introductions([introduction()])
+    with pytest.raises(RuntimeError, match="mpiexec of MPICH has started 2 processes, but MPI reports one"):
+        check_facts([facts_of()])
 
 
 def test_addresses_of_this_host():
@@ -151,55 +149,55 @@ def connected():
     theirs.close()
 
 
-def said(message):
+def packed(message):
     data = json.dumps(message).encode()
     return struct.pack("!I", len(data)) + data
 
 
-def test_a_peer_that_ends_without_a_word_is_lost(connected):
+def test_a_peer_that_ends_without_notice_is_lost(connected):
     peers, theirs = connected
-    assert not peers.look()
+    assert not peers.poll()
     assert peers.broken() is None
     theirs.close()
-    assert peers.look()
+    assert peers.poll()
     assert (peers.broken().number, peers.broken().state) == (1, "lost")
-    assert not peers.look()  # said once
+    assert not peers.poll()  # reported once
 
 
-def test_words_of_farewell_come_before_the_end_also_in_pieces(connected):
+def test_a_failure_notice_in_pieces_arrives_before_the_end(connected):
     peers, theirs = connected
-    words = said({"kind": "failed", "reason": "ValueError: boom"})
+    words = packed({"kind": "failed", "reason": "ValueError: boom"})
     theirs.send(words[:7])
-    peers.look()
+    peers.poll()
     assert peers.by_number[1].state == "here"
     theirs.send(words[7:])
     theirs.close()
-    peers.look()
-    peers.look()
+    peers.poll()
+    peers.poll()
     assert (peers.by_number[1].state, peers.by_number[1].reason) == ("failed", "ValueError: boom")
 
 
 def test_a_peer_that_has_left_is_not_lost_when_it_ends(connected):
     peers, theirs = connected
-    theirs.send(said({"kind": "left"}))
+    theirs.send(packed({"kind": "left"}))
     theirs.close()
-    peers.look()
+    peers.poll()
     assert peers.by_number[1].state == "left"
     assert peers.broken() is None
 
 
-@pytest.mark.parametrize("data", [said({"no": "kind"}), said([1]), struct.pack("!I", 3) + b"{[}", said(7)])
-def test_words_that_are_none_are_passed_over(connected, data):
+@pytest.mark.parametrize("data", [packed({"no": "kind"}), packed([1]), struct.pack("!I", 3) + b"{[}", packed(7)])
+def test_messages_that_cannot_be_parsed_are_ignored(connected, data):
     peers, theirs = connected
-    theirs.send(data + said({"kind": "stuck", "reason": "r", "position": "p"}))
-    peers.look()
+    theirs.send(data + packed({"kind": "stuck", "reason": "r", "position": "p"}))
+    peers.poll()
     assert (peers.stuck_reason, peers.by_number[1].position, peers.by_number[1].state) == ("r", "p", "here")
 
 
-def test_a_length_beyond_all_sense_ends_the_connection(connected):
+def test_an_impossible_message_length_ends_the_connection(connected):
     peers, theirs = connected
     theirs.send(struct.pack("!I", 1 << 31))
-    peers.look()
+    peers.poll()
     assert peers.by_number[1].state == "lost"
 
 
@@ -209,16 +207,16 @@ def test_long_texts_in_any_script_arrive_shortened(letter):
     for end in (ours, theirs):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
     here, there = Peers([Peer(1, "process 1", ours)]), Peers([Peer(0, "process 0", theirs)])
-    here.say_stuck(letter * 10_000, letter * 10_000)
-    here.say_failed(letter * 10_000, is_echo=True)
-    there.look()
+    here.send_stuck(letter * 10_000, letter * 10_000)
+    here.send_failed(letter * 10_000, is_echo=True)
+    there.poll()
     peer = there.by_number[0]
     for text in (peer.position, peer.reason, there.stuck_reason):
         assert text == letter * len(text)
         assert len(text) == {"a": 8000, "\u00e9": 4000, "\U0001f642": 2000, "\0": 4000, "\udc80": 4000}[letter]
     assert (peer.state, peer.is_echo) == ("failed", True)
     here.close()
-    there.look()
+    there.poll()
     assert peer.state == "failed"
     there.close()
 
@@ -227,8 +225,7 @@ def met(*records):
     """Meetings of so many neighbours of one host, each of which has come with (kind, digest, payload, text)."""
     members = tuple(range(len(records)))
     meetings = [
-        NeighbourMeeting(Neighbours(lanes, members), number, members)
-        for number, lanes in enumerate(lanes_of(len(members)))
+        LocalMeeting(LocalPeers(lanes, members), number, members) for number, lanes in enumerate(lanes_of(len(members)))
     ]
     for meeting, record in zip(meetings, records, strict=True):
         meeting.start(*record)
@@ -240,7 +237,7 @@ def met(*records):
     return meetings
 
 
-def test_neighbours_that_meet_have_what_each_came_with():
+def test_local_peers_that_meet_have_the_records_of_each():
     same = b"s" * 32
     for meeting in met((CAME, same, b"", "psum"), (CAME, same, b"one", "psum"), (CAME, same, b"three", "pmax")):
         assert meeting.all_equal()  # texts and payloads may differ
@@ -257,7 +254,7 @@ def test_neighbours_that_meet_have_what_each_came_with():
     [("no memory", "no memory"), ("\u00e9" * 300, "\u00e9" * 250), ("\udc80.txt is missing", "\\udc80.txt is missing")],
     ids=ascii,
 )
-def test_a_refusal_reaches_the_neighbours_whatever_its_text(reason, read):
+def test_a_refusal_with_any_text_reaches_the_local_peers(reason, read):
     # The one that refuses waits for nobody.
     refusing, *others = met((REFUSED, b"r" * 32, b"", reason), *[(CAME, b"s" * 32, b"", "psum")] * 2)
     assert refusing.done()
@@ -266,23 +263,23 @@ def test_a_refusal_reaches_the_neighbours_whatever_its_text(reason, read):
         assert meeting.refusals() == [(0, read)]
 
 
-def test_telling_never_waits_for_a_peer_that_does_not_listen(connected):
+def test_sending_never_waits_for_a_peer_that_does_not_read(connected):
     peers, theirs = connected
     for _ in range(2000):
-        peers.say_stuck("reason" * 200, "position" * 200)
+        peers.send_stuck("reason" * 200, "position" * 200)
     assert peers.by_number[1].state == "here"
     theirs.close()
-    peers.say_left()
+    peers.send_left()
 
 
 @pytest.fixture
 def hooks(monkeypatch):
-    """What is done at the end of a program by an exception: what was said and printed, in order."""
+    """What is done at the end of a program by an exception: what was message and printed, in order."""
     done = []
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: done.append(("printed", kind, trace)))
-    monkeypatch.setattr(farewell, "_failed", False)
+    monkeypatch.setattr(failure_notice, "_failed", False)
     yield done
-    farewell.uninstall()
+    failure_notice.uninstall()
 
 
 class UnprintableError(Exception):
@@ -295,26 +292,26 @@ class UnprintableError(Exception):
     [
         (ValueError("boom"), "ValueError: boom"),
         (KeyboardInterrupt(), "KeyboardInterrupt"),
-        (UnprintableError(), "UnprintableError: its text cannot be had"),
+        (UnprintableError(), "UnprintableError: its text cannot be read"),
     ],
 )
-def test_a_program_that_ends_by_an_exception_says_so_before_it_is_printed(hooks, error, words):
+def test_an_exception_that_ends_the_program_is_reported_before_it_is_printed(hooks, error, words):
     before = sys.excepthook
-    farewell.install(lambda reason: hooks.append(("said", reason, farewell.failed())))
-    assert not farewell.failed()
+    failure_notice.install(lambda reason: hooks.append(("reported", reason, failure_notice.has_failed())))
+    assert not failure_notice.has_failed()
     sys.excepthook(type(error), error, None)
-    assert hooks == [("said", words, True), ("printed", type(error), None)]
-    assert farewell.failed()
-    farewell.uninstall()
+    assert hooks == [("reported", words, True), ("printed", type(error), None)]
+    assert failure_notice.has_failed()
+    failure_notice.uninstall()
     assert sys.excepthook is before
 
 
-def test_a_hook_that_was_installed_later_stays_and_nothing_is_said_any_more(hooks, monkeypatch):
-    farewell.install(lambda reason: hooks.append(("said", reason)))
+def test_a_hook_that_was_installed_later_stays_and_nothing_is_reported(hooks, monkeypatch):
+    failure_notice.install(lambda reason: hooks.append(("reported", reason)))
     ours = sys.excepthook
     monkeypatch.setattr(sys, "excepthook", lambda *details: ours(*details))
     later = sys.excepthook
-    farewell.uninstall()
+    failure_notice.uninstall()
     assert sys.excepthook is later
     later(ValueError, ValueError("boom"), None)
     assert hooks == [("printed", ValueError, None)]
@@ -333,15 +330,15 @@ class Ending:
         clock = SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep)
         monkeypatch.setattr(job, "time", clock)
         monkeypatch.setattr(job, "os", SimpleNamespace(getpid=lambda: 7, _exit=self.leave_at_once))
-        monkeypatch.setattr(farewell, "_failed", failed)
-        transport = SimpleNamespace(is_broken=False, move_on=lambda: None, close=lambda: None)
-        engine = SimpleNamespace(owned=owned, finalize=lambda: self.slept.append("finalize"))
-        monkeypatch.setattr(job, "_job", job._Job(engine, self, transport, None, ()))
+        monkeypatch.setattr(failure_notice, "_failed", failed)
+        transport = SimpleNamespace(is_broken=False, progress=lambda: None, close=lambda: None)
+        runtime = SimpleNamespace(owned=owned, finalize=lambda: self.slept.append("finalize"))
+        monkeypatch.setattr(job, "_job", job._Job(runtime, self, transport, ()))
 
-    def say_left(self):
+    def send_left(self):
         self.left = True
 
-    def look(self):
+    def poll(self):
         for second, state in self.heard.items():
             if self.now - 100.0 >= second:
                 for peer in self.by_number.values():
@@ -374,26 +371,26 @@ def test_a_program_that_ends_well_waits_for_the_others_and_ends_mpi(monkeypatch)
     assert ending.slept[-1] == "finalize"
 
 
-def test_a_failed_program_lets_the_others_speak_and_exits_with_1_without_ending_mpi(monkeypatch):
+def test_a_failed_program_waits_for_the_messages_of_the_others_and_exits_with_1_without_ending_mpi(monkeypatch):
     ending = Ending(monkeypatch, ["here", "left"], failed=True, heard={2.0: "failed"})
     assert ending.run() == (1, 2.0)  # as soon as none of the others is there
     assert not ending.left  # it says that it failed, by the hook, and not that it left
     assert "finalize" not in ending.slept
     silent = Ending(monkeypatch, ["here"], failed=True)
-    assert silent.run() == (1, farewell.LAST_WORDS_S)
+    assert silent.run() == (1, failure_notice.NOTICE_WAIT_S)
     assert Ending(monkeypatch, ["left", "lost"], failed=True).run() == (1, 0.0)
 
 
 def test_a_program_that_ends_well_beside_a_failed_one_stays_until_that_one_has_ended(monkeypatch):
     ending = Ending(monkeypatch, ["here", "here"], heard={1.0: "failed"})
-    assert ending.run() == (1, 1.0 + farewell.LAST_SIGHT_S)
+    assert ending.run() == (1, 1.0 + failure_notice.EXIT_DELAY_S)
     assert ending.left
-    assert ending.slept[-1] == farewell.LAST_SIGHT_S
+    assert ending.slept[-1] == failure_notice.EXIT_DELAY_S
     assert "finalize" not in ending.slept
 
 
 def test_where_mpi_is_our_own_the_interpreter_ends_the_process_with_its_status(monkeypatch):
-    assert Ending(monkeypatch, ["failed"], owned=True).run() == (None, farewell.LAST_SIGHT_S)
+    assert Ending(monkeypatch, ["failed"], owned=True).run() == (None, failure_notice.EXIT_DELAY_S)
     assert Ending(monkeypatch, ["left"], owned=True, failed=True).run() == (None, 0.0)
 
 
@@ -404,7 +401,7 @@ def test_a_child_made_by_fork_does_nothing_at_its_end(monkeypatch):
     assert not ending.left
 
 
-def test_a_process_alone_is_no_job():
+def test_a_single_process_is_not_a_job():
     assert not distributed.is_initialized()
     distributed.shutdown()
     ad.devices()
@@ -430,9 +427,9 @@ def test_nothing_of_it_is_imported_before_it_is_used():
 )
 def test_the_processes_that_collectives_and_equal_values_bring_together(owners, circles, compared):
     client = SimpleNamespace(process_index=lambda: 0)
-    spread = Spread(client, (2, 2), [(owner,) for owner in owners])
-    assert spread.here == tuple(i for i, owner in enumerate(owners) if owner == 0)
-    assert spread.circles(("x", "y"), (2, 2)) == circles
+    process_map = ProcessMap(client, (2, 2), [(owner,) for owner in owners])
+    assert process_map.here == tuple(i for i, owner in enumerate(owners) if owner == 0)
+    assert list(process_map.meeting_sets()) == circles
     for named, processes in compared.items():
-        span = spread.compared(named, ("x", "y"), (2, 2))
-        assert (None if span is None else span.processes) == processes
+        across = process_map.same_parts(named, ("x", "y"))
+        assert (None if across is None else across.processes) == processes

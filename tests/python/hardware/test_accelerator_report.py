@@ -108,7 +108,7 @@ def test_the_driver_and_the_bus_together(nvml_stand_in: BUILD, monkeypatch: pyte
         t4.name = "mine"  # type: ignore[misc]
 
 
-def test_missing_functions_of_the_library_are_told(nvml_stand_in: BUILD, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_functions_of_the_library_are_reported(nvml_stand_in: BUILD, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NVML_STAND_IN", A100)
     library = nvml_stand_in("BARE")
     found = ad.find_accelerators(Machine.from_synthetic("pu:1"), nvml_library=library)
@@ -135,7 +135,7 @@ FACTS = {
     failures=st.dictionaries(st.sampled_from(sorted(FACTS)), st.integers(-(2**31), 2**31 - 1).filter(bool)),
     gpus=st.integers(1, 3),
 )
-def test_each_failing_call_costs_its_own_fact_and_is_told(
+def test_each_failing_call_costs_its_own_fact_and_is_reported(
     nvml_stand_in: BUILD, failures: dict[str, int], gpus: int
 ) -> None:
     settings = [A100.replace("0:4:0", f"0:{number}:0") for number in range(gpus)]
@@ -187,7 +187,7 @@ def test_a_root_is_a_folder_wherever_one_stands(tmp_path: Path, monkeypatch: pyt
     assert "No such file" in ad.find_accelerators(root="").problems[0]  # this folder, not this machine
 
 
-def test_without_sysfs_the_reason_is_told(tmp_path: Path) -> None:
+def test_without_sysfs_the_reason_is_reported(tmp_path: Path) -> None:
     found = ad.find_accelerators(root=tmp_path)
     folder = f"{tmp_path}/sys/bus/pci/devices"
     assert found.accelerators == ()
@@ -236,7 +236,7 @@ def test_a_library_is_named_by_an_absolute_path(library: str) -> None:
 
 def test_wrong_arguments() -> None:
     machine = Machine.from_synthetic("pu:1")
-    with pytest.raises(TypeError, match="find_accelerators: machine is of type str; expected a Machine"):
+    with pytest.raises(TypeError, match=r"find_accelerators: machine is .*str.; expected a Machine"):
         ad.find_accelerators("x.xml")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="find_accelerators: expected a machine or a root"):
         ad.find_accelerators(machine, root="/nowhere")

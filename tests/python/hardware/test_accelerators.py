@@ -83,7 +83,7 @@ def test_critical_batches_of_the_recorded_table_follow_from_its_numbers(recorded
         assert round(peak / chip.memory_bandwidth, 1) == row["critical_batch_bf16"]
 
 
-def test_what_is_not_checked_is_told(recorded):
+def test_unchecked_facts_are_noted(recorded):
     for row in recorded:
         if "unverified" in row.get("nic_note", ""):
             assert "network" in accelerator(row["name"]).note
@@ -118,10 +118,10 @@ def test_a_chip_that_is_not_here_is_an_error_that_lists_those_that_are(asked):
         accelerator(asked)
 
 
-def test_hardware_without_a_row_says_what_to_do():
+def test_errors_for_unknown_hardware_have_a_fix():
     with pytest.raises(ValueError, match=r"measure it, with roofline\(device\)"):
         accelerator(HardwareType.CPU)
-    with pytest.raises(ValueError, match="give the name of a chip"):
+    with pytest.raises(ValueError, match="pass the name of a chip"):
         accelerator(HardwareType.UNKNOWN)
     with pytest.raises(TypeError, match=r"^accelerator: hardware is 100 \(int\); expected a HardwareType or a str"):
         accelerator(100)  # type: ignore[arg-type]

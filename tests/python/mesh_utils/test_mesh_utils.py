@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mesh_utils: JAX's recorded meshes and errors, the exact search, and what explain says of them."""
+"""mesh_utils: JAX's recorded meshes and errors, the exact search, and their explanations."""
 
 from __future__ import annotations
 
@@ -147,12 +147,12 @@ def test_slices_lie_along_the_outer_axes():
         ((-4, -4), {}, ValueError, "mesh_shape has sizes below 1"),
         ((3, 5), {}, ValueError, r"Number of devices 16 must equal the product of mesh_shape \(3, 5\)"),
         ((4, 4), {"search": "best"}, ValueError, "search is 'best'"),
-        ((4, 4), {"traffic": (1, 1)}, ValueError, "traffic is given, which JAX's rule does not look at"),
+        ((4, 4), {"traffic": (1, 1)}, ValueError, "traffic is given, which JAX's rule does not use"),
         ((4, 4), {"search": "exact", "traffic": (1,)}, ValueError, "expected 2 finite numbers"),
         ((4, 4), {"search": "exact", "contiguous_submeshes": True}, ValueError, "contiguous_submeshes is for JAX's"),
     ],
 )
-def test_what_cannot_be_is_refused(shape, options, error, text):
+def test_invalid_arguments_are_refused(shape, options, error, text):
     devices = cluster.tpu("v4", (2, 2, 4)).devices()
     with pytest.raises(error, match=text):
         create_device_mesh(shape, devices, **options)
@@ -169,7 +169,7 @@ def test_no_devices_and_no_sizes_are_refused():
 
 
 @pytest.mark.parametrize(("kind", "count"), [("TPU7x", 8), ("TPU v5 lite", 4), ("TPU v5p", 8), ("TPU v4", 4)])
-def test_stand_ins_without_coords_are_said(kind, count):
+def test_stand_ins_without_coords_are_reported(kind, count):
     devices = [Device(id=i, platform="tpu", device_kind=kind, process_index=0) for i in range(count)]
     with pytest.raises(ValueError, match=r"create_device_mesh: G\(id=0, .* has no coords; expected TPU devices with"):
         create_device_mesh((count,), devices)
@@ -182,7 +182,7 @@ def test_a_ring_of_eight_needs_no_coords():
 
 
 @pytest.mark.parametrize("platform", ["cpu", "gpu", "tpu"])
-def test_stand_ins_without_an_id_are_said(platform):
+def test_stand_ins_without_an_id_are_reported(platform):
     devices = [Device(id=0, platform=platform, device_kind="x"), SimpleNamespace(platform=platform, device_kind="x")]
     with pytest.raises(TypeError, match=r"mesh_utils: namespace\(.* has no id; expected objects with id, platform"):
         create_device_mesh((2,), devices)
@@ -192,10 +192,10 @@ def test_stand_ins_without_an_id_are_said(platform):
     ("call", "text"),
     [
         (lambda devices: create_device_mesh((2, 2), 3), "devices is 3 .*; expected a sequence of devices"),
-        (lambda devices: create_device_mesh((2, 2), [1, 2, 3, 4]), "4 .int. is no device"),
+        (lambda devices: create_device_mesh((2, 2), [1, 2, 3, 4]), "4 .int. is not a device"),
         (lambda devices: create_hybrid_device_mesh((2, 2), (1,), 3), "devices is 3"),
         (lambda devices: create_device_mesh((2, 2), devices, search="exact", traffic=("a", 1)), "traffic is .'a', 1."),
-        (lambda devices: explain(3), "3 .int. is no device"),
+        (lambda devices: explain(3), "3 .int. is not a device"),
         (lambda devices: explain(np.array(devices), traffic="a"), "traffic is 'a'"),
         (lambda devices: explain(np.array(devices), axis_names=3), "explain: axis_names is 3; expected a sequence"),
     ],
@@ -250,7 +250,7 @@ def test_the_exact_search_is_never_worse(shape):
     assert exact.seconds <= greedy.seconds * (1 + 1e-4)  # hops are not searched over
 
 
-def test_explain_tells_axes_links_and_the_naive_order():
+def test_explain_reports_axes_links_and_the_order_by_id():
     devices = cluster.tpu("v4", (4, 4, 4)).devices()
     found = explain(create_device_mesh((16, 4), devices), axis_names=("data", "model"))
     assert [(axis.name, axis.lies_on, axis.bandwidth, axis.hops) for axis in found.axes] == [
@@ -291,7 +291,7 @@ def test_slices_and_nodes_are_joined_by_the_network():
     assert explain(np.array(cluster.mi300x().devices())).axes[0].bandwidth == 7 * 6.4e10
 
 
-def test_explain_says_what_it_leaves_out(tmp_path):
+def test_explain_reports_unknown_latencies(tmp_path):
     file = tmp_path / "lab.toml"
     file.write_text(
         'name = "lab"\nslices = 2\n[chip]\nname = "h100"\n[slice]\nchips = 4\nbandwidth = 4e11\n'
@@ -303,7 +303,7 @@ def test_explain_says_what_it_leaves_out(tmp_path):
     assert explain(devices[:4]).source == f"{file}; {left_out}"
 
 
-def test_explain_refuses_what_it_does_not_know():
+def test_explain_refuses_unknown_networks():
     with ad.simulate(4), pytest.raises(ValueError, match="the network of cpu devices is not known"):
         explain(ad.make_mesh((2, 2), ("x", "y")))
     devices = np.array(cluster.dgx("v100", nodes=2).devices())

@@ -14,7 +14,7 @@ import warnings
 import artifex_devices as ad
 import pytest
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from bad_input.areas import AREAS
 from bad_input.world import names
 
@@ -137,21 +137,21 @@ def check(name, text, calls, methods, folder):
 
 
 def test_a_text_is_the_repr():
-    assert shown("x") == "'x'"
-    assert shown([1, None]) == "[1, None]"
-    assert shown("\ud800\n") == "'\\ud800\\n'"
-    assert _core._shown is shown
+    assert safe_repr("x") == "'x'"
+    assert safe_repr([1, None]) == "[1, None]"
+    assert safe_repr("\ud800\n") == "'\\ud800\\n'"
+    assert _core._safe_repr is safe_repr
 
 
 @pytest.mark.parametrize("text", ["\ud800", "é€𝄞"])
 def test_a_text_of_any_characters(text):
-    assert shown(type("Odd", (), {"__repr__": lambda self: text})()) == text.replace("\ud800", "\\ud800")
+    assert safe_repr(type("Odd", (), {"__repr__": lambda self: text})()) == text.replace("\ud800", "\\ud800")
 
 
 def test_a_long_text_is_cut_in_the_middle():
-    assert shown("a" * 498) == "'" + "a" * 498 + "'"
-    assert shown("a" * 400 + "€" * 100) == "'" + "a" * 399 + " ... " + "€" * 79 + "'"
-    assert len(shown(list(range(100000)))) == 485
+    assert safe_repr("a" * 498) == "'" + "a" * 498 + "'"
+    assert safe_repr("a" * 400 + "€" * 100) == "'" + "a" * 399 + " ... " + "€" * 79 + "'"
+    assert len(safe_repr(list(range(100000)))) == 485
 
 
 def test_a_repr_that_raises_is_told_by_class():
@@ -168,18 +168,18 @@ def test_a_repr_that_raises_is_told_by_class():
         def __repr__(self):
             return 3
 
-    assert shown(Odd()) == "<Odd, whose repr raised OwnError>"
-    assert shown([Odd()]) == "<list, whose repr raised OwnError>"
-    assert shown(NoText()) == "<NoText, whose repr raised TypeError>"
-    assert shown(Number()) == "<Number, whose repr raised TypeError>"
+    assert safe_repr(Odd()) == "<Odd, whose repr raised OwnError>"
+    assert safe_repr([Odd()]) == "<list, whose repr raised OwnError>"
+    assert safe_repr(NoText()) == "<NoText, whose repr raised TypeError>"
+    assert safe_repr(Number()) == "<Number, whose repr raised TypeError>"
     nested: list = []
     for _ in range(10**5):
         nested = [nested]
-    assert shown(nested) == "<list, whose repr raised RecursionError>"
+    assert safe_repr(nested) == "<list, whose repr raised RecursionError>"
     for error in (KeyboardInterrupt, SystemExit, GeneratorExit):
         Odd.error = error
         with pytest.raises(error, match="no text"):
-            shown(Odd())
+            safe_repr(Odd())
         with pytest.raises(error, match="no text"):
             ad.device_put(1, Odd())
 

@@ -240,8 +240,8 @@ def test_are_refused_as_arguments(name, answers):
 @pytest.mark.parametrize("name", ["NamedSharding"])
 def test_the_error_says_how_to_make_one(name, answers):
     assert answers[".spec"] == (
-        f"{UNMADE}; expected an object that its class or a function of this package returned; call the class, for example "
-        "NamedSharding(mesh, spec), not NamedSharding.__new__(NamedSharding)"
+        f"{UNMADE}; expected an object that its class or a function of this package returned; call the class, for "
+        "example NamedSharding(mesh, spec), not NamedSharding.__new__(NamedSharding)"
     )
 
 

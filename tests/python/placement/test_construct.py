@@ -118,8 +118,8 @@ def test_everything_that_is_wrong_is_listed(named, devices):
     for told in (
         "arrays[1] has dtype int32; expected float32 as arrays[0] has",
         "arrays[2] has shape (3, 2); expected (4, 2), the part of shape (8, 8) on cpu:2",
-        "arrays[3] lies on cpu:3 of another world",
-        "arrays[4] lies on cpu:0 as arrays[0] does",
+        "arrays[3] is on cpu:3 of another world",
+        "arrays[4] is on cpu:0 as arrays[0] is",
         "arrays[5] is of type numpy.ndarray; expected an Array",
         "arrays[6] lies on 8 devices; expected one",
         "arrays[7] was deleted",

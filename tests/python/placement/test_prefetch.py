@@ -21,7 +21,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import prefetch
-from artifex_devices._base.handoff_queue import HandOver
+from artifex_devices._base.handoff_queue import HandoffQueue
 from artifex_devices.prefetch import Prefetcher, PrefetchStats, prefetch_to_device
 
 PATIENCE_S = 30.0  # only ever waited out by a test that fails
@@ -272,14 +272,14 @@ def test_close_ends_the_worker_and_may_be_repeated() -> None:
 def test_batches_are_dropped_without_waiting_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = []
 
-    class Recorded(HandOver[Any]):
+    class Recorded(HandoffQueue[Any]):
         """Records how long each take waits at most."""
 
         def take(self, seconds: float = -1) -> Any:
             waits.append(seconds)
             return super().take(seconds)
 
-    monkeypatch.setattr(prefetch, "HandOver", Recorded)
+    monkeypatch.setattr(prefetch, "HandoffQueue", Recorded)
     batches = Prefetcher(numbers(3), lambda batch: batch, 3)
     next(batches)
     waits.clear()

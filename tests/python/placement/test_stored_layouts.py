@@ -74,7 +74,7 @@ def test_one_device_gives_strides_to_every_protocol():
 
 def test_a_reader_of_row_major_bytes_is_refused():
     x = ad.device_put(np.arange(6.0).reshape(2, 3), turned(ad.devices()[0]))
-    with pytest.raises(BufferError, match=r"stored as \{0,1\}; expected a reader of strides"):
+    with pytest.raises(BufferError, match=r"stored as \{0,1\}; expected a request for strides"):
         io.BytesIO().write(x)
     column = memoryview(x)
     assert column.f_contiguous

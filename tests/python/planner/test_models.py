@@ -31,7 +31,7 @@ def test_every_shape_has_its_source():
     assert all("arXiv:" in shape.source and "config.json" in shape.source for shape in models.SHAPES.values())
 
 
-def test_what_is_kept_decides_what_is_computed_again():
+def test_kept_tensors_decide_what_is_recomputed():
     def recomputed(keep):
         model = models.transformer("llama-2-7b", batch=1, sequence=128, keep=keep)
         return [operation.name for operation in model.operations if operation.is_recomputed]
@@ -44,7 +44,7 @@ def test_what_is_kept_decides_what_is_computed_again():
     assert recomputed(("x", "q", "k", "v", "attended", "middle", "up", "logits")) == ["scores", "gate"]
 
 
-def test_a_forward_step_computes_nothing_again():
+def test_a_forward_step_recomputes_nothing():
     model = models.transformer("llama-2-7b", batch=1, sequence=128, keep="layers", optimizer=None)
     assert not model.is_training
     assert not any(operation.is_recomputed for operation in model.operations)
@@ -58,7 +58,7 @@ def test_experts_have_places_for_all_tokens():
     assert model.batch_axes == ("batch", "expert_batch")
     twice = models.transformer("mixtral-8x7b", batch=2, sequence=128, capacity_factor=2)
     assert {tensor.name: tensor.shape for tensor in twice.tensors}["expert_in"] == (8, 128, 4096)
-    with pytest.raises(ValueError, match=r"each of 8 experts gets 0\.25 places for 1 tokens to 2 experts each"):
+    with pytest.raises(ValueError, match=r"each of 8 experts has 0\.25 places for 1 tokens"):
         models.transformer("mixtral-8x7b", batch=1, sequence=1)
 
 
@@ -84,14 +84,14 @@ def test_decoding_reads_a_cache():
         models.transformer("llama-2-70b", batch=1, sequence=1, cache=8)
 
 
-def test_shapes_of_ones_own():
+def test_custom_shapes():
     shape = TransformerShape("small", 2, 64, 128, 4, 2, 16, 1000)
     model = models.transformer(shape, batch=1, sequence=8)
     layer = 64 * 64 * 2 + 64 * 32 * 2 + 3 * 64 * 128 + 2 * 64
     assert model.parameters == 2 * layer + 2 * 1000 * 64 + 64
     with pytest.raises(ValueError, match=r"layers is 0; mlp is 1\.5; expected ints that fit"):
         TransformerShape("bad", 0, 64, 1.5, 4, 2, 16, 1000)
-    with pytest.raises(ValueError, match="4 heads are no multiple of 3 kv_heads"):
+    with pytest.raises(ValueError, match="heads is 4, not a multiple of 3 kv_heads"):
         TransformerShape("bad", 2, 64, 128, 4, 3, 16, 1000)
     with pytest.raises(ValueError, match="each token is routed to 5 of 4 experts"):
         TransformerShape("bad", 2, 64, 128, 4, 2, 16, 1000, experts=4, experts_per_token=5)
@@ -126,7 +126,7 @@ MOE = {"embed": 8, "mlp": 8, "experts": 4, "experts_per_token": 2, "layers": 1, 
         (lambda: models.transformer(**LLAMA, keep=["x", 3]), TypeError, r"keep is \['x', 3\] \(list\); expected"),
         (lambda: models.transformer(**LLAMA, keep=[["x"]]), TypeError, r"keep is \[\['x'\]\] \(list\); expected"),
         (lambda: models.transformer(**LLAMA, cache=-1, optimizer=None), ValueError,
-         "transformer: cache is -1; expected a cache of 0 or more tokens; correct each"),
+         "transformer: cache is -1; expected a cache of 0 or more tokens, below 2"),
         (lambda: models.transformer(**LLAMA | {"batch": 10**30}), ValueError,
          r"expected ints of 1 or more, below 2\*\*62"),
         (lambda: models.transformer(**LLAMA, capacity_factor=2), ValueError,
@@ -134,7 +134,7 @@ MOE = {"embed": 8, "mlp": 8, "experts": 4, "experts_per_token": 2, "layers": 1, 
         (lambda: models.transformer(**LLAMA, capacity_factor=True), TypeError, r"capacity_factor is True \(bool\)"),
         (lambda: models.transformer(**MIXTRAL, capacity_factor=True), TypeError, r"capacity_factor is True \(bool\)"),
         (lambda: models.transformer(**MIXTRAL, capacity_factor="1"), TypeError, r"capacity_factor is '1' \(str\)"),
-        (lambda: models.transformer(**MIXTRAL, capacity_factor=None), TypeError, "expected a number above 0; say 1"),
+        (lambda: models.transformer(**MIXTRAL, capacity_factor=None), TypeError, "expected a number above 0; write 1"),
         (lambda: models.transformer(**MIXTRAL, capacity_factor=float("nan")), ValueError,
          "capacity_factor is nan; expected a finite number above 0"),
         (lambda: models.transformer(**MIXTRAL, capacity_factor=float("inf")), ValueError, "capacity_factor is inf"),
@@ -148,18 +148,18 @@ MOE = {"embed": 8, "mlp": 8, "experts": 4, "experts_per_token": 2, "layers": 1, 
         (lambda: models.moe(**MOE | {"experts_per_token": 5}), ValueError,
          "each token is routed to 5 of 4 experts; expected"),
         (lambda: models.moe(**MOE | {"tokens": 7}), ValueError,
-         r"models.moe: each of 4 experts gets 3\.5 places for 7"),
+         r"models.moe: each of 4 experts has 3\.5 places for 7"),
         (lambda: models.moe(**MOE, capacity_factor="2"), TypeError, "models.moe: capacity_factor is '2'"),
         (lambda: TransformerShape(None, 1, 1, 1, 4, 4, 1, 1), ValueError, "name is None; expected ints that fit"),
         (lambda: TransformerShape("big", 2**62, 1, 1, 4, 4, 1, 1), ValueError, "layers is 4611686018427387904"),
     ],
 )  # fmt: skip
-def test_what_is_no_model_is_refused_with_words(call, error, text):
+def test_wrong_models_raise_clear_errors(call, error, text):
     with pytest.raises(error, match=text):
         call()
 
 
-def test_names_in_capitals_and_numbers_of_numpy():
+def test_upper_case_names_and_numpy_scalars():
     model = models.transformer("LLAMA-2-7B", batch=np.int32(2), sequence=np.int64(8))
     assert model == models.transformer("llama-2-7b", batch=2, sequence=8)
     numbers = {name: np.int64(number) for name, number in MOE.items()}

@@ -39,7 +39,7 @@ def listed(plan):
     ]
 
 
-def test_collectives_of_both_ways_at_once(mesh):
+def test_collectives_of_data_and_tensor_parallelism(mesh):
     plan = plan_step(models.mlp(**MLP), mesh, SHARDED)
     data, tensor, weights, rows = ("data",), ("tensor",), MATRIX / 4, 4096 * 1024 * 2 / 4
     assert listed(plan) == [
@@ -128,7 +128,7 @@ def test_a_step_takes_the_largest_or_the_sum(mesh):
     assert plan.serial_utilization == pytest.approx(seconds.compute / seconds.serial)
 
 
-def test_bounds_cross_where_a_plan_of_that_batch_says_so():
+def test_bounds_cross_at_the_batch_of_the_regimes():
     mesh = mesh_of(cluster.tpu("v5e", (16, 16)), (256,), ("data",))
     rules = {"batch": "data", "embed": "data"}
     plan = plan_step(models.mlp(**MLP | {"tokens": 256 * 1000}), mesh, rules)
@@ -168,7 +168,7 @@ def test_a_model_that_never_fits():
     assert "does not fit; no batch fits" in str(plan)
 
 
-def test_the_text_says_the_largest_batch_in_examples_and_tokens():
+def test_the_text_shows_the_largest_batch_in_examples_and_tokens():
     mesh = mesh_of(cluster.tpu("v5e", (16, 16)), (256,), ("data",))
     model = models.transformer("mixtral-8x7b", batch=256, sequence=128)  # its batch axes: batch and expert_batch
     plan = plan_step(model, mesh, {"batch": "data", "expert_batch": "data", "embed": "data"})
@@ -370,7 +370,7 @@ def test_meshes_and_clusters_that_cannot_be_priced():
         plan_step(models.mlp(**MLP), Mesh(np.array(here.devices()), ("data",)), {})
 
 
-def test_models_say_all_that_does_not_fit_together():
+def test_models_report_every_inconsistency():
     with pytest.raises(ValueError, match="StepModel") as caught:
         StepModel(
             "bad",
@@ -419,7 +419,7 @@ def test_models_say_all_that_does_not_fit_together():
 
 
 def one_product(**fields):
-    """x w -> y, but for what is given."""
+    """x w -> y, with `fields` replaced."""
     parts = {
         "name": "one",
         "tensors": (
@@ -448,7 +448,7 @@ def with_operation(**fields):
     ("make", "error", "text"),
     [
         (lambda: one_product(optimizer="adam"), TypeError,
-         r"^StepModel: optimizer is 'adam' \(str\); expected .*say Op"),
+         r"^StepModel: optimizer is 'adam' \(str\); expected .*such as Op"),
         (lambda: one_product(optimizer=8), TypeError, r"^StepModel: optimizer is 8 \(int\); expected"),
         (lambda: models.mlp(**MLP, optimizer="adam"), TypeError, r"^StepModel: optimizer is 'adam'"),
         (lambda: one_product(optimizer=Optimizer(10**400)), ValueError,
@@ -498,7 +498,7 @@ def with_operation(**fields):
         (lambda: one_product(tokens=True), ValueError, "tokens is True, expected an int of 1 or more"),
     ],
 )  # fmt: skip
-def test_parts_of_the_wrong_kind_are_refused_with_words(make, error, text):
+def test_parts_of_a_wrong_type_raise_clear_errors(make, error, text):
     with pytest.raises(error, match=text):
         make()
 
@@ -524,7 +524,7 @@ def test_operations_are_in_the_order_of_the_forward_pass():
     assert one_product(tensors=tensors, operations=(first, again)).parameters == 16
 
 
-def test_numbers_of_numpy_are_numbers(mesh):
+def test_numpy_scalars_are_numbers(mesh):
     plain = plan_step(models.mlp(**MLP, optimizer=Optimizer(8.0)), mesh, SHARDED)
     numpy = {name: np.int64(size) for name, size in MLP.items()}
     model = models.mlp(**numpy, optimizer=Optimizer(np.float32(8), holds_gradients=np.bool_(True)))
@@ -534,7 +534,7 @@ def test_numbers_of_numpy_are_numbers(mesh):
 
 
 @pytest.mark.parametrize("names", [(1, "1"), (0, 1), ("a", ("b", "c"))])
-def test_names_of_axes_of_the_mesh_stay_what_they_are(names):
+def test_mesh_axis_names_keep_their_type(names):
     pod = cluster.tpu("v5e", (4, 4))
     model = models.mlp(**MLP)
     plan = plan_step(model, mesh_of(pod, (4, 4), names), {"batch": names[0], "embed": [names[0]], "mlp": names[1]})
@@ -548,11 +548,11 @@ def test_names_of_axes_of_the_mesh_stay_what_they_are(names):
     ]
 
 
-def test_names_of_axes_that_look_alike_are_told_apart():
+def test_axis_names_with_equal_texts_are_distinguished():
     plan = plan_step(models.mlp(**MLP), mesh_of(cluster.tpu("v5e", (4, 4)), (4, 4), (1, "1")), {"batch": 1, "mlp": "1"})
     content = json.loads(plan.to_json())
     assert (content["mesh"], content["rules"]["mlp"]) == ({"1": 4, "'1'": 4}, ["'1'"])
-    assert "cut          batch: 1, mlp: '1'" in str(plan)
+    assert "sharded      batch: 1, mlp: '1'" in str(plan)
     numbers = mesh_of(cluster.tpu("v5e", (4, 4)), (4, 4), (0, 1))
     with pytest.raises(ValueError, match=r"'batch' is sharded over '0', which the mesh does not have \(0, 1\)"):
         plan_step(models.mlp(**MLP), numbers, {"batch": "0"})
@@ -574,7 +574,7 @@ def test_names_of_axes_that_look_alike_are_told_apart():
         ),
     ],
 )  # fmt: skip
-def test_steps_without_products_have_no_picture_but_all_else(mesh, tensors, operation):
+def test_steps_without_products_have_no_picture(mesh, tensors, operation):
     plan = plan_step(one_product(tensors=tensors, operations=(operation,), optimizer=None), mesh, {})
     assert (plan.flops, plan.utilization, plan.serial_utilization, plan.seconds.compute) == (0, 0, 0, 0)
     assert "FLOPs        0 on a device" in str(plan)
@@ -584,7 +584,7 @@ def test_steps_without_products_have_no_picture_but_all_else(mesh, tensors, oper
         plan.to_svg()
 
 
-def test_words_that_were_probably_meant(mesh):
+def test_errors_suggest_similar_names(mesh):
     with pytest.raises(ValueError, match=r"mean batch\?\).*'mlp' is sharded over 'tenser' \(did you mean tensor\?\)"):
         plan_step(models.mlp(**MLP), mesh, {"bacth": "data", "mlp": "tenser"})
 
@@ -608,7 +608,7 @@ def test_plans_are_pickled_and_copied(mesh):
         ("bd,df->bg", "'g' is in the output only"),
     ],
 )
-def test_einsums_that_are_none(einsum, text):
+def test_invalid_einsums(einsum, text):
     tensors = (
         Tensor("x", (4, 4), ("batch", "embed")),
         Tensor("w", (4, 4), ("in", "out")),
@@ -644,7 +644,7 @@ AXES = st.sampled_from([(), ("data",), ("tensor",), ("data", "tensor")])
     keep=st.sampled_from(["layers", "products", "all"]),
     gpus=st.booleans(),
 )
-def test_regimes_say_what_plans_of_their_batches_say(rules, sequence, keep, gpus):
+def test_regimes_agree_with_plans_of_their_batches(rules, sequence, keep, gpus):
     pod = cluster.dgx("h100", nodes=2) if gpus else cluster.tpu("v5e", (4, 4))
     mesh = mesh_of(pod, (2, 8)) if gpus else mesh_of(pod, (4, 4))
     shape = models.TransformerShape("small", 2, 256, 512, 8, 8, 32, 1024)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of docs/guide/step.md: our plans beside the figures of https://jax-ml.github.io/scaling-book.
+"""The table of docs/guide/step.md: our plans beside the numbers of https://jax-ml.github.io/scaling-book.
 
 Chapters Training and Training LLaMA 3, at commit 04d8de5 of github.com/jax-ml/scaling-book.
 """
@@ -101,7 +101,7 @@ def test_468_tokens_a_chip(rows, name, shape):
     assert (plan.bound, plan.bound) == rows[name]
 
 
-def test_the_least_batch_of_the_mixture(rows):
+def test_the_smallest_batch_of_the_mixture_of_experts(rows):
     mesh = mesh_of((4, 16, 16), (256, 4))
     forward = plan_step(two_matrices(468 * 1024, optimizer=None), mesh, RULES)
     name = "of that, tokens a chip to be compute-bound, forward"

@@ -118,7 +118,7 @@ EXPERTS = models.transformer(
     ],
     ids=lambda value: getattr(value, "name", str(value)),
 )
-def test_nothing_is_left_out(model, dims, wraps, memory, most, axes, overlap, tmp_path):
+def test_the_search_is_exhaustive(model, dims, wraps, memory, most, axes, overlap, tmp_path):
     pod = lab(tmp_path, dims, wraps, memory)
     ranked, counts, too_large = brute_force(model, pod, most, axes, overlap, 8)
     found = suggest(model, pod, 8, max_axes=most, axes=axes, overlap=overlap)
@@ -159,7 +159,7 @@ def test_each_option_is_the_plan_of_its_mesh_and_rules():
 # --- Known optima ---
 
 
-def test_small_models_are_cut_along_the_batch_only():
+def test_small_models_shard_the_batch_only():
     pod = cluster.tpu("v5e", (4, 4))
     forward = suggest(models.mlp(embed=1024, mlp=4096, layers=4, tokens=2**16, optimizer=None), pod).options[0]
     assert (forward.rules, dict(forward.plan.mesh_shape)) == ({"batch": ("data",)}, {"data": 16})
@@ -173,7 +173,7 @@ def test_small_models_are_cut_along_the_batch_only():
     ]
 
 
-def test_large_models_are_cut_along_two_axes():
+def test_large_models_shard_two_axes():
     found = suggest(models.transformer("llama-2-70b", batch=128, sequence=4096), cluster.tpu("v5p", (8, 8, 8)))
     best = found.options[0]
     assert dict(best.plan.mesh_shape) == {"model": 8, "data": 64}
@@ -190,7 +190,7 @@ def test_large_models_are_cut_along_two_axes():
     assert all(option.plan.seconds.overlapped > best.plan.seconds.overlapped for option in alone.options)
 
 
-def test_small_batches_need_both_kinds_of_cuts_of_the_scaling_book():
+def test_small_batches_need_data_and_tensor_parallelism():
     # https://jax-ml.github.io/scaling-book/training: on three axes FSDP alone is bound by communication below
     # 2550 / 3 = 850 tokens a chip; FSDP with tensor parallelism reaches below it; with few tokens nothing helps.
     pod = cluster.tpu("v5p", (8, 8, 8))
@@ -230,7 +230,7 @@ def test_the_reason_is_the_difference_to_the_one_before():
     )
 
 
-def test_reasons_with_a_network_that_counts():
+def test_reasons_of_steps_bound_by_the_network():
     pod = cluster.tpu("v5e", (16, 16))
     found = suggest(models.transformer("llama-2-7b", batch=64, sequence=4096), pod, 4)
     first, second, third, fourth = (option.plan for option in found.options)
@@ -275,12 +275,14 @@ def test_where_nothing_fits_the_smallest_is_shown():
 # --- Text, space ---
 
 
-def test_the_text_says_what_was_searched_and_that_pipelines_were_not():
+def test_the_text_describes_the_search_space():
     found = suggest(MLP, cluster.tpu("v5e", (2, 4)), 3)
     text = str(found)
-    assert text.splitlines()[0] == f"{MLP.name} on TPU v5e 2x4: best 3 of {found.space.fit:,} ways to cut it"
+    assert (
+        text.splitlines()[0] == f"{MLP.name} on TPU v5e 2x4: best 3 of {found.space.fit:,} shardings that fit in memory"
+    )
     assert f"searched  {found.space.options:,} options: {found.space.meshes} meshes of up to 2 axes" in text
-    assert "pipeline parallelism (no layer is placed on devices of its own)" in text
+    assert "pipeline parallelism (layers with devices of their own)" in text
     for option in found.options:
         assert option.why in text
         assert option.why.replace("'", "&#x27;") in found._repr_html_()
@@ -297,16 +299,16 @@ def test_the_guide_shows_what_is_printed():
     assert shown == f"{suggest(model, cluster.tpu('v5e', (16, 16)), top=3)}\n"
 
 
-def test_axes_of_no_product_are_left_whole_unless_they_are_named():
+def test_axes_outside_products_are_sharded_only_on_request():
     model = models.transformer("llama-2-7b", batch=16, sequence=512)
     found = suggest(model, cluster.tpu("v5e", (4, 4)), 1, max_axes=1)
     assert "norm" not in found.space.axes
-    assert "cuts of norm" in found.space.excluded
+    assert "sharding of norm" in found.space.excluded
     every = suggest(model, cluster.tpu("v5e", (4, 4)), 1, max_axes=1, axes=model.logical_axes)
     assert "norm" in every.space.axes
 
 
-def test_one_device_has_one_way():
+def test_one_device_has_one_option():
     found = suggest(models.mlp(embed=128, mlp=256, layers=1, tokens=64), cluster.tpu("v5e", (1, 1)), max_axes=1)
     assert (found.space.fit, found.options[0].rules, dict(found.options[0].plan.mesh_shape)) == (1, {}, {"spare": 1})
 
@@ -359,7 +361,7 @@ def test_slices_and_nodes():
         ),
     ],
 )
-def test_what_cannot_be_searched_is_refused(call, error, text):
+def test_searches_that_are_too_large_raise(call, error, text):
     with pytest.raises(error, match=text):
         call(cluster.tpu("v5e", (4, 4)))
 

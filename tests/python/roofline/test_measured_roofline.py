@@ -32,8 +32,8 @@ SHORT = 0.1
 
 @pytest.fixture
 def fresh(monkeypatch):
-    """Nothing is remembered of earlier measurements of this process."""
-    monkeypatch.setattr(roofline_measurement, "_found", {})
+    """Nothing is clearable_cache of earlier measurements of this process."""
+    monkeypatch.setattr(roofline_measurement, "_measurements", {})
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,8 @@ def test_the_product_of_each_instruction_set_is_numpys(isa, dtype, m, k, n):
     rng = np.random.default_rng(m + k + n)
     a = rng.integers(-8, 9, (m, k)).astype(dtype)  # whole numbers: every order of adding gives the same bits
     b = rng.integers(-8, 9, (k, n)).astype(dtype)
-    told = _core._gemm(isa, np.dtype(dtype).name, a.tobytes(), b.tobytes(), m, k, n)
-    assert told == (a @ b).tobytes()
+    product = _core._gemm(isa, np.dtype(dtype).name, a.tobytes(), b.tobytes(), m, k, n)
+    assert product == (a @ b).tobytes()
 
 
 def test_the_product_refuses_what_does_not_fit():
@@ -61,7 +61,7 @@ def test_the_product_refuses_what_does_not_fit():
         _core._gemm("baseline", "int8", b"", b"", 0, 0, 0)
 
 
-def test_numbers_are_sane_and_say_how_they_came_about(measured):
+def test_numbers_are_plausible_and_name_their_method(measured):
     assert set(measured.peak_flops) == {"float32", "float64"}
     for dtype, rates in measured.products.items():
         assert measured.peak_flops[dtype] is max(rates, key=lambda rate: rate.best)
@@ -73,15 +73,15 @@ def test_numbers_are_sane_and_say_how_they_came_about(measured):
         assert rate.relative_error >= 0.05
         assert rate.repeats >= 1
     assert {rate.how.split(",")[0] for rate in measured.streams} == {"STREAM copy", "STREAM triad"}
-    told = measured.conditions
-    assert 1 <= told.workers <= ad.Machine.live().usable_cpus
-    assert told.isa in _core._gemm_isas()
-    assert told.together
-    assert told.date.startswith("20")
-    assert told.date.endswith("+00:00")
-    assert told.array_bytes <= ad.Machine.live().usable_memory_bytes
+    conditions = measured.conditions
+    assert 1 <= conditions.workers <= ad.Machine.live().usable_cpus
+    assert conditions.isa in _core._gemm_isas()
+    assert conditions.together
+    assert conditions.date.startswith("20")
+    assert conditions.date.endswith("+00:00")
+    assert conditions.array_bytes <= ad.Machine.live().usable_memory_bytes
     assert not measured.from_cache
-    assert "not kept: cache=False" in measured.notes
+    assert "not stored: cache=False" in measured.notes
     assert "GFLOP/s" in str(measured)
 
 
@@ -112,7 +112,7 @@ def test_bad_arguments_are_named():
             measure_roofline(cache=path, seconds=0.02)
 
 
-def test_simulated_devices_say_how_many_share_their_cores(fresh, tmp_path):
+def test_simulated_devices_report_how_many_share_their_cores(fresh, tmp_path):
     alone = measure_roofline(ad.devices()[0], seconds=SHORT, cache=tmp_path)
     with ad.simulate(8):
         last = ad.devices()[-1]
@@ -185,8 +185,8 @@ def test_values_survive_dicts_and_pickles(measured):
 def test_a_second_measurement_is_read_from_the_file(fresh, tmp_path, monkeypatch):
     first = measure_roofline(seconds=SHORT, cache=tmp_path)
     (path,) = tmp_path.iterdir()
-    assert f"kept in {path}" in first.notes
-    monkeypatch.setattr(roofline_measurement, "_found", {})
+    assert f"stored in {path}" in first.notes
+    monkeypatch.setattr(roofline_measurement, "_measurements", {})
     begin = time.process_time()
     second = measure_roofline(seconds=60, cache=tmp_path)
     assert time.process_time() - begin < 30
@@ -200,12 +200,12 @@ def test_a_second_measurement_is_read_from_the_file(fresh, tmp_path, monkeypatch
 
 
 def spoilt_files(text: str) -> dict[str, bytes]:
-    told = json.loads(text)
+    content = json.loads(text)
 
     def changed(**entries):
-        return json.dumps({**told, **entries}).encode()
+        return json.dumps({**content, **entries}).encode()
 
-    measurement = told["measurement"]
+    measurement = content["measurement"]
     rate = measurement["streams"][0]
     return {
         "empty": b"",
@@ -215,7 +215,7 @@ def spoilt_files(text: str) -> dict[str, bytes]:
         "deep": b"[" * 60000,
         "too large": b" " * 70000,
         "another format": changed(format=1),
-        "another machine": changed(fingerprint={**told["fingerprint"], "cpu_model": "Another"}),
+        "another machine": changed(fingerprint={**content["fingerprint"], "cpu_model": "Another"}),
         "more entries": changed(extra=1),
         "notes that are none": changed(notes="all is well"),
         "many notes": changed(notes=["x"] * 1000),
@@ -231,12 +231,12 @@ def spoilt_files(text: str) -> dict[str, bytes]:
     }
 
 
-def test_a_spoilt_file_is_told_and_measured_anew(fresh, tmp_path, monkeypatch, measured):
+def test_a_damaged_file_is_reported_and_measured_again(fresh, tmp_path, monkeypatch, measured):
     monkeypatch.setattr(roofline_measurement, "_measured", lambda *_: measured)  # each anew would take a minute
     measure_roofline(cache=tmp_path)
     (path,) = tmp_path.iterdir()
     for name, content in spoilt_files(path.read_text()).items():
-        monkeypatch.setattr(roofline_measurement, "_found", {})
+        monkeypatch.setattr(roofline_measurement, "_measurements", {})
         path.write_bytes(content)
         found = measure_roofline(cache=tmp_path)
         assert not found.from_cache, name
@@ -245,7 +245,7 @@ def test_a_spoilt_file_is_told_and_measured_anew(fresh, tmp_path, monkeypatch, m
         assert name != "too large" or any("larger than 65536 bytes" in note for note in found.notes)
 
 
-def test_what_was_wrong_with_a_measurement_is_told_of_the_kept_one_too(fresh, tmp_path, monkeypatch):
+def test_caveats_of_a_measurement_are_stored_with_it(fresh, tmp_path, monkeypatch):
     series = {"shares": [1.0, 0.5], "workers": 1, "bound_workers": 1}
     monkeypatch.setattr(_core, "_measured_scope", lambda device: ([0], 2, 2))  # two workers, and one more lane
     monkeypatch.setattr(_core, "_cgroup_cpus", lambda: None)
@@ -255,8 +255,8 @@ def test_what_was_wrong_with_a_measurement_is_told_of_the_kept_one_too(fresh, tm
     caveats = first.notes[:-1]
     assert any("only 1 of 2 workers could run" in note for note in caveats)
     assert any("are not well above the caches" in note for note in caveats)
-    assert any("an error of 100 %; measure anew on a quiet machine" in note for note in caveats)
-    monkeypatch.setattr(roofline_measurement, "_found", {})
+    assert any("an error of 100 %; measure again on a quiet machine" in note for note in caveats)
+    monkeypatch.setattr(roofline_measurement, "_measurements", {})
     kept = measure_roofline(ad.devices()[0], cache=tmp_path)
     assert kept.from_cache
     assert kept.notes[:-1] == caveats
@@ -270,37 +270,37 @@ def test_a_relative_directory_is_that_of_the_first_moment(fresh, tmp_path, monke
         found = measure_roofline(cache="kept")
         assert not found.from_cache
         (path,) = (tmp_path / name / "kept").iterdir()
-        assert f"kept in {path}" in found.notes
+        assert f"stored in {path}" in found.notes
 
 
-def test_what_is_no_file_of_ours_is_told(fresh, tmp_path, monkeypatch):
+def test_files_of_others_are_reported(fresh, tmp_path, monkeypatch):
     measure_roofline(seconds=0.04, cache=tmp_path)
     (path,) = tmp_path.iterdir()
     elsewhere = tmp_path / "elsewhere"
     path.rename(elsewhere)
     path.symlink_to(elsewhere)
-    monkeypatch.setattr(roofline_measurement, "_found", {})
+    monkeypatch.setattr(roofline_measurement, "_measurements", {})
     found = measure_roofline(seconds=0.02, cache=tmp_path)
     assert any(note.startswith(f"{path} is not used: ") for note in found.notes)
     assert not path.is_symlink()  # replaced, and what it pointed to is as it was
     path.unlink()
     os.mkfifo(path)
-    monkeypatch.setattr(roofline_measurement, "_found", {})
+    monkeypatch.setattr(roofline_measurement, "_measurements", {})
     found = measure_roofline(seconds=0.02, cache=tmp_path)  # does not wait for a writer
     assert f"{path} is not used: it is not a regular file" in found.notes
 
 
-def test_a_directory_that_cannot_be_written_to_is_told(fresh, tmp_path):
+def test_a_directory_that_is_not_writable_is_reported(fresh, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     found = measure_roofline(seconds=0.04, cache=blocked / "below")
     assert not found.from_cache
-    assert any(note.startswith("not kept: ") for note in found.notes)
+    assert any(note.startswith("not stored: ") for note in found.notes)
     again = measure_roofline(seconds=60, cache=blocked / "below")
     assert again.from_cache  # of this process, at least
 
 
-def test_where_measurements_are_kept(monkeypatch, tmp_path):
+def test_directory_of_stored_measurements(monkeypatch, tmp_path):
     monkeypatch.delenv("ARTIFEX_DEVICES_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_directory(None) == cache_directory(True) == (tmp_path / "artifex_devices", "")
@@ -313,8 +313,8 @@ def test_where_measurements_are_kept(monkeypatch, tmp_path):
     assert cache_directory(None) == (Path("/somewhere"), "")
     assert cache_directory("/else") == (Path("/else"), "")
     monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", "OFF")
-    assert cache_directory(None) == (None, "not kept: ARTIFEX_DEVICES_CACHE=OFF")
-    assert cache_directory(False) == (None, "not kept: cache=False")
+    assert cache_directory(None) == (None, "not stored: ARTIFEX_DEVICES_CACHE=OFF")
+    assert cache_directory(False) == (None, "not stored: cache=False")
 
 
 def test_several_threads_measure_one_after_the_other(fresh, tmp_path):

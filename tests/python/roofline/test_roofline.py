@@ -48,7 +48,7 @@ def test_298_is_the_books_rounded_peak_truncated():
     assert "298" in h100.peak_from.text
 
 
-def test_numbers_of_a_chip_say_where_they_are_from():
+def test_numbers_of_a_chip_have_sources():
     v5e = roofline("tpu_v5e")
     assert (v5e.peak_flops, v5e.memory_bandwidth, v5e.dtype) == (1.97e14, 8.19e11, "bfloat16")
     assert v5e.ridge_point == v5e.critical_batch == 1.97e14 / 8.19e11
@@ -74,20 +74,20 @@ def test_formats_have_their_own_peaks_and_bytes(dtype, weights, critical):
     assert roofline("h100", dtype, weight_dtype=weights).critical_batch == pytest.approx(critical, abs=0.05)
 
 
-def test_what_is_not_published_is_an_error_that_lists_what_is():
+def test_unpublished_formats_are_an_error_with_the_published_ones():
     with pytest.raises(
         ValueError,
         match=r"^roofline: the bfloat16 FLOP/s of NVIDIA V100 SXM2 16GB are not published; expected one of float16, "
-        r"float32; say dtype='float16'$",
+        r"float32; write dtype='float16'$",
     ):
         roofline("v100")
     with pytest.raises(ValueError, match=r"^roofline: dtype 'float77' is not known here; expected one of bfloat16"):
         roofline("h100", "float77")
-    with pytest.raises(TypeError, match=r"^roofline: .* is no dtype; expected one or its name"):
+    with pytest.raises(TypeError, match=r"^roofline: .* is not a dtype; expected one or its name"):
         roofline("h100", object())
     with pytest.raises(ValueError, match=r"^accelerator: 'warp drive' is not in the catalogue"):
         roofline("warp drive")
-    with pytest.raises(ValueError, match="give the name of a chip"):
+    with pytest.raises(ValueError, match="pass the name of a chip"):
         roofline(HardwareType.UNKNOWN)
 
 
@@ -132,7 +132,7 @@ def test_all_8_bit_floats_are_one_format(dtype):
     assert roofline("h100", dtype).dtype == "float8"
 
 
-def test_hardware_that_is_none_is_told_by_roofline():
+def test_roofline_refuses_other_hardware():
     with pytest.raises(TypeError, match=r"^roofline: hardware is 3 \(int\); expected a CPU device, a HardwareType, "):
         roofline(3)  # type: ignore[arg-type]
 

@@ -108,7 +108,7 @@ def test_it_acts_in_its_own_world(devices, option):
 
 
 def test_a_platform_that_is_not_there(option):
-    with ad.default_device("gpu"), pytest.raises(RuntimeError, match="platform gpu, which is not available; expected one"):
+    with ad.default_device("gpu"), pytest.raises(RuntimeError, match="platform gpu, which is not available"):
         ad.device_put(1.0)
     option("tpu")
     with pytest.raises(RuntimeError, match="platform tpu"):

@@ -154,7 +154,7 @@ def test_shardings_know_what_is_theirs():
         assert not single.is_fully_addressable
         assert not single.has_addressable_devices
         assert single.addressable_devices == set()
-        with pytest.raises(ValueError, match="addressable_device_list: no device of the list belongs to this process, 1"):
+        with pytest.raises(ValueError, match=r"addressable_device_list: no device .* belongs to this process, 1"):
             _ = single._internal_device_list.addressable_device_list
         assert ad.SingleDeviceSharding(ad.devices()[2]).is_fully_addressable
 

@@ -330,7 +330,7 @@ class TestTransfers:
 
     def test_parts_of_another_kind_are_refused(self, line, nothing_left):
         parts = [ad.device_put(np.ones(1), single("unpinned_host", device)) for device in ad.devices()]
-        with pytest.raises(ValueError, match=r"arrays\[0\] lies in unpinned_host memory; expected device"):
+        with pytest.raises(ValueError, match=r"arrays\[0\] is in unpinned_host memory; expected device"):
             ad.make_array_from_single_device_arrays((8,), ad.NamedSharding(line, ad.P("x")), parts)
         whole = ad.make_array_from_single_device_arrays(
             (8,), ad.NamedSharding(line, ad.P("x"), memory_kind="unpinned_host"), parts

@@ -11,7 +11,7 @@ import pytest
 from artifex_devices.errors import DuplicateSpecError, IndivisibleError
 from artifex_devices.sharding import NamedSharding, P, Sharding, SingleDeviceSharding
 from artifex_devices.testing import assert_shards_tile, mesh_layouts, shardings, spec_entries
-from artifex_devices.testing.shardings import cuts, fitting_shapes
+from artifex_devices.testing.shardings import fitting_shapes, partition_counts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,14 +37,15 @@ def expected_index(layout, entries, shape, position):
 @given(st.data(), mesh_layouts())
 def test_index_maps_follow_the_rule(data, layout):
     entries = data.draw(spec_entries(layout.axis_names))
-    shape = data.draw(fitting_shapes(cuts(entries, layout.sizes_by_name)))
+    shape = data.draw(fitting_shapes(partition_counts(entries, layout.sizes_by_name)))
     sharding = NamedSharding(layout.mesh(), P(*entries))
     indices = sharding.devices_indices_map(shape)
     assert [device.id for device in indices] == list(layout.device_ids)
     assert list(indices.values()) == [expected_index(layout, entries, shape, p) for p in range(layout.size)]
     assert sharding.addressable_devices_indices_map(shape) == indices
     assert sharding.shard_shape(shape) == tuple(
-        size // parts for size, parts in itertools.zip_longest(shape, cuts(entries, layout.sizes_by_name), fillvalue=1)
+        size // parts
+        for size, parts in itertools.zip_longest(shape, partition_counts(entries, layout.sizes_by_name), fillvalue=1)
     )
     assert_shards_tile(sharding, shape)
 
@@ -59,7 +60,7 @@ def test_facts_of_a_named_sharding(data, layout):
     assert sharding.num_devices == layout.size
     assert {device.id for device in sharding.device_set} == set(layout.device_ids)
     assert sharding.addressable_devices == sharding.device_set
-    assert sharding.is_fully_replicated is (math.prod(cuts(entries, layout.sizes_by_name)) == 1)
+    assert sharding.is_fully_replicated is (math.prod(partition_counts(entries, layout.sizes_by_name)) == 1)
     assert sharding.is_fully_addressable
     assert sharding.memory_kind == "device"
     assert isinstance(sharding, Sharding)
@@ -176,7 +177,7 @@ def test_last_short_cuts_into_chunks_of_the_rounded_up_size(data, layout):
     sharding = NamedSharding(layout.mesh(), P(*entries), uneven="last-short")
     for position, index in enumerate(sharding.devices_indices_map(shape).values()):
         where = dict(zip(layout.axis_names, np.unravel_index(position, layout.axis_sizes), strict=True))
-        for dimension, parts in enumerate(cuts(entries, layout.sizes_by_name)):
+        for dimension, parts in enumerate(partition_counts(entries, layout.sizes_by_name)):
             if parts == 1:
                 assert index[dimension] == WHOLE
                 continue

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import shared_worlds
 from artifex_devices import P, lax
-from artifex_devices._spmd import chain
-from artifex_devices._spmd import result_check as ending
+from artifex_devices._spmd import chain, result_check
 from artifex_devices.distributed import transport
 from crossing_programs import DTYPES, expected, mesh_of, run
 from shared_worlds import Job, check_value
@@ -116,7 +115,7 @@ def raise_after_the_sum(index):
     return body
 
 
-def test_an_exception_after_the_last_collective_is_heard_of_too():
+def test_an_exception_after_the_last_collective_is_reported_too():
     (first, total), (second, other) = sum_of(raise_after_the_sum)
     assert isinstance(second, ZeroDivisionError)
     assert "ZeroDivisionError: after it" in str(first)
@@ -135,7 +134,7 @@ def test_all_processes_may_raise():
         assert total == 6.0
 
 
-def test_failures_in_a_mesh_of_circles_reach_everybody():
+def test_failures_reach_all_processes_of_a_mesh_of_several_groups():
     def process(index):
         mesh = mesh_of((2, 2))
 
@@ -147,13 +146,13 @@ def test_failures_in_a_mesh_of_circles_reach_everybody():
         def fine(block):
             return lax.psum(lax.psum(block, "x"), "y")
 
-        told = []
+        reports = []
         for each in (body, fine, body):
             try:
-                told.append(np.asarray(ad.shard_map(each, mesh, P(("x", "y")), P())(np.arange(4.0))).item())
+                reports.append(np.asarray(ad.shard_map(each, mesh, P(("x", "y")), P())(np.arange(4.0))).item())
             except Exception as error:
-                told.append((type(error).__name__, str(error)))
-        return told
+                reports.append((type(error).__name__, str(error)))
+        return reports
 
     with Job((1, 1, 1, 1)) as job:
         first, *others = job.run(process)
@@ -204,7 +203,7 @@ def test_results_of_different_shapes_are_an_error_of_both():
             assert "output of float64(2,) as P('x',)" in str(error)
 
 
-def test_axes_that_bodies_do_not_see_may_lie_in_other_processes():
+def test_axes_that_bodies_do_not_see_may_span_processes():
     def process(index):
         mesh = mesh_of((2, 2))
         mapped = ad.shard_map(
@@ -219,7 +218,7 @@ def test_axes_that_bodies_do_not_see_may_lie_in_other_processes():
             check_value(size, np.asarray(2))
 
 
-def test_bodies_without_collectives_and_arguments_that_lie_elsewhere():
+def test_bodies_without_collectives_and_arguments_on_other_devices():
     def process(index):
         mesh = mesh_of((4,))
         rows = ad.device_put(np.arange(16.0).reshape(4, 4), ad.NamedSharding(mesh, P("x")))
@@ -260,7 +259,7 @@ def test_only_what_crosses_is_sent(memory):
 
 
 @pytest.mark.parametrize("tiled", [False, True])
-def test_big_psum_scatter_hands_back_only_what_is_wanted(memory, tiled):
+def test_big_psum_scatter_returns_only_the_rows_of_each_process(memory, tiled):
     rows = 8 if tiled else 4
     x = np.random.default_rng(1).random((4, rows, 100_000), np.float32)
     total = x[0] + x[1] + x[2] + x[3]
@@ -316,10 +315,10 @@ def test_without_a_transport_there_is_an_error():
             ad.shard_map(lambda b: lax.psum(b, "x"), mesh_of((4,)), P("x"), P())(np.ones(4))
 
         for error in job.run(process, expect_errors=True):
-            assert "there is no transport" in str(error)
+            assert "no transport is installed" in str(error)
 
 
-def test_pmap_takes_and_gives_each_process_its_own_rows():
+def test_pmap_takes_and_returns_the_rows_of_each_process():
     def process(index):
         rows = np.arange(4.0).reshape(2, 2) + 10 * index
         share = ad.pmap(lambda x: (x / lax.psum(x, "i"), lax.axis_index("i"), lax.psum(1, "i")), axis_name="i")
@@ -370,8 +369,8 @@ def test_a_mesh_without_devices_of_this_process():
 )
 def test_replicated_outputs_are_hashed_unless_they_come_from_one_collective(monkeypatch, body, hashed):
     seen = []
-    bytes_of = ending.bytes_of
-    monkeypatch.setattr(ending, "bytes_of", lambda block: seen.append(block.tolist()) or bytes_of(block))
+    bytes_of = result_check.bytes_of
+    monkeypatch.setattr(result_check, "bytes_of", lambda block: seen.append(block.tolist()) or bytes_of(block))
     results = sum_of(lambda index: body)
     assert [(made.tolist(), total) for made, total in results] == [([6.0 + bool(hashed)], 6.0)] * 2
     assert seen == [[7.0]] * hashed

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import shared_worlds
 import test_collectives
-from artifex_devices._spmd.process_groups import Spread
+from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices._spmd.program import Program, run
 from artifex_devices.errors import CollectiveError
 from shared_worlds import Job
 from spmd_programs import name_of, unwatched
 from test_collectives import *  # noqa: F403 - the tests
 
-# What is said of memory and of where participants stand is said of one process.
+# These tests are about the memory of one process.
 del test_ppermute_hands_on_blocks_that_nobody_can_write, test_memory_of_results_goes_back  # noqa: F821
 
 
@@ -38,14 +38,16 @@ def launch_across(processes):
         owner = [i * used // count for i in range(count)]
 
         def process(index):
-            spread = Spread(job.clients[index], tuple(axes.values()), [(each,) for each in owner])
-            names = [f"cpu:{i}" for i in spread.here]
-            program = Program(tuple(axes), tuple(axes.values()), names, spread=spread if used > 1 else None, **options)
+            process_map = ProcessMap(job.clients[index], tuple(axes.values()), [(each,) for each in owner])
+            names = [f"cpu:{i}" for i in process_map.here]
+            program = Program(
+                tuple(axes), tuple(axes.values()), names, process_map=process_map if used > 1 else None, **options
+            )
             try:
-                return run(program, body, list(spread.here), name_of(executor))
+                return run(program, body, list(process_map.here), name_of(executor))
             except BaseException as error:
-                for circle in spread.circles(tuple(axes), tuple(axes.values())):
-                    if circle != program.lost:
+                for circle in process_map.meeting_sets():
+                    if circle != program.unmet:
                         job.transports[index].refuse("launch", f"{type(error).__name__}: {error}", circle)
                 raise
 

@@ -105,7 +105,7 @@ def test_decorators():
     np.testing.assert_array_equal(np.asarray(third(X, 3)), X * 3)
 
 
-def test_static_arguments_go_through_as_they_are():
+def test_static_arguments_are_passed_unchanged():
     def f(a, mode, *, scale=1):
         assert mode == "double"
         return a * 2 * scale
@@ -163,7 +163,7 @@ def test_numbers_from_the_end_are_those_of_each_call_where_the_function_takes_mo
         ad.jit(lambda a, b: 0, donate_argnums=-3)
 
 
-def test_donated_arrays_are_deleted_but_for_those_returned():
+def test_donated_arrays_are_deleted_except_returned_ones():
     s = rows()
     x, y, z = (ad.device_put(X, s) for _ in range(3))
     made = ad.jit(lambda a, b, c: (b["y"] + c, b["z"]), donate_argnums=1)(x, {"y": y, "z": z}, x)
@@ -182,12 +182,12 @@ def test_device_and_backend():
         ad.jit(identity, backend="gpu")
     with pytest.raises(ValueError, match="device or backend came with in_shardings"):
         ad.jit(identity, device=device, in_shardings=rows())
-    with pytest.raises(TypeError, match="device is of type str"):
+    with pytest.raises(TypeError, match=r"device is 'cpu:0' \(str\)"):
         ad.jit(identity, device="cpu:0")
 
 
 @pytest.mark.parametrize("kind", [None, "explicit"])
-def test_committed_arrays_must_lie_so_already(kind):
+def test_committed_arrays_must_have_the_sharding_already(kind):
     s = rows(kind)
     f = ad.jit(lambda a, b: a, in_shardings=(None, {"k": s}))
     for where in (ad.NamedSharding(s.mesh, P("y")), ad.devices()[1]):
@@ -222,15 +222,15 @@ def test_arguments_and_results_that_do_not_fit():
         ({"in_shardings": s}, (X[:3],), {}, ad.errors.IndivisibleError, r"args\[0\]"),
         ({"out_shardings": s}, (X[:3],), {}, ad.errors.IndivisibleError, "output"),
         ({"in_shardings": s}, (3.0,), {}, ValueError, r"args\[0\]"),
-        ({}, ("text",), {}, TypeError, r"args\[0\] of type str is no array"),
-        ({}, ({"k": object()},), {}, TypeError, r"args\[0\]\['k'\] of type object is no array"),
+        ({}, ("text",), {}, TypeError, r"args\[0\] of type str is not an array"),
+        ({}, ({"k": object()},), {}, TypeError, r"args\[0\]\['k'\] of type object is not an array"),
     ]
     for options, args, kwargs, kind, text in cases:
         with pytest.raises(kind, match=text):
             ad.jit(identity, **options)(*args, **kwargs)
-    with pytest.raises(TypeError, match=r"output\[0\] of type str is no array"):
+    with pytest.raises(TypeError, match=r"output\[0\] of type str is not an array"):
         ad.jit(lambda a: ["text"])(X)
-    with pytest.raises(TypeError, match="f is no function"):
+    with pytest.raises(TypeError, match="f is 3 "):
         ad.jit(3)
 
 

@@ -91,12 +91,12 @@ def test_different_devices_are_refused():
     with ad.set_mesh(over(ad.devices()).mesh):
         with pytest.raises(ValueError, match=r"the mesh of set_mesh and args\[0\] are on different devices"):
             first(third)
-        with pytest.raises(ValueError, match="device or backend was given under set_mesh"):
+        with pytest.raises(ValueError, match="device or backend was passed under set_mesh"):
             ad.jit(lambda a: a, device=ad.devices()[0])(X)
         assert first(rows).sharding == over(ad.devices())
 
 
-def test_arguments_that_are_cut_alike_move_to_the_devices_of_in_shardings():
+def test_arguments_that_are_sharded_alike_move_to_the_devices_of_in_shardings():
     rows = over(ad.devices(), "x")
     backwards = ad.device_put(X, over(ad.devices()[::-1], "x"))
     made = ad.jit(lambda a: a, in_shardings=rows)(backwards)

@@ -77,7 +77,7 @@ def test_exceptions_that_refuse_notes(executor):
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit])
-def test_exceptions_that_are_no_errors(kind, executor):
+def test_exceptions_that_are_not_errors(kind, executor):
     def body(i):
         lax.psum(1.0 * np.ones(1), "i")
         if i == 3:
@@ -94,7 +94,7 @@ def test_an_early_return(executor):
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "reports"),
     [
         (lambda: lax.pmax(np.ones(3, np.float32), "i"), r"in pmax float32\(3,\)"),
         (lambda: lax.psum(np.ones(4, np.float32), "i"), r"in psum float32\(4,\)"),
@@ -102,24 +102,24 @@ def test_an_early_return(executor):
         (lambda: lax.all_gather(np.ones(3, np.float32), "i", axis=1), r"axis=1"),
     ],
 )
-def test_mismatches_name_both_sides(other, told, executor):
+def test_mismatches_name_both_sides(other, reports, executor):
     def body(i):
         return other() if i == 4 else lax.psum(np.ones(3, np.float32), "i")
 
     with pytest.raises(CollectiveError, match="different collectives") as caught:
         launch(body, executor)
     assert "in psum float32(3,) over i" in str(caught.value)
-    assert re.search(told, str(caught.value))
+    assert re.search(reports, str(caught.value))
 
 
-def test_participants_that_wait_for_each_other_in_a_circle(executor):
+def test_participants_that_wait_for_each_other_deadlock(executor):
     def body(i):
         # 0 waits for 4 along x, 4 for 5 along y, 5 for 1 along x, 1 for 0 along y.
         names = ("x", "y") if i in (0, 5) else ("y", "x")
         for name in names:
             lax.psum(np.ones(1), name)
 
-    with pytest.raises(CollectiveError, match="wait for each other and nobody can go on"):
+    with pytest.raises(CollectiveError, match="wait for each other and none can go on"):
         launch(body, executor, {"x": 2, "y": 4})
 
 
@@ -145,7 +145,7 @@ def test_a_result_that_a_swallowed_ctrl_c_left_behind_is_not_the_next_collective
     assert launch(body, executor) == [[28.0, 2800.0]] * 8
 
 
-def test_bodies_that_swallow_everything(executor):
+def test_bodies_that_catch_every_exception(executor):
     def body(i):
         if i == 0:
             raise OwnError("mine")
@@ -193,21 +193,21 @@ def test_a_failing_program_inside_a_program(executor):
 
 def test_collectives_belong_to_the_bodys_thread(executor):
     def body(i):
-        told = []
+        reports = []
 
         def elsewhere():
             try:
                 lax.psum(np.ones(1), "i")
             except RuntimeError as error:
-                told.append(str(error))
+                reports.append(str(error))
 
         thread = threading.Thread(target=contextvars.copy_context().run, args=(elsewhere,))
         thread.start()
         thread.join()
-        return told
+        return reports
 
-    for told in launch(body, executor):
-        assert "on a thread that a participant started" in told[0]
+    for reports in launch(body, executor):
+        assert "on a thread that a participant started" in reports[0]
 
 
 def test_each_participant_has_a_context_of_its_own(executor):
@@ -234,7 +234,7 @@ def test_each_participant_has_a_context_of_its_own(executor):
     assert current() is None
 
 
-def test_a_foreign_tree_map_with_one_collective_a_call(executor):
+def test_a_foreign_tree_map_with_one_collective_per_call(executor):
     def body(i):
         total = optree.tree_map(lambda leaf: lax.psum(leaf, "i"), {"a": np.array(i)})
         return int(lax.psum(total["a"] + i, "i"))
@@ -288,7 +288,7 @@ def test_a_deadline_ends_a_wait():
 
 
 @pytest.mark.parametrize("raises", [False, True])
-def test_a_body_that_blocks_for_ever_is_let_go_of(raises):
+def test_a_body_that_blocks_forever_is_abandoned(raises):
     gate = threading.Event()
 
     def body(i):
@@ -302,8 +302,8 @@ def test_a_body_that_blocks_for_ever_is_let_go_of(raises):
     try:
         with pytest.raises(OwnError if raises else CollectiveError) as caught:
             launch(body, "threads", timeout_s=30.0 if raises else 0.2)
-        told = caught.value.__notes__[0] if raises else str(caught.value)
-        assert "cpu:2: running (collective 0)" in told
+        reports = caught.value.__notes__[0] if raises else str(caught.value)
+        assert "cpu:2: running (collective 0)" in reports
         assert launch(lambda i: int(lax.psum(np.array(i), "i")), "threads") == [28] * 8
     finally:
         gate.set()
@@ -481,7 +481,7 @@ def test_the_watchdog_shows_a_body_that_blocks():
     assert done.stdout.split() == ["KeyboardInterrupt"], done.stderr
 
 
-def test_the_watchdog_keeps_no_program(executor):
+def test_the_watchdog_has_no_reference_to_a_program(executor):
     programs = []
 
     def body(i):

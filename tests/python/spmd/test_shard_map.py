@@ -154,7 +154,7 @@ def test_subclasses_of_ndarray_have_shapes_of_their_own(smap, tmp_path):
         f(np.memmap(tmp_path / "last", np.float32, "w+", shape=(9, 2)))
 
 
-def test_masks_are_not_lost_without_a_word(smap):
+def test_masked_arrays_are_refused(smap):
     mesh = auto_mesh((8,), ("x",))
     masked = np.ma.masked_array(X, X > 3)
     f = smap(identity, mesh, in_specs=P("x"), out_specs=P("x"))
@@ -237,7 +237,7 @@ def test_methods_can_be_mapped():
 
     check(Model()(X), X * 3, P("x"), mesh)
     check(Model().plain(X), X, P("x"), mesh)  # None passes self as it is
-    with pytest.raises(TypeError, match=r"args\[0\] of type Model is no array"):
+    with pytest.raises(TypeError, match=r"args\[0\] of type Model is not an array"):
         Model().cut(X)
 
 
@@ -249,7 +249,7 @@ def test_no_arguments(smap):
 
 def test_the_mesh_of_the_context_is_that_of_the_call(smap):
     f = smap(lambda a: lax.psum(a, "x"), in_specs=P("x"), out_specs=P())
-    with pytest.raises(ValueError, match="there is no mesh"):
+    with pytest.raises(ValueError, match="no mesh is set"):
         f(X)
     for count in (2, 4):
         with auto_mesh((count,), ("x",), count) as mesh:
@@ -266,7 +266,7 @@ def test_a_mesh_without_devices_takes_those_of_an_argument(smap):
         f(X)
 
 
-def test_partly_manual_maps_see_whole_blocks_along_the_other_axes(smap):
+def test_partly_manual_maps_see_complete_blocks_along_the_other_axes(smap):
     mesh = auto_mesh()
     shapes = []
 
@@ -282,7 +282,7 @@ def test_partly_manual_maps_see_whole_blocks_along_the_other_axes(smap):
     check(smap(identity, mesh, P(None, "y"), P(None, "y"), axis_names={"y"})(X), X, P(None, "y"), mesh)
 
 
-def test_other_layouts_move_on_auto_meshes(smap):
+def test_other_layouts_progress_auto_meshes(smap):
     mesh = auto_mesh()
     for spec in (P(), P("y"), P(None, "x"), P("y", "x")):
         source = ad.device_put(X, ad.NamedSharding(mesh, spec))
@@ -299,7 +299,7 @@ def test_committed_to_other_devices():
     wrong = ad.device_put(X, ad.devices()[5])
     for _ in range(2):
         with pytest.raises(
-            ValueError, match=r"args\[0\]\['w'\] lies on other devices than the mesh.*\[0, 1, 2, 3\].*\[5\]"
+            ValueError, match=r"args\[0\]\['w'\] is placed on other devices than the mesh.*\[0, 1, 2, 3\].*\[5\]"
         ):
             f({"w": wrong})
 
@@ -310,7 +310,7 @@ def test_committed_to_the_devices_in_another_order():
     turned = ad.device_put(X, ad.NamedSharding(ad.Mesh(np.array(ad.devices()[3::-1]), ("x",)), P("x")))
     with pytest.raises(
         ValueError,
-        match=r"args\[0\] lies on the mesh.s devices in another order; .*\[0, 1, 2, 3\].*\[3, 2, 1, 0\]",
+        match=r"args\[0\] is placed on the mesh.s devices in another order; .*\[0, 1, 2, 3\].*\[3, 2, 1, 0\]",
     ):
         f(turned)
     check(f(ad.device_put(turned, ad.NamedSharding(mesh, P("x")))), X, P("x"), mesh)  # as the message says
@@ -325,7 +325,8 @@ def test_explicit_meshes_refuse_what_is_not_placed(smap):
     for x in wrong:
         with pytest.raises(ValueError, match=r"args\[0\] of float32\(8, 4\) is not placed on this mesh.*P\('x',\)"):
             f(x)
-    with pytest.raises(ValueError, match=r"args\[0\] of float32\(8, 4\) lies as P\('y',\), in_specs say P\('x',\)"):
+    placed_otherwise = r"args\[0\] of float32\(8, 4\) is placed as P\('y',\), in_specs has P\('x',\)"
+    with pytest.raises(ValueError, match=placed_otherwise):
         f(ad.device_put(X, ad.NamedSharding(mesh, P("y"))))
     whole = smap(identity, mesh, in_specs=P(), out_specs=P())
     check(whole(X), X, P(), mesh)
@@ -347,10 +348,10 @@ def test_explicit_meshes_infer_in_specs(smap):
         ad.shard_map(identity, auto_mesh(), out_specs=P())(X)
 
 
-def test_explicit_axes_that_are_not_manual_keep_their_cuts():
+def test_arguments_sharded_over_explicit_axes_that_are_not_manual_are_refused():
     mesh = ad.make_mesh((2, 4), ("x", "y"))
     placed = ad.device_put(X, ad.NamedSharding(mesh, P("x", "y")))
-    with pytest.raises(ValueError, match=r"args\[0\] is cut over 'y', an Explicit axis that is not in axis_names"):
+    with pytest.raises(ValueError, match=r"args\[0\] is sharded over 'y', an Explicit axis that is not in axis_names"):
         ad.shard_map(identity, mesh, out_specs=P("x"), axis_names={"x"})(placed)
 
 
@@ -403,15 +404,15 @@ def test_nan_is_equal_to_itself_and_zeros_of_two_signs_are_not():
 BAD_SPECS = [
     ({"in_specs": P("z")}, ValueError, r"in_specs = P\('z',\) names 'z'; expected axes that this call binds, 'x', 'y'"),
     ({"out_specs": {"a": P("z")}}, ValueError, r"out_specs\['a'\] = P\('z',\) names 'z'"),
-    ({"in_specs": "x"}, TypeError, "in_specs is no tree of PartitionSpecs: in_specs is 'x' \\(str\\)"),
+    ({"in_specs": "x"}, TypeError, "in_specs is not a tree of PartitionSpecs: in_specs is 'x' \\(str\\)"),
     ({"out_specs": [P(), 3]}, TypeError, r"out_specs\[1\] is 3 \(int\)"),
     ({"out_specs": P("x", "x")}, ad.errors.DuplicateSpecError, "names an axis twice"),
     ({"in_specs": P("y"), "axis_names": {"x"}}, ValueError, "names 'y'; expected axes that this call binds, 'x';"),
-    ({"axis_names": ["x"]}, TypeError, "axis_names is of type list; expected a set"),
+    ({"axis_names": ["x"]}, TypeError, r"axis_names is \['x'\] \(list\); expected a set"),
     ({"axis_names": {"q"}}, ValueError, "axis_names has 'q'; expected axes of the mesh, 'x', 'y'"),
-    ({"mesh": 3}, TypeError, "mesh is no mesh.*got 3 \\(int\\)"),
-    ({"f": 3}, TypeError, "f is no function"),
-    ({"executor": "quick"}, ValueError, "there is no executor 'quick'"),
+    ({"mesh": 3}, TypeError, r"mesh is 3 \(int\)"),
+    ({"f": 3}, TypeError, "f is 3 "),
+    ({"executor": "quick"}, ValueError, "executor is 'quick'"),
 ]
 
 
@@ -435,12 +436,12 @@ BAD_ARGUMENTS = [
         ad.errors.IndivisibleError,
         r"args\[0\]\['b'\] of float32\(3, 4\) has 3 in dimen",
     ),
-    (P(("x", "y")), (X[:4],), ad.errors.IndivisibleError, r"has 4 in dimension 0, which .* cuts into 8"),
+    (P(("x", "y")), (X[:4],), ad.errors.IndivisibleError, r"has 4 in dimension 0, which .* divides into 8"),
     ((P("x"), P("y")), (X,), ValueError, "in_specs is not a prefix"),
     ([P("x")], (X,), ValueError, "in_specs is not a prefix"),
     (({"a": P("x")},), ({"c": X},), ValueError, r"in_specs is not a prefix: at in_specs\[0\]"),
-    (P("x"), ("text",), TypeError, r"args\[0\] of type str is no array"),
-    (P("x"), ({"k": [X, object()]},), TypeError, r"args\[0\]\['k'\]\[1\] of type object is no array"),
+    (P("x"), ("text",), TypeError, r"args\[0\] of type str is not an array"),
+    (P("x"), ({"k": [X, object()]},), TypeError, r"args\[0\]\['k'\]\[1\] of type object is not an array"),
     (P("x"), (np.array([None] * 8),), TypeError, r"args\[0\]: dtype object is not supported on a device"),
     (P("x"), (X.astype(">f4"),), TypeError, "big-endian"),
     (P("x"), (3.0,), ValueError, r"args\[0\] of float64\(\) has 0 dimensions"),
@@ -621,7 +622,7 @@ def test_options_of_programs():
             ad.config.update(name, value)
 
 
-def test_what_a_call_left_behind_is_not_of_the_next(smap):
+def test_state_of_a_call_does_not_reach_the_next(smap):
     mesh = auto_mesh((8,), ("x",))
     left = []
 

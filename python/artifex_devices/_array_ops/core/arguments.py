@@ -13,8 +13,8 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import allocate
 from artifex_devices._array_ops.core.layout import Placement, common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
-from artifex_devices._base.clearable_cache import remembered
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.clearable_cache import clearable_cache
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.errors import ShardingTypeError
 
@@ -36,7 +36,7 @@ def as_operand(operation: str, x: Any) -> Any:
     if array.dtype == object:
         raise TypeError(
             f"{operation}: an operand of type {type(x).__name__} is not an array of numbers; expected an Array, an "
-            f"ndarray or a number, got {shown(x)}; convert it first by np.asarray(x, dtype=...)"
+            f"ndarray or a number, got {safe_repr(x)}; convert it first by np.asarray(x, dtype=...)"
         )
     return array
 
@@ -104,7 +104,8 @@ def check_order(operation: str, order: Any) -> None:
     """Refuses `order=` that asks for another than row-major order."""
     if order not in ("K", "A", "C"):
         raise TypeError(
-            f"{operation}: order has no meaning on Arrays; expected 'K', 'A' or 'C', got {shown(order)}; leave it out"
+            f"{operation}: order has no meaning on Arrays; expected 'K', 'A' or 'C', got {safe_repr(order)}; leave it "
+            "out"
         )
 
 
@@ -185,7 +186,7 @@ def check_targets(
     _check_dtypes(ufunc, kinds, tuple(target.dtype for target in targets), options)
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def _check_dtypes(
     ufunc: np.ufunc, kinds: tuple[Any, ...], out_dtypes: tuple[Any, ...], options: tuple[tuple[str, Any], ...]
 ) -> None:
@@ -194,7 +195,7 @@ def _check_dtypes(
     ufunc(*samples, out=tuple(np.empty(0, dtype) for dtype in out_dtypes), **dict(options))
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def check_reduction_out(
     function: Any,
     kind: Any,
@@ -210,7 +211,7 @@ def check_reduction_out(
         function(np.ones((1,) * ndim, kind), axis=axes, out=out, keepdims=keepdims, **dict(options))
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def loop_dtype(ufunc: np.ufunc, kind: Any, out_dtype: Any) -> Any:
     """The dtype in which NumPy reduces or accumulates if `out` is given and dtype is not: it depends on out."""
     return ufunc.resolve_dtypes((out_dtype, kind, None), casting="unsafe", reduction=True)[0]

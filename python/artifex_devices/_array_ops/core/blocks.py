@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.layout import Placement
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
 
 # A part of an array: one slice for each dimension, with start, stop and step 1.
@@ -45,13 +45,13 @@ class Tiling(NamedTuple):
         return first
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def tiling(sharding: Sharding, shape: tuple[int, ...], operation: str) -> Tiling:
     """The Tiling of an array."""
     return Tiling(*_core._tiling(sharding, shape, operation))
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def _buffers_at(sharding: Sharding, positions: tuple[int, ...]) -> tuple[int, ...]:
     return _core._buffers_at(sharding, positions)
 

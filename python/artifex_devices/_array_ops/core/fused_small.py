@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import PARALLEL_BYTES, local_arrays, tiling
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
 
 
@@ -30,7 +30,7 @@ class _Grid(NamedTuple):
     first: list[int] | None  # by tile: its first buffer; None if `tiles` is None
 
 
-@remembered(maxsize=4096)
+@clearable_cache(maxsize=4096)
 def _grid(sharding: Sharding, shape: tuple[int, ...], operation: str) -> _Grid:
     places = tiling(sharding, shape, operation)
     sides = tuple(size // parts for size, parts in zip(shape, places.parts, strict=True))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 from artifex_devices._placement.mesh_context import mesh_that_is_set
 from artifex_devices._placement.reshard import reshard
@@ -20,8 +20,8 @@ from artifex_devices.errors import ShardingTypeError
 # The mesh axes that shard each dimension, major to minor; () for a dimension that is not sharded.
 Spec = tuple[tuple[Hashable, ...], ...]
 
-spec_in = remembered(maxsize=4096)(_core._spec_in)
-sharding_with = remembered(maxsize=4096)(_core._sharding_with)
+spec_in = clearable_cache(maxsize=4096)(_core._spec_in)
+sharding_with = clearable_cache(maxsize=4096)(_core._sharding_with)
 any_explicit = _core._any_explicit
 
 

@@ -25,7 +25,7 @@ from artifex_devices._array_ops.core.blocks import (
     views_at,
 )
 from artifex_devices._array_ops.core.layout import Placement, Spec, sharding_with, spec_in
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
 
 # Writes one box of a result: fill(out, box, position of a device that holds it).
@@ -42,7 +42,7 @@ class _Grid(NamedTuple):
     strides: tuple[int, ...]  # by dimension: difference of the numbers of neighbouring tiles
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def _grid(sharding: Sharding, shape: tuple[int, ...], operation: str) -> _Grid:
     places = tiling(sharding, shape, operation)
     sides = tuple(-(-size // parts) for size, parts in zip(shape, places.parts, strict=True))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.clearable_cache import clearable_cache
 
 _STRIDES = (2, 16, 64, 128)  # in bytes; shards of small Arrays are 64 bytes apart, or a multiple
 _COUNT = 40  # more than a vector of any width
@@ -31,7 +31,7 @@ class Loop(NamedTuple):
     writes_strided: bool  # whether its results are correct in strided memory
 
 
-@remembered(maxsize=4096)
+@clearable_cache(maxsize=4096)
 def loop_of(ufunc: np.ufunc, kinds: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> Loop:
     """The Loop for operands of these dtypes, or of these types of Python numbers."""
     samples = [kind(1) if isinstance(kind, type) else np.ones(1, kind)[:0] for kind in kinds]
@@ -143,7 +143,7 @@ _FAST = frozenset("?bhilqBHILQfd")  # dtypes that NumPy has vector loops for; di
 _OF_FLOATS = frozenset({np.divide, np.rint, np.trunc, np.floor, np.ceil, np.copysign, np.fabs})
 
 
-@remembered(maxsize=4096)
+@clearable_cache(maxsize=4096)
 def spread_from(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> int:
     """Bytes read and written from which a ufunc uses several cores; `kinds` are dtypes or types of numbers."""
     dtypes = {kind for kind in kinds if not isinstance(kind, type)}

@@ -18,7 +18,7 @@ from artifex_devices._array_ops.core.fused_small import from_fused, fused_values
 from artifex_devices._array_ops.core.layout import Placement, broadcast_specs, common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import SCALARS, Compute, operand_parts, operand_spec, pieces_of
 from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, Loop, loop_of, spread_from, write
-from artifex_devices._base.clearable_cache import forgettable
+from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, Sharding
 
 
@@ -154,7 +154,7 @@ class _Layout(NamedTuple):
     sharding: Sharding
 
 
-_layouts: dict[Any, _Layout] = forgettable({})  # by all that _layout depends on
+_layouts: dict[Any, _Layout] = clearable({})  # by all that _layout depends on
 
 
 def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:

@@ -22,7 +22,7 @@ from artifex_devices._array_ops.core.layout import (
 )
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.index.selection import Range, Selection, parse
-from artifex_devices._base.clearable_cache import forgettable
+from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, NamedSharding, Sharding
 from artifex_devices.errors import ShardingTypeError
 
@@ -58,7 +58,7 @@ def row_of(x: Array, i: int) -> Array:
 
 
 # The selection of an index without arrays and the sharding of its result, by operation, sharding, shape and index.
-_basic: dict[Any, tuple[Selection, Sharding]] = forgettable({})
+_basic: dict[Any, tuple[Selection, Sharding]] = clearable({})
 
 
 def _key_of(operation: str, x: Array, index: Any) -> Any:

@@ -20,7 +20,7 @@ from artifex_devices._array_ops.core.arguments import (
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.shape.reshaping import ravel
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
 
@@ -39,7 +39,7 @@ def _sorted(function: Any, a: Any, axis: Any, order: Any, positions: bool, **opt
     if order is not None:
         raise TypeError(
             f"{operation}: order names fields, which the elements of Arrays do not have; expected None, got "
-            f"{shown(order)}; leave it away"
+            f"{safe_repr(order)}; leave it away"
         )
     if positions:
         x = np.atleast_1d(x)  # as NumPy does here, but not in sort and partition

@@ -26,7 +26,7 @@ from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
 from artifex_devices._array_ops.index.indexing import get, select, sliced_spec
 from artifex_devices._array_ops.index.selection import parse
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
 
@@ -35,7 +35,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     """np.take: the dimensions of the indices replace the dimension."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(
-            f"take: mode {shown(mode)} is not known; expected 'raise', 'wrap' or 'clip'; choose one of them"
+            f"take: mode {safe_repr(mode)} is not known; expected 'raise', 'wrap' or 'clip'; choose one of them"
         )
     refuse_bool_axis("take", axis)
     into = host_target("take", out)

@@ -17,7 +17,7 @@ from artifex_devices._array_ops.core.layout import common_placement, placed_as, 
 from artifex_devices._array_ops.core.reading import SCALARS, Source, _pieces, shift
 from artifex_devices._array_ops.index.indexing import _window
 from artifex_devices._array_ops.index.selection import Selection, parse
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
 
@@ -46,7 +46,7 @@ class AtIndex:
         self._index = index
 
     def __repr__(self) -> str:
-        return f"<at[{shown(self._index)}] of an Array of shape {self._array.shape}>"
+        return f"<at[{safe_repr(self._index)}] of an Array of shape {self._array.shape}>"
 
     def get(self, **options: Any) -> Array:
         """x[index]."""
@@ -97,7 +97,8 @@ def _out_sharding(name: str, options: dict[str, Any]) -> Any:
     mode = options.get("mode")
     if mode not in (None, "promise_in_bounds") or options.get("wrap_negative_indices", True) is not True:
         raise ValueError(
-            f"at[...].{name}: indices beyond the shape are an IndexError; expected mode None, got mode {shown(mode)}; "
+            f"at[...].{name}: indices beyond the shape are an IndexError; expected mode None, got mode "
+            f"{safe_repr(mode)}; "
             "clip the indices by np.clip(i, 0, n - 1), or select those below n, first"
         )
     return options.get("out_sharding")

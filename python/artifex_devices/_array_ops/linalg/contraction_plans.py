@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import Box, Tiling, tiling
 from artifex_devices._array_ops.core.layout import Placement, common_placement, sharding_with
-from artifex_devices._base.clearable_cache import forgettable
+from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, Sharding
 
 # One label for each dimension; dimensions with the same label are indexed together.
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
     products: int  # number of multiplications
 
 
-_plans: dict[Any, Plan] = forgettable({})  # by all that plan_contraction depends on
+_plans: dict[Any, Plan] = clearable({})  # by all that plan_contraction depends on
 
 
 def plan_contraction(

@@ -17,8 +17,8 @@ from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.linalg.contraction import contract
 from artifex_devices._array_ops.linalg.contraction_plans import Labels
 from artifex_devices._array_ops.linalg.matrix_products import multiply_pair, plan_pair
-from artifex_devices._base.clearable_cache import remembered
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.clearable_cache import clearable_cache
+from artifex_devices._base.safe_repr import safe_repr
 
 _LETTERS = string.ascii_letters
 
@@ -58,7 +58,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
     return deliver("einsum", result, into, casting)
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def _dtype_and_support(
     explicit: str, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]
 ) -> tuple[Any, bool]:
@@ -93,7 +93,8 @@ def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
         broken = [sign for sign in ("->", "...") if text.count(sign) != operands[0].count(sign)]
         if broken:  # NumPy accepts blanks everywhere else
             raise ValueError(
-                f"einsum: a blank is inside of {broken[0]}; expected {broken[0]!r}, got {shown(operands[0])}; leave it "
+                f"einsum: a blank is inside of {broken[0]}; expected {broken[0]!r}, got {safe_repr(operands[0])}; "
+                "leave it "
                 "out"
             )
     else:
@@ -113,7 +114,7 @@ def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     return text, [as_operand("einsum", x) for x in arrays]
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Labels, str]:
     """Labels of the operands and of the result, and the subscripts with an explicit result.
 
@@ -121,7 +122,7 @@ def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Label
     """
 
     def wrong(what: str, expected: str, got: object) -> ValueError:
-        return ValueError(f"einsum: {what}; expected {expected}, got {got} in subscripts {shown(text)}")
+        return ValueError(f"einsum: {what}; expected {expected}, got {got} in subscripts {safe_repr(text)}")
 
     inputs, arrow, wanted = text.partition("->")
     terms = inputs.split(",")
@@ -136,7 +137,9 @@ def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Label
         free = rank - len(before) - len(after)
         if free < 0 or (free and not dots):
             raise wrong(
-                f"operand {i} has another number of dimensions", f"{shown(term)} to name them all", f"{rank} of them"
+                f"operand {i} has another number of dimensions",
+                f"{safe_repr(term)} to name them all",
+                f"{rank} of them",
             )
         longest = max(longest, free)
         labels.append((*before, *range(-free, 0), *after))

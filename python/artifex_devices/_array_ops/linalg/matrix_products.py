@@ -16,8 +16,8 @@ from artifex_devices._array_ops.core.dispatch import implements, implements_ufun
 from artifex_devices._array_ops.linalg.contraction import contract
 from artifex_devices._array_ops.linalg.contraction_plans import Labels
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
-from artifex_devices._base.clearable_cache import remembered
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.clearable_cache import clearable_cache
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
 
@@ -33,7 +33,7 @@ class PairPlan(NamedTuple):
     order: tuple[int, ...] | None  # of the result's dimensions, if they are not stacked, rows, columns
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def plan_pair(a: Labels, b: Labels, out: Labels) -> PairPlan | None:
     """The plan, or None if the product is not a matrix product and needs einsum."""
     if len(set(a)) < len(a) or len(set(b)) < len(b):
@@ -95,7 +95,7 @@ def multiply_pair(
 _ARRAY_UFUNCS = [np.matmul, np.vecdot, *(getattr(np, name) for name in ("matvec", "vecmat") if hasattr(np, name))]
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def _product_dtype(function: Any, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]) -> Any:
     """NumPy's dtype for operands of these dtypes and ranks."""
     return function(*(np.ones((1,) * ndim, dtype) for dtype, ndim in kinds), **dict(options)).dtype
@@ -263,7 +263,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
     if len(a_axes) != len(b_axes) or len(a_axes) > min(a.ndim, b.ndim):
         raise ValueError(
             "tensordot: axes does not fit the operands; expected the same number of dimensions of each, got "
-            f"{shown(axes)} for shapes {tuple(a.shape)} and {tuple(b.shape)}"
+            f"{safe_repr(axes)} for shapes {tuple(a.shape)} and {tuple(b.shape)}"
         )
     a_axes = np.lib.array_utils.normalize_axis_tuple(a_axes, a.ndim, "axes[0]")
     b_axes = np.lib.array_utils.normalize_axis_tuple(b_axes, b.ndim, "axes[1]")

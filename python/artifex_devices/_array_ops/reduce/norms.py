@@ -13,7 +13,7 @@ from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
 
@@ -67,7 +67,7 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
     close: Callable[[Any], Any] = _same
     if isinstance(order, str):
         raise ValueError(
-            f"{operation}: Invalid norm order {shown(order)} for vectors; expected a number, got a name; give two "
+            f"{operation}: Invalid norm order {safe_repr(order)} for vectors; expected a number, got a name; give two "
             "dimensions"
         )
     if order in (np.inf, -np.inf):
@@ -132,5 +132,5 @@ def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
         )
     raise ValueError(
         f"{operation}: Invalid norm order for matrices; expected fro, nuc, 1, -1, 2, -2, inf or -inf, got "
-        f"{shown(order)}; give one dimension for a vector norm"
+        f"{safe_repr(order)}; give one dimension for a vector norm"
     )

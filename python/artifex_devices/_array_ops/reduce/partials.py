@@ -27,7 +27,7 @@ from artifex_devices._array_ops.core.blocks import (
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
 from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import operand_parts, piece_along
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
 
 # Size of the parts of a `local` that reads its part once, without temporaries. Larger parts need fewer transfers of the
@@ -76,7 +76,7 @@ class _Plan(NamedTuple):
     groups: tuple[_Group, ...]
 
 
-@remembered(maxsize=2048)
+@clearable_cache(maxsize=2048)
 def _plan(sharding: Sharding, shape: tuple[int, ...], spec: Any, axes: tuple[int, ...], keepdims: bool) -> _Plan:
     kept = [d for d in range(len(shape)) if keepdims or d not in axes]
     result_shape = tuple(1 if d in axes else shape[d] for d in kept)

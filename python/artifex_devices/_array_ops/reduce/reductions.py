@@ -26,7 +26,7 @@ from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.dispatch import implements, implements_method
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices._base.caller import warn_user
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array
 
 _UNSET: Any = np._NoValue
@@ -41,7 +41,7 @@ ASSOCIATIVE = frozenset({
 # fmt: on
 
 
-@remembered(maxsize=256)
+@clearable_cache(maxsize=256)
 def folds(ufunc: np.ufunc, dtype: np.dtype[Any], work: np.dtype[Any] | None) -> bool:
     """Whether the core reduces this dtype by `ufunc`; `work` is the dtype to compute in, None for its own."""
     if ufunc not in _FOLDS or dtype.name not in ("float16", "bfloat16"):
@@ -72,14 +72,14 @@ def widened(block: NDArray[Any]) -> NDArray[Any]:
     return wide
 
 
-@remembered(maxsize=256)
+@clearable_cache(maxsize=256)
 def wide_dtype(dtype: Any) -> Any:
     """The dtype to add up in: float32 for floats of 16 bits and less, else the same."""
     kind = np.dtype(dtype)
     return np.dtype(np.float32) if kind.name.startswith(("float", "bfloat")) and kind.itemsize < 4 else kind
 
 
-@remembered(maxsize=1024)
+@clearable_cache(maxsize=1024)
 def _reduced_dtype(ufunc: np.ufunc, kind: Any, dtype: Any, ndim: int, axes: tuple[int, ...]) -> Any:
     """NumPy's dtype of the result; NumPy's error for dtypes or axes that it does not reduce."""
     with np.errstate(all="ignore"):

@@ -27,14 +27,14 @@ from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import fold, folds, wide_dtype, widened
 from artifex_devices._base.caller import warn_user
-from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array
 
 _UNSET: Any = np._NoValue
 _SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
 
 
-@remembered(maxsize=256)
+@clearable_cache(maxsize=256)
 def _dtype_of(function: Any, kind: Any, dtype: Any) -> Any:
     """NumPy's dtype of the result."""
     return function(np.ones(2, kind), dtype=dtype).dtype

@@ -16,7 +16,7 @@ from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import sharding_with, spec_of
 from artifex_devices._array_ops.shape.rearranging import copy_shards
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
 
@@ -59,7 +59,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
     """np.meshgrid: each result is sharded along the dimension of its own coordinates."""
     if indexing not in ("xy", "ij"):
         raise ValueError(
-            f"meshgrid: Valid values for `indexing` are 'xy' and 'ij'; expected one of them, got {shown(indexing)}"
+            f"meshgrid: Valid values for `indexing` are 'xy' and 'ij'; expected one of them, got {safe_repr(indexing)}"
         )
     order = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else list(range(len(xi)))
     arrays = [ravel(as_array("meshgrid", x, xi)) for x in xi]

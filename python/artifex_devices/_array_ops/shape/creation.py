@@ -14,7 +14,7 @@ from artifex_devices._array_ops.core.blocks import Box, allocate
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import sharding_with
 from artifex_devices._array_ops.core.reading import Source, assemble
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, NamedSharding, Sharding, SingleDeviceSharding
 
 ZERO = object()  # the value of zeros, for any dtype
@@ -43,7 +43,7 @@ def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
     if isinstance(device, Sharding):
         return _filled_at(operation, sizes, value, dtype, fitting(device, sizes), committed=True)
     raise TypeError(
-        f"{operation}: device is {shown(device)} ({type(device).__name__}); expected None, a Device or a Sharding; "
+        f"{operation}: device is {safe_repr(device)} ({type(device).__name__}); expected None, a Device or a Sharding; "
         "take one from artifex_devices.devices() or from x.sharding"
     )
 

@@ -17,7 +17,7 @@ from artifex_devices._array_ops.core.arguments import refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import Spec, sharding_with, spec_of
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
 
@@ -57,7 +57,8 @@ def check_order(operation: str, order: Any) -> None:
     if order not in ("C", "A", "K", None):
         transposed = "np.reshape(x.T, shape)" if operation == "reshape" else "np.ravel(x.T)"
         raise TypeError(
-            f"{operation}: shards of Arrays are row-major; expected order 'C', got {shown(order)}; transpose first: "
+            f"{operation}: shards of Arrays are row-major; expected order 'C', got {safe_repr(order)}; transpose "
+            "first: "
             f"{transposed}"
         )
 

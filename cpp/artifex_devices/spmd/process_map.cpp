@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/spmd/process_map.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <set>
+
+namespace artifex_devices {
+namespace {
+
+using Numbers = std::vector<int64_t>;
+
+int64_t product(const Numbers& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
+bool contains(const Numbers& sorted, int64_t number) { return std::ranges::binary_search(sorted, number); }
+
+/// Whether equal numbers follow each other: {1, 1, 0} but not {1, 0, 1}.
+bool is_in_runs(Numbers numbers) {
+  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+  return std::set<int64_t>(numbers.begin(), numbers.end()).size() == numbers.size();
+}
+
+}  // namespace
+
+std::vector<Numbers> axis_groups(const Numbers& sizes, const Numbers& axes) {
+  Numbers strides(sizes.size(), 1);
+  for (size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
+  const auto size = [&](int64_t axis) { return sizes[static_cast<size_t>(axis)]; };
+  const auto stride = [&](int64_t axis) { return strides[static_cast<size_t>(axis)]; };
+  Numbers offsets{0};
+  for (const int64_t axis : axes) {
+    Numbers longer;
+    for (const int64_t offset : offsets) {
+      for (int64_t i = 0; i < size(axis); ++i) longer.push_back(offset + i * stride(axis));
+    }
+    offsets = std::move(longer);
+  }
+  std::vector<Numbers> groups;
+  for (int64_t first = 0; first < product(sizes); ++first) {
+    if (std::ranges::any_of(axes, [&](int64_t axis) { return first / stride(axis) % size(axis) != 0; })) continue;
+    Numbers& group = groups.emplace_back();
+    for (const int64_t offset : offsets) group.push_back(first + offset);
+  }
+  return groups;
+}
+
+ProcessMap::ProcessMap(int64_t process, Numbers sizes, std::vector<Numbers> holders)
+    : process_(process), sizes_(std::move(sizes)), holders_(std::move(holders)) {
+  Numbers everybody(holders_.size());
+  std::iota(everybody.begin(), everybody.end(), 0);
+  processes_ = processes_of(everybody);
+  std::ranges::copy_if(everybody, std::back_inserter(here_), [&](int64_t participant) {
+    return contains(holders_[static_cast<size_t>(participant)], process_);
+  });
+}
+
+int64_t ProcessMap::slot(int64_t participant) const noexcept {
+  const auto found = std::ranges::lower_bound(here_, participant);
+  return found != here_.end() && *found == participant ? found - here_.begin() : -1;
+}
+
+Numbers ProcessMap::processes_of(const Numbers& participants) const {
+  std::set<int64_t> found;
+  for (const int64_t participant : participants) {
+    const Numbers& holders = holders_[static_cast<size_t>(participant)];
+    found.insert(holders.begin(), holders.end());
+  }
+  return {found.begin(), found.end()};
+}
+
+std::optional<ProcessGroups> ProcessMap::groups_across(const std::vector<Numbers>& groups) const {
+  std::vector<Numbers> reach;
+  for (const Numbers& group : groups) reach.push_back(processes_of(group));
+  // Processes that a group links meet at once: groups that share a process are linked in turn.
+  std::set<int64_t> linked;
+  for (const Numbers& processes : reach) {
+    if (processes.size() > 1 && contains(processes, process_)) linked.insert(processes.begin(), processes.end());
+  }
+  if (linked.empty()) return std::nullopt;
+  const auto is_linked = [&](const Numbers& processes) {
+    return processes.size() > 1 && std::ranges::any_of(processes, [&](int64_t each) { return linked.contains(each); });
+  };
+  for (size_t before = 0; before != linked.size();) {
+    before = linked.size();
+    for (const Numbers& processes : reach) {
+      if (is_linked(processes)) linked.insert(processes.begin(), processes.end());
+    }
+  }
+  ProcessGroups result;
+  result.processes.assign(linked.begin(), linked.end());
+  result.is_even = result.in_runs = true;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const Numbers& members = groups[g];
+    Numbers owners;
+    for (const int64_t member : members) owners.push_back(holders_[static_cast<size_t>(member)].front());
+    result.in_runs = result.in_runs && is_in_runs(owners);
+    if (is_linked(reach[g])) result.is_even = result.is_even && reach[g] == result.processes;
+    if (reach[g].size() < 2 || !contains(reach[g], process_)) continue;
+    CrossGroup group{members, std::move(owners), {}, reach[g], std::vector<Numbers>(reach[g].size())};
+    for (size_t i = 0; i < members.size(); ++i) {
+      const auto index = static_cast<int64_t>(i);
+      for (size_t p = 0; p < reach[g].size(); ++p) {
+        if (contains(holders_[static_cast<size_t>(members[i])], reach[g][p])) group.held[p].push_back(index);
+      }
+      if (const int64_t own = slot(members[i]); own >= 0) {
+        group.here.emplace_back(index, own);
+        result.slots.push_back(own);
+      }
+    }
+    result.groups.push_back(std::move(group));
+  }
+  std::ranges::sort(result.slots);
+  return result;
+}
+
+std::optional<ProcessGroups> ProcessMap::same_parts(const Numbers& unnamed) const {
+  if (unnamed.empty()) return std::nullopt;
+  const std::vector<Numbers> groups = axis_groups(sizes_, unnamed);
+  std::optional<ProcessGroups> result = groups_across(groups);
+  if (!result) return std::nullopt;
+  std::set<Numbers> mixtures;
+  for (const int64_t process : result->processes) {
+    Numbers held;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      if (contains(processes_of(groups[g]), process)) held.push_back(static_cast<int64_t>(g));
+    }
+    mixtures.insert(std::move(held));
+  }
+  return mixtures.size() == 1 ? std::move(result) : std::nullopt;
+}
+
+std::vector<Numbers> ProcessMap::meeting_sets() const {
+  std::vector<Numbers> axes;  // every set of axes, smaller ones first
+  for (uint64_t mask = 1; mask < uint64_t{1} << sizes_.size(); ++mask) {
+    Numbers& chosen = axes.emplace_back();
+    for (size_t d = 0; d < sizes_.size(); ++d) {
+      if ((mask >> d & 1) != 0) chosen.push_back(static_cast<int64_t>(d));
+    }
+  }
+  std::ranges::sort(axes, {}, [](const Numbers& chosen) { return std::make_pair(chosen.size(), chosen); });
+  std::vector<Numbers> found{processes_};
+  for (const Numbers& chosen : axes) {
+    const std::optional<ProcessGroups> across = groups_across(axis_groups(sizes_, chosen));
+    if (across && std::ranges::find(found, across->processes) == found.end()) found.push_back(across->processes);
+  }
+  return found;
+}
+
+}  // namespace artifex_devices
