@@ -70,9 +70,9 @@ LIBRARIES = {
     "optree": ("_tree/flatten.py",),
     "rich": (
         "_base/progress.py",
-        "batch_measurement/progress.py",
+        "batch_measurement/report.py",
         "calibration/progress.py",
-        "command_line/doctor_text.py",
+        "command_line/doctor.py",
         "debug.py",
     ),
     "threadpoolctl": ("_base/blas_threads.py", "doctor/libraries.py", "roofline/measurement.py"),

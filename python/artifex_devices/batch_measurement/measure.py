@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.checks import check_callable, check_number
 from artifex_devices._core import Machine
 from artifex_devices._runtime.device_arguments import whole_number
 from artifex_devices._runtime.devices import devices
-from artifex_devices.batch_measurement.conclusion import conclude
 from artifex_devices.batch_measurement.memory import MemoryMeter, ProcessMemory
 from artifex_devices.batch_measurement.probe import BatchProbe, Prober
-from artifex_devices.batch_measurement.progress import progress_on
-from artifex_devices.batch_measurement.result import BatchSizeMeasurement
+from artifex_devices.batch_measurement.report import progress_on
+from artifex_devices.batch_measurement.result import BatchSizeMeasurement, conclude
 from artifex_devices.batch_measurement.search import Search
 
 
@@ -43,43 +42,41 @@ def measure_batch_size(
     _clock: Callable[[], float] = time.perf_counter,
     _meter: MemoryMeter | None = None,
 ) -> BatchSizeMeasurement:
-    """Measures which batch size suits a function on this machine: the knee of its throughput, and what memory allows.
+    """Measures the batch size that suits a function on this machine: its throughput knee and its memory bound.
 
-    The function is called on batches that double from probe to probe, until the sizes show where throughput ends.
-    Before a probe its peak memory is predicted from those before, and a batch that is predicted to pass the bound is
-    not made. The model of a call is seconds = max(floor, fixed + batch / rate), fitted so that single wrong times
-    change little.
+    The function is called on batches that double from probe to probe, until throughput no longer grows. The peak memory
+    of each probe is predicted from earlier probes; a batch that is predicted to exceed the bound is not created. The
+    model of a call is seconds = max(floor, fixed + batch / rate). The fit is robust against single wrong times.
 
     Args:
-        step_fn: Called with a batch; what it returns (a tree of anything, arrays of JAX too) is waited for by
-            `block_until_ready`. State that it changes stays changed: give it a copy of what must not be trained. Arrays
-            that it neither returns nor waits for are not in the times.
-        make_batch: Called with a number of examples; returns a batch of so many, no iterator if it is reused.
+        step_fn: Function of a batch. `block_until_ready` waits for its result (a tree, also of JAX arrays). Its side
+            effects stay: pass a copy of parameters that must not be trained. Work on arrays that it neither returns nor
+            waits for is not timed.
+        make_batch: Function of a number of examples that returns a batch; not an iterator if it is reused.
         target: Share of the throughput of large batches to reach, between 0 and 1.
-        multiple_of: Batch sizes tried are multiples of it, say the size of the mesh's data axis.
-        min_batch_size: The first size, rounded up to a multiple; None is `multiple_of`. It is run without a prediction.
-        max_batch_size: The largest size.
-        max_seconds: Seconds for the measurement, kept to about a call of the function. The first probe is always run.
-        memory_fraction: Share of the free bytes that may be taken: of each device its limit less what is in use; of the
-            host what the system, control groups and limits leave to this process.
-        warmup_calls: Calls before the timed ones, on each size.
+        multiple_of: Divisor of all batch sizes, for example the size of the mesh's data axis.
+        min_batch_size: First size, rounded up to a multiple; None means `multiple_of`. It runs without a prediction.
+        max_batch_size: Largest size.
+        max_seconds: Seconds for the measurement, exceeded by at most about one call. The first probe always runs.
+        memory_fraction: Share of the free bytes that probes may take: of each device its limit minus the bytes in use;
+            of the host the memory that the system, control groups and limits leave to this process.
+        warmup_calls: Calls on each size before the timed ones.
         min_calls: Timed calls on each size, unless time runs out.
-        probe_seconds: Timed seconds on each size, at least; up to 200 calls.
-        reuse_batch: One batch for all calls on a size. False: a new one each time, for steps that donate or change it.
-        progress: Show the probes on standard error: a table with rich on a terminal, else lines.
-        on_probe: Called with each BatchProbe as it ends; what it raises ends the measurement.
+        probe_seconds: Minimum of timed seconds on each size, for up to 200 calls.
+        reuse_batch: Whether all calls on a size share one batch; False for steps that donate or change their batch.
+        progress: Whether to show the probes on standard error: a table with rich on a terminal, otherwise lines.
+        on_probe: Function of each finished BatchProbe; an exception of it ends the measurement.
 
     Returns:
         A BatchSizeMeasurement; print it.
 
     Raises:
-        ValueError: Numbers are out of range.
-        TypeError: An argument is of a wrong type; the step returned a generator or coroutine, whose work has not begun;
-            or the step itself raised it (as all that are mistakes of a program: NameError, AttributeError,
-            ImportError).
+        ValueError: A number is out of range.
+        TypeError: An argument has a wrong type, or the step returned a generator or coroutine, whose work has not
+            begun. A TypeError, NameError, AttributeError or ImportError of the step itself also ends the measurement.
         MemoryError: The smallest batch does not fit.
-        RuntimeError: The function raised for all sizes tried; the text has what it said. A size that raises among
-            others that work is evidence and no error.
+        RuntimeError: The function raised for all sizes; the message has its errors. An error for some of the sizes is
+            evidence and does not end the measurement.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -90,8 +87,11 @@ def measure_batch_size(
         >>> found.recommended_batch_size <= max(probe.batch_size for probe in found.evidence)
         True
     """
+    check_callable("measure_batch_size", "step_fn", step_fn, "a function of one argument")
+    check_callable("measure_batch_size", "make_batch", make_batch, "a function of one argument")
+    if on_probe is not None:
+        check_callable("measure_batch_size", "on_probe", on_probe, "a function of one BatchProbe, or None")
     sizes = _check(
-        callables={"step_fn": step_fn, "make_batch": make_batch},
         counts={
             "multiple_of": (multiple_of, 1),
             "min_batch_size": (multiple_of if min_batch_size is None else min_batch_size, 1),
@@ -106,15 +106,9 @@ def measure_batch_size(
     smallest = -(-sizes["min_batch_size"] // step) * step
     if smallest > sizes["max_batch_size"]:
         raise ValueError(
-            f"measure_batch_size: no batch size is allowed; expected a multiple of multiple_of between min_batch_size "
-            f"and max_batch_size, got {step}, {sizes['min_batch_size']} and {sizes['max_batch_size']}; raise "
-            "max_batch_size"
-        )
-    if on_probe is not None and not callable(on_probe):
-        raise TypeError(
-            f"measure_batch_size: on_probe is {safe_repr(on_probe)} ({type(on_probe).__name__}); expected a function "
-            "of "
-            "one BatchProbe, or None; give the function itself"
+            "measure_batch_size: the range of batch sizes is empty; expected a multiple of multiple_of between "
+            f"min_batch_size and max_batch_size, got {step}, {sizes['min_batch_size']} and {sizes['max_batch_size']}; "
+            "raise max_batch_size"
         )
     meter = ProcessMemory(memory_fraction) if _meter is None else _meter
     began = _clock()
@@ -176,64 +170,43 @@ def _conditions(step_fn: Callable[[Any], Any]) -> dict[str, str | int]:
 
 
 def _nothing_worked(search: Search) -> Exception:
-    """The error for a search without a single time."""
+    """Returns the error for a search without any time."""
     probes = search.evidence
     last = probes[-1]
     if last.outcome == "out of time":
         return RuntimeError(
             f"measure_batch_size: no call could be timed on a batch of {last.batch_size} before time ran out; expected "
-            f"max_seconds to hold make_batch ({last.make_batch_s or 0:.3g} s here) and two calls; give more or a "
-            "smaller min_batch_size"
+            f"max_seconds for make_batch ({last.make_batch_s or 0:.3g} s here) and two calls; increase max_seconds or "
+            "reduce min_batch_size"
         )
     errors = "; ".join(f"{probe.batch_size}: {probe.error}" for probe in probes)
     if any(probe.outcome == "out of memory" for probe in probes):
         return MemoryError(
             f"measure_batch_size: not even the smallest batch fits; expected one that does, got {errors}; free memory, "
-            "or give a smaller min_batch_size or multiple_of"
+            "or reduce min_batch_size or multiple_of"
         )
     return RuntimeError(
         f"measure_batch_size: step_fn or make_batch raised for every batch size; expected one that works, got "
-        f"{errors}; if sizes must be divisible, say by a mesh axis of the {len(devices())} devices, give multiple_of"
+        f"{errors}; if sizes must be divisible, as by a mesh axis of the {len(devices())} devices, pass multiple_of"
     )
 
 
-def _check(
-    *,
-    callables: dict[str, Any],
-    counts: dict[str, tuple[Any, int]],
-    shares: dict[str, Any],
-    durations: dict[str, Any],
-) -> dict[str, int]:
-    """The counts as ints; all that is wrong in one error."""
-    for name, value in callables.items():
-        if not callable(value):
-            raise TypeError(
-                f"measure_batch_size: {name} is {safe_repr(value)} ({type(value).__name__}); expected a function of "
-                "one "
-                "argument; give the function itself, not its result"
-            )
-    whole = {name: whole_number("measure_batch_size", name, value) for name, (value, _) in counts.items()}
+def _check(counts: dict[str, tuple[Any, int]], shares: dict[str, Any], durations: dict[str, Any]) -> dict[str, int]:
+    """Returns the counts as ints; reports all wrong values in one error."""
+    numbers = {name: whole_number("measure_batch_size", name, value) for name, (value, _) in counts.items()}
     for name, value in {**shares, **durations}.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(
-                f"measure_batch_size: {name} is {safe_repr(value)} ({type(value).__name__}); expected a number; give a "
-                "float"
-            )
+        check_number("measure_batch_size", name, value, "write a float")
     wrong = [
-        f"{name} is {whole[name]}; expected {least} or more"
-        for name, (_, least) in counts.items()
-        if whole[name] < least
+        f"{name} is {numbers[name]}; expected {minimum} or more"
+        for name, (_, minimum) in counts.items()
+        if numbers[name] < minimum
     ]
-    wrong += [
-        f"{name} is {value}; expected more than 0 and less than 1"
-        for name, value in shares.items()
-        if not 0 < value < 1
-    ]
+    wrong += [f"{name} is {v}; expected more than 0 and less than 1" for name, v in shares.items() if not 0 < v < 1]
     wrong += [
         f"{name} is {value}; expected a finite number of seconds, 0 or more"
         for name, value in durations.items()
-        if not (math.isfinite(value) and value >= 0)
+        if not 0 <= value < math.inf
     ]
     if wrong:
-        raise ValueError(f"measure_batch_size: {'; '.join(wrong)}; give numbers in range")
-    return whole
+        raise ValueError(f"measure_batch_size: {'; '.join(wrong)}; correct the numbers")
+    return numbers

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a probe takes of each memory, what the memories can still give, and the affine law between size and bytes."""
+"""Memory of probes: use, free bytes, and the affine law between batch size and bytes."""
 
 from __future__ import annotations
 
 import math
+import resource
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.public_path import public
-from artifex_devices.batch_measurement.host_memory import HostMemory
+from artifex_devices._core import Machine, _cgroup_report
 
 HOST = "host"
 
@@ -21,13 +23,13 @@ HOST = "host"
 @public("artifex_devices.batch_measurement")
 @dataclass(frozen=True)
 class MemoryUse:
-    """Bytes that a probe took of one memory.
+    """Bytes of one memory during a probe.
 
     Attributes:
-        before: In use when the probe began.
-        peak: The most that was in use at once, what was there before included; None where it was not seen.
-        after: In use when batch and results were gone.
-        source: What was counted, and by what.
+        before: Bytes in use at the start.
+        peak: Peak of the bytes in use, including `before`; None if it could not be observed.
+        after: Bytes in use after batch and results were freed.
+        source: Origin of the numbers.
     """
 
     before: int
@@ -38,16 +40,16 @@ class MemoryUse:
 
 @public("artifex_devices.batch_measurement")
 class MemoryMeter(Protocol):
-    """What a measurement asks about memory; memories are named "host", "cpu:0" and so on."""
+    """Source of memory measurements; memories are named "host", "cpu:0" and so on."""
 
     def start(self) -> None:
-        """A probe begins."""
+        """Starts counting for a probe."""
 
     def stop(self) -> dict[str, MemoryUse]:
-        """The probe is over; what it took, by memory."""
+        """Ends the probe; returns its use by memory."""
 
     def bounds(self) -> dict[str, int]:
-        """By memory: the peak in bytes, as in MemoryUse, that the next probe must not pass."""
+        """Returns the allowed peak of the next probe in bytes, as in MemoryUse, by memory."""
 
 
 @public("artifex_devices.batch_measurement")
@@ -57,12 +59,12 @@ class MemoryFit:
 
     Attributes:
         memory: "cpu:0", or "host" for the memory of the process.
-        base_bytes: What is in use whatever the batch.
-        bytes_per_example: What one example adds.
-        residual_bytes: The largest difference between a measured peak and the fit.
-        bound_bytes: The peak that was not to be passed; None where it is not known.
-        max_batch_size: The largest batch whose peak stays within the bound by this fit; None without bound or growth.
-        source: What was counted, and by what.
+        base_bytes: Bytes in use independent of the batch.
+        bytes_per_example: Bytes for each example.
+        residual_bytes: Largest difference between a measured peak and the fit.
+        bound_bytes: Allowed peak; None if it is not known.
+        max_batch_size: Largest batch whose peak stays within the bound by this fit; None without bound or growth.
+        source: Origin of the numbers.
     """
 
     memory: str
@@ -75,22 +77,22 @@ class MemoryFit:
 
 
 class ProcessMemory:
-    """Counts Arrays by their devices' own accounting, and the resident memory of the process by the kernel's."""
+    """Counts Arrays by the accounting of their devices, and resident memory of the process by the kernel."""
 
     def __init__(self, fraction: float) -> None:
-        """`fraction`: the share of the free bytes that probes may take."""
+        """Takes the share of the free bytes that probes may take."""
         self._fraction = fraction
         self._host = HostMemory()
         self._window: _core._MemoryWindow | None = None
 
     def start(self) -> None:
-        """Begins to count; freed memory that is kept for reuse is released first, so that it does not count."""
+        """Starts counting, after cached free memory is released."""
         _core._trim()
         self._window = _core._MemoryWindow()
         self._host.start()
 
     def stop(self) -> dict[str, MemoryUse]:
-        """The devices that the probe used, and the host."""
+        """Returns the use of the host and of the devices that the probe used."""
         window = self._window
         assert window is not None
         window.close()
@@ -106,7 +108,7 @@ class ProcessMemory:
         return found
 
     def bounds(self) -> dict[str, int]:
-        """In use now and the fraction of what is free, of each device and of the host."""
+        """Returns the bytes in use plus the fraction of the free bytes, by device and for the host."""
         found = {}
         window = _core._MemoryWindow()
         for device in window.devices:
@@ -123,15 +125,7 @@ class ProcessMemory:
 def fit_memory(
     memory: str, peaks: Sequence[tuple[int, int]], bound: int | None, multiple_of: int, source: str
 ) -> MemoryFit | None:
-    """Fits the affine law by least absolute error; None for fewer than 2 sizes.
-
-    Args:
-        memory: Its name.
-        peaks: (batch size, peak bytes), each size once.
-        bound: The peak that is not to be passed.
-        multiple_of: Batch sizes are multiples of it.
-        source: What was counted.
-    """
+    """Fits peaks, (batch size, bytes), by least absolute error; returns None for fewer than 2 sizes."""
     if len(peaks) < 2:
         return None
     points = np.array(sorted(peaks), dtype=np.float64)
@@ -147,7 +141,7 @@ def fit_memory(
     residual = float(np.abs(base + slope * sizes - used).max())
     largest = None
     if bound is not None and slope > 0:
-        # As integers: the quotient of floats may be one too many.
+        # The quotient of floats may be too large by one.
         largest = max(0, math.floor((bound - base) / slope))
         while largest > 0 and base + slope * largest > bound:
             largest -= 1
@@ -156,22 +150,17 @@ def fit_memory(
 
 
 def predicted_peak(uses: Sequence[tuple[int, MemoryUse]], size: int, *, is_host: bool) -> int:
-    """What a batch larger than all so far may take at its peak, in bytes; rather too much than too little.
+    """Returns a cautious prediction of the peak in bytes, from (batch size, use) of at least one probe, ascending.
 
-    A device that is full raises an error, a host that is full ends the process: there, until three sizes show how
-    memory grows, it is taken to grow with the square of the batch.
-
-    Args:
-        uses: (batch size, use) of the probes so far, those with a peak, sizes ascending; at least one.
-        size: The batch size to come.
-        is_host: Whether it is the memory of the process.
+    A full host ends the process, so its memory is assumed to grow with the square of the batch until three sizes show
+    otherwise. A full device only raises an error.
     """
     points = [(count, float(use.peak)) for count, use in uses if use.peak is not None]
     last_size, last = points[-1]
     if size <= last_size:
         return int(max(peak for count, peak in points if count <= last_size))
     if len(points) == 1:
-        # All that the first probe took is taken to grow with the batch.
+        # All bytes of the first probe are assumed to grow with the batch.
         base = float(min(uses[0][1].before, last))
         ratio = size / last_size
         return math.ceil(base + (last - base) * (ratio * ratio if is_host else ratio))
@@ -186,8 +175,118 @@ def predicted_peak(uses: Sequence[tuple[int, MemoryUse]], size: int, *, is_host:
         square = (last - before) / (last_size**2 - before_size**2)
         predictions.append(last + square * (size**2 - last_size**2))
     if len(points) >= 3:
-        # Where the growth itself grows (bytes like batch squared), it is continued.
+        # Extrapolates a growing slope (bytes proportional to the square of the batch).
         first_size, first = points[-3]
         bend = (secant - (before - first) / (before_size - first_size)) / (last_size - first_size)
         predictions.append(predictions[-1] + max(0.0, bend) * (size - last_size) * (size - before_size))
     return math.ceil(max(predictions))
+
+
+_RESET = "resident memory of the process: VmHWM of /proc/self/status, reset before the probe through clear_refs"
+_NOT_RESET = (
+    "resident memory of the process: VmHWM of /proc/self/status, which could not be reset; peaks below an earlier one "
+    "are not seen"
+)
+
+# The file of a limit, and the one of what counts against it: version 2 of control groups, and 1.
+_USAGE_BESIDE = {"memory.max": "memory.current", "memory.limit_in_bytes": "memory.usage_in_bytes"}
+_NO_LIMIT = 1 << 60  # version 1 writes the largest number of whole pages
+
+
+class HostMemory:
+    """Resident memory of this process by the kernel, without child processes and swapped pages.
+
+    The kernel's counters may be behind by some hundred KiB.
+    """
+
+    def __init__(self, root: str = "") -> None:
+        """Takes the folder of /proc and of the mounts of control groups; "" is the root."""
+        self._root = root
+        self._proc = Path(f"{root}/proc")
+        self._before: tuple[int, int] | None = None
+        self._was_reset = False
+
+    def start(self) -> None:
+        """Resets the peak, if the kernel allows it."""
+        try:
+            (self._proc / "self" / "clear_refs").write_text("5")
+            self._was_reset = True
+        except OSError:
+            self._was_reset = False
+        self._before = self._resident_and_peak()
+
+    def stop(self) -> tuple[int, int | None, int, str] | None:
+        """Returns bytes before, at the peak (None if not observed), now, and the source; None without /proc."""
+        now = self._resident_and_peak()
+        if now is None or self._before is None:
+            return None
+        resident, highest = self._before
+        if self._was_reset:
+            return resident, max(now[1], now[0], resident), now[0], _RESET
+        peak = now[1] if now[1] > highest else None
+        return resident, peak, now[0], _NOT_RESET
+
+    def in_use_and_free(self) -> tuple[int, int] | None:
+        """Returns resident bytes, and free bytes for the process; None if either is not known."""
+        now = self._resident_and_peak()
+        if now is None:
+            return None
+        free = [Machine.live().usable_memory_bytes - now[0]]
+        available = self._table("meminfo").get("MemAvailable")
+        if available is not None:
+            free.append(available)
+        free += self._free_of_groups()
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        size = self._table("self/status").get("VmSize")
+        if limit != resource.RLIM_INFINITY and size is not None:
+            free.append(limit - size)
+        return now[0], max(0, min(free))
+
+    def _resident_and_peak(self) -> tuple[int, int] | None:
+        status = self._table("self/status")
+        if "VmRSS" not in status or "VmHWM" not in status:
+            return None
+        return status["VmRSS"], status["VmHWM"]
+
+    def _table(self, name: str) -> dict[str, int]:
+        """Reads bytes by name from lines of the form `Name:   123 kB`."""
+        try:
+            lines = (self._proc / name).read_text(encoding="ascii", errors="replace").splitlines()
+        except OSError:
+            return {}
+        table = {}
+        for line in lines:
+            words = line.split()
+            if len(words) == 3 and words[2] == "kB" and words[1].isdigit():
+                table[words[0].rstrip(":")] = int(words[1]) * 1024
+        return table
+
+    def _free_of_groups(self) -> list[int]:
+        """Returns the free bytes of each control group above the process; inactive file pages count as free."""
+        found = []
+        for path, text in _cgroup_report(self._root)["files"]:
+            file = Path(path)
+            if file.name not in _USAGE_BESIDE or not text.isdigit():
+                continue
+            limit, used = int(text), _number(file.with_name(_USAGE_BESIDE[file.name]))
+            if used is not None and limit < _NO_LIMIT:
+                found.append(limit - used + _inactive_files(file.parent))
+        return found
+
+
+def _number(path: Path) -> int | None:
+    try:
+        text = path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None
+
+
+def _inactive_files(group: Path) -> int:
+    try:
+        lines = (group / "memory.stat").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return 0
+    table = dict(line.split(maxsplit=1) for line in lines if " " in line)
+    text = table.get("total_inactive_file", table.get("inactive_file", "0")).strip()
+    return int(text) if text.isdigit() else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One probe: a batch of one size is made, the step is called on it, time and memory are measured."""
+"""One probe: calls of the step on a batch of one size, with their time and memory."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from artifex_devices._placement.device_put import block_until_ready
 from artifex_devices.batch_measurement.memory import MemoryMeter, MemoryUse
 from artifex_devices.tree_util import tree_leaves
 
-# Mistakes in the program and not a size that does not suit it: they end the measurement as they are.
+# Mistakes in the program, which do not depend on the size: they end the measurement unchanged.
 _MISTAKES = (NameError, AttributeError, TypeError, ImportError, SyntaxError, NotImplementedError)
 _MOST_CALLS = 200
-# What a function returns that has not begun its work: its times would be those of nothing.
+# Results of functions that have not begun their work, so that there is nothing to time.
 _NOT_BEGUN = (GeneratorType, CoroutineType, AsyncGeneratorType, map, filter)
 
 
 @public("artifex_devices.batch_measurement")
 @dataclass(frozen=True)
 class BatchProbe:
-    """The evidence of one batch size; all measured.
+    """Measurements of one batch size.
 
     Attributes:
-        batch_size: Examples in the batch.
-        outcome: "measured"; "out of memory" or "raised" (see `error`); "out of time" where no call could be timed.
-        calls: How many calls were timed, those to warm up not counted.
-        make_batch_s: Seconds to make the (first) batch; None if it was not made. In no other time.
-        first_call_s: Seconds of the first call on this size, which warms up; None if it did not end.
-        best_s: Seconds of the fastest timed call; throughput and model go by it, as whatever else the machine does can
-            only make calls slower.
-        median_s: Seconds of the middle one; far from the best where the machine was busy, or the step varies.
-        spread: The half of the calls in the middle lies in this share of the median (0.02: 2 %).
-        memory: By memory ("cpu:0", "host"), what batch and calls took at their peak.
-        error: Type and text of what was raised.
+        batch_size: Number of examples in the batch.
+        outcome: "measured"; "out of memory" or "raised" (see `error`); "out of time" if no call could be timed.
+        calls: Number of timed calls, without warm-up.
+        make_batch_s: Seconds to create the first batch; None if it was not created. Not part of the other times.
+        first_call_s: Seconds of the first call on this size; None if it did not end.
+        best_s: Seconds of the fastest timed call, the base of throughput and model: other programs on the machine only
+            make calls slower.
+        median_s: Median seconds of the timed calls; far from the best if the machine was busy or the step varies.
+        spread: Distance of the quartiles as a share of the median (0.02: 2 %).
+        memory: MemoryUse of batch and calls, by memory ("cpu:0", "host").
+        error: Type and text of the exception.
     """
 
     batch_size: int
@@ -60,19 +60,7 @@ class BatchProbe:
 
 @dataclass(frozen=True)
 class Prober:
-    """How probes are run; the same for all of a measurement.
-
-    Attributes:
-        step_fn: Takes a batch; what it returns is waited for.
-        make_batch: Takes a number of examples.
-        clock: Seconds.
-        meter: Counts memory.
-        warmup_calls: Calls before the timed ones.
-        min_calls: Timed calls at least, unless time runs out.
-        min_seconds: Timed seconds at least, up to 200 calls.
-        reuse_batch: One batch for all calls, or a new one for each.
-        deadline: When time runs out, by the clock.
-    """
+    """Runs probes with the arguments of a measurement; `deadline` is a time of `clock`."""
 
     step_fn: Callable[[Any], Any]
     make_batch: Callable[[int], Any]
@@ -85,14 +73,14 @@ class Prober:
     deadline: float
 
     def run(self, size: int) -> BatchProbe:
-        """Probes a size; what the step raises is evidence, unless it is a mistake of the program."""
+        """Probes a size; exceptions of the step are evidence, unless they are mistakes of the program."""
         times: list[float] = []
         outcome: Literal["measured", "out of memory", "raised"] = "measured"
         error: str | None = None
         made: list[float] = []
         self.meter.start()
         try:
-            # Its frames, and the Arrays in them, are gone when it returns or its exception was dealt with.
+            # A function of its own, so that its frame and the Arrays in it are freed before memory is counted.
             self._call_often(size, made, times)
         except MemoryError as raised:  # ResourceExhaustedError is one
             outcome, error = "out of memory", _text_of(raised)
@@ -102,7 +90,7 @@ class Prober:
                 raise
             outcome, error = "raised", _text_of(raised)
         if error is not None:
-            gc.collect()  # what the exception held may lie in cycles
+            gc.collect()  # cycles may hold objects of the exception's frames
         memory = self.meter.stop()
         to_make = made[0] if made else None
         first = times[0] if times else None
@@ -116,7 +104,7 @@ class Prober:
         return BatchProbe(size, outcome, len(timed), to_make, times[0], min(timed), median, spread, memory=memory)
 
     def _call_often(self, size: int, made: list[float], times: list[float]) -> None:
-        """Appends the seconds to make each batch, and of each call, of those to warm up too."""
+        """Appends the seconds of each creation of a batch and of each call, with the warm-up."""
         batch = self._batch(size, made)
         total = 0.0
         while True:
@@ -125,15 +113,15 @@ class Prober:
             now = self.clock()
             if isinstance(result, _NOT_BEGUN):
                 raise _not_begun(result)
-            del result  # let go of before the next call
-            # A clock too coarse for the step gives no zero to divide by.
+            del result  # freed before the next call
+            # A coarse clock must not yield zero, which would be a divisor.
             times.append(max(now - began, 1e-9))
             timed = len(times) - self.warmup_calls
             if timed > 0:
                 total += times[-1]
                 if timed >= self.min_calls and (total >= self.min_seconds or timed >= _MOST_CALLS):
                     return
-            # At least one call is timed if the first two can be expected to end in time.
+            # Stops if another call is not expected to end in time.
             if now + times[-1] + (0.0 if self.reuse_batch else made[-1]) > self.deadline:
                 return
             if not self.reuse_batch:
@@ -150,22 +138,22 @@ class Prober:
                     raise TypeError(
                         "measure_batch_size: make_batch returned an iterator, which the first call uses up; expected a "
                         f"batch that all calls on its size can use, got {type(leaf).__name__}; return a list or an "
-                        "array, or say reuse_batch=False"
+                        "array, or pass reuse_batch=False"
                     )
         return batch
 
 
 def _not_begun(result: Any) -> TypeError:
     if isinstance(result, CoroutineType):
-        result.close()  # else Python warns that nobody awaited it
+        result.close()  # prevents the warning about a coroutine that was never awaited
     return TypeError(
         "measure_batch_size: step_fn returned work that has not begun, so that there is nothing to time; expected a "
-        f"result, got {type(result).__name__}; let it finish in the step, say by list(...) or asyncio.run(...)"
+        f"result, got {type(result).__name__}; finish it in the step, for example by list(...) or asyncio.run(...)"
     )
 
 
 def _middle_half(values: list[float]) -> float:
-    """Between the quartiles; for fewer than 4 values between the extremes."""
+    """Returns the distance of the quartiles, of the extremes for fewer than 4 values."""
     if len(values) < 4:
         return max(values) - min(values)
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -173,7 +161,7 @@ def _middle_half(values: list[float]) -> float:
 
 
 def _text_of(error: BaseException) -> str:
-    """Type and first line, terminal codes spelt out; the object, which holds the frames of the step, is not kept."""
+    """Returns the type and the first line, with escaped control characters."""
     lines = str(error).splitlines()
     text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in lines[0][:200]) if lines else ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A measurement of batch sizes as text."""
+"""Texts of a measurement: the report, and the progress on standard error."""
 
 from __future__ import annotations
 
+import sys
 import textwrap
+from typing import Any, TextIO
 
 from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices.batch_measurement.memory import HOST
@@ -16,7 +18,7 @@ _DIGITS = 3  # of seconds
 
 
 def text_of(found: BatchSizeMeasurement) -> str:
-    """Answer, evidence and notes."""
+    """Returns answer, evidence and notes."""
     share = f"{found.target:.0%} of the throughput"
     by = {
         "model, probed": "by the fitted model, and a probe of it agrees",
@@ -34,8 +36,8 @@ def text_of(found: BatchSizeMeasurement) -> str:
     if model is not None and found.critical_batch_size is not None:
         least = seconds_text(max(model.fixed_s, model.floor_s), _DIGITS)
         lines.append(
-            f"Knee            {found.critical_batch_size:,}: smaller batches cost {least} a call all the same, larger "
-            f"ones near {model.examples_per_s:,.0f} examples/s (model)"
+            f"Knee            {found.critical_batch_size:,}: smaller batches also cost {least} a call, larger ones "
+            f"approach {model.examples_per_s:,.0f} examples/s (model)"
         )
     lines += [_memory_text(found), f"Confidence      {found.confidence}: {found.confidence_because}"]
     on = ", ".join(f"{name} {value}" for name, value in found.measured_on.items())
@@ -64,7 +66,7 @@ def text_of(found: BatchSizeMeasurement) -> str:
 
 
 def row_of(probe: BatchProbe) -> tuple[str, ...]:
-    """The cells of COLUMNS; the last one says what went wrong."""
+    """Returns the cells of COLUMNS; the last one is the error."""
     devices = [use.peak for name, use in probe.memory.items() if name != HOST and use.peak is not None]
     host = probe.memory[HOST].peak if HOST in probe.memory else None
     rate = probe.examples_per_s
@@ -84,10 +86,10 @@ def row_of(probe: BatchProbe) -> tuple[str, ...]:
 def _memory_text(found: BatchSizeMeasurement) -> str:
     if found.max_memory_batch_size is None:
         return "Memory          no bound on the batch was found"
-    most = found.max_memory_batch_size
-    ran = any(probe.batch_size == most and probe.outcome == "measured" for probe in found.evidence)
+    largest = found.max_memory_batch_size
+    ran = any(probe.batch_size == largest and probe.outcome == "measured" for probe in found.evidence)
     how = "fits (it ran)" if ran else "is predicted to fit (not tried)"
-    text = f"Memory          {most:,} is the largest batch that {how}"
+    text = f"Memory          {largest:,} is the largest batch that {how}"
     limiting = [fit for fit in found.memory if fit.max_batch_size is not None]
     if limiting:
         fit = min(limiting, key=lambda each: each.max_batch_size or 0)
@@ -97,3 +99,73 @@ def _memory_text(found: BatchSizeMeasurement) -> str:
             f"{bytes_text(round(fit.bytes_per_example))} an example{bound} (fit of the measured peaks)"
         )
     return text
+
+
+class Progress:
+    """Progress of a measurement; this class shows nothing."""
+
+    def starting(self, size: int) -> None:
+        """Shows the start of a probe."""
+
+    def finished(self, probe: BatchProbe) -> None:
+        """Shows a finished probe."""
+
+    def close(self) -> None:
+        """Ends the display."""
+
+
+class _Plain(Progress):
+    """Prints a line for each probe."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def finished(self, probe: BatchProbe) -> None:
+        size, rate, best, _, spread, _, device, host, wrong = row_of(probe)
+        text = (
+            wrong
+            or f"{rate} examples/s, {best} a call (spread {spread}), peak of a device {device}, of the host {host}"
+        )
+        print(f"measure_batch_size: batch {size}: {text}", file=self._stream, flush=True)
+
+
+class _Rich(Progress):
+    """Draws a growing table between the probes, because drawing during a probe would disturb its times."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.table import Table
+
+        self._table: Any = Table(box=None, header_style="bold")
+        for name in COLUMNS[:-1]:
+            self._table.add_column(name, justify="right")
+        self._table.add_column(COLUMNS[-1], overflow="fold")
+        # Errors of a step are shown verbatim: "[data]" in them is not markup.
+        console = Console(file=stream, markup=False, emoji=False, highlight=False)
+        self._live = Live(self._table, console=console, auto_refresh=False, transient=True, redirect_stdout=False)
+        self._live.start()
+
+    def starting(self, size: int) -> None:
+        self._table.caption = f"probing a batch of {size:,}"
+        self._live.refresh()
+
+    def finished(self, probe: BatchProbe) -> None:
+        self._table.add_row(*row_of(probe))
+        self._live.refresh()
+
+    def close(self) -> None:
+        self._live.stop()
+
+
+def progress_on(stream: TextIO | None = None, *, shown: bool = True) -> Progress:
+    """Returns a table with rich on a terminal, lines elsewhere, or nothing; the default stream is sys.stderr."""
+    stream = sys.stderr if stream is None else stream
+    if not shown or stream is None:
+        return Progress()
+    if not stream.isatty():
+        return _Plain(stream)
+    try:
+        return _Rich(stream)
+    except ImportError:
+        return _Plain(stream)

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a measurement of batch sizes found, with its evidence."""
+"""BatchSizeMeasurement, and its computation from the evidence of a search."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from artifex_devices._base.public_path import public
-from artifex_devices.batch_measurement.memory import MemoryFit
+from artifex_devices.batch_measurement.memory import HOST, MemoryFit, fit_memory, predicted_peak
 from artifex_devices.batch_measurement.probe import BatchProbe
-from artifex_devices.batch_measurement.throughput import ThroughputModel
+from artifex_devices.batch_measurement.search import Search
+from artifex_devices.batch_measurement.throughput import ThroughputModel, fit_throughput
 
 if TYPE_CHECKING:
     from artifex_devices._hardware.batch_size import BatchSizeRecommendation
@@ -23,28 +26,28 @@ class BatchSizeMeasurement:
     """Batch sizes for a function, measured; print it for the table of evidence. Sizes in examples.
 
     Attributes:
-        recommended_batch_size: The smallest batch that reaches the share `target` of the throughput of large batches.
-            It never is larger than what ran.
-        recommended_by: "model, probed" (the fit, confirmed by a probe), "model" (not probed itself), "measured"
-            (the best answer among the probes, see `notes`).
-        recommended_range: Its smallest and largest value when any one probe is left out; None for too few probes.
-        critical_batch_size: The knee, by the model: a batch whose own work takes as long as what each call costs
-            anyway. None where no knee was seen.
-        max_memory_batch_size: The largest batch whose predicted peak stays within the bounds on memory; by the fits in
-            `memory`, not tried. None where memory does not grow measurably, or its bound is not known.
-        fastest_batch_size: The batch with the best measured throughput, by the fastest call on each size.
-        fastest_examples_per_s: That throughput, measured.
-        asymptotic_examples_per_s: The throughput that large batches come near to, by the model; None without one.
-        target: The share of the throughput that was asked for.
-        model: The fit of time over batch size; None for fewer than 3 sizes, or where time did not grow.
-        memory: The fit of each memory.
-        evidence: The probes in the order in which they ran.
+        recommended_batch_size: Smallest batch that reaches the share `target` of the throughput of large batches.
+            It is never larger than the largest measured batch.
+        recommended_by: "model, probed" (the fit, confirmed by a probe), "model" (not probed), or "measured" (the best
+            probe, see `notes`).
+        recommended_range: Smallest and largest recommendation if any one probe is omitted; None for too few probes.
+        critical_batch_size: Knee of the model: a batch whose work takes as long as the constant cost of a call. None
+            if no knee was observed.
+        max_memory_batch_size: Largest batch whose predicted peak stays within the bounds on memory, by the fits in
+            `memory`. None if memory does not grow measurably or its bound is not known.
+        fastest_batch_size: Batch with the best measured throughput, by the fastest call on each size.
+        fastest_examples_per_s: Throughput of `fastest_batch_size`.
+        asymptotic_examples_per_s: Throughput that large batches approach by the model; None without a model.
+        target: Requested share of the throughput.
+        model: Fit of time over batch size; None for fewer than 3 sizes, or if time did not grow.
+        memory: Fits, one for each memory.
+        evidence: Probes in the order in which they ran.
         confidence: "high", "medium" or "low".
-        confidence_because: What the word rests on.
-        notes: What stopped the search, and what else was seen.
-        measured_at: Date and time, UTC, ISO 8601.
+        confidence_because: Reason for the confidence.
+        notes: Observations, and the reason why the search ended.
+        measured_at: Date and time in UTC, as ISO 8601.
         measured_on: Function, devices, machine and versions.
-        seconds: How long the measurement took.
+        seconds: Duration of the measurement.
     """
 
     recommended_batch_size: int
@@ -67,17 +70,17 @@ class BatchSizeMeasurement:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        """Answer, evidence and notes as text."""
+        """Returns answer, evidence and notes as text."""
         return self.describe()
 
     def describe(self) -> str:
-        """The same text as `print` shows."""
+        """Returns the text that `print` shows."""
         from artifex_devices.batch_measurement.report import text_of
 
         return text_of(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it for JSON: numbers, text, lists and dicts; no infinities or NaN."""
+        """Returns all values for JSON, without infinities or NaN."""
         found = asdict(self)
         found["measured_on"] = dict(self.measured_on)
         found["notes"] = list(self.notes)
@@ -94,11 +97,11 @@ class BatchSizeMeasurement:
         return found
 
     def to_recommendation(self) -> BatchSizeRecommendation:
-        """As the record that `get_batch_size_recommendation` returns.
+        """Returns a record of the type that `get_batch_size_recommendation` returns.
 
-        `min_batch_size` is the smallest batch with half the throughput by the model (without one: the smallest that
+        `min_batch_size` is the smallest batch with half the throughput by the model (without a model: the smallest that
         ran), `optimal_batch_size` the recommended one. Without a knee `critical_batch_size` is the recommended one too.
-        The notes say what was measured, when and on what.
+        The notes have the function, the machine and the date.
         """
         from artifex_devices._hardware.batch_size import BatchSizeRecommendation
 
@@ -120,3 +123,213 @@ class BatchSizeMeasurement:
             max_memory_batch_size=self.max_memory_batch_size,
             notes=" ".join([*notes, *self.notes]),
         )
+
+
+_By = Literal["model, probed", "model", "measured"]
+# Precision of resident memory.
+_HOST_ERROR_BYTES = 4 << 20
+# Tolerance of a probe against the model's share, in addition to its spread.
+_TOLERANCE = 0.03
+_AFFINE = 0.05
+_CLEARLY = 1.2
+# Plausible times of neighbouring sizes: less than ten times as long, and not clearly shorter for the larger one.
+_JUMP = 10.0
+_FALL = 0.9
+
+
+def conclude(
+    search: Search,
+    *,
+    target: float,
+    multiple_of: int,
+    measured_at: str,
+    measured_on: Mapping[str, str | int],
+    seconds: float,
+) -> BatchSizeMeasurement:
+    """Returns the measurement for the evidence of a search, in which at least one probe has times."""
+    notes = list(search.notes)
+    step = search.step_of_sizes
+    if step != multiple_of:
+        notes.append(
+            f"The step raised for sizes that are not multiples of {step}; multiple_of={step} saves these probes."
+        )
+    recommended, by = _recommended(search, target, notes)
+    model = search.model()
+    fits, largest = _memory_bound(search, step, notes)
+    interval = None if by == "measured" else _range_of(search, target)
+    word, because = _confidence(search, recommended, by, interval)
+    fastest = search.fastest()
+    assert fastest.examples_per_s is not None
+    return BatchSizeMeasurement(
+        recommended_batch_size=recommended,
+        recommended_by=by,
+        recommended_range=interval,
+        critical_batch_size=None if model is None else max(1, round(model.critical)),
+        max_memory_batch_size=largest,
+        fastest_batch_size=fastest.batch_size,
+        fastest_examples_per_s=fastest.examples_per_s,
+        asymptotic_examples_per_s=None if model is None else model.examples_per_s,
+        target=target,
+        model=model,
+        memory=tuple(fits),
+        evidence=tuple(search.evidence),
+        confidence=word,
+        confidence_because=because,
+        notes=tuple(notes),
+        measured_at=measured_at,
+        measured_on=measured_on,
+        seconds=seconds,
+    )
+
+
+def _recommended(search: Search, target: float, notes: list[str]) -> tuple[int, _By]:
+    probes = search.measured
+    fastest, reference = search.fastest(), search.reference()
+    if search.falls():
+        notes.append(f"Throughput falls beyond a batch of {fastest.batch_size}: larger ones are slower by the example.")
+    if reference is None:
+        if len(search.rising()) < 3:
+            notes.append("Fewer than 3 sizes up to the fastest: no model, the fastest that ran is recommended.")
+        else:
+            notes.append(
+                "Time did not grow with the batch: the fastest size that ran is recommended, no knee was seen."
+            )
+        return fastest.batch_size, "measured"
+    wanted = search.wanted_size()
+    if wanted is None:
+        size = search.model_size()
+        where = "at no size" if math.isinf(size) else f"at a batch of {math.ceil(size):,}"
+        notes.append(f"The model reaches {target:.0%} {where}, beyond what ran: the fastest that ran is recommended.")
+        return fastest.batch_size, "measured"
+    # A clearly smaller measured size takes precedence over the model.
+    attainable = target * min(reference, _rate(fastest))
+    reaching = [probe for probe in probes if _rate(probe) >= attainable]
+    smaller = [probe.batch_size for probe in reaching if probe.batch_size * _CLEARLY <= wanted]
+    if smaller:
+        notes.append(f"The model reaches {target:.0%} at a batch of {wanted}, the measured {smaller[0]} does already.")
+        return smaller[0], "measured"
+    tried = {probe.batch_size: probe for probe in search.evidence}
+    if wanted not in tried or tried[wanted].outcome == "out of time":
+        return wanted, "model"
+    probe = tried[wanted]
+    allowed = _TOLERANCE + min(probe.spread or 0.0, 0.1)
+    if probe.outcome == "measured" and _rate(probe) >= (target - allowed) * reference:
+        return wanted, "model, probed"
+    notes.append(
+        f"The model reaches {target:.0%} at a batch of {wanted}, a probe of it did not: {reaching[0].batch_size} is "
+        f"the smallest with {target:.0%} of what was measured."
+    )
+    return reaching[0].batch_size, "measured"
+
+
+def _rate(probe: BatchProbe) -> float:
+    assert probe.examples_per_s is not None
+    return probe.examples_per_s
+
+
+def _memory_bound(search: Search, step: int, notes: list[str]) -> tuple[list[MemoryFit], int | None]:
+    """Returns the fits, and the largest size that all of them allow."""
+    names = sorted({name for probe in search.evidence for name in probe.memory}, key=lambda name: (name == HOST, name))
+    fits = []
+    largest: int | None = None
+    for name in names:
+        uses = search.uses_of(name)
+        peaks = [(size, use.peak) for size, use in uses if use.peak is not None]
+        if not peaks:
+            notes.append(f"The peaks of {name} were not observed: it sets no bound.")
+            continue
+        growth = max(peak for _, peak in peaks) - min(peak for _, peak in peaks)
+        is_noise = name == HOST and growth < _HOST_ERROR_BYTES
+        fit = fit_memory(name, peaks, None if is_noise else search.bounds.get(name), step, uses[0][1].source)
+        if fit is None:
+            continue
+        fits.append(fit)
+        allowed = fit.max_batch_size
+        if (
+            allowed is not None
+            and fit.residual_bytes > max(_AFFINE * growth, _HOST_ERROR_BYTES if name == HOST else 0)
+            and fit.bound_bytes is not None
+        ):
+            # Not affine: uses the cautious prediction of the search.
+            least, beyond = 0, allowed // step + 1
+            while beyond - least > 1:
+                middle = (least + beyond) // 2
+                if predicted_peak(uses, middle * step, is_host=name == HOST) <= fit.bound_bytes:
+                    least = middle
+                else:
+                    beyond = middle
+            allowed = least * step
+            notes.append(f"The memory of {name} does not grow evenly with the batch: its bound is a cautious one.")
+        if allowed is not None:
+            largest = allowed if largest is None else min(largest, allowed)
+    ran = search.measured[-1].batch_size
+    if search.too_large is not None:
+        notes.append(f"max_memory_batch_size is the largest batch that ran, as one of {search.too_large} did not fit.")
+        return fits, ran
+    if largest is None:
+        return fits, ran if search.stopped_by_memory else None
+    return fits, max(largest, ran)
+
+
+def _range_of(search: Search, target: float) -> tuple[int, int] | None:
+    """Returns the range of recommendations if any one probe is omitted."""
+    probes = search.rising()
+    if len(probes) < 5 or search.model() is None:
+        return None
+    sizes = []
+    for left_out in probes:
+        rest = [(p.batch_size, p.best_s) for p in probes if p is not left_out and p.best_s is not None]
+        model = fit_throughput(rest)
+        reference = search.reference()
+        if model is None or reference is None:
+            return None
+        size = model.size_reaching(target * min(reference, model.examples_per_s))
+        if math.isinf(size):
+            return None
+        sizes.append(size)
+    return search.rounded_up(min(sizes)), search.rounded_up(max(sizes))
+
+
+def _implausible_times(probes: Sequence[BatchProbe]) -> str:
+    """Returns a text about the first implausible pair of neighbouring sizes, or ""."""
+    for smaller, larger in itertools.pairwise(probes):
+        least = max(_JUMP, 2 * larger.batch_size / smaller.batch_size)
+        for kind, before, after in (
+            ("best", smaller.best_s, larger.best_s),
+            ("median", smaller.median_s, larger.median_s),
+        ):
+            if before is None or after is None:
+                continue
+            where = f"the {kind} time of {larger.batch_size} is {after / before:.3g} times that of {smaller.batch_size}"
+            if after > least * before or (kind == "best" and after < _FALL * before):
+                return where
+    return ""
+
+
+def _confidence(
+    search: Search, recommended: int, by: _By, interval: tuple[int, int] | None
+) -> tuple[Literal["high", "medium", "low"], str]:
+    probes = search.measured
+    model = search.model()
+    spread = statistics.median([probe.spread for probe in probes if probe.spread is not None])
+    count = f"{len(probes)} size{'' if len(probes) == 1 else 's'} measured"
+    implausible = _implausible_times(probes)
+    if implausible:
+        return "low", f"{count}; {implausible}: other programs or BLAS threads may have interfered"
+    said = f"{count}, half of the calls on a size within {spread:.1%} of their median"
+    if model is None:
+        return "low", f"{said}, no model"
+    reach = probes[-1].batch_size / recommended
+    said += (
+        f"; the model misses the best times by {model.residual:.1%} (at most {model.worst_residual:.1%}); "
+        f"the largest batch was {reach:.1f} times the recommended"
+    )
+    width = math.inf if interval is None else interval[1] / interval[0] - 1
+    if by == "measured":
+        is_sure = spread <= 0.1 and reach >= 2
+        return "medium" if is_sure else "low", f"{said}; the model's own size was not taken"
+    if spread <= 0.05 and model.residual <= 0.05 and reach >= 2 and width <= 0.4 and by == "model, probed":
+        return "high", said
+    if spread <= 0.15 and model.residual <= 0.15 and width <= 1.5:
+        return "medium", said
+    return "low", said

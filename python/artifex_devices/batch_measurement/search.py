@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which batch sizes are probed: ever larger ones up to the knee or a bound, then the ones that matter."""
+"""The choice of batch sizes to probe: doubling sizes up to the knee or a bound, then the recommended ones."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _FEWEST_SIZES = 6
 _FAILURES_AT_FIRST = 8
 _FAILURES_LATER = 2
 _REFINEMENTS = 3
-# A size is worth a probe of its own from this ratio to its neighbour on.
+# Smallest ratio of neighbouring sizes that justifies another probe.
 _WORTH = 1.2
-# So many times the size that reaches the target is measured, for the throughput of large batches.
+# Sizes up to this multiple of the one that reaches the target are measured, for the throughput of large batches.
 _BEYOND = 4
 _FALLS = 0.9
 _RISES = 1.2
 
 
 class Search:
-    """The state of a search; `run` probes until an answer stands or a bound is met.
+    """State of a search; `run` probes until the answer is known or a bound is reached.
 
     Attributes:
         evidence: All probes in the order in which they ran.
-        notes: What stopped it, and what was seen on the way.
-        too_large: The smallest size that ran out of memory.
-        bounds: By memory, the peak that the last probe was not to pass.
-        stopped_by_memory: Whether larger sizes were not tried for fear of their memory.
+        notes: Observations, and the reason why the search ended.
+        too_large: Smallest size that ran out of memory.
+        bounds: Allowed peak of the last probe, by memory.
+        stopped_by_memory: Whether larger sizes were not tried because of their predicted memory.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Search:
         watch: Callable[[int], None],
         report: Callable[[BatchProbe], None],
     ) -> None:
-        """`target`: the share of the throughput to reach; `watch` is called before each probe, `report` after it."""
+        """Takes the arguments of a measurement; calls `watch` before each probe and `report` after it."""
         self._prober = prober
         self._meter = meter
         self._multiple_of = multiple_of
@@ -61,16 +61,16 @@ class Search:
         self.bounds: dict[str, int] = {}
         self.stopped_by_memory = False
         self._is_out_of_time = False
-        self._fit: tuple[int, ThroughputModel | None] | None = None  # of so many probes
+        self._fit: tuple[int, ThroughputModel | None] | None = None  # number of probes, and their fit
 
     @property
     def measured(self) -> list[BatchProbe]:
-        """The probes that have times, sizes ascending."""
+        """Probes with times, by ascending size."""
         return sorted((p for p in self.evidence if p.outcome == "measured"), key=lambda p: p.batch_size)
 
     @property
     def step_of_sizes(self) -> int:
-        """The number that divides every batch size: the one passed in, or the one that the failed sizes suggest."""
+        """Divisor of all batch sizes: `multiple_of`, or the one that the failed sizes suggest."""
         worked = [probe.batch_size for probe in self.measured]
         raised = [probe.batch_size for probe in self.evidence if probe.outcome == "raised"]
         common = math.gcd(*worked) if worked else self._multiple_of
@@ -79,7 +79,7 @@ class Search:
         return self._multiple_of
 
     def run(self) -> None:
-        """Grows, then refines."""
+        """Probes growing sizes, then the recommended ones."""
         self._grow()
         for _ in range(_REFINEMENTS):
             size = self.wanted_size()
@@ -92,14 +92,14 @@ class Search:
                 return
 
     def model(self) -> ThroughputModel | None:
-        """The fit over the sizes up to where throughput begins to fall, if it does."""
+        """Returns the fit over the rising probes."""
         if self._fit is None or self._fit[0] != len(self.evidence):
             times = [(p.batch_size, p.best_s) for p in self.rising() if p.best_s is not None]
             self._fit = (len(self.evidence), fit_throughput(times))
         return self._fit[1]
 
     def rising(self) -> list[BatchProbe]:
-        """The measured probes up to the fastest one where throughput falls behind it, else all."""
+        """Returns the measured probes up to the fastest one if throughput falls after it, otherwise all."""
         probes = self.measured
         if not probes or not self.falls():
             return probes
@@ -107,28 +107,28 @@ class Search:
         return [probe for probe in probes if probe.batch_size <= best.batch_size]
 
     def falls(self) -> bool:
-        """Whether the largest size is clearly slower than the fastest."""
+        """Returns whether the largest size is clearly slower than the fastest."""
         probes = self.measured
         return bool(probes) and _rate(probes[-1]) < _FALLS * _rate(self.fastest())
 
     def fastest(self) -> BatchProbe:
-        """The measured best."""
+        """Returns the probe with the best throughput."""
         return max(self.measured, key=_rate)
 
     def reference(self) -> float | None:
-        """The throughput of which the target is a share: the model's, or the best seen where throughput then falls."""
+        """Returns the throughput for the target: the model's, or the best measured one if throughput falls."""
         model = self.model()
         if model is None:
             return None
         return min(model.examples_per_s, _rate(self.fastest())) if self.falls() else model.examples_per_s
 
     def model_size(self) -> float:
-        """The smallest batch that reaches the target by the model; math.inf without one."""
+        """Returns the smallest batch that reaches the target by the model; math.inf without a model."""
         model, reference = self.model(), self.reference()
         return math.inf if model is None or reference is None else model.size_reaching(self._target * reference)
 
     def wanted_size(self) -> int | None:
-        """`model_size` as a size that can be probed; None if it is beyond what ran."""
+        """Returns `model_size` rounded up to a valid size; None if it is larger than all measured ones."""
         size, probes = self.model_size(), self.measured
         if not probes or size > probes[-1].batch_size:
             return None
@@ -167,7 +167,7 @@ class Search:
         return any(probe.batch_size == size for probe in self.evidence)
 
     def _following(self, size: int) -> int | None:
-        """The next larger size; None at the end of what may be tried."""
+        """Returns the next larger size; None at the end of the range."""
         if self.too_large is not None:
             return self._below_failure()
         following = min(2 * size, self._largest // self.step_of_sizes * self.step_of_sizes)
@@ -177,7 +177,7 @@ class Search:
         return following
 
     def _below_failure(self) -> int | None:
-        """Halfway between the largest size that ran and the smallest that ran out of memory, while that is worth it."""
+        """Returns the middle between the largest size that ran and `too_large`; None if they are close."""
         assert self.too_large is not None
         probes = self.measured
         low = probes[-1].batch_size if probes else 0
@@ -189,39 +189,39 @@ class Search:
         return size
 
     def _is_enough(self) -> bool:
-        """Whether the sizes so far show where throughput ends."""
+        """Returns whether the probes show that throughput no longer grows."""
         probes = self.measured
         if len(probes) < _FEWEST_SIZES:
             return False
         if self.falls():
-            # Behind a cliff throughput may rise again, and beyond what it was.
+            # After a drop, throughput may rise again above the earlier best.
             is_behind = all(_rate(probe) < _FALLS * _rate(self.fastest()) for probe in probes[-2:])
             return is_behind and _rate(probes[-1]) < _RISES * _rate(probes[-2])
         return probes[-1].batch_size >= _BEYOND * self.model_size()
 
     def _within_memory(self, size: int) -> int | None:
-        """The size, or the largest below it, whose predicted peak stays within all bounds; None to stop."""
+        """Returns the size, or the largest smaller one, whose predicted peak fits; None to stop."""
         self.bounds = self._meter.bounds()
         probes = self.measured
         low = probes[-1].batch_size if probes else 0
         step = self.step_of_sizes
         if self._is_safe(size):
             return size
-        # The largest safe multiple, by halving: predictions grow with the size.
-        least, beyond = low // step, -(-size // step)
-        while beyond - least > 1:
-            middle = (least + beyond) // 2
+        # Bisection for the largest safe multiple: predictions grow with the size.
+        low_multiple, beyond = low // step, -(-size // step)
+        while beyond - low_multiple > 1:
+            middle = (low_multiple + beyond) // 2
             if self._is_safe(middle * step):
-                least = middle
+                low_multiple = middle
             else:
                 beyond = middle
-        possible = least * step
+        possible = low_multiple * step
         names = ", ".join(self._overfull(size))
         if possible < max(low * _WORTH, self._smallest):
             self.stopped_by_memory = True
             self.notes.append(
-                f"Stopped at {low}: a batch of {size} was predicted to pass the bound on the memory of {names}; it was "
-                "not tried."
+                f"Stopped at {low}: a batch of {size} was predicted to exceed the bound on the memory of {names}; it "
+                "was not tried."
             )
             return None
         return possible
@@ -230,7 +230,7 @@ class Search:
         return not self._overfull(size)
 
     def _overfull(self, size: int) -> list[str]:
-        """The memories whose bound the size is predicted to pass."""
+        """Returns the memories whose bound the size is predicted to exceed."""
         return [
             memory
             for memory, bound in self.bounds.items()
@@ -238,7 +238,7 @@ class Search:
         ]
 
     def uses_of(self, memory: str) -> list[tuple[int, MemoryUse]]:
-        """(size, use) of the probes that saw this memory's peak, each larger than all before: caches fill only once."""
+        """Returns (size, use) of probes with this peak, ascending; repeats are omitted because caches fill once."""
         found: list[tuple[int, MemoryUse]] = []
         for probe in self.evidence:
             use = probe.memory.get(memory)
@@ -249,9 +249,9 @@ class Search:
         return found
 
     def _probe(self, size: int) -> bool:
-        """Probes; False if time is out, before or after."""
+        """Probes a size; returns False if time runs out before or after."""
         if self._expected_end(size) > self._prober.deadline:
-            self.notes.append(f"Not tried: {size}, as the time for the measurement would not do.")
+            self.notes.append(f"Not tried: {size}, because the remaining time is too short.")
             self._is_out_of_time = True
             return False
         self.bounds = self._meter.bounds()
@@ -269,7 +269,7 @@ class Search:
         return True
 
     def _expected_end(self, size: int) -> float:
-        """When two calls on that size will have ended, by what is known; a first probe is always run."""
+        """Returns the expected end of two calls on that size; -inf for the first probe, which always runs."""
         now = self._prober.clock()
         probes = self.measured
         if not probes:
@@ -283,9 +283,9 @@ class Search:
         return now + 2 * call + to_make
 
     def rounded_up(self, size: float) -> int:
-        """The next size that may be probed."""
+        """Returns the next valid size."""
         step = self.step_of_sizes
-        # A hair above a multiple is that multiple: the fit's arithmetic is that of floats.
+        # Rounding errors of the fit must not lead to the next multiple.
         return max(1, math.ceil(size / step * (1 - 1e-9))) * step
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from artifex_devices._base.public_path import public
 
-# Errors smaller than this share of a time count as none.
+# Errors below this share of a time count as zero.
 _NO_ERROR = 1e-3
 
 
@@ -22,11 +22,11 @@ class ThroughputModel:
     """seconds(batch) = max(floor_s, fixed_s + batch / examples_per_s), fitted to measured times.
 
     Attributes:
-        fixed_s: Seconds of each call beside the work on its examples, at least 0.
-        floor_s: Seconds that no call falls below, however small its batch; 0 where no such floor was seen.
-        examples_per_s: The throughput that large batches come near to.
+        fixed_s: Seconds of each call besides the work on its examples, at least 0.
+        floor_s: Minimum seconds of a call for any batch; 0 if no floor was observed.
+        examples_per_s: Throughput that large batches approach.
         residual: Median of |model - measured| / measured over the sizes.
-        worst_residual: The largest of them.
+        worst_residual: Maximum of |model - measured| / measured over the sizes.
     """
 
     fixed_s: float
@@ -36,16 +36,16 @@ class ThroughputModel:
     worst_residual: float
 
     def seconds(self, batch_size: int) -> float:
-        """Seconds of one call."""
+        """Returns the seconds of one call."""
         return max(self.floor_s, self.fixed_s + batch_size / self.examples_per_s)
 
     @property
     def critical(self) -> float:
-        """The batch whose own work takes as long as what a call costs anyway: latency before, throughput behind."""
+        """Batch whose work takes as long as the constant cost of a call; smaller ones are bound by latency."""
         return max(self.fixed_s, self.floor_s) * self.examples_per_s
 
     def size_reaching(self, throughput: float) -> float:
-        """The smallest batch with that many examples per second, not rounded; math.inf where none has."""
+        """Returns the smallest batch with that many examples per second, not rounded; math.inf if none reaches it."""
         share = throughput / self.examples_per_s
         if share >= 1 and not (share == 1 and self.fixed_s == 0):
             return math.inf
@@ -54,15 +54,9 @@ class ThroughputModel:
 
 
 def fit_throughput(times: Sequence[tuple[int, float]]) -> ThroughputModel | None:
-    """Fits the model by least absolute relative error, so that single wrong times change little.
+    """Fits the model to (batch size, seconds) by least absolute relative error, which is robust against outliers.
 
-    Times that follow a model exactly are met exactly: the best line goes through two of the points, and all are tried.
-
-    Args:
-        times: (batch size, seconds of a call), at least 3 sizes, each once.
-
-    Returns:
-        The model; None with fewer sizes, or where time does not grow with the batch, so that no throughput bounds it.
+    Returns None for fewer than 3 sizes, or if time does not grow with the batch.
     """
     if len(times) < 3:
         return None
@@ -72,7 +66,7 @@ def fit_throughput(times: Sequence[tuple[int, float]]) -> ThroughputModel | None
     errors, best = _best(np.zeros(len(fixed)), fixed, slope, sizes, seconds)
     floor = 0.0
     line = (fixed[best], slope[best])
-    # A floor is one number more to fit: it must explain much more than the line alone.
+    # A floor is an additional parameter: it must explain much more than the line alone.
     for count in range(2, len(sizes) - 1):
         level = float(np.median(seconds[:count]))
         beyond_fixed, beyond_slope = _candidates(sizes[count:], seconds[count:])
@@ -91,7 +85,7 @@ def fit_throughput(times: Sequence[tuple[int, float]]) -> ThroughputModel | None
 
 
 def _candidates(sizes: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fixed seconds and seconds an example of the lines among which a best one is, neither negative."""
+    """Returns fixed seconds and seconds per example of all lines through two points; one of them is the best."""
     lines = [(0.0, float(time / size)) for size, time in zip(sizes, seconds, strict=True)]
     lines += [(float(time), 0.0) for time in seconds]
     for i, j in combinations(range(len(sizes)), 2):
@@ -106,7 +100,7 @@ def _candidates(sizes: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.
 def _best(
     floors: np.ndarray, fixed: np.ndarray, slope: np.ndarray, sizes: np.ndarray, seconds: np.ndarray
 ) -> tuple[float, int]:
-    """The smallest mean relative error of the candidates, and which has it."""
+    """Returns the smallest mean relative error of the candidates, and its index."""
     predicted = np.maximum(floors[:, None], fixed[:, None] + slope[:, None] * sizes)
     errors = np.abs(predicted / seconds - 1).mean(axis=1)
     at = int(np.argmin(errors))

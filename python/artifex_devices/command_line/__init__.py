@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol, cast
 
-from artifex_devices.command_line.exit_codes import BROKEN_PIPE, FAILED, INTERRUPTED, OK, USAGE, UsageError
+from artifex_devices.command_line.console import BROKEN_PIPE, FAILED, INTERRUPTED, OK, USAGE, UsageError
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 

@@ -11,8 +11,16 @@ import textwrap
 import traceback
 from typing import Any
 
-from artifex_devices.command_line.amounts import bytes_of, count_of
-from artifex_devices.command_line.exit_codes import ATTENTION, FAILED, OK, UsageError
+from artifex_devices.command_line.console import (
+    ATTENTION,
+    FAILED,
+    OK,
+    UsageError,
+    bytes_of,
+    count_of,
+    write_json,
+    write_text,
+)
 
 SUMMARY = "batch sizes: what the table says, whether one is good, what your function shows"
 DESCRIPTION = """\
@@ -140,7 +148,6 @@ def _add_hardware(parser: argparse.ArgumentParser) -> None:
 
 
 def _recommend(arguments: argparse.Namespace) -> int:
-    from artifex_devices.command_line.output import write_json, write_text
 
     hardware, advice = _advice(arguments)
     derived = _derived(hardware)
@@ -193,7 +200,6 @@ def _derived(hardware: str) -> dict[str, Any] | None:
 
 def _validate(arguments: argparse.Namespace) -> int:
     from artifex_devices._hardware.batch_size import validate_batch_size
-    from artifex_devices.command_line.output import write_json, write_text
 
     hardware, advice = _advice(arguments)
     try:
@@ -275,7 +281,6 @@ def _source(hardware: str) -> str:
 
 def _measure(arguments: argparse.Namespace) -> int:
     from artifex_devices.batch_measurement import measure_batch_size
-    from artifex_devices.command_line.output import write_json, write_text
     from artifex_devices.command_line.user_function import load_function, split_name
 
     place, name = split_name(arguments.step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from artifex_devices.command_line.exit_codes import ATTENTION, OK
+from artifex_devices.command_line.console import ATTENTION, OK, write_text
 
 SUMMARY = "seconds of this machine's own copies and collectives: measured, kept, and checked"
 DESCRIPTION = """\
@@ -40,7 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the calibration, and the table of its check; 1 where they are not to be trusted."""
     from artifex_devices import calibration
-    from artifex_devices.command_line.output import write_text
 
     rounds = {} if arguments.rounds is None else {"rounds": arguments.rounds}
     found = calibration.calibrate(refresh=arguments.refresh, **rounds)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices.command_line.exit_codes import UsageError
+from artifex_devices.command_line.console import UsageError
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster

@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`artifex_devices doctor`: an examination of the machine and of what the process may use of it."""
+"""`artifex_devices doctor`: an examination of the machine and of the process."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import shutil
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any
 
-from artifex_devices.command_line.exit_codes import ATTENTION, OK
+from artifex_devices._base.text import bytes_text
+from artifex_devices.command_line.console import ATTENTION, OK, has_signs, write_json, write_text
+
+if TYPE_CHECKING:
+    from artifex_devices.doctor import Fact, Finding, Report, Section
+
 
 SUMMARY = "examines machine, limits, memory, BLAS, MPI and GPUs, and says what to repair"
 DESCRIPTION = """\
@@ -39,8 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the report; 1 where something needs attention."""
-    from artifex_devices.command_line.output import write_json, write_text
-
     if arguments.schema:
         from importlib import resources
 
@@ -53,7 +61,132 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_json(report.to_json())
     else:
-        from artifex_devices.command_line.doctor_text import write_report
-
         write_report(report)
     return ATTENTION if report.needs_attention or (arguments.strict and report.findings) else OK
+
+
+_NAME_WIDTH = 24
+
+
+def write_report(report: Report) -> None:
+    """Writes to standard output: with rich to a terminal that has its signs, else as plain text."""
+    if sys.stdout is not None and sys.stdout.isatty() and has_signs("…"):
+        try:
+            from rich.console import Console
+        except ImportError:
+            pass
+        else:
+            _write_in_colour(report, Console())
+            return
+    write_text("\n".join(report_lines(report, shutil.get_terminal_size((100, 24)).columns)) + "\n")
+
+
+def report_lines(report: Report, width: int) -> list[str]:
+    """The report as plain text.
+
+    Args:
+        report: Of doctor.examine.
+        width: Characters of a line at most, where words allow it.
+    """
+    lines = [f"Examined {report.date}. Each value is followed by where it is from.", ""]
+    for section in report.sections.values():
+        lines.append(section.title)
+        for name, fact in section.facts.items():
+            first, *rest = _value_lines(fact)
+            lines.append(f"  {_label(name, section):<{_NAME_WIDTH}} {first}  [{fact.source}]")
+            lines += [f"  {'':<{_NAME_WIDTH}} {line}" for line in rest]
+        if not section.facts:
+            lines.append("  none")
+        lines.append("")
+    lines.append("Findings")
+    for finding in report.findings:
+        lines += _finding_lines(finding, width)
+    lines += [verdict(report)]
+    return lines
+
+
+def verdict(report: Report) -> str:
+    """The last line: how many findings there are."""
+    serious = sum(finding.severity == "attention" for finding in report.findings)
+    hints = len(report.findings) - serious
+    if not report.findings:
+        return "Nothing to repair."
+    need = f"{serious} finding{'s need' if serious != 1 else ' needs'} attention"
+    return f"{need}, {hints} hint{'' if hints == 1 else 's'}."
+
+
+def _finding_lines(finding: Finding, width: int) -> list[str]:
+    mark = "!" if finding.severity == "attention" else "-"
+    lines = textwrap.wrap(f"{mark} {finding.what} ({finding.id})", width, initial_indent="  ", subsequent_indent="    ")
+    for word, text in (("costs: ", finding.cost), ("repair: ", finding.repair)):
+        lines += textwrap.wrap(
+            text, width, initial_indent=f"    {word:<8}", subsequent_indent=" " * 12, break_on_hyphens=False
+        )
+    return [*lines, ""]
+
+
+def _label(name: str, section: Section) -> str:
+    """The name in words; those of packages and variables as they are."""
+    return name if section.title in ("Versions", "Environment variables") else name.replace("_", " ")
+
+
+def _value_lines(fact: Fact) -> list[str]:
+    """The value in words; what is wrong with it comes after."""
+    if fact.value is None:
+        return [_visible(f"({fact.problem})")]
+    lines = _words(fact.value, fact.unit or "")
+    if fact.problem:
+        lines = [*lines[:-1], f"{lines[-1]} ({fact.problem})"]
+    return [_visible(line) for line in lines]
+
+
+def _visible(text: str) -> str:
+    """Control characters, which a terminal would obey, and bytes that are not text, escaped."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def _words(value: Any, unit: str) -> list[str]:
+    if isinstance(value, bool) or value is None:
+        return [json.dumps(value)]
+    if isinstance(value, dict):
+        inner = [f"{key}: {' '.join(_words(each, unit))}" for key, each in value.items()]
+        return _joined(inner)
+    if isinstance(value, list):
+        return _joined([" ".join(_words(each, unit)) for each in value])
+    if isinstance(value, str):
+        return value.splitlines() or ["(empty)"]
+    if unit.startswith("bytes"):
+        return [bytes_text(int(value)) + unit.removeprefix("bytes")]
+    return [f"{value:g} {unit}".rstrip() if isinstance(value, float) else f"{value} {unit}".rstrip()]
+
+
+def _joined(parts: list[str]) -> list[str]:
+    """On one line where that is short."""
+    if not parts:
+        return ["none"]
+    short = ", ".join(parts)
+    return [short] if len(short) <= 60 else parts
+
+
+def _write_in_colour(report: Report, console: Any) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(Text(f"Examined {report.date}", style="dim"))
+    for section in report.sections.values():
+        table = Table.grid(padding=(0, 2))
+        for name, fact in section.facts.items():
+            value = Text("\n".join(_value_lines(fact)), style="yellow" if fact.value is None else "")
+            table.add_row(Text(f"  {_label(name, section)}"), value, Text(fact.source, style="dim"))
+        console.print()
+        console.print(Text(section.title, style="bold"))
+        console.print(table if section.facts else Text("  none", style="dim"))
+    console.print()
+    console.print(Text("Findings", style="bold"))
+    for finding in report.findings:
+        style = "bold red" if finding.severity == "attention" else "bold blue"
+        lines = _finding_lines(finding, console.width)
+        console.print(Text(lines[0], style=style))
+        for line in lines[1:]:
+            console.print(Text(line))
+    console.print(Text(verdict(report), style="bold red" if report.needs_attention else "bold green"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from artifex_devices.command_line.exit_codes import OK
+from artifex_devices.command_line.console import OK
 
 SUMMARY = "the devices that programs get here, as print_device_info() prints them"
 DESCRIPTION = f"""\

@@ -9,7 +9,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices.command_line.exit_codes import UsageError
+from artifex_devices.command_line.console import UsageError
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster, Mesh, PartitionSpec

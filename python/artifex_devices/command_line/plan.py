@@ -4,13 +4,23 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import math
 import re
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from artifex_devices.command_line.amounts import bytes_of
 from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, is_here, read_cluster
-from artifex_devices.command_line.exit_codes import ATTENTION, OK, UsageError
+from artifex_devices.command_line.console import (
+    ATTENTION,
+    OK,
+    UsageError,
+    bytes_of,
+    write_json,
+    write_picture,
+    write_text,
+)
 from artifex_devices.command_line.mesh_argument import (
     add_mesh,
     lay_mesh,
@@ -29,10 +39,12 @@ from artifex_devices.command_line.plan_model import (
 )
 
 if TYPE_CHECKING:
-    from artifex_devices._core import Mesh
+    from artifex_devices._core import Cluster, Mesh
+    from artifex_devices.mesh_utils.explanation import AxisExplanation, MeshExplanation
     from artifex_devices.planner.plan_values import CollectivePlan, ReshardPlan
     from artifex_devices.planner.step_values import StepPlan
     from artifex_devices.planner.suggestion_values import Suggestions
+
 
 SUMMARY = "costs of meshes, reshards, collectives and steps of models on any cluster"
 DESCRIPTION = """\
@@ -181,7 +193,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write(plan: ReshardPlan | CollectivePlan | StepPlan | Suggestions, arguments: argparse.Namespace) -> None:
-    from artifex_devices.command_line.output import write_picture, write_text
 
     if getattr(arguments, "svg", None) is not None:
         write_picture(arguments.svg, cast("ReshardPlan | StepPlan", plan).to_svg())
@@ -195,8 +206,6 @@ def _complain(text: str) -> None:
 
 def _mesh(arguments: argparse.Namespace) -> int:
     from artifex_devices import mesh_utils
-    from artifex_devices.command_line.mesh_text import mesh_content
-    from artifex_devices.command_line.output import write_json, write_picture, write_text
 
     cluster = read_cluster(arguments.cluster, arguments.measured)
     sizes = read_sizes("--mesh", arguments.mesh)
@@ -299,7 +308,6 @@ def _perm(arguments: argparse.Namespace) -> list[tuple[int, int]] | None:
 
 
 def _write_mesh(mesh: Mesh, arguments: argparse.Namespace) -> None:
-    from artifex_devices.command_line.output import write_picture
     from artifex_devices.render import placed_mesh_svg
 
     write_picture(arguments.svg, placed_mesh_svg(mesh))
@@ -320,3 +328,35 @@ def _suggest(arguments: argparse.Namespace) -> int:
     else:
         _complain("nothing fits in memory: there is no best option to draw; omit --svg to see the nearest options")
     return code
+
+
+def mesh_content(
+    mesh: Mesh, explanation: MeshExplanation, traffic: Sequence[float], cluster: Cluster, order: str
+) -> dict[str, Any]:
+    """The mesh and its explanation; `device_ids` are nested like the axes."""
+    return {
+        "kind": "mesh",
+        "cluster": cluster.name,
+        "title": explanation.title,
+        "axis_names": list(mesh.axis_names),
+        "shape": list(mesh.devices.shape),
+        "order": order,
+        "device_ids": _ids(mesh.devices.tolist()),
+        "traffic": list(traffic),
+        "axes": [_axis(axis) for axis in explanation.axes],
+        "seconds": explanation.seconds,
+        "naive_axes": [_axis(axis) for axis in explanation.naive_axes],
+        "naive_seconds": explanation.naive_seconds,
+        "source": explanation.source,
+    }
+
+
+def _ids(devices: Any) -> Any:
+    return [_ids(each) for each in devices] if isinstance(devices, list) else devices.id
+
+
+def _axis(axis: AxisExplanation) -> dict[str, Any]:
+    content = dataclasses.asdict(axis)
+    if math.isinf(axis.bandwidth):  # one device receives nothing
+        content["bandwidth"] = None
+    return content

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from artifex_devices.command_line.exit_codes import UsageError
+from artifex_devices.command_line.console import UsageError
 
 _FORM = "write module:function or path/to/file.py:function"
 

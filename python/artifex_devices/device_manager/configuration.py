@@ -1,28 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a DeviceManager is asked for: memory strategy, platforms, 64-bit data, environment variables."""
+"""Configurations of device managers, and JAXDeviceManager: the devices of the current world by platform."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-import numbers
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from artifex_devices._base.checks import check_bool, check_number, check_type, wrong_type, wrong_value
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import Array, Device, Mesh, NamedSharding
+from artifex_devices._placement.device_put import device_put
+from artifex_devices._runtime.device_arguments import check_devices
+from artifex_devices._runtime.devices import devices
+from artifex_devices.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 
 GPU_PLATFORMS = ("gpu", "cuda", "rocm")
+_OPERATION = "DeviceConfiguration"
 _PLATFORMS = ("cpu", *GPU_PLATFORMS, "tpu", "metal", "oneapi")
 
 
 @public("artifex_devices.device_manager")
 class MemoryStrategy(PickledEnum):
-    """How much of a device's memory Arrays may take: 60 %, 75 %, 90 %, or a fraction of one's own."""
+    """Share of a device's memory that Arrays may take: 60 %, 75 %, 90 %, or a fraction that the user sets."""
 
     CONSERVATIVE = "conservative"
     BALANCED = "balanced"
@@ -30,7 +37,7 @@ class MemoryStrategy(PickledEnum):
     CUSTOM = "custom"
 
 
-# Source: the device-management document; CUSTOM without a fraction is as BALANCED.
+# Source: the device-management document; CUSTOM without a fraction equals BALANCED.
 _FRACTIONS = {
     MemoryStrategy.CONSERVATIVE: 0.6,
     MemoryStrategy.BALANCED: 0.75,
@@ -42,25 +49,25 @@ _FRACTIONS = {
 @public("artifex_devices.device_manager")
 @dataclass
 class DeviceConfiguration:
-    """Settings for a DeviceManager; can be changed, and each assignment is checked.
+    """Settings for a DeviceManager; mutable, and each assignment is checked.
 
-    A DeviceManager takes the settings as they are when it is made. Lists and dicts are copied at assignment.
+    A DeviceManager copies the settings when it is created. Lists and dicts are copied at assignment.
 
     Attributes:
-        memory_strategy: Assigning one sets the fraction to the strategy's; CUSTOM keeps the fraction there is.
-        memory_fraction: 0.1 to 1.0 of each device's memory. One that is given wins over the strategy, until another
-            strategy is assigned. Assigning None means the strategy's; reading always gives a number.
-        enable_x64: True keeps 64-bit data; False leaves the process's setting as it is.
-        enable_jit: Recorded: `jit` compiles nothing here.
-        platform_priority: Platforms, best first; the first one that is there is the default. Names: cpu, gpu, cuda,
+        memory_strategy: Strategy that sets `memory_fraction` when it is assigned; CUSTOM leaves the fraction.
+        memory_fraction: Share of each device's memory, 0.1 to 1.0. An explicit fraction overrides the strategy until
+            another strategy is assigned. Assigning None restores the strategy's fraction; reading returns a number.
+        enable_x64: True keeps 64-bit data; False does not change the setting of the process.
+        enable_jit: Recorded without effect, because `jit` does not compile.
+        platform_priority: Platforms, best first; the first available one is the default. Names: cpu, gpu, cuda,
             rocm, tpu, metal, oneapi.
-        environment_variables: Variables to set, by name. Flags of XLA_FLAGS are merged into those that are there.
-        enable_mixed_precision: Recorded: programs choose their dtypes themselves.
+        environment_variables: Variables to set, by name. Flags of XLA_FLAGS are merged into the existing ones.
+        enable_mixed_precision: Recorded without effect, because programs choose their dtypes.
 
     Raises:
-        ValueError: The fraction is not between 0.1 and 1.0, a platform has no such name, or there is none.
-        TypeError: A value is of another type.
-        AttributeError: A name is assigned that is not a setting.
+        ValueError: The fraction is not between 0.1 and 1.0, or the platforms are empty or unknown.
+        TypeError: A value has a wrong type.
+        AttributeError: The assigned name is not a setting.
 
     Example:
         >>> from artifex_devices import DeviceConfiguration, MemoryStrategy
@@ -84,8 +91,7 @@ class DeviceConfiguration:
         """Checks and sets one setting."""
         if name not in _CHECKS:
             raise AttributeError(
-                f"DeviceConfiguration: there is no setting {safe_repr(name)}; expected one of {', '.join(_CHECKS)}; "
-                "check the name"
+                f"{_OPERATION}: no setting {safe_repr(name)}; expected one of {', '.join(_CHECKS)}; check the name"
             )
         value = _CHECKS[name](name, value)
         if name == "memory_strategy" and (value is not MemoryStrategy.CUSTOM or "memory_fraction" not in vars(self)):
@@ -95,99 +101,73 @@ class DeviceConfiguration:
         object.__setattr__(self, name, value)
 
     def copy(self) -> DeviceConfiguration:
-        """An equal configuration that shares nothing with this one, checked again.
+        """Returns an equal configuration that shares no list or dict with this one.
 
         Raises:
-            ValueError: A list or dict was changed in place to something that is not allowed.
-            TypeError: The same.
+            ValueError: A list or dict was changed in place to a value that is not allowed.
+            TypeError: A list or dict was changed in place to a value of a wrong type.
         """
         return dataclasses.replace(self)
 
 
 def _strategy(name: str, value: Any) -> MemoryStrategy:
-    if isinstance(value, MemoryStrategy):
-        return value
-    members = ", ".join(f"MemoryStrategy.{member.name}" for member in MemoryStrategy)
-    near = next((m for m in MemoryStrategy if isinstance(value, str) and value.lower() == m.value), None)
-    hint = f"write MemoryStrategy.{near.name}" if near else "take a member"
-    raise TypeError(
-        f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected one of {members}, got "
-        f"{safe_repr(value)}; {hint}"
-    )
+    member = next((m for m in MemoryStrategy if isinstance(value, str) and value.lower() == m.value), None)
+    fix = f"write MemoryStrategy.{member.name}" if member else "write MemoryStrategy.BALANCED"
+    expected = "one of " + ", ".join(f"MemoryStrategy.{member.name}" for member in MemoryStrategy)
+    check_type(_OPERATION, name, value, MemoryStrategy, expected, fix)
+    return value  # type: ignore[no-any-return]
 
 
 def _fraction(name: str, value: Any) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(
-            f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected a number between 0.1 and 1.0 or "
-            f"None, got {safe_repr(value)}; give a number"
-        )
-    fraction = float(value)
-    if math.isnan(fraction) or not 0.1 <= fraction <= 1.0:
-        raise ValueError(
-            f"DeviceConfiguration: {name} is out of range; expected a number between 0.1 and 1.0, got {fraction}; "
-            "0.75 means three quarters of a device's memory"
-        )
+    expected, fix = "a number between 0.1 and 1.0", "write 0.75 for three quarters of a device's memory"
+    fraction = float(check_number(_OPERATION, name, value, fix, expected=f"{expected} or None"))
+    if not 0.1 <= fraction <= 1.0:
+        raise wrong_value(_OPERATION, name, fraction, expected, fix)
     return fraction
 
 
 def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(
-            f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected a bool, got {safe_repr(value)}; "
-            "give True or False"
-        )
-    return value
+    return check_bool(_OPERATION, name, value, "write True or False")
 
 
 def _platforms(name: str, value: Any) -> list[str]:
+    fix = "write ['cuda', 'cpu']"
     if not isinstance(value, (list, tuple)) or not all(isinstance(entry, str) for entry in value):
-        raise TypeError(
-            f"DeviceConfiguration: {name} is {safe_repr(value)}; expected a list of platforms' names; write ['cuda', "
-            "'cpu']"
-        )
+        raise wrong_type(_OPERATION, name, value, "a list of platforms' names", fix)
     unknown = [entry for entry in value if entry not in _PLATFORMS]
     if unknown or not value:
-        what = f"names unknown platforms {unknown}" if unknown else "is empty"
+        problem = f"names unknown platforms {unknown}" if unknown else "is empty"
         raise ValueError(
-            f"DeviceConfiguration: {name} {what}; expected at least one of {', '.join(_PLATFORMS)}, in lower case, "
-            f"got {list(value)}; write ['cuda', 'cpu']"
+            f"{_OPERATION}: {name} {problem}; expected at least one of {', '.join(_PLATFORMS)}, in lower case, "
+            f"got {list(value)}; {fix}"
         )
     return list(value)
 
 
 def _variables(name: str, value: Any) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise TypeError(
-            f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected a dict of text to text, got "
-            f"{safe_repr(value)}; write {{'XLA_FLAGS': '--flag=1'}}"
-        )
+    check_type(_OPERATION, name, value, Mapping, "a dict of str to str", "write {'XLA_FLAGS': '--flag=1'}")
     wrong = [
         f"{safe_repr(key)}: {safe_repr(entry)}"
         for key, entry in value.items()
-        if not (_is_text(key) and _is_text(entry))
+        if not (isinstance(key, str) and isinstance(entry, str))
     ]
     if wrong:
         raise TypeError(
-            f"DeviceConfiguration: {name} has entries that are not text: {', '.join(wrong)}; expected text for names "
-            "and values; write '1' or 'false'"
+            f"{_OPERATION}: {name} has entries that are not text: {', '.join(wrong)}; expected a str for names and "
+            "values; write '1' or 'false'"
         )
-    bad = [repr(key) for key, entry in value.items() if not key or "=" in key or not _can_be_held(key + entry)]
+    bad = [repr(key) for key, entry in value.items() if not key or "=" in key or not _is_storable(key + entry)]
     if bad:
         raise ValueError(
-            f"DeviceConfiguration: {name} has variables that the system cannot hold: {', '.join(bad)}; expected names "
-            f"without '=', no zero bytes and signs that {sys.getfilesystemencoding()} has; correct them"
+            f"{_OPERATION}: {name} has variables that the system cannot hold: {', '.join(bad)}; expected names without "
+            f"'=', no zero bytes, and characters of {sys.getfilesystemencoding()}; correct them"
         )
     return dict(value)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _can_be_held(text: str) -> bool:
+def _is_storable(text: str) -> bool:
     try:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
@@ -203,3 +183,145 @@ _CHECKS = {
     "environment_variables": _variables,
     "enable_mixed_precision": _flag,
 }
+
+
+@public("artifex_devices.device_manager")
+class JAXDeviceManager:
+    """Lists devices and distributes data.
+
+    Each list is new and has the devices of the caller's world. Nothing in the process changes: a configuration takes
+    effect through DeviceManager; only its platform priority is used here.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> with ad.simulate(2):
+        ...     parts = ad.JAXDeviceManager().distribute_data(np.arange(5))
+        >>> [(part.tolist(), part.device) for part in parts]
+        [([0, 1, 2], CpuDevice(id=0)), ([3, 4], CpuDevice(id=1))]
+    """
+
+    def __init__(self, config: DeviceConfiguration | None = None) -> None:
+        """Takes a configuration; None is the default one.
+
+        Raises:
+            TypeError: `config` is not a DeviceConfiguration.
+        """
+        self.config = check_configuration("JAXDeviceManager", config)
+
+    @property
+    def devices(self) -> list[Device]:
+        """All devices, ordered by id."""
+        return devices()
+
+    @property
+    def gpu_devices(self) -> list[Device]:
+        """The GPUs; empty if there are none."""
+        return self._of_platform("gpu")
+
+    @property
+    def cpu_devices(self) -> list[Device]:
+        """The CPU devices."""
+        return self._of_platform("cpu")
+
+    @property
+    def default_platform(self) -> str:
+        """The first available platform of the priority ("gpu" for any GPU), or the first device's platform."""
+        for platform in self.config.platform_priority:
+            if found := self._of_platform(platform):
+                return "gpu" if found[0].platform in GPU_PLATFORMS else found[0].platform
+        return devices()[0].platform
+
+    def get_default_device(self) -> Device:
+        """Returns the first device of the default platform."""
+        return self._of_platform(self.default_platform)[0]
+
+    def distribute_data(self, data: Any, target_devices: Iterable[Device] | None = None) -> list[Any]:
+        """Splits data along dimension 0 and puts one part on each device.
+
+        The first devices get one row more if the rows do not divide. A single device gets the data unsplit.
+
+        Args:
+            data: Array of shape (rows, ...), or a tree of arrays with the same number of rows.
+            target_devices: Devices to use; None means those of the default platform.
+
+        Returns:
+            A list with an Array, or a tree of Arrays, for each device. They share no memory with `data`.
+
+        Raises:
+            ValueError: The devices are empty or have a duplicate; or arrays have no rows, different numbers of rows,
+                or fewer rows than there are devices. The message names all such arrays.
+            TypeError: An entry of `target_devices` is not a Device, or a leaf is not an array of numbers.
+        """
+        name = "JAXDeviceManager.distribute_data"
+        if target_devices is None:
+            targets = self._of_platform(self.default_platform)
+        else:
+            targets = check_devices(name, target_devices)
+        if not targets:
+            gpus = "" if self.gpu_devices else ": this machine has no GPU"
+            raise ValueError(
+                f"{name}: target_devices is empty{gpus}; expected at least one Device; omit it for the devices of the "
+                "default platform"
+            )
+        if len(targets) == 1:
+            return [device_put(data, targets[0])]
+        leaves, treedef = tree_flatten_with_path(data)
+        arrays = [_sliceable(leaf) for _, leaf in leaves]
+        _check_rows(name, [keystr(path) for path, _ in leaves], arrays, len(targets))
+        rows = len(arrays[0]) if arrays else 0
+        share, rest = divmod(rows, len(targets))
+        parts, start = [], 0
+        for i, device in enumerate(targets):
+            stop = start + share + (i < rest)
+            parts.append(device_put(tree_unflatten(treedef, [array[start:stop] for array in arrays]), device))
+            start = stop
+        return parts
+
+    def _of_platform(self, platform: str) -> list[Device]:
+        # The vendor of a device of platform "gpu" is not known: each name of a GPU platform means all GPUs.
+        names = GPU_PLATFORMS if platform in GPU_PLATFORMS else (platform,)
+        return [device for device in devices() if device.platform in names]
+
+
+def check_configuration(operation: str, config: Any) -> DeviceConfiguration:
+    """Returns the checked configuration; the default one for None."""
+    if config is None:
+        return DeviceConfiguration()
+    fix = "write DeviceConfiguration(memory_strategy=MemoryStrategy.BALANCED)"
+    check_type(operation, "config", config, DeviceConfiguration, "a DeviceConfiguration or None", fix)
+    return config  # type: ignore[no-any-return]
+
+
+def _sliceable(leaf: Any) -> Any:
+    """Returns the leaf as an array whose rows can be sliced."""
+    if not isinstance(leaf, Array):
+        return leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf)
+    sharding = leaf.sharding
+    if not isinstance(sharding, NamedSharding) or not leaf.ndim:
+        return leaf
+    # The same placement on Auto axes, where slicing a sharded dimension is allowed; no byte moves.
+    assert isinstance(sharding.mesh, Mesh)  # Arrays have devices
+    mesh = Mesh(sharding.mesh.devices, sharding.mesh.axis_names)
+    kind, uneven = sharding.memory_kind, sharding.uneven
+    return device_put(leaf, NamedSharding(mesh, sharding.spec, memory_kind=kind, uneven=uneven))
+
+
+def _check_rows(operation: str, paths: list[str], arrays: list[Any], parts: int) -> None:
+    wrong = [f"data{path} ({a.dtype})" for path, a in zip(paths, arrays, strict=True) if a.dtype.kind in "OSUMm"]
+    if wrong:
+        raise TypeError(f"{operation}: expected arrays of numbers, got {', '.join(wrong)}; remove the others")
+    shapes = [tuple(array.shape) for array in arrays]
+    listed = ", ".join(f"data{path} has shape {shape}" for path, shape in zip(paths, shapes, strict=True))
+    if any(not shape for shape in shapes):
+        problem, fix = "an array without dimensions has no rows", "put it on the devices by device_put, or remove it"
+    elif len({shape[0] for shape in shapes}) > 1:
+        problem, fix = "the arrays have different numbers of rows", "pass arrays with one number of rows"
+    elif shapes and shapes[0][0] < parts:
+        rows = shapes[0][0]
+        problem = f"{rows} rows leave nothing for some of the devices"
+        fix = f"write target_devices=devices()[:{rows}]" if rows else "pass data that has rows"
+    else:
+        return
+    raise ValueError(
+        f"{operation}: {problem}; expected at least one row for each of the {parts} devices, got {listed}; {fix}"
+    )

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DeviceManager: what devices there are, and settings that act on the process and can be taken back."""
+"""DeviceManager: the devices of the process, and settings that take effect and can be undone."""
 
 from __future__ import annotations
 
 import copy
-import math
-import numbers
+from numbers import Integral
 from types import TracebackType
 from typing import Any, NoReturn
 
 from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
+from artifex_devices._base.checks import check_number, wrong_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._hardware.detection import CUDADetector, DeviceCapabilities, DeviceDetector, DeviceType
 from artifex_devices._runtime.devices import default_backend
-from artifex_devices.device_manager.configuration import DeviceConfiguration, MemoryStrategy
-from artifex_devices.device_manager.process_settings import LIMITS, VARIABLES, X64, merged_flags
-from artifex_devices.device_manager.settings_report import SettingsReport
-from artifex_devices.device_manager.world_devices import JAXDeviceManager, check_configuration
+from artifex_devices.device_manager.configuration import (
+    DeviceConfiguration,
+    JAXDeviceManager,
+    MemoryStrategy,
+    check_configuration,
+)
+from artifex_devices.device_manager.process_settings import LIMITS, VARIABLES, X64, SettingsReport, merged_flags
 
 _SMALL_MODEL = 1_000_000  # parameters; Source: the device-management document
 _LARGE_MODEL = 100_000_000
@@ -26,18 +29,18 @@ _LARGE_MODEL = 100_000_000
 
 @public("artifex_devices.device_manager")
 class DeviceManager:
-    """Detects the hardware, makes a configuration act, and offers devices.
+    """Detects the hardware, applies a configuration, and lists devices.
 
-    With a configuration of the user's, each device's limit becomes its memory times the fraction (a tighter limit that
-    stands already stays), `enable_x64=True` is set, and the environment variables asked for are set. `close()`, or the
-    end of a `with` block, takes all of it back. Of several open managers the newest one's settings hold. What a
-    manager set that was dropped without `close()` holds until another one sets the same or closes. What does not act is
-    said by `get_device_info()["not_applied"]`.
+    If the user passes a configuration, each device's limit becomes its memory times the fraction (an existing tighter
+    limit stays), `enable_x64=True` is set, and the environment variables are set. `close()`, or the end of a `with`
+    block, undoes it all. Of several open managers the newest one's settings hold. The settings of a manager that was
+    dropped without `close()` hold until another one sets the same or closes. `get_device_info()["not_applied"]` lists
+    settings without effect.
 
     Attributes:
-        detector: The detector.
-        capabilities: What the detector said, a DeviceCapabilities. The device lists hold what there really is.
-        jax_manager: A JAXDeviceManager.
+        detector: Detector of the hardware.
+        capabilities: DeviceCapabilities that the detector reported. The device lists have the devices of the runtime.
+        jax_manager: JAXDeviceManager with the same configuration.
 
     Example:
         >>> import artifex_devices as ad
@@ -52,43 +55,43 @@ class DeviceManager:
         """Detects the hardware and applies the configuration.
 
         Args:
-            config: Settings; None is the default ones, which set nothing.
-            detector: Finds out what hardware there is; None is a CUDADetector.
+            config: Settings to apply; None applies nothing.
+            detector: Detector of the hardware; None is a CUDADetector.
 
         Raises:
-            TypeError: `config` or `detector` is of another type, or the detector returns no DeviceCapabilities with a
-                DeviceType and a count.
-            ValueError: The configuration was changed in place to something that is not allowed; the detector's count
+            TypeError: `config` or `detector` has a wrong type, or the detector does not return DeviceCapabilities with
+                a DeviceType and a count.
+            ValueError: The configuration was changed in place to a value that is not allowed, or the detector's count
                 is negative.
 
         Warns:
-            UserWarning: CUDA is in the priorities and there is no GPU; a variable or flag of the user's is overwritten.
+            UserWarning: CUDA is in the priorities without a GPU, or a variable or flag of the user is overwritten.
         """
         self._config = check_configuration("DeviceManager", config)
         self.jax_manager = JAXDeviceManager(self.config)
         self.detector = _check_detector(detector)
         self._applied = self.config.copy()
-        self._is_given = config is not None
-        self._is_late = _core._base_client_exists()  # the environment was read before this manager
+        self._has_limits = config is not None  # a configuration of the user sets limits
+        self._is_late = _core._base_client_exists()  # the library has read the environment already
         self._limits: dict[_core.Device, int] = {}
         self._is_closed = False
         try:
             self._apply()
-        except BaseException:  # a warning may be one, too
+        except BaseException:  # a warning may be an error too
             self.close()
             raise
 
     def _apply(self) -> None:
-        self._set_variables(self._applied.environment_variables)  # first: the first use of a device reads them
+        self._set_variables(self._applied.environment_variables)  # before the first use of a device, which reads them
         self.capabilities = _checked_capabilities(self.detector.detect_capabilities())
         if self._applied.enable_x64:
-            X64.ask(self, "jax_enable_x64", True)
-        if self._is_given:
+            X64.set(self, "jax_enable_x64", True)
+        if self._has_limits:
             fraction = self._applied.memory_fraction
-            assert fraction is not None  # reading it gives a number
+            assert fraction is not None  # reading it returns a number
             devices = [device for device in self.jax_manager.devices if not device.is_compile_only]
             self._limits = {device: int(fraction * device.memory_bytes) for device in devices}
-            LIMITS.ask_all(self, self._limits)
+            LIMITS.set_all(self, self._limits)
         if "cuda" in self._applied.platform_priority and not self.has_gpu:
             if self.capabilities.device_type is DeviceType.GPU:
                 count = self.capabilities.device_count
@@ -100,25 +103,25 @@ class DeviceManager:
     def _set_variables(self, variables: dict[str, str]) -> None:
         overwritten = []
         for name, value in variables.items():
-            user = VARIABLES.ask(self, name, value)
+            user = VARIABLES.set(self, name, value)
             if name == "XLA_FLAGS":
                 overwritten += [f"{flag} of XLA_FLAGS" for flag in merged_flags(user, value)[1]]
             elif user not in (None, value):
                 overwritten.append(f"{name}={safe_repr(user)}")
         if overwritten:
             warn_user(
-                f"DeviceManager: environment_variables overwrites what the environment has: {', '.join(overwritten)}; "
-                "close() brings it back"
+                f"DeviceManager: environment_variables overwrites parts of the environment: {', '.join(overwritten)}; "
+                "close() restores them"
             )
 
     @property
     def config(self) -> DeviceConfiguration:
-        """The settings; changing them later acts on managers that are made with them then."""
+        """The settings; a later change has no effect on this manager."""
         return self._config
 
     @property
     def has_gpu(self) -> bool:
-        """Whether the runtime has a GPU, so that `jax_manager.gpu_devices[0]` is there."""
+        """Whether the runtime has a GPU, so that `jax_manager.gpu_devices[0]` exists."""
         return self.gpu_count > 0
 
     @property
@@ -137,24 +140,24 @@ class DeviceManager:
         return self._is_closed
 
     def acts_by(self, config: DeviceConfiguration) -> bool:
-        """Whether the settings that this manager applied, when it was made, are these."""
-        return self._is_given and config == self._applied
+        """Whether this manager has applied these settings."""
+        return self._has_limits and config == self._applied
 
     def get_device_info(self) -> dict[str, Any]:
-        """What there is, what was asked for, and what became of it.
+        """Returns the devices, the settings, and which settings have no effect.
 
         Returns:
-            A dict of backend; capabilities, the detector's word; configuration, a copy; jax_devices, gpu_devices,
-            cpu_devices, lists of text, and default_device, text: what the runtime has. Besides detection_problem (why
-            the detector found no GPU or not all of what it looks for, or None); memory_limits (bytes by device, as they
-            hold now; None for no limit); environment (the variables that this manager set, as they stand; None where
-            one is not there); not_applied (a text for each setting that does not act).
+            A dict of backend; capabilities, as detected; configuration, a copy; jax_devices, gpu_devices, cpu_devices,
+            lists of str, and default_device, a str: those of the runtime; detection_problem (why the detector found no
+            GPU or could not read a fact, or None); memory_limits (current bytes by device; None for no limit);
+            environment (current values of the variables that this manager has set; None for an unset variable);
+            not_applied (the reason by the name of each setting without effect).
         """
         manager = self.jax_manager
         return {
             "backend": default_backend(),
             "capabilities": self.capabilities,
-            "configuration": copy.deepcopy(self.config),  # unchecked: what was spoilt in place is shown as it is
+            "configuration": copy.deepcopy(self.config),  # not checked: shows a value that was changed in place
             "jax_devices": [str(device) for device in manager.devices],
             "gpu_devices": [str(device) for device in manager.gpu_devices],
             "cpu_devices": [str(device) for device in manager.cpu_devices],
@@ -166,18 +169,18 @@ class DeviceManager:
         }
 
     def optimize_for_model_size(self, model_params: float) -> DeviceConfiguration:
-        """A configuration for a model: CONSERVATIVE below 1 million parameters, AGGRESSIVE from 100 million on.
+        """Returns a configuration: CONSERVATIVE below 1 million parameters, AGGRESSIVE from 100 million.
 
         Args:
             model_params: Number of parameters.
 
         Returns:
-            A new configuration with that strategy and its fraction, and all other settings of this manager's. It acts
-            once a DeviceManager is made with it.
+            A new configuration with that strategy and its fraction, and all other settings of this manager. It takes
+            effect in a new DeviceManager.
 
         Raises:
-            TypeError: It is not a number.
-            ValueError: It is negative or not finite.
+            TypeError: `model_params` is not a number.
+            ValueError: `model_params` is negative or not finite.
 
         Example:
             >>> import artifex_devices as ad
@@ -187,17 +190,7 @@ class DeviceManager:
             0.9
         """
         name = "DeviceManager.optimize_for_model_size"
-        count: Any = model_params
-        if isinstance(count, bool) or not isinstance(count, numbers.Real):
-            raise TypeError(
-                f"{name}: model_params is of type {type(count).__name__}; expected a number of parameters, got "
-                f"{safe_repr(count)}; write 150_000_000"
-            )
-        if not (math.isfinite(count) and model_params >= 0):
-            raise ValueError(
-                f"{name}: model_params is out of range; expected a number of parameters, got {model_params}; "
-                "write 150_000_000"
-            )
+        check_number(name, "model_params", model_params, "write 150_000_000", minimum=0)
         optimal = self.config.copy()
         if model_params < _SMALL_MODEL:
             optimal.memory_strategy = MemoryStrategy.CONSERVATIVE
@@ -211,7 +204,7 @@ class DeviceManager:
         return SettingsReport(
             now=self.config,
             applied=self._applied,
-            limits=self._limits if self._is_given else None,
+            limits=self._limits if self._has_limits else None,
             is_late=self._is_late,
             is_closed=self._is_closed,
             capabilities=self.capabilities,
@@ -220,34 +213,34 @@ class DeviceManager:
         )
 
     def close(self) -> None:
-        """Takes back limits, 64-bit setting and environment variables, where nobody else has changed them since.
+        """Restores limits, the 64-bit setting and environment variables, unless others have changed them since.
 
-        Older open managers' settings hold again. Closing twice is once.
+        The settings of older open managers hold again. Closing a closed manager has no effect.
         """
         self._is_closed = True
         for settings in (LIMITS, X64, VARIABLES):
             settings.release(self)
 
     def __reduce__(self) -> NoReturn:
-        """Raises: a copy would not hold the settings, and could not take them back."""
+        """Raises TypeError, because a copy could not undo the settings."""
         raise TypeError(
             "DeviceManager: a manager holds settings of its process and cannot be copied or pickled; expected its "
-            "configuration; copy or pickle manager.config, and write DeviceManager(config) there"
+            "configuration; copy or pickle manager.config, and write DeviceManager(config)"
         )
 
     def __enter__(self) -> DeviceManager:
-        """The manager itself."""
+        """Returns the manager."""
         if self._is_closed:
             raise RuntimeError(
-                "DeviceManager: the manager was closed and its settings taken back; expected an open one; make a new "
-                "one, DeviceManager(config)"
+                "DeviceManager: the manager was closed and its settings undone; expected an open one; write "
+                "DeviceManager(config)"
             )
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes it."""
+        """Closes the manager."""
         self.close()
 
 
@@ -255,31 +248,22 @@ def _check_detector(detector: Any) -> DeviceDetector:
     if detector is None:
         return CUDADetector()
     if isinstance(detector, type) or not isinstance(detector, DeviceDetector):
-        raise TypeError(
-            f"DeviceManager: detector is {safe_repr(detector)}; expected an object with a method detect_capabilities; "
-            "give an instance"
-        )
+        expected = "an object with a method detect_capabilities"
+        raise wrong_type("DeviceManager", "detector", detector, expected, "give an instance")
     return detector
 
 
 def _checked_capabilities(capabilities: Any) -> DeviceCapabilities:
+    call, fix = "DeviceManager: detector.detect_capabilities() returned", "write DeviceCapabilities(DeviceType.CPU, 1)"
     if not isinstance(capabilities, DeviceCapabilities):
-        raise TypeError(
-            f"DeviceManager: detector.detect_capabilities() returned {safe_repr(capabilities)}; expected "
-            "DeviceCapabilities; return DeviceCapabilities(DeviceType.CPU, 1)"
-        )
-    kind: Any = capabilities.device_type  # a detector may have filled in anything
+        raise TypeError(f"{call} {safe_repr(capabilities)}; expected DeviceCapabilities; {fix}")
+    kind: Any = capabilities.device_type  # a detector may return any value
     count: Any = capabilities.device_count
-    if not isinstance(kind, DeviceType) or isinstance(count, bool) or not isinstance(count, numbers.Integral):
+    if not isinstance(kind, DeviceType) or isinstance(count, bool) or not isinstance(count, Integral):
         raise TypeError(
-            "DeviceManager: detector.detect_capabilities() returned capabilities with values of another type; expected "
-            f"a DeviceType as device_type and an integer as device_count, got {safe_repr(kind)} and "
-            f"{safe_repr(count)}; "
-            "write DeviceCapabilities(DeviceType.GPU, 4)"
+            f"{call} values of a wrong type; expected a DeviceType as device_type and an integer as device_count, got "
+            f"{safe_repr(kind)} and {safe_repr(count)}; {fix}"
         )
     if count < 0:
-        raise ValueError(
-            f"DeviceManager: detector.detect_capabilities() returned a device_count of {count}; expected 0 or more; "
-            "write DeviceCapabilities(DeviceType.CPU, 1)"
-        )
+        raise ValueError(f"{call} a device_count of {count}; expected 0 or more; {fix}")
     return capabilities

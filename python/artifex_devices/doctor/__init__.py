@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An examination of the machine and the process: facts with their sources, and what to repair.
+"""An examination of the machine and the process: facts with their sources, and recommended repairs.
 
 Example:
     >>> from artifex_devices import doctor
@@ -26,13 +26,13 @@ FORMAT = "artifex_devices/doctor/1"
 
 @dataclass
 class Report:
-    """What an examination found.
+    """Result of an examination.
 
     Attributes:
-        date: When, in UTC, as ISO 8601 writes it.
+        date: Date and time in UTC, as ISO 8601.
         sections: Facts by section: topology, affinity, cgroup, numa_policy, memory, blas, mpi, distributed, gpus,
-            speed (where it was measured), versions, environment_variables.
-        findings: What to repair, what needs attention first.
+            speed (if it was measured), versions, environment_variables.
+        findings: Recommended repairs, those that need attention first.
     """
 
     date: str
@@ -45,7 +45,7 @@ class Report:
         return any(finding.severity == "attention" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """The document that report.schema.json describes."""
+        """Returns the document that report.schema.json describes."""
         return {
             "format": FORMAT,
             "date": self.date,
@@ -59,21 +59,21 @@ class Report:
 
 
 def examine(*, measure: bool = True, root: str | os.PathLike[str] = "/") -> Report:
-    """Looks at the machine and at this process.
+    """Examines the machine and this process.
 
-    What cannot be read is a fact without a value and with the reason; the rest goes on. No program is started, no file
-    is written, MPI is not initialized.
+    A fact that cannot be read has no value but a reason. No program is started, no file is written, and MPI is not
+    initialized.
 
     Args:
-        measure: Also measure how fast the devices are, which takes some seconds.
-        root: Where the small files of /proc and /sys are read from, "/" or a copy of a machine's files; what calls
-            and libraries say is always of this process.
+        measure: Whether to measure the speed of the devices, which takes some seconds.
+        root: Folder of the small files of /proc and /sys, "/" or a copy of a machine's files. Results of calls and
+            libraries are always those of this process.
 
     Returns:
-        Sections of facts and the findings.
+        Report with sections of facts and findings.
     """
     from artifex_devices._core import Machine
-    from artifex_devices.doctor import distributed, environment, libraries, machine, memory, speed
+    from artifex_devices.doctor import libraries, machine
     from artifex_devices.doctor.advice import findings
     from artifex_devices.doctor.facts import Files
 
@@ -84,21 +84,21 @@ def examine(*, measure: bool = True, root: str | os.PathLike[str] = "/") -> Repo
         "topology": lambda: machine.topology(live, files),
         "affinity": lambda: machine.affinity(live, files),
         "cgroup": lambda: machine.cgroup("" if os.fspath(root) == "/" else os.fspath(root)),
-        "numa_policy": lambda: memory.memory_policy(files),
-        "memory": lambda: memory.memory(live, files),
+        "numa_policy": lambda: machine.memory_policy(files),
+        "memory": lambda: machine.memory(live, files),
         "blas": libraries.blas,
         "mpi": lambda: libraries.mpi(variables),
-        "distributed": distributed.distributed,
+        "distributed": libraries.distributed,
         "gpus": libraries.gpus,
-        **({"speed": speed.speed} if measure else {}),
+        **({"speed": machine.speed} if measure else {}),
         "versions": libraries.versions,
-        "environment_variables": lambda: environment.environment_variables(variables),
+        "environment_variables": lambda: machine.environment_variables(variables),
     }
     sections = {}
     for name, make in makers.items():
         try:
             sections[name] = make()
-        except Exception as error:  # of whatever kind: the examination goes on
+        except Exception as error:  # the other sections are still examined
             section = sections[name] = Section(name)
             section.add("examination", None, name, problem=f"it failed ({type(error).__name__}: {error})")
     date = datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ from artifex_devices._base.public_path import public
 @public("artifex_devices.doctor")
 @dataclass(frozen=True)
 class Fact:
-    """One value and where it is from.
+    """One value and its source.
 
     Attributes:
-        value: Of JSON's types; None where it is not known.
-        source: A file, a call, a library, or how and when it was measured.
-        unit: "bytes", "CPUs", "GB/s"; None where there is none.
-        problem: Why the value is not known, or what is wrong with it.
+        value: Value of a JSON type; None if it is not known.
+        source: File, call or library, or conditions of the measurement.
+        unit: "bytes", "CPUs", "GB/s"; None for values without a unit.
+        problem: Reason why the value is not known or wrong.
     """
 
     value: Any
@@ -30,14 +30,14 @@ class Fact:
     problem: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Its four attributes."""
+        """Returns the attributes for JSON."""
         return {"value": self.value, "unit": self.unit, "source": self.source, "problem": self.problem}
 
 
 @public("artifex_devices.doctor")
 @dataclass
 class Section:
-    """Facts about one matter, by name, in the order in which they are shown."""
+    """Facts about one topic, by name, in the order of their display."""
 
     title: str
     facts: dict[str, Fact] = field(default_factory=dict)
@@ -47,12 +47,11 @@ class Section:
         self.facts[name] = Fact(value, source, unit, problem)
 
     def value(self, name: str) -> Any:
-        """A fact's value; None where it is not known or not there."""
-        fact = self.facts.get(name)
-        return None if fact is None else fact.value
+        """Returns the value of a fact; None if it is unknown or missing."""
+        return self.facts[name].value if name in self.facts else None
 
     def source(self, name: str) -> str:
-        """Where a fact is from."""
+        """Returns the source of a fact."""
         return self.facts[name].source
 
 
@@ -62,12 +61,12 @@ class Finding:
     """Something to repair or to know.
 
     Attributes:
-        id: Stays the same from version to version: "huge-pages-off".
-        severity: "attention": it costs much or breaks programs; "hint": it may matter.
-        what: What was found.
-        cost: What it costs; numbers say where they are from.
-        repair: A command or a setting.
-        facts: "section.name" of the facts that it follows from.
+        id: Name that is stable over versions, such as "huge-pages-off".
+        severity: "attention" for high costs or failures, "hint" for others.
+        what: Description of the finding.
+        cost: Effect on programs, with the source of numbers.
+        repair: Command or setting that repairs it.
+        facts: Facts that led to the finding, as "section.name".
     """
 
     id: str
@@ -78,34 +77,18 @@ class Finding:
     facts: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Its attributes."""
-        return {
-            "id": self.id,
-            "severity": self.severity,
-            "what": self.what,
-            "cost": self.cost,
-            "repair": self.repair,
-            "facts": list(self.facts),
-        }
+        """Returns the attributes for JSON."""
+        return {**asdict(self), "facts": list(self.facts)}
 
 
 class Files:
-    """The small files of /proc and /sys below a root.
-
-    Args:
-        root: "/", or a copy of a machine's files.
-    """
+    """The small files of /proc and /sys below a root: "/", or a copy of a machine's files."""
 
     def __init__(self, root: str | os.PathLike[str] = "/") -> None:
-        """See the class."""
         self._root = Path(root)
 
     def read(self, path: str) -> tuple[str | None, str | None]:
-        """The text without blanks around it, or None; and why not, or None.
-
-        Args:
-            path: "/proc/meminfo".
-        """
+        """Returns the stripped text, or None and the reason."""
         try:
             with open(self._root / path.lstrip("/"), encoding="utf-8", errors="replace") as file:
                 text = file.read(1 << 20).strip()
@@ -129,7 +112,7 @@ class Files:
         return chosen
 
     def table(self, path: str) -> tuple[dict[str, int], str | None]:
-        """Numbers of a file of "Name:   12 kB" lines, kB as bytes; and why there are none."""
+        """Reads numbers from lines of the form "Name:   12 kB", kB as bytes; returns them and the problem."""
         text, problem = self.read(path)
         return dict(_rows(text or "")), problem
 

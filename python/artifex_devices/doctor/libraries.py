@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that matter for speed: BLAS, MPI, those of GPUs; versions of the rest."""
+"""Facts about libraries (BLAS, MPI, those of GPUs, versions) and about the job of this process."""
 
 from __future__ import annotations
 
@@ -130,3 +130,34 @@ def _mpi_library() -> tuple[Any, str | None]:
         )
     except Exception as error:  # a foreign package may fail in any way; the examination goes on
         return None, f"mpi4py cannot be imported ({type(error).__name__}: {error})"
+
+
+def distributed() -> Section:
+    """What launchers and distributed.initialize() say; MPI is not initialized."""
+    from artifex_devices._base.text import cpu_list
+    from artifex_devices.distributed import job
+    from artifex_devices.distributed.launcher import find_launcher
+
+    section = Section("Many processes")
+    launcher = find_launcher()
+    variables = "environment variables of launchers"
+    absent = None if launcher else "no launcher of MPI has started this process"
+    section.add("launcher", launcher.name if launcher else None, variables, problem=absent)
+    if launcher is not None:
+        count = launcher.process_count
+        problem = None if count is not None else "the launcher does not say it"
+        section.add("launched_processes", count, variables, unit="processes", problem=problem)
+
+    joined = job.members()
+    source = "distributed.initialize()"
+    if joined is None:
+        section.add("rank", None, source, problem="it was not called in this process")
+        return section
+    me, members, near = joined
+    section.add("rank", me, source)
+    section.add("processes", len(members), source, unit="processes")
+    section.add("cpus", cpu_list(members[me].cpus), source)
+    shares = [{"process": each.name, "cpus": cpu_list(each.cpus)} for each in members]
+    section.add("shares", shares, source)
+    section.add("shares_memory_with", list(near), source)
+    return section

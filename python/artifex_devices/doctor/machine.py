@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine is, and which of its CPUs the process may use."""
+"""Facts about the machine: CPUs, memory, environment variables and measured speed."""
 
 from __future__ import annotations
 
 import os
+import re
+import resource
+from collections.abc import Mapping
 from typing import Any
 
 from artifex_devices._base.text import cpu_list
-from artifex_devices._core import Machine, _build_facts, _cgroup_report
+from artifex_devices._core import Machine, _build_facts, _cgroup_report, _memory_policy
 from artifex_devices.doctor.facts import Files, Section
 
 
@@ -110,3 +113,143 @@ def _caches(machine: Machine) -> dict[str, Any]:
             if row["bytes"] not in kind:
                 kind.append(row["bytes"])
     return {kind: found[0] if len(found) == 1 else found for kind, found in sizes.items()}
+
+
+_THP = "/sys/kernel/mm/transparent_hugepage"
+_MEMINFO = "/proc/meminfo"
+_STATUS = "/proc/self/status"
+_CAP_IPC_LOCK = 14
+
+
+def memory_policy(files: Files) -> Section:
+    """Which memory nodes new pages come from."""
+    section = Section("NUMA policy")
+    name, nodes, problem = _memory_policy()
+    section.add("policy", name, "get_mempolicy", problem=problem)
+    section.add("nodes", nodes, "get_mempolicy", problem=problem)
+    files.add_text(section, "balancing", "/proc/sys/kernel/numa_balancing")
+    return section
+
+
+def memory(machine: Machine, files: Files) -> Section:
+    """Sizes, huge pages, and limits of the process."""
+    section = Section("Memory")
+    table, problem = files.table(_MEMINFO)
+    for name, key, unit in (
+        ("total", "MemTotal", "bytes"),
+        ("available", "MemAvailable", "bytes"),
+        ("swap", "SwapTotal", "bytes"),
+        ("hugetlb_pages", "HugePages_Total", None),
+        ("hugetlb_free", "HugePages_Free", None),
+        ("hugetlb_page_size", "Hugepagesize", "bytes"),
+    ):
+        missing = problem or (None if key in table else f"{_MEMINFO} has no {key}")
+        section.add(name, table.get(key), _MEMINFO, unit=unit, problem=missing)
+    section.add(
+        "usable",
+        machine.usable_memory_bytes,
+        "the least of the machine's memory, the cgroup's limit and the address space",
+        unit="bytes",
+    )
+    files.add_choice(section, "transparent_huge_pages", f"{_THP}/enabled")
+    files.add_choice(section, "huge_page_defrag", f"{_THP}/defrag")
+    for name, limit, source in (
+        ("locked_memory_limit", resource.RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK"),
+        ("address_space_limit", resource.RLIMIT_AS, "RLIMIT_AS"),
+    ):
+        soft, _ = resource.getrlimit(limit)
+        section.add(name, "unlimited" if soft == resource.RLIM_INFINITY else soft, source, unit="bytes")
+    _add_privilege(section, files)
+    return section
+
+
+def _add_privilege(section: Section, files: Files) -> None:
+    """Processes with CAP_IPC_LOCK are not held to the limit of locked memory."""
+    text, problem = files.read(_STATUS)
+    found = re.search(r"^CapEff:\s*([0-9a-fA-F]+)", text or "", re.MULTILINE)
+    may = bool(int(found.group(1), 16) >> _CAP_IPC_LOCK & 1) if found else None
+    missing = None if found else problem or f"{_STATUS} has no CapEff"
+    section.add("locks_without_limit", may, f"{_STATUS}: CapEff, CAP_IPC_LOCK", problem=missing)
+
+
+_ACTS = {
+    "XLA_FLAGS": "number of CPU devices",
+    "JAX_NUM_CPU_DEVICES": "number of CPU devices",
+    "JAX_PLATFORMS": "which platforms may be used",
+    "JAX_PLATFORM_NAME": "which platforms may be used",
+    "JAX_DEFAULT_DEVICE": "the default device",
+    "JAX_ENABLE_X64": "whether 64-bit data is kept",
+    "OMP_NUM_THREADS": "threads of BLAS",
+    "OPENBLAS_NUM_THREADS": "threads of OpenBLAS",
+    "GOTO_NUM_THREADS": "threads of OpenBLAS",
+    "MKL_NUM_THREADS": "threads of MKL",
+    "BLIS_NUM_THREADS": "threads of BLIS",
+    "VECLIB_MAXIMUM_THREADS": "threads of Accelerate",
+    "CUDA_VISIBLE_DEVICES": "which GPUs other libraries see",
+    "LD_PRELOAD": "libraries put before all others",
+    "LD_LIBRARY_PATH": "where libraries are looked for",
+    "MALLOC_ARENA_MAX": "the C library's memory",
+    "PYTHONMALLOC": "Python's memory",
+}
+_PREFIXES = {
+    "JAX_TRANSFER_GUARD": "which transfers are allowed",
+    "JAX_": "JAX",
+    "OMP_": "OpenMP",
+    "GOMP_": "OpenMP of GCC",
+    "KMP_": "OpenMP of LLVM and Intel",
+    "OPENBLAS_": "OpenBLAS",
+    "MKL_": "MKL",
+    "BLIS_": "BLIS",
+    "HWLOC_": "hwloc: what it shows",
+    "ARTIFEX_": "this library",
+    "XLA_": "XLA",
+}
+
+
+def environment_variables(environment: Mapping[str, str]) -> Section:
+    """The variables that are set, with what they act on."""
+    section = Section("Environment variables")
+    for name in sorted(environment):
+        acts = _ACTS.get(name)
+        if acts is None:
+            acts = next((what for prefix, what in _PREFIXES.items() if name.startswith(prefix)), None)
+        if acts is not None:
+            section.add(name, environment[name].encode("utf-8", "replace").decode(), f"environment; acts on {acts}")
+    return section
+
+
+def speed(seconds: float = 2.0) -> Section:
+    """Products and streaming over memory, on all CPU devices together.
+
+    Args:
+        seconds: How long to measure at most, about.
+    """
+    from artifex_devices.roofline import measure_roofline
+
+    section = Section("Measured")
+    found = measure_roofline(seconds=seconds, cache=False)
+    when = found.conditions.date
+    for dtype, rate in found.peak_flops.items():
+        section.add(
+            f"products_{dtype}",
+            round(rate.best / 1e9, 2),
+            f"measured {when}, +-{100 * rate.relative_error:.0f} %, best of {rate.repeats}: {rate.how}",
+            unit="GFLOP/s",
+        )
+    rate = found.bandwidth
+    section.add(
+        "memory_bandwidth",
+        round(rate.best / 1e9, 2),
+        f"measured {when}, +-{100 * rate.relative_error:.0f} %, best of {rate.repeats}: {rate.how}",
+        unit="GB/s",
+    )
+    ridge = found.peak_flops["float32"].best / rate.best
+    section.add("ridge_float32", round(ridge, 2), "model: float32 products / memory bandwidth", unit="FLOP/byte")
+    conditions = found.conditions
+    section.add("workers", conditions.workers, "the devices' own workers", unit="threads")
+    section.add("instruction_set", conditions.isa, "the processor and the build of the core")
+    load = None if conditions.load_average is None else round(conditions.load_average, 2)
+    section.add("load_average", load, "the system, before", problem=None if load is not None else "not known")
+    notes = [note for note in found.notes if not note.startswith("not kept")]
+    section.add("notes", notes, "measure_roofline")
+    return section

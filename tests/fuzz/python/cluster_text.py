@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from artifex_devices.command_line.cluster_argument import read_cluster
-from artifex_devices.command_line.exit_codes import UsageError
+from artifex_devices.command_line.console import UsageError
 from oracle import check_pickle, check_refusal, require, text_of
 
 MODULES = ("artifex_devices.command_line.cluster_argument", "artifex_devices.cluster", "shlex")

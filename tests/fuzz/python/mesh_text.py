@@ -9,18 +9,17 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
-from artifex_devices.command_line.amounts import bytes_of, count_of
-from artifex_devices.command_line.exit_codes import UsageError
+from artifex_devices.command_line.console import UsageError, bytes_of, count_of
 from artifex_devices.command_line.mesh_argument import read_array, read_sizes, read_spec
-from artifex_devices.command_line.model_argument import read_rules
 from artifex_devices.command_line.plan import _perm, _traffic
+from artifex_devices.command_line.plan_model import read_rules
 from artifex_devices.sharding import AbstractMesh, P
 from oracle import check_pickle, check_refusal, require, text_of
 
 MODULES = (
     "artifex_devices.command_line.mesh_argument",
-    "artifex_devices.command_line.amounts",
-    "artifex_devices.command_line.model_argument",
+    "artifex_devices.command_line.console",
+    "artifex_devices.command_line.plan_model",
     "artifex_devices.command_line.plan",
 )
 _AXES = ("x", "y", "data", "model")

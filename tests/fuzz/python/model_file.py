@@ -7,12 +7,12 @@ import tempfile
 from argparse import Namespace
 from pathlib import Path
 
-from artifex_devices.command_line.exit_codes import UsageError
-from artifex_devices.command_line.model_argument import read_model
+from artifex_devices.command_line.console import UsageError
+from artifex_devices.command_line.plan_model import read_model
 from oracle import check_pickle, check_refusal, require
 
 MODULES = (
-    "artifex_devices.command_line.model_argument",
+    "artifex_devices.command_line.plan_model",
     "artifex_devices._base.toml",
     "artifex_devices._base.toml",
     "artifex_devices.models",

@@ -12,7 +12,7 @@ from pathlib import Path
 import artifex_devices as ad
 from artifex_devices.device_manager.process_settings import merged_flags
 from artifex_devices.distributed.launcher import find_launcher
-from artifex_devices.doctor.environment import environment_variables
+from artifex_devices.doctor.machine import environment_variables
 from artifex_devices.roofline.cache import cache_directory
 from oracle import Fault, check_refusal, require
 

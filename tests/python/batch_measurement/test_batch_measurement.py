@@ -201,7 +201,7 @@ def test_the_memory_bound_is_the_affine_one_and_never_passed():
     assert bench.highest <= 10_000
     assert max(bench.made) == 900
     assert found.notes[0].startswith(
-        "Stopped at 900: a batch of 1800 was predicted to pass the bound on the memory of cpu:0"
+        "Stopped at 900: a batch of 1800 was predicted to exceed the bound on the memory of cpu:0"
     )
 
 
@@ -357,7 +357,7 @@ def test_seconds_are_kept_to_about_a_call():
 def test_the_first_probe_needs_two_calls():
     bench = Bench(lambda size, call: 10.0)
     message = (
-        r"no call could be timed on a batch of 1 before time ran out; expected max_seconds to hold make_batch \(0 s"
+        r"no call could be timed on a batch of 1 before time ran out; expected max_seconds for make_batch \(0 s"
     )
     with pytest.raises(RuntimeError, match=message):
         bench.measure(max_seconds=5)
@@ -418,7 +418,7 @@ def test_the_table():
     )
     assert lines[2] == "Fastest         1,024: 15,754 examples/s (measured)"
     assert lines[3].startswith(
-        "Knee            16: smaller batches cost 1 ms a call all the same, larger ones near 16,000"
+        "Knee            16: smaller batches also cost 1 ms a call, larger ones approach 16,000"
     )
     assert lines[4].startswith("Memory          1,024 is the largest batch that fits (it ran): cpu:0 takes 0")
     blank = [number for number, line in enumerate(lines) if not line]  # around the table
@@ -466,8 +466,8 @@ def test_progress_in_lines(capsys):
             "target is nan; .*; max_seconds is -1; expected a finite",
         ),
         ({"multiple_of": 0, "min_calls": 0}, ValueError, "multiple_of is 0; expected 1 or more; .*; min_calls is 0"),
-        ({"min_batch_size": 10, "max_batch_size": 5}, ValueError, "no batch size is allowed; .* got 1, 10 and 5"),
-        ({"multiple_of": 8, "max_batch_size": 7}, ValueError, "no batch size is allowed"),
+        ({"min_batch_size": 10, "max_batch_size": 5}, ValueError, "the range of batch sizes is empty; .* got 1, 10 and 5"),
+        ({"multiple_of": 8, "max_batch_size": 7}, ValueError, "the range of batch sizes is empty"),
         ({"min_batch_size": 1.5}, TypeError, "min_batch_size is 1.5"),
         ({"max_seconds": "1"}, TypeError, "max_seconds is '1'"),
         ({"max_seconds": math.inf}, ValueError, "finite"),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from artifex_devices.batch_measurement.memory import ProcessMemory
 from artifex_devices.batch_measurement.probe import BatchProbe
-from artifex_devices.batch_measurement.progress import progress_on
+from artifex_devices.batch_measurement.report import progress_on
 
 ROW = 1024
 QUICK = {"progress": False, "max_seconds": 20, "probe_seconds": 0.0, "min_calls": 1}

@@ -62,7 +62,7 @@ def test_a_changed_strategy_changes_the_fraction() -> None:
 
 @pytest.mark.parametrize("fraction", [0.0, 0.0999, 1.0001, -0.5, math.nan, math.inf, 75])
 def test_fractions_out_of_range_are_refused_also_when_assigned(fraction: float) -> None:
-    with pytest.raises(ValueError, match=r"memory_fraction is out of range.*0\.1 and 1\.0"):
+    with pytest.raises(ValueError, match=r"memory_fraction is .*0\.1 and 1\.0"):
         DeviceConfiguration(memory_fraction=fraction)
     config = DeviceConfiguration()
     with pytest.raises(ValueError, match=r"0\.1 and 1\.0"):
@@ -74,19 +74,19 @@ def test_fractions_out_of_range_are_refused_also_when_assigned(fraction: float) 
     ("name", "value", "error", "text"),
     [
         ("memory_strategy", "balanced", TypeError, r"write MemoryStrategy\.BALANCED"),
-        ("memory_strategy", None, TypeError, "memory_strategy is of type NoneType"),
-        ("memory_fraction", "0.5", TypeError, "memory_fraction is of type str"),
-        ("memory_fraction", True, TypeError, "memory_fraction is of type bool"),
-        ("enable_x64", 1, TypeError, "enable_x64 is of type int"),
-        ("enable_jit", "no", TypeError, "enable_jit is of type str"),
+        ("memory_strategy", None, TypeError, r"memory_strategy is .* \(NoneType\)"),
+        ("memory_fraction", "0.5", TypeError, r"memory_fraction is .* \(str\)"),
+        ("memory_fraction", True, TypeError, r"memory_fraction is .* \(bool\)"),
+        ("enable_x64", 1, TypeError, r"enable_x64 is .* \(int\)"),
+        ("enable_jit", "no", TypeError, r"enable_jit is .* \(str\)"),
         ("platform_priority", "cuda", TypeError, "expected a list of platforms' names"),
         ("platform_priority", [], ValueError, "platform_priority is empty"),
         ("platform_priority", ["cdua", "CPU"], ValueError, r"unknown platforms \['cdua', 'CPU'\]"),
-        ("environment_variables", ["A=1"], TypeError, "expected a dict of text to text"),
+        ("environment_variables", ["A=1"], TypeError, "expected a dict of str to str"),
         ("environment_variables", {"A": 1, "B": None, "C": "1"}, TypeError, "'A': 1, 'B': None"),
         ("environment_variables", {"A=B": "1", "": "2"}, ValueError, "'A=B', ''"),
         ("environment_variables", {"A": "1\0"}, ValueError, "zero bytes"),
-        ("environment_variables", {"A": "\ud800", "B": "1"}, ValueError, "cannot hold: 'A'; .*signs that .* has"),
+        ("environment_variables", {"A": "\ud800", "B": "1"}, ValueError, "cannot hold: 'A'; .*characters of "),
     ],
 )
 def test_settings_are_checked(name: str, value: Any, error: type[Exception], text: str) -> None:

@@ -23,18 +23,15 @@ import numpy as np
 import pytest
 import threadpoolctl
 from artifex_devices import doctor
-from artifex_devices.command_line import doctor_text, main
-from artifex_devices.command_line.doctor_text import report_lines, verdict, write_report
+from artifex_devices.command_line import doctor as doctor_command
+from artifex_devices.command_line import main
+from artifex_devices.command_line.doctor import report_lines, verdict, write_report
 from artifex_devices.distributed import job
 from artifex_devices.doctor import libraries
 from artifex_devices.doctor.advice import findings
-from artifex_devices.doctor.distributed import distributed
-from artifex_devices.doctor.environment import environment_variables
 from artifex_devices.doctor.facts import Files, Section
-from artifex_devices.doctor.libraries import mpi
-from artifex_devices.doctor.machine import cgroup
-from artifex_devices.doctor.memory import memory
-from artifex_devices.doctor.speed import speed
+from artifex_devices.doctor.libraries import distributed, mpi
+from artifex_devices.doctor.machine import cgroup, environment_variables, memory, speed
 
 SCHEMA = json.loads((resources.files("artifex_devices.doctor") / "report.schema.json").read_text(encoding="utf-8"))
 
@@ -108,7 +105,7 @@ def test_a_library_that_is_missing_is_needed_or_optional(monkeypatch: pytest.Mon
 
 
 def test_an_empty_list_is_written_as_none() -> None:
-    lines = "\n".join(doctor_text._words([], "") + doctor_text._words(["one", "two"], ""))
+    lines = "\n".join(doctor_command._words([], "") + doctor_command._words(["one", "two"], ""))
     assert lines == "none\none, two"
 
 

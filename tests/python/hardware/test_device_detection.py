@@ -230,10 +230,10 @@ def test_a_managers_info_lists_gpus_that_the_runtime_cannot_use(
             None,
         )
         assert info["not_applied"]["capabilities"] == (
-            "the detector says 2 gpu; the runtime has 8 devices, 0 of them GPUs"
+            "the detector reports 2 gpu; the runtime has 8 devices, 0 of them GPUs"
         )
         assert info["not_applied"]["platform_priority"] == (
-            "there is no device of cuda (the detector says 2 gpu, which this package cannot place data on); the "
+            "no device of cuda (the detector reports 2 gpu, which this package cannot place data on); the "
             "default platform is cpu"
         )
 

@@ -2,7 +2,7 @@
 """What the kernel's files say of the memory of a process: limits of groups, missing and odd files."""
 
 import pytest
-from artifex_devices.batch_measurement.host_memory import HostMemory
+from artifex_devices.batch_measurement.memory import HostMemory
 
 MIB = 1 << 20
 UNIFIED = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
