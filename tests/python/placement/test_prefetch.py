@@ -24,7 +24,7 @@ from artifex_devices import prefetch
 from artifex_devices._base.handoff_queue import HandoffQueue
 from artifex_devices.prefetch import Prefetcher, PrefetchStats, prefetch_to_device
 
-PATIENCE_S = 30.0  # only ever waited out by a test that fails
+WAIT_S = 30.0  # only ever waited out by a test that fails
 
 
 def numbers(count: int) -> Iterator[np.ndarray]:
@@ -54,7 +54,7 @@ def no_worker_is_left() -> Iterator[None]:
     gc.collect()
     for thread in threading.enumerate():
         if thread.name == "artifex_devices-prefetch":
-            thread.join(PATIENCE_S)
+            thread.join(WAIT_S)
             assert not thread.is_alive()
 
 
@@ -114,7 +114,7 @@ def test_the_first_batch_does_not_wait_for_the_second() -> None:
 
     def source() -> Iterator[np.ndarray]:
         yield np.zeros((1, 1))
-        assert go_on.wait(PATIENCE_S)
+        assert go_on.wait(WAIT_S)
         yield np.ones((1, 1))
 
     batches = prefetch_to_device(source(), buffer_size=2)
@@ -134,7 +134,7 @@ def test_the_source_runs_while_the_consumer_works() -> None:
     batches = prefetch_to_device(source())
     next(batches)
     # Were the source read in this thread, it could not get there before the next `next`.
-    assert reading_second.wait(PATIENCE_S)
+    assert reading_second.wait(WAIT_S)
     assert values(batches) == [1]
 
 
@@ -155,7 +155,7 @@ def test_look_ahead_is_bounded(buffer_size: int) -> None:
     for _ in range(20):
         asked += 1
         next(batches)
-        assert full.wait(PATIENCE_S)
+        assert full.wait(WAIT_S)
     batches.close()
     assert max(ahead) == buffer_size
 
@@ -228,7 +228,7 @@ def test_a_dropped_prefetcher_ends_its_worker_and_its_generator() -> None:
     thread = worker_of(batches)
     del batches
     gc.collect()
-    thread.join(PATIENCE_S)
+    thread.join(WAIT_S)
     assert not thread.is_alive()
     assert closed.is_set()
 
@@ -244,7 +244,7 @@ def test_leaving_a_loop_ends_the_worker() -> None:
     for _batch in prefetch_to_device(source()):
         break
     gc.collect()
-    threads[0].join(PATIENCE_S)
+    threads[0].join(WAIT_S)
     assert not threads[0].is_alive()
 
 
@@ -283,7 +283,7 @@ def test_batches_are_dropped_without_waiting_for_more(monkeypatch: pytest.Monkey
     batches = Prefetcher(numbers(3), lambda batch: batch, 3)
     next(batches)
     waits.clear()
-    batches._work.wait(PATIENCE_S)  # all are placed
+    batches._work.wait(WAIT_S)  # all are placed
     batches._work.drop_batches()
     assert set(waits) == {0}
     assert list(batches) == []
@@ -325,7 +325,7 @@ def test_close_lets_waiting_consumers_go() -> None:
 
     def source() -> Iterator[np.ndarray]:
         reading.set()
-        go_on.wait(PATIENCE_S)
+        go_on.wait(WAIT_S)
         yield np.zeros(1)
 
     batches = prefetch_to_device(source())
@@ -333,13 +333,13 @@ def test_close_lets_waiting_consumers_go() -> None:
     consumers = [threading.Thread(target=lambda: got.append(list(batches))) for _ in range(3)]
     for consumer in consumers:
         consumer.start()
-    assert reading.wait(PATIENCE_S)
+    assert reading.wait(WAIT_S)
     assert batches.close(timeout_s=0.0) is False  # the source is stuck
     for consumer in consumers:
-        consumer.join(PATIENCE_S)
+        consumer.join(WAIT_S)
     assert got == [[], [], []]
     go_on.set()
-    assert batches.close(timeout_s=PATIENCE_S) is True
+    assert batches.close(timeout_s=WAIT_S) is True
 
 
 def stuck_source(
@@ -349,7 +349,7 @@ def stuck_source(
     try:
         yield np.zeros(1)
         reading.set()
-        go_on.wait(PATIENCE_S)
+        go_on.wait(WAIT_S)
         while True:
             yield np.ones(1)
     finally:
@@ -365,7 +365,7 @@ def test_close_returns_without_a_stuck_source_after_its_time(timeout_s: float) -
     batches = prefetch_to_device(stuck_source(at_end, reading, go_on))
     next(batches)
     thread = worker_of(batches)
-    assert reading.wait(PATIENCE_S)
+    assert reading.wait(WAIT_S)
     assert batches.close(timeout_s=timeout_s) is False
     assert thread.is_alive()
     assert at_end == []
@@ -373,7 +373,7 @@ def test_close_returns_without_a_stuck_source_after_its_time(timeout_s: float) -
     assert "closed" in repr(batches)
     assert batches.close(timeout_s=0.0) is False
     go_on.set()  # what it reads then is dropped, and its own thread closes it
-    assert batches.close(timeout_s=PATIENCE_S) is True
+    assert batches.close(timeout_s=WAIT_S) is True
     assert not thread.is_alive()
     assert at_end == ["artifex_devices-prefetch"]
     assert list(batches) == []
@@ -385,14 +385,14 @@ def test_close_waits_for_a_source_that_comes_back_in_time() -> None:
     reading, go_on = threading.Event(), threading.Event()
     batches = prefetch_to_device(stuck_source(at_end, reading, go_on))
     next(batches)
-    assert reading.wait(PATIENCE_S)
+    assert reading.wait(WAIT_S)
     closed: list[bool] = []
-    closer = threading.Thread(target=lambda: closed.append(batches.close(timeout_s=PATIENCE_S)))
+    closer = threading.Thread(target=lambda: closed.append(batches.close(timeout_s=WAIT_S)))
     closer.start()
     assert list(batches) == []  # the closing thread has dropped the batches and waits, or will
     assert closed == []
     go_on.set()
-    closer.join(PATIENCE_S)
+    closer.join(WAIT_S)
     assert closed == [True]
     assert at_end == ["artifex_devices-prefetch"]
     assert not worker_of(batches).is_alive()
@@ -402,11 +402,11 @@ def test_what_a_stuck_source_raises_when_it_is_closed_is_raised_by_the_close_tha
     reading, go_on = threading.Event(), threading.Event()
     batches = prefetch_to_device(stuck_source([], reading, go_on, "cannot close"))
     next(batches)
-    assert reading.wait(PATIENCE_S)
+    assert reading.wait(WAIT_S)
     assert batches.close(timeout_s=0.0) is False
     go_on.set()
     with pytest.raises(OSError, match="cannot close"):
-        batches.close(timeout_s=PATIENCE_S)
+        batches.close(timeout_s=WAIT_S)
     assert batches.close() is True
 
 
@@ -415,12 +415,12 @@ def test_a_source_that_closes_its_own_prefetcher_does_not_wait_for_itself() -> N
 
     def source() -> Iterator[np.ndarray]:
         yield np.zeros(1)
-        closed.append(batches.close(timeout_s=PATIENCE_S))
+        closed.append(batches.close(timeout_s=WAIT_S))
         yield np.ones(1)
 
     batches = prefetch_to_device(source())
     assert len(list(batches)) <= 1  # the batch before may be dropped
-    assert batches.close(timeout_s=PATIENCE_S) is True
+    assert batches.close(timeout_s=WAIT_S) is True
     assert closed == [False]
 
 
@@ -442,7 +442,7 @@ def test_each_batch_goes_to_one_of_several_consumers() -> None:
     for consumer in consumers:
         consumer.start()
     for consumer in consumers:
-        consumer.join(PATIENCE_S)
+        consumer.join(WAIT_S)
     assert sorted(value for mine in got for value in mine) == list(range(300))
     assert all(mine == sorted(mine) for mine in got)
     assert batches.stats().batches == 300
@@ -467,7 +467,7 @@ def test_one_of_several_consumers_gets_the_error() -> None:
     for consumer in consumers:
         consumer.start()
     for consumer in consumers:
-        consumer.join(PATIENCE_S)
+        consumer.join(WAIT_S)
     assert sorted(outcomes) == ["end", "end", "error"]
 
 
@@ -494,7 +494,7 @@ def test_ctrl_c_ends_a_wait() -> None:
     def source() -> Iterator[np.ndarray]:
         yield np.zeros((1, 1))
         os.kill(os.getpid(), signal.SIGINT)
-        assert go_on.wait(PATIENCE_S)
+        assert go_on.wait(WAIT_S)
         yield np.ones((1, 1))
 
     batches = prefetch_to_device(source())
