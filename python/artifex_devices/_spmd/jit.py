@@ -124,10 +124,11 @@ def _device(f: Any, options: dict[str, Any]) -> Device | None:
         raise ValueError(f"{operation}: device and backend are both given; expected one of them; drop backend")
     if device is not None:
         check_type(operation, "device", device, Device, "a Device", "choose one of devices()")
-        return device
+        chosen: Device = device
+        return chosen
     from artifex_devices._runtime.devices import devices
 
-    chosen: Device = devices(backend)[0]
+    chosen = devices(backend)[0]
     return chosen
 
 
