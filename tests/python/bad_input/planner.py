@@ -51,7 +51,7 @@ CALLS = [
                 "plan_collective:",
                 "op",
                 "perm",
-                repair="say (perm=\\[\\(0, 1\\), \\(1, 0\\)\\])",
+                repair="write (perm=\\[\\(0, 1\\), \\(1, 0\\)\\])",
                 then="planner.plan_collective('permute', 1e6, 'x', pod, {})",
             ),
             bad(
@@ -185,7 +185,7 @@ CALLS = [
                 "StepModel:",
                 "optimizer",
                 "'adam'",
-                repair="say (Optimizer\\(8\\)) for",
+                repair="such as (Optimizer\\(8\\)) for",
                 then="models.mlp(embed=64, mlp=64, layers=1, tokens=64, optimizer={})",
                 given="Optimizer = models.Optimizer",
             ),

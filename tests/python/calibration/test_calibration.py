@@ -235,7 +235,7 @@ def test_plans_of_this_machine_have_seconds():
         per_byte = 2e-10 + 9e-10 * (1 - share) + 8e-10 * share
         assert cut.seconds == pytest.approx(2e-6 + 16e-6 + 4096 * per_byte)
         assert plan_reshard((512, 512), np.float32, rows, rows, calibration=made()).seconds == 0
-        with pytest.raises(RuntimeError, match="collectives do not do it"):
+        with pytest.raises(RuntimeError, match="collectives are not used"):
             _ = plan_reshard((512, 512), np.float32, rows, whole, way="collectives", calibration=made()).seconds
         with pytest.raises(RuntimeError, match=r"or calibration= for this machine's own"):
             _ = plan_reshard((512, 512), np.float32, rows, whole).seconds
@@ -383,7 +383,7 @@ def test_wrong_arguments_of_plans_are_named():
             plan_reshard((4,), np.float32, rows, rows, calibration=made(), cluster=pod)
         with pytest.raises(TypeError, match=r"^plan_collective: calibration is 3 \(int\)"):
             plan_collective("all_gather", 4, "x", near, calibration=3)
-        with pytest.raises(ValueError, match=r"'broadcast' is no collective that a calibration knows; expected one of"):
+        with pytest.raises(ValueError, match=r"'broadcast' is not a calibrated collective; expected one of"):
             plan_collective("broadcast", 4, "x", near, calibration=made())
         with pytest.raises(TypeError, match="give calibration= for this machine's own devices"):
             plan_collective("all_gather", 4, "x", near)
