@@ -33,7 +33,7 @@ ORDER = (
     ("_spmd", "roofline", "mesh_utils"),
     ("lax", "profiler", "planner", "doctor"),
     ("models", "cluster", "calibration", "experimental"),
-    ("command_line", "testing"),
+    ("command_line", "testing", "unpickle"),
     ("__main__",),
 )
 

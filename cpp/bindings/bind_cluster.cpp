@@ -235,7 +235,7 @@ long as one of them is alive, further calls return the same devices.
       .def("__hash__", [](const Cluster& self) { return py::hash(py::str(repr_of(self))); })
       .def("__reduce__",
            [](const Cluster& self) -> py::tuple {
-             return py::make_tuple(py::module_::import(python_modules::kCore).attr("_make_cluster"),
+             return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("cluster"),
                                    py::make_tuple(dict_of(self.parts())));
            })
       .def("__copy__", [](const py::object& self) { return self; })

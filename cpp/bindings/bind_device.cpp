@@ -198,7 +198,7 @@ Raises:
           "__call__", [](py::object self) { return self; }, "Returns the device itself.")
       .def("__reduce__",
            [](const Device& self) -> py::tuple {
-             return py::make_tuple(py::module_::import(python_modules::kCore).attr("_find_device"),
+             return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("device"),
                                    py::make_tuple(self.platform(), self.id()));
            })
       .def("__copy__", [](const py::object& self) { return self; })

@@ -126,8 +126,8 @@ Raises:
       .def("__hash__", &DeviceAssignment::hash)
       .def("__reduce__",
            [](const py::object& self) -> py::tuple {
-             const auto core = py::module_::import(python_modules::kCore);
-             return py::make_tuple(core.attr("_device_assignment"), py::make_tuple(self.attr("serialize")()));
+             return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("device_assignment"),
+                                   py::make_tuple(self.attr("serialize")()));
            })
       .def("__repr__", &DeviceAssignment::to_string);
   module.def("_device_assignment", &assignment_from_bytes, py::arg("data"));  // for pickles, which cannot name methods

@@ -161,7 +161,7 @@ Example:
            [](const DeviceList& self) -> py::tuple {
              py::tuple ids(static_cast<size_t>(self.size()));
              for (int64_t i = 0; i < self.size(); ++i) ids[static_cast<size_t>(i)] = self[i]->id();
-             return py::make_tuple(py::module_::import(python_modules::kCore).attr("_device_list_from_pickle"),
+             return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("device_list"),
                                    py::make_tuple(self[0]->platform(), ids));
            })
       .def("__copy__", [](const py::object& self) { return self; })

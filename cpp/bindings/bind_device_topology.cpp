@@ -148,8 +148,8 @@ Raises:
       .def("__hash__", [](const DeviceTopology& self) { return static_cast<size_t>(self.fingerprint()); })
       .def("__reduce__",
            [](const py::object& self) -> py::tuple {
-             const auto core = py::module_::import(python_modules::kCore);
-             return py::make_tuple(core.attr("_device_topology"), py::make_tuple(self.attr("serialize")()));
+             return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("device_topology"),
+                                   py::make_tuple(self.attr("serialize")()));
            })
       .def("__repr__", [](const DeviceTopology& self) {
         return fmt::format("DeviceTopology(platform='{}', {} device{} on {})", self.platform(), self.device_count(),

@@ -156,7 +156,7 @@ Returns:
       .def("__reduce__",
            [](const Memory& self) -> py::tuple {
              return py::make_tuple(
-                 py::module_::import(python_modules::kCore).attr("_find_memory"),
+                 py::module_::import(python_modules::kUnpickle).attr("memory"),
                  py::make_tuple(self.platform(), self.device().id(), std::string(to_string(self.kind()))));
            })
       .def("__copy__", [](const py::object& self) { return self; })

@@ -127,7 +127,7 @@ Example:
            })
       .def("__hash__", [](const Layout& self) { return self.hash() >> 2; })
       .def("__reduce__", [](const Layout& self) -> py::tuple {
-        return py::make_tuple(py::module_::import(python_modules::kCore).attr("_layout_from_text"),
+        return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("layout"),
                               py::make_tuple(self.to_string()));
       });
 }

@@ -218,7 +218,7 @@ Example:
              const auto& mesh = self.cast<const Mesh&>();
              const std::string platform = mesh.empty() ? "cpu" : (*mesh.devices())[0]->platform();
              return py::make_tuple(
-                 py::module_::import(python_modules::kCore).attr("_mesh_from_pickle"),
+                 py::module_::import(python_modules::kUnpickle).attr("mesh"),
                  py::make_tuple(platform, self.attr("device_ids"), self.attr("axis_names"), self.attr("axis_types")));
            })
       .def("__copy__", [](const py::object& self) { return self; })

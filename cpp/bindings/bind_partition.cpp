@@ -104,7 +104,7 @@ bool same_spec(const PartitionSpec& a, const PartitionSpec& b) { return a == b; 
 void bind_partition_spec(py::module_& module) {
   py::class_<Unconstrained>(module, "_Unconstrained", "The type of PartitionSpec.UNCONSTRAINED.")
       .def("__repr__", [](const Unconstrained&) { return "UNCONSTRAINED"; })
-      .def("__reduce__", [](const Unconstrained&) { return "_UNCONSTRAINED"; });  // pickled as a name of this module
+      .def("__reduce__", [](const Unconstrained&) { return "unconstrained"; });  // a name of artifex_devices.unpickle
   unconstrained = py::cast(Unconstrained{}).release().ptr();
   module.attr("_UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 

@@ -41,7 +41,7 @@ std::string picture_of_places(const std::string& title, const Axes& axes, const 
 
 using Roofs = std::vector<std::tuple<std::string, double, bool>>;  // name, rate, per byte
 using Points =
-    std::vector<std::tuple<std::string, double, double, bool, int64_t>>;  // label, FLOP a byte, FLOP/s, measured, roof
+    std::vector<std::tuple<std::string, double, double, bool, int64_t>>;  // label, FLOP per byte, FLOP/s, measured, roof
 
 std::string picture_of_roofline(const std::string& title, const Roofs& roofs, const Points& points,
                                 const std::vector<std::string>& notes) {

@@ -263,7 +263,7 @@ Example:
           },
           "Treatment of uneven shapes: None or \"last-short\".")
       .def("__reduce__", [](const py::object& self) -> py::tuple {
-        return py::make_tuple(py::module_::import(python_modules::kCore).attr("_named_sharding_from_pickle"),
+        return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("named_sharding"),
                               py::make_tuple(py::type::of(self), self.attr("mesh"), self.attr("spec"),
                                              self.attr("memory_kind"), self.attr("uneven")));
       });
@@ -294,7 +294,7 @@ Example:
            py::arg("device"), py::kw_only(), py::arg("memory_kind") = py::none())
       .def_property_readonly("_device", [](const SingleDeviceSharding& self) { return handle_of(self.device()); })
       .def("__reduce__", [](const py::object& self) -> py::tuple {
-        return py::make_tuple(py::module_::import(python_modules::kCore).attr("_single_device_sharding_from_pickle"),
+        return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("single_device_sharding"),
                               py::make_tuple(py::type::of(self), self.attr("_device"), self.attr("memory_kind")));
       });
 

@@ -11,28 +11,32 @@
 
 #include "cpython_calls.h"
 #include "pybind11_patches.h"
+#include "python_modules.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
 struct Named {
-  const char* name;
+  const char* name;         // in the extension
+  const char* public_name;  // in artifex_devices.unpickle, which pickles name
   std::string_view result;
   std::string_view expected;
 };
 
 constexpr Named kNamed[] = {
-    {"_array_from_pickle", "an Array", "(value, sharding, whether it is committed, XLA's layout as text or None)"},
-    {"_device_assignment", "a DeviceAssignment", "(bytes,)"},
-    {"_device_list_from_pickle", "a DeviceList", "(platform, ids)"},
-    {"_device_topology", "a DeviceTopology", "(bytes,)"},
-    {"_find_device", "a Device", "(platform, id)"},
-    {"_find_memory", "a Memory", "(platform, id, kind)"},
-    {"_layout_from_text", "a Layout", "(XLA's text,)"},
-    {"_make_cluster", "a Cluster", "(the dict of Cluster.parts,)"},
-    {"_mesh_from_pickle", "a Mesh", "(platform, an array of device ids, axis names, axis types)"},
-    {"_named_sharding_from_pickle", "a NamedSharding", "(class, mesh, spec, memory_kind, uneven)"},
-    {"_single_device_sharding_from_pickle", "a SingleDeviceSharding", "(class, device, memory_kind)"},
+    {"_array_from_pickle", "array", "an Array",
+     "(value, sharding, whether it is committed, XLA's layout as text or None)"},
+    {"_device_assignment", "device_assignment", "a DeviceAssignment", "(bytes,)"},
+    {"_device_list_from_pickle", "device_list", "a DeviceList", "(platform, ids)"},
+    {"_device_topology", "device_topology", "a DeviceTopology", "(bytes,)"},
+    {"_find_device", "device", "a Device", "(platform, id)"},
+    {"_find_memory", "memory", "a Memory", "(platform, id, kind)"},
+    {"_layout_from_text", "layout", "a Layout", "(XLA's text,)"},
+    {"_make_cluster", "cluster", "a Cluster", "(the dict of Cluster.parts,)"},
+    {"_mesh_from_pickle", "mesh", "a Mesh", "(platform, an array of device ids, axis names, axis types)"},
+    {"_named_sharding_from_pickle", "named_sharding", "a NamedSharding", "(class, mesh, spec, memory_kind, uneven)"},
+    {"_single_device_sharding_from_pickle", "single_device_sharding", "a SingleDeviceSharding",
+     "(class, device, memory_kind)"},
 };
 
 // pybind11's functions, never freed; written at import only.
@@ -71,8 +75,8 @@ PyObject* call(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t coun
 template <size_t... I>
 PyMethodDef* definitions(std::index_sequence<I...>) {
   static PyMethodDef result[] = {
-      {kNamed[I].name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&call<I>)), METH_FASTCALL | METH_KEYWORDS,
-       reinterpret_cast<PyCFunctionObject*>(bound[I])->m_ml->ml_doc}...,
+      {kNamed[I].public_name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&call<I>)),
+       METH_FASTCALL | METH_KEYWORDS, reinterpret_cast<PyCFunctionObject*>(bound[I])->m_ml->ml_doc}...,
       {nullptr, nullptr, 0, nullptr}};
   return result;
 }
@@ -87,7 +91,13 @@ void install_pickle_functions(const py::module_& module) {
       throw py::error_already_set();
     }
   }
-  check(PyModule_AddFunctions(module.ptr(), definitions(std::make_index_sequence<std::size(kNamed)>{})));
+  PyMethodDef* const created = definitions(std::make_index_sequence<std::size(kNamed)>{});
+  const py::str path(python_modules::kUnpickle);
+  py::dict functions;
+  for (size_t i = 0; i < bound.size(); ++i) {
+    functions[kNamed[i].public_name] = checked(PyCFunction_NewEx(&created[i], nullptr, path.ptr()));
+  }
+  module.attr("_unpickle_functions") = functions;
 }
 
 }  // namespace artifex_devices::bindings

@@ -20,5 +20,6 @@ inline constexpr const char* kHtml = "artifex_devices._array.html";
 inline constexpr const char* kLayout = "artifex_devices.layout";
 inline constexpr const char* kScopes = "artifex_devices._runtime.scopes";
 inline constexpr const char* kTargets = "artifex_devices._placement.target";
+inline constexpr const char* kUnpickle = "artifex_devices.unpickle";  // the module that pickles name
 
 }  // namespace artifex_devices::bindings::python_modules

@@ -10,6 +10,8 @@ import typing
 
 import typing_extensions
 
+import artifex_devices.unpickle
+
 __all__: list[str] = [
     "AbstractMesh",
     "Array",
@@ -630,55 +632,6 @@ class Memory:
         Rank of the process that owns it.
         """
 
-class _MeshDevices:
-    """
-    Devices to lay a mesh over.
-    """
-
-    @staticmethod
-    def of_cluster(devices: list[typing.Any], text: collections.abc.Callable[..., typing.Any]) -> _MeshDevices | None:
-        """
-        None unless all devices are of one cluster.
-        """
-
-    def __init__(
-        self,
-        devices: list[typing.Any],
-        text: collections.abc.Callable[..., typing.Any],
-        platform: str,
-        device_kind: str,
-        rows: collections.abc.Sequence[collections.abc.Sequence[int]],
-        without_coords: int,
-    ) -> None:
-        """
-        Rows are (id, x, y, z, core_on_chip, slice_index); `text` describes a device in error messages.
-        """
-
-    def exact_order(
-        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float], split: bool
-    ) -> typing.Any:
-        """
-        Positions of the devices for each place of the mesh, with the least modelled time.
-        """
-
-    def explain(
-        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float]
-    ) -> tuple[typing.Any, ...]:
-        """
-        (title, source, network, wraps, axes, axes by id, places).
-        """
-
-    def jax_order(self, shape: collections.abc.Sequence[int], contiguous: bool, split: bool) -> typing.Any:
-        """
-        Positions of the devices for each place of the mesh, by JAX's rule.
-        """
-
-    @property
-    def platform(self) -> str:
-        """
-        Platform of the last device.
-        """
-
 class _MemoryWindow:
     """
     Memory use of arrays on the devices of the current world, from now to close().
@@ -997,12 +950,9 @@ class PartitionSpec:
         Returns the first position of an entry. Raises ValueError if there is none.
         """
 
-    def update(self, partitions: collections.abc.Iterable[typing.Any] | None = None) -> PartitionSpec:
+    def update(self, partitions: typing.Iterable[typing.Any] | None = None) -> PartitionSpec:
         """
-        A PartitionSpec with other entries; without them itself.
-
-            Raises:
-                TypeError: partitions cannot be iterated over.
+        Returns a PartitionSpec with other entries, or itself for None; TypeError unless they can be iterated over.
 
             Example:
                 >>> import artifex_devices as ad
@@ -1044,10 +994,7 @@ class AbstractMesh:
         self, axis_sizes: typing.Any = None, axis_names: typing.Any = None, axis_types: typing.Any = None
     ) -> AbstractMesh:
         """
-        A mesh with other sizes, names or axis types; what is left out stays.
-
-            Raises:
-                TypeError, ValueError: As AbstractMesh.
+        Returns a mesh with other sizes, names or axis types; TypeError and ValueError as of AbstractMesh.
 
             Example:
                 >>> from artifex_devices.sharding import AbstractMesh
@@ -1060,7 +1007,7 @@ class AbstractMesh:
         self, name_to_type: collections.abc.Mapping[collections.abc.Hashable, AxisType]
     ) -> AbstractMesh:
         """
-        A mesh in which the axes that `name_to_type` names have other types.
+        Returns a mesh with other types of the axes in `name_to_type`.
 
             Raises:
                 TypeError: name_to_type is not a mapping, or a value is not an AxisType.
@@ -1196,10 +1143,7 @@ class Mesh:
     def _repr_html_(self) -> typing.Any: ...
     def update(self, devices: typing.Any = None, axis_names: typing.Any = None, axis_types: typing.Any = None) -> Mesh:
         """
-        A mesh with other devices, names or axis types; what is left out stays.
-
-            Raises:
-                TypeError, ValueError: As Mesh.
+        Returns a mesh with other devices, names or axis types; TypeError and ValueError as of Mesh.
 
             Example:
                 >>> import artifex_devices as ad
@@ -1357,12 +1301,9 @@ class Sharding:
         Returns devices_indices_map of the devices of this process.
         """
 
-    def check_compatible_aval(self, aval_shape: collections.abc.Sequence[int]) -> None:
+    def check_compatible_aval(self, aval_shape: typing.Sequence[int]) -> None:
         """
-        Checks that a value of this shape has a dimension for each entry of the spec.
-
-            Raises:
-                ValueError: It has too few.
+        Raises ValueError unless a value of this shape has a dimension for each entry of the spec.
 
             Example:
                 >>> import artifex_devices as ad
@@ -1502,7 +1443,7 @@ class NamedSharding(Sharding):
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def update(self, **changes: typing.Any) -> NamedSharding:
         """
-        A NamedSharding with another mesh, spec, memory_kind or uneven; what is left out stays.
+        Returns a NamedSharding with another mesh, spec, memory_kind or uneven.
 
             Args:
                 self: The sharding.
@@ -1592,21 +1533,21 @@ class Array:
         self, function: typing.Any, types: typing.Any, args: typing.Any, kwargs: typing.Any
     ) -> typing.Any:
         """
-        NumPy functions: those of the guide's table; others raise TypeError with the explicit way.
+        NumPy functions: those of the guide's table; others raise TypeError that says how to gather first.
         """
 
     def __array_namespace__(self, *, api_version: str | None = None) -> typing.Any:
         """
         The module `artifex_devices.array_api`: the Array API standard's functions for Arrays.
 
-            Raises:
-                ValueError: The version is not known.
+                Raises:
+                    ValueError: The version is not supported.
 
         """
 
     def __array_ufunc__(self, ufunc: typing.Any, method: str, *inputs: typing.Any, **options: typing.Any) -> typing.Any:
         """
-        Ufuncs: each shard is worked on where it lies (guide: NumPy on Arrays).
+        Ufuncs: each device computes its own shard (guide: NumPy on Arrays).
         """
 
     def __bool__(self) -> bool: ...
@@ -1620,7 +1561,7 @@ class Array:
     def __deepcopy__(self, memo: typing.Any) -> Array: ...
     def __delitem__(self, index: typing.Any) -> typing.NoReturn:
         """
-        Raises TypeError: Arrays do not change.
+        Raises TypeError: Arrays are immutable.
         """
 
     def __divmod__(self, other: typing.Any) -> typing.Any:
@@ -1666,7 +1607,7 @@ class Array:
 
     def __format__(self, spec: str) -> str:
         """
-        f"{loss:.3f}" of an Array without dimensions, as of its number; others take no format but the empty one.
+        f"{loss:.3f}": an Array without dimensions is formatted as its number, others only with an empty format.
         """
 
     def __ge__(self, other: typing.Any) -> typing.Any:
@@ -1676,7 +1617,7 @@ class Array:
 
     def __getitem__(self, index: typing.Any) -> Array:
         """
-        A part, by NumPy's rules; only the shards that hold it are read (guide: NumPy on Arrays).
+        x[index] by NumPy's rules; only the shards that hold the elements are read (guide: NumPy on Arrays).
         """
 
     def __gt__(self, other: typing.Any) -> typing.Any:
@@ -1693,7 +1634,7 @@ class Array:
 
     def __iter__(self) -> collections.abc.Iterator[Array]:
         """
-        x[0], x[1], ... ; TypeError without a dimension.
+        x[0], x[1], ...; TypeError for an Array without dimensions.
         """
 
     def __le__(self, other: typing.Any) -> typing.Any:
@@ -1712,11 +1653,7 @@ class Array:
         np.less, element by element.
         """
 
-    def __matmul__(self, other: typing.Any) -> typing.Any:
-        """
-        np.matmul, element by element.
-        """
-
+    def __matmul__(self, other: typing.Any) -> typing.Any: ...
     def __mod__(self, other: typing.Any) -> typing.Any:
         """
         np.remainder, element by element.
@@ -1788,11 +1725,7 @@ class Array:
         np.left_shift, element by element.
         """
 
-    def __rmatmul__(self, other: typing.Any) -> typing.Any:
-        """
-        np.matmul, element by element.
-        """
-
+    def __rmatmul__(self, other: typing.Any) -> typing.Any: ...
     def __rmod__(self, other: typing.Any) -> typing.Any:
         """
         np.remainder, element by element.
@@ -1810,7 +1743,7 @@ class Array:
 
     def __round__(self, ndigits: int | None = None) -> Array:
         """
-        np.round; without ndigits the result has integers, as in JAX.
+        np.round; integers where ndigits is None, as in JAX.
         """
 
     def __rpow__(self, other: typing.Any) -> typing.Any:
@@ -1845,7 +1778,7 @@ class Array:
 
     def __setitem__(self, index: typing.Any, value: typing.Any) -> typing.NoReturn:
         """
-        Raises TypeError: Arrays do not change.
+        Raises TypeError: Arrays are immutable.
         """
 
     def __str__(self) -> typing.Any: ...
@@ -1886,29 +1819,29 @@ class Array:
 
     def argmax(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: bool = False) -> typing.Any:
         """
-        np.argmax: the first of equal ones, the first NaN where there is one.
+        np.argmax: position of the first largest element, or of the first NaN.
         """
 
     def argmin(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: bool = False) -> typing.Any:
         """
-        np.argmin: the first of equal ones, the first NaN where there is one.
+        np.argmin: position of the first smallest element, or of the first NaN.
         """
 
     def argpartition(self, kth: typing.Any, axis: typing.Any = -1) -> typing.Any:
         """
-        np.argpartition: positions; the dimension must be whole.
+        np.argpartition. The dimension must not be sharded.
         """
 
     def argsort(
         self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None
     ) -> typing.Any:
         """
-        np.argsort, along a dimension that is not cut.
+        np.argsort. The dimension must not be sharded.
         """
 
     def astype(self, dtype: typing.Any, copy: bool = True, device: typing.Any = None) -> typing.Any:
         """
-        np.astype: each shard is converted where it lies.
+        np.astype: each device converts its own shard.
         """
 
     def block_until_ready(self) -> typing.Any:
@@ -1926,7 +1859,7 @@ class Array:
 
     def clone(self) -> Array:
         """
-        Another Array of the same memory, which stays when x is deleted.
+        Another Array on the same memory, which stays valid when x is deleted.
         """
 
     def compress(self, condition: typing.Any, axis: typing.Any = None, out: typing.Any = None) -> typing.Any:
@@ -1946,7 +1879,7 @@ class Array:
 
     def copy(self) -> typing.Any:
         """
-        np.copy: new memory, the same layout.
+        np.copy: new memory, the same sharding.
         """
 
     def copy_to_host_async(self) -> typing.Any:
@@ -1956,12 +1889,12 @@ class Array:
 
     def cumprod(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> typing.Any:
         """
-        np.cumprod: along a cut dimension only the products of the shards meet.
+        np.cumprod: along a sharded dimension devices exchange only their products.
         """
 
     def cumsum(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> typing.Any:
         """
-        np.cumsum: along a cut dimension only the totals of the shards meet.
+        np.cumsum: along a sharded dimension devices exchange only their totals.
         """
 
     def delete(self) -> None:
@@ -1994,17 +1927,17 @@ class Array:
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """
-        The diagonal of two dimensions, as the last dimension of a new Array.
+        np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array.
         """
 
     def dot(self, b: typing.Any, out: typing.Any = None) -> typing.Any:
         """
-        np.dot(x, b): each device multiplies what it holds, only partial sums travel.
+        np.dot(x, b): each device multiplies its own blocks, and only partial sums are sent.
         """
 
     def flatten(self, order: str = "C") -> Array:
         """
-        The elements in one dimension, copied.
+        A copy of the elements in one dimension.
         """
 
     def is_deleted(self) -> bool:
@@ -2019,17 +1952,17 @@ class Array:
 
     def item(self, *index: typing.Any) -> typing.Any:
         """
-        The only element as a number of Python; with a flat position or an index, that element.
+        One element as a Python number: the only element, or that at a flat position or an index.
 
-            Raises:
-                ValueError: No index, and not one element; another number of indices than dimensions.
-                IndexError: There is no such element.
+                Raises:
+                    ValueError: There is no index and x has not exactly one element, or the number of indices is wrong.
+                    IndexError: The index is out of range.
 
-            Example:
-                >>> import numpy as np, artifex_devices as ad
-                >>> x = ad.device_put(np.arange(6).reshape(2, 3))
-                >>> x.item(4), x.item(1, 0), x[0, 2].item()
-                (4, 3, 2)
+                Example:
+                    >>> import numpy as np, artifex_devices as ad
+                    >>> x = ad.device_put(np.arange(6).reshape(2, 3))
+                    >>> x.item(4), x.item(1, 0), x[0, 2].item()
+                    (4, 3, 2)
 
         """
 
@@ -2042,7 +1975,7 @@ class Array:
         where: typing.Any = True,
     ) -> typing.Any:
         """
-        np.max: NaN wins.
+        np.max: NaN where an element is NaN.
         """
 
     def mean(
@@ -2055,7 +1988,7 @@ class Array:
         where: typing.Any = True,
     ) -> typing.Any:
         """
-        np.mean: floats of 16 bits are added up in float32, integers in float64.
+        np.mean: 16-bit floats are added up in float32, integers in float64.
         """
 
     def min(
@@ -2067,7 +2000,7 @@ class Array:
         where: typing.Any = True,
     ) -> typing.Any:
         """
-        np.min: NaN wins.
+        np.min: NaN where an element is NaN.
         """
 
     def on_device_size_in_bytes(self) -> int:
@@ -2085,22 +2018,22 @@ class Array:
         where: typing.Any = True,
     ) -> typing.Any:
         """
-        np.prod: cut dimensions that are reduced become whole.
+        np.prod: the result is replicated over the axes of the reduced dimensions.
         """
 
     def ptp(self, axis: typing.Any = None, out: typing.Any = None, keepdims: bool = False) -> typing.Any:
         """
-        np.ptp: the greatest less the least.
+        np.ptp: the maximum minus the minimum.
         """
 
     def ravel(self, order: str = "C", *, out_sharding: typing.Any = None) -> Array:
         """
-        The elements in one dimension, on the same memory; as reshape(-1), with its out_sharding.
+        The elements in one dimension, on the same memory: reshape(-1), with its out_sharding.
         """
 
     def repeat(self, repeats: typing.Any, axis: typing.Any = None, *, out_sharding: typing.Any = None) -> Array:
         """
-        np.repeat(x, repeats, axis): each part along one dimension several times, placed by out_sharding if given.
+        np.repeat(x, repeats, axis), placed by out_sharding if that is not None.
         """
 
     def reshape(
@@ -2109,25 +2042,26 @@ class Array:
         """
         The same elements in another shape, on the same memory.
 
-            Args:
-                self: The Array.
-                *shape: Sizes, as ints or as one tuple; one of them may be -1.
-                order: "C".
-                copy: True for memory of its own.
-                out_sharding: NamedSharding or PartitionSpec of the result, which is moved to it. Where the shards do not allow
-                    the new shape, the whole Array is gathered on each of its devices first.
+                Args:
+                    self: The Array.
+                    *shape: Sizes, as ints or as one tuple; one of them may be -1.
+                    order: "C".
+                    copy: True for new memory.
+                    out_sharding: NamedSharding or PartitionSpec of the result. If the shards do not allow the new shape, the
+                        global array is first gathered on each of the devices.
 
-            Returns:
-                An Array whose dimensions are cut as those whose place they take, or as out_sharding says.
+                Returns:
+                    An Array. Each new dimension is sharded as the dimension that it replaces, or as out_sharding says.
 
-            Raises:
-                ValueError: The sizes are for another number of elements.
-                ShardingTypeError: A device would need elements of another one; the text names the dimensions (a ValueError).
+                Raises:
+                    ValueError: The sizes are for another number of elements.
+                    ShardingTypeError: A device would need elements of another device; the text names the dimensions (a
+                        ValueError).
 
-            Example:
-                >>> import numpy as np, artifex_devices as ad
-                >>> ad.device_put(np.arange(6)).reshape(2, -1).shape
-                (2, 3)
+                Example:
+                    >>> import numpy as np, artifex_devices as ad
+                    >>> ad.device_put(np.arange(6)).reshape(2, -1).shape
+                    (2, 3)
 
         """
 
@@ -2138,19 +2072,19 @@ class Array:
 
     def searchsorted(self, v: typing.Any, side: typing.Any = "left", sorter: typing.Any = None) -> typing.Any:
         """
-        np.searchsorted(x, v): the result lies as v does; x must be whole.
+        np.searchsorted(x, v): the result is sharded as v; x must not be sharded.
         """
 
     def sort(
         self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None
     ) -> typing.Any:
         """
-        np.sort: a sorted copy, as in JAX, since Arrays do not change; along a dimension that is not cut.
+        np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded.
         """
 
     def squeeze(self, axis: typing.Any = None) -> Array:
         """
-        Without the dimensions of size 1 (or those of them that axis names), on the same memory.
+        np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory.
         """
 
     def std(
@@ -2179,12 +2113,12 @@ class Array:
         where: typing.Any = True,
     ) -> typing.Any:
         """
-        np.sum: cut dimensions that are summed become whole.
+        np.sum: the result is replicated over the axes of the summed dimensions.
         """
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
         """
-        Two dimensions change places.
+        np.swapaxes: two dimensions swapped.
         """
 
     def take(
@@ -2196,24 +2130,24 @@ class Array:
 
     def to_device(self, device: typing.Any, *, stream: typing.Any = None) -> Array:
         """
-        The Array on a Device or as a Sharding says, as `device_put(x, device)` places it.
+        The Array placed on a Device or by a Sharding, as `device_put(x, device)` places it.
 
-            `device` is a Device or a Sharding, as `Array.device` gives them; `stream` must be None.
+                `device` is a Device or a Sharding, as `Array.device` returns them; `stream` must be None.
 
-            Raises:
-                TypeError: device is something else.
-                ValueError: stream is given.
+                Raises:
+                    TypeError: device is neither a Device nor a Sharding.
+                    ValueError: stream is not None.
 
-            Example:
-                >>> import numpy as np, artifex_devices as ad
-                >>> ad.device_put(np.ones(3)).to_device(ad.devices()[0]).committed
-                True
+                Example:
+                    >>> import numpy as np, artifex_devices as ad
+                    >>> ad.device_put(np.ones(3)).to_device(ad.devices()[0]).committed
+                    True
 
         """
 
     def tobytes(self) -> bytes:
         """
-        The bytes of the value in the order of rows, read as by np.asarray(x).
+        The bytes of np.asarray(x) in row-major order.
         """
 
     def tolist(self) -> typing.Any:
@@ -2225,24 +2159,24 @@ class Array:
         self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: typing.Any = None, out: typing.Any = None
     ) -> typing.Any:
         """
-        The sum of a diagonal.
+        np.trace: the sum of a diagonal.
         """
 
     def transpose(self, *axes: typing.Any) -> Array:
         """
-        The dimensions in another order; the cuts go with them.
+        The dimensions in another order; their shardings move with them.
 
-            Args:
-                self: The Array.
-                *axes: The dimensions in their new order, as ints or as one tuple; none of them: reversed.
+                Args:
+                    self: The Array.
+                    *axes: The dimensions in their new order, as ints or as one tuple; without them the order is reversed.
 
-            Returns:
-                An Array; x itself where nothing moves.
+                Returns:
+                    An Array; x itself if the order does not change.
 
-            Example:
-                >>> import numpy as np, artifex_devices as ad
-                >>> ad.device_put(np.ones((2, 3, 4))).transpose(0, 2, 1).shape
-                (2, 4, 3)
+                Example:
+                    >>> import numpy as np, artifex_devices as ad
+                    >>> ad.device_put(np.ones((2, 3, 4))).transpose(0, 2, 1).shape
+                    (2, 4, 3)
 
         """
 
@@ -2269,29 +2203,29 @@ class Array:
 
     def view(self, dtype: typing.Any = None, type: typing.Any = None) -> Array:
         """
-        The bits as another dtype, in memory of their own; the last dimension changes with the size of an item.
+        The bits as another dtype, in new memory; the last dimension changes with the item size.
 
-            Args:
-                self: The Array.
-                dtype: The dtype; None for x itself.
-                type: None; NumPy's argument, which has no meaning here.
+                Args:
+                    self: The Array.
+                    dtype: The dtype of the result; None returns x itself.
+                    type: NumPy's argument, which must be None.
 
-            Raises:
-                NotImplementedError: type is given.
-                TypeError: No device holds this dtype.
-                ValueError: The bytes of the last dimension, or of one shard of it, are not a multiple of the new item size.
+                Raises:
+                    NotImplementedError: type is not None.
+                    TypeError: Devices do not support the dtype.
+                    ValueError: The bytes of the last dimension, or of one shard of it, are not a multiple of the new item size.
 
-            Example:
-                >>> import numpy as np, artifex_devices as ad
-                >>> ad.device_put(np.array([1.0], np.float32)).view(np.int32).tolist()
-                [1065353216]
+                Example:
+                    >>> import numpy as np, artifex_devices as ad
+                    >>> ad.device_put(np.array([1.0], np.float32)).view(np.int32).tolist()
+                    [1065353216]
 
         """
 
     @property
     def T(self) -> Array:
         """
-        The dimensions in reverse order; their cuts go with them.
+        The dimensions in reverse order; their shardings move with them.
         """
 
     @property
@@ -2309,22 +2243,22 @@ class Array:
     @property
     def at(self) -> typing.Any:
         """
-        Copies with some elements updated: `x.at[index].set(values)`.
+        Updated copies: `x.at[index].set(values)`.
 
-            Besides set there are add, subtract, multiply, divide, power, min, max and get. The index follows NumPy's rules; one
-            beyond the shape is an IndexError. The result is sharded as x, and each device updates its own shard.
-            `out_sharding=` places the result otherwise.
+                Besides set there are add, subtract, multiply, divide, power, min, max and get. Indices follow NumPy's rules;
+                one that is out of range raises IndexError. The result is sharded as x, or as `out_sharding=` says, and each
+                device updates its own shard.
 
-            Raises:
-                IndexError: The index does not fit x.
-                ValueError: The values do not broadcast to x[index].
-                TypeError: The result is of a dtype that x cannot hold.
+                Raises:
+                    IndexError: The index does not fit x.
+                    ValueError: The values do not broadcast to x[index].
+                    TypeError: The dtype of the result cannot be cast to that of x.
 
-            Example:
-                >>> import numpy as np, artifex_devices as ad
-                >>> x = ad.device_put(np.zeros(4))
-                >>> x.at[1:3].set(5.0).at[0].add(2.0).tolist()
-                [2.0, 5.0, 5.0, 0.0]
+                Example:
+                    >>> import numpy as np, artifex_devices as ad
+                    >>> x = ad.device_put(np.zeros(4))
+                    >>> x.at[1:3].set(5.0).at[0].add(2.0).tolist()
+                    [2.0, 5.0, 5.0, 0.0]
 
         """
 
@@ -2361,7 +2295,7 @@ class Array:
     @property
     def imag(self) -> typing.Any:
         """
-        np.imag: the imaginary parts, a copy.
+        np.imag: a copy of the imaginary parts.
         """
 
     @property
@@ -2385,7 +2319,7 @@ class Array:
     @property
     def mT(self) -> Array:
         """
-        The last two dimensions change places.
+        The last two dimensions swapped.
         """
 
     @property
@@ -2403,7 +2337,7 @@ class Array:
     @property
     def real(self) -> typing.Any:
         """
-        np.real: the real parts, a copy.
+        np.real: a copy of the real parts.
         """
 
     @property
@@ -2709,6 +2643,44 @@ class _CrossReshard:
         Description of the reshard, for messages.
         """
 
+class _ProcessMap:
+    """
+    Which processes run the participants of a mesh.
+    """
+
+    def __init__(
+        self,
+        process: int,
+        sizes: collections.abc.Sequence[int],
+        holders: collections.abc.Sequence[collections.abc.Sequence[int]],
+    ) -> None: ...
+    def groups_across(self, groups: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
+        """
+        Fields of a ProcessGroups: what of these groups spans processes, or None.
+        """
+
+    def meeting_sets(self) -> tuple[typing.Any, ...]:
+        """
+        Every set of processes that collectives over these axes bring together with this one.
+        """
+
+    def same_parts(self, unnamed: collections.abc.Sequence[int]) -> typing.Any:
+        """
+        Fields of a ProcessGroups: the processes with the same parts of a value sharded over all other axes, or None.
+        """
+
+    @property
+    def here(self) -> tuple[typing.Any, ...]:
+        """
+        Participants of this process.
+        """
+
+    @property
+    def processes(self) -> tuple[typing.Any, ...]:
+        """
+        All processes that run a participant, ascending.
+        """
+
 class Rendezvous:
     """
     State machine by which the participants of a program meet for collectives.
@@ -2927,9 +2899,9 @@ class _SharedLanes:
 
 class Cluster:
     """
-    Chips that one does not own, to plan with: an immutable value.
+    Description of chips to plan with, which one need not own: an immutable value.
 
-    Make one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
+    Create one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
     bytes/s in one direction.
 
     Example:
@@ -2949,16 +2921,16 @@ class Cluster:
     def __repr__(self) -> str: ...
     def describe(self) -> str:
         """
-        What it is made of, as lines of text: each number with its source.
+        Lines of text about its parts: each number with its source.
         """
 
     def devices(self) -> list[typing.Any]:
         """
-        Its devices, to plan with: a new list, in order of id. They have no memory: placing data on them raises.
+        Devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
 
         A device has `coords` and `core_on_chip` (in a torus), `slice_index`, `process_index` (of its host), `device_kind`,
         `platform` and `memory_bytes`. Ids count slice by slice, in a slice chip by chip with x fastest, on a chip core by core. As
-        long as one of them lives, further calls give the same.
+        long as one of them is alive, further calls return the same devices.
         """
 
     @property
@@ -2976,7 +2948,7 @@ class Cluster:
     @property
     def device_kind(self) -> str:
         """
-        What its devices call themselves.
+        Name that its devices report.
         """
 
     @property
@@ -2988,7 +2960,7 @@ class Cluster:
     @property
     def name(self) -> str:
         """
-        What it is called.
+        Name of the cluster.
         """
 
     @property
@@ -3000,7 +2972,7 @@ class Cluster:
     @property
     def parts(self) -> dict[typing.Any, typing.Any]:
         """
-        All that it is made of: dict. Figures are (value, source) or, where not known, None.
+        Parts of the cluster: dict. Numbers are (value, source), or None if not known.
 
         Sources are ids of the catalogue ("S5"), "measured", "model", "given", or the path of a file.
 
@@ -3025,13 +2997,62 @@ class Cluster:
     @property
     def slices(self) -> int:
         """
-        Number of slices, or of nodes.
+        Number of slices or nodes.
         """
 
     @property
     def wraps(self) -> tuple[typing.Any, ...]:
         """
-        Of each axis of the torus, whether its ends are joined; () without one.
+        Whether the ends of each axis of the torus are joined; () without one.
+        """
+
+class _MeshDevices:
+    """
+    Devices to lay a mesh over.
+    """
+
+    @staticmethod
+    def of_cluster(devices: list[typing.Any], text: collections.abc.Callable[..., typing.Any]) -> _MeshDevices | None:
+        """
+        None unless all devices are of one cluster.
+        """
+
+    def __init__(
+        self,
+        devices: list[typing.Any],
+        text: collections.abc.Callable[..., typing.Any],
+        platform: str,
+        device_kind: str,
+        rows: collections.abc.Sequence[collections.abc.Sequence[int]],
+        without_coords: int,
+    ) -> None:
+        """
+        Rows are (id, x, y, z, core_on_chip, slice_index); `text` describes a device in error messages.
+        """
+
+    def exact_order(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float], split: bool
+    ) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, with the least modelled time.
+        """
+
+    def explain(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float]
+    ) -> tuple[typing.Any, ...]:
+        """
+        (title, source, network, wraps, axes, axes by id, places).
+        """
+
+    def jax_order(self, shape: collections.abc.Sequence[int], contiguous: bool, split: bool) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, by JAX's rule.
+        """
+
+    @property
+    def platform(self) -> str:
+        """
+        Platform of the last device.
         """
 
 def _accelerator_links(machine: Machine, addresses: collections.abc.Sequence[str]) -> typing.Any:
@@ -3092,7 +3113,17 @@ def _arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
     Returns the function to call before _take, or None for an unknown kind.
     """
 
+def _axis_groups(sizes: collections.abc.Sequence[int], axes: collections.abc.Sequence[int]) -> tuple[typing.Any, ...]:
+    """
+    The groups of participants that differ along these axes only, each row-major over them as they are listed.
+    """
+
 def _base_client_exists() -> bool: ...
+def _batch_share(sharding: Sharding, length: int, dimension: int) -> tuple[int, int]:
+    """
+    The first row of a dimension that this process holds, and the end of its rows.
+    """
+
 def _broadcast_specs(
     operation: str, placement: Sharding, shape: collections.abc.Sequence[int], arrays: collections.abc.Sequence[Array]
 ) -> tuple[typing.Any, ...]:
@@ -3216,7 +3247,7 @@ def _copy_terms(
     shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding, cache_bytes: int
 ) -> tuple[typing.Any, ...]:
     """
-    (terms, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.
+    (_COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.
     """
 
 def _copy_to_host(array: Array) -> _HostLeaf: ...
@@ -3272,7 +3303,7 @@ def _fit_relative(
     terms: collections.abc.Sequence[collections.abc.Sequence[float]], seconds: collections.abc.Sequence[float]
 ) -> tuple[typing.Any, ...]:
     """
-    (coefficients, relative errors): non-negative least squares of relative errors; a list of terms a sample.
+    (coefficients, relative errors): non-negative least squares of relative errors; one list of terms per sample.
     """
 
 def _fold(kind: str, array: typing.Any, first: int, last: int, out: typing.Any) -> None:
@@ -3372,7 +3403,7 @@ def _make_client(
 ) -> Client: ...
 def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
     """
-    A Cluster of a dict as `Cluster.parts` gives it.
+    A Cluster of a dict such as `Cluster.parts`.
     """
 
 def _make_mesh(
@@ -3485,6 +3516,13 @@ def _plan_collective(
     Algorithms of one collective, cheapest first, and its bound, as a dict. `groups` empty: those along `axes`.
     """
 
+def _plan_cpu_shares(
+    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str
+) -> list[tuple[int, list[int]]]:
+    """
+    For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
+    """
+
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
 def _plan_reshard(
     shape: typing.Any,
@@ -3512,6 +3550,16 @@ def _plan_step(
 
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
+def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
+    """
+    Into how many parts the processes divide each dimension; None where they hold different numbers of parts.
+    """
+
+def _process_starts(sharding: Sharding, shape: typing.Any) -> list[list[int]]:
+    """
+    Where this process's parts of each dimension begin, ascending.
+    """
+
 def _push_world(client: Client) -> typing.Any: ...
 def _put_leaf(x: typing.Any, device: typing.Any, donate: typing.Any, may_alias: typing.Any) -> typing.Any: ...
 def _put_leaves(
@@ -3579,13 +3627,6 @@ def _reshard_svg(
     Returns a reshard as a stand-alone SVG picture.
     """
 
-def _restrict_live_machine(
-    mine: collections.abc.Sequence[int], all: collections.abc.Sequence[collections.abc.Sequence[int]]
-) -> None:
-    """
-    Restricts the live machine to the CPUs `mine` (ascending). `all`: the CPUs of every process on it.
-    """
-
 def _roofline_svg(
     title: str,
     roofs: collections.abc.Sequence[tuple[str, float, bool]],
@@ -3598,6 +3639,11 @@ def _run_parallel(tasks: list[typing.Any]) -> None:
     """
 
 def _running_workers() -> int: ...
+def _safe_repr(object: typing.Any) -> str:
+    """
+    Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
+    """
+
 def _scoped_option(name: str) -> typing.Any: ...
 def _select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typing.Any, stream: bool) -> None:
     """
@@ -3613,16 +3659,6 @@ def _sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Shardin
 def _share_cpus(machine: Machine, parts: int) -> list[list[int]]:
     """
     Returns the CPUs of a machine for each of `parts` processes.
-    """
-
-def _share_of_live_cpus(part: int, parts: int) -> list[int]:
-    """
-    Returns the CPUs of this process's affinity mask for one of `parts` processes.
-    """
-
-def _shown(object: typing.Any) -> str:
-    """
-    Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
     """
 
 def _shutdown() -> None:
@@ -3673,6 +3709,13 @@ def _suggestion_candidates(
 def _take() -> typing.Any:
     """
     Returns the result of the collective that the body has arrived at.
+    """
+
+def _take_cpu_share(
+    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str, process: int
+) -> list[int]:
+    """
+    Restricts this process to its share of the CPUs of its machine. Returns them, ascending.
     """
 
 def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
@@ -3753,7 +3796,7 @@ def _write_scoped_option(name: str, value: typing.Any) -> None: ...
 def _x64_enabled() -> bool: ...
 def accelerator_catalogue() -> list[typing.Any]:
     """
-    The accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. What is not published is missing or None.
+    The accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. Unpublished values are missing or None.
     """
 
 def batch_size_advice(hardware_type: str) -> tuple[int, int, int, int | None, str]:
@@ -3768,7 +3811,7 @@ def catalogue_sources() -> list[typing.Any]:
 
 def critical_batch(peak_flops: float, memory_bandwidth: float, weight_bytes: float) -> float:
     """
-    Batch from which on arithmetic is the limit, where it is far below the weight matrix's sides.
+    Batch from which arithmetic is the limit, for batches far below the sides of the weight matrix.
     """
 
 def detect_hardware_type(platform: str, device_kind: str) -> str:
@@ -3866,12 +3909,51 @@ def validate_batch_size(
     (is_valid, message) for a batch size on hardware of this name with these recommended sizes, all in examples.
     """
 
-_COPY_TERMS: tuple[typing.Any, ...]
-_JOINED_BY_PCI: str
-_PROGRAM_COLLECTIVES: tuple[typing.Any, ...]
-_PROGRAM_TERMS: tuple[typing.Any, ...]
+_COPY_TERMS: tuple[typing.Any, ...] = (
+    "calls",
+    "calls on workers",
+    "copies",
+    "alone",
+    "cached",
+    "warm",
+    "memory",
+    "read in 4 B",
+    "read in 32 B",
+    "read in 64 B",
+    "read in 512 B",
+    "written in 4 B",
+    "written in 32 B",
+    "written in 64 B",
+    "written in 512 B",
+)
+_JOINED_BY_PCI: str = (
+    "GPUs are taken to be joined by PCI Express: the file has no NVLink or xGMI links that join all of them"
+)
+_PROGRAM_COLLECTIVES: tuple[typing.Any, ...] = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "permute")
+_PROGRAM_TERMS: tuple[typing.Any, ...] = (
+    "cooperative programs",
+    "cooperative participants",
+    "threads programs",
+    "threads participants",
+    "results",
+    "added in caches",
+    "added from memory",
+)
 _UNCONSTRAINED: _Unconstrained
 __version__: str = "0.1.0"
+_unpickle_functions: dict[typing.Any, typing.Any] = {
+    "array": artifex_devices.unpickle.array,
+    "device_assignment": artifex_devices.unpickle.device_assignment,
+    "device_list": artifex_devices.unpickle.device_list,
+    "device_topology": artifex_devices.unpickle.device_topology,
+    "device": artifex_devices.unpickle.device,
+    "memory": artifex_devices.unpickle.memory,
+    "layout": artifex_devices.unpickle.layout,
+    "cluster": artifex_devices.unpickle.cluster,
+    "mesh": artifex_devices.unpickle.mesh,
+    "named_sharding": artifex_devices.unpickle.named_sharding,
+    "single_device_sharding": artifex_devices.unpickle.single_device_sharding,
+}
 
 class DuplicateSpecError(ValueError):
     """A mesh axis is used twice in one PartitionSpec. A ValueError here, unlike in JAX."""

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-/// What libFuzzer calls with each input. Returns 0; a fault is a crash.
+/// Called by libFuzzer with each input. Returns 0; a fault crashes.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace artifex_devices::fuzz {
@@ -15,7 +15,7 @@ inline std::string_view text_of(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-/// What must hold for every input.
+/// Crashes unless `holds`, which must be true for every input.
 inline void require(bool holds) {
   if (!holds) std::abort();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target over the files of a folder, whole, cut off and with single bits changed: what the ordinary test
-// run does where there is no libFuzzer. Usage: fuzz_<target> <folder>
+// Runs a fuzz target over the files of a folder, complete, truncated and with single bits changed. Test runs use this
+// instead of libFuzzer. Usage: fuzz_<target> <folder>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -17,7 +17,7 @@ constexpr size_t kCuts = 16;
 constexpr size_t kChanges = 64;
 
 void run(const std::string& input) {
-  // A copy of its own, so that a sanitizer sees a read past the end.
+  // A separate copy, so that a sanitizer detects a read past the end.
   const std::vector<uint8_t> bytes(input.begin(), input.end());
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
 }
@@ -34,13 +34,13 @@ int main(int count, char** arguments) {
   std::ranges::sort(paths);
   for (const auto& path : paths) {
     std::ifstream file(path, std::ios::binary);
-    const std::string whole{std::istreambuf_iterator<char>(file), {}};
-    run(whole);
-    for (size_t i = 0; i < kCuts; ++i) run(whole.substr(0, whole.size() * i / kCuts));
-    for (size_t i = 0; i < kChanges && !whole.empty(); ++i) {
-      std::string changed = whole;
-      const size_t bit = whole.size() * 8 * i / kChanges + i % 8;
-      changed[std::min(bit / 8, whole.size() - 1)] ^= static_cast<char>(1 << bit % 8);
+    const std::string complete{std::istreambuf_iterator<char>(file), {}};
+    run(complete);
+    for (size_t i = 0; i < kCuts; ++i) run(complete.substr(0, complete.size() * i / kCuts));
+    for (size_t i = 0; i < kChanges && !complete.empty(); ++i) {
+      std::string changed = complete;
+      const size_t bit = complete.size() * 8 * i / kChanges + i % 8;
+      changed[std::min(bit / 8, complete.size() - 1)] ^= static_cast<char>(1 << bit % 8);
       run(changed);
     }
   }

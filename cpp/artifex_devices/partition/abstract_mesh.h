@@ -11,22 +11,22 @@
 
 namespace artifex_devices {
 
-/// The name of a mesh axis: any text in C++, any hashable but None in Python. Interned, so that comparing is one
-/// integer; the table of names only grows.
+/// Name of a mesh axis: any text in C++, any hashable object except None in Python. Interned, so that a comparison
+/// compares one integer. The table of names is never freed.
 class AxisName {
  public:
   AxisName() = default;
   explicit AxisName(std::string_view text);  // equal texts give equal names
 
-  /// A name for something that is no text; `shown` is what messages print. Each call makes a new name: who calls keeps
-  /// the mapping (the bindings do, by Python equality).
-  static AxisName foreign(std::string_view shown);
+  /// A name for an object that is not a text; messages print `repr`. Each call creates a new name: the caller maps
+  /// objects to names (the bindings do, by Python equality).
+  static AxisName foreign(std::string_view repr);
 
   int32_t id() const noexcept { return id_; }
   bool is_foreign() const;
-  /// The text itself, for a foreign name what it is shown as.
+  /// The text, or for a foreign name its repr.
   const std::string& text() const;
-  /// As Python's repr shows it: 'data' in quotes, foreign names as given.
+  /// Python's repr: 'data' in quotes; foreign names unchanged.
   std::string repr() const;
 
   friend bool operator==(AxisName, AxisName) = default;
@@ -35,7 +35,7 @@ class AxisName {
   int32_t id_ = -1;
 };
 
-/// Kept, compared and shown as in JAX; Explicit meshes make shard_map strict.
+/// Stored, compared and printed as in JAX. shard_map is strict on Explicit axes.
 enum class AxisType : uint8_t { kAuto, kExplicit, kManual };
 std::string_view to_string(AxisType type) noexcept;  // "Auto", "Explicit", "Manual"
 
@@ -44,8 +44,8 @@ std::string_view to_string(AxisType type) noexcept;  // "Auto", "Explicit", "Man
 class AbstractMesh {
  public:
   AbstractMesh() = default;
-  /// `types` empty: all Auto. Throws InvalidArgument for a repeated name, a size below 1, lists of unequal length, or a
-  /// product that overflows; all that is wrong in one message.
+  /// Empty `types` means Auto for all axes. Throws one InvalidArgument that lists all of: repeated names, sizes below
+  /// 1, lists of different lengths, and a product that overflows.
   AbstractMesh(std::vector<AxisName> names, Dims sizes, std::vector<AxisType> types = {});
 
   const std::vector<AxisName>& axis_names() const noexcept { return names_; }
@@ -54,11 +54,11 @@ class AbstractMesh {
   int64_t size() const noexcept { return size_; }
   int64_t rank() const noexcept { return sizes_.size(); }
   bool empty() const noexcept { return names_.empty(); }
-  /// Where the axis stands, or nothing.
+  /// Index of the axis, or an empty optional.
   std::optional<int64_t> find(AxisName name) const noexcept;
   AbstractMesh with_axis_types(AxisType type) const;
 
-  /// "'x': 2, 'y': 4"; names stand in quotes as they are, as in JAX
+  /// "'x': 2, 'y': 4"; names are quoted but not escaped, as in JAX
   std::string axes_text() const;
   /// "(Auto, Auto)", "(Auto,)", "()"
   std::string types_text() const;

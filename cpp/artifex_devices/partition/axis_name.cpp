@@ -19,12 +19,12 @@ struct Entry {
   bool foreign = false;
 };
 
-/// Grows only, in chunks of doubling size that never move, so that reading an entry takes no lock. A plain mutex for
-/// the rest: a child of fork may unlock it, while glibc's shared locks remember the thread that took them.
+/// All axis names, in chunks of doubling size that are never moved or freed, so that reading an entry takes no lock.
+/// The rest needs a plain mutex: a forked child can unlock it, whereas glibc's shared locks record their owner.
 class NameTable {
  public:
   NameTable() {
-    // A fork while another thread adds a name would leave the child with a lock that nobody holds.
+    // If another thread added a name during a fork, the mutex would stay locked in the child forever.
     register_fork_handlers({.prepare = [] { instance().mutex_.lock(); },
                             .parent = [] { instance().mutex_.unlock(); },
                             .child = [] { instance().mutex_.unlock(); }});
@@ -43,9 +43,9 @@ class NameTable {
     return id;
   }
 
-  int32_t add_foreign(std::string_view shown) {
+  int32_t add_foreign(std::string_view repr) {
     const std::lock_guard lock(mutex_);
-    return add_locked({std::string(shown), true});
+    return add_locked({std::string(repr), true});
   }
 
   const Entry& entry(int32_t id) const {
@@ -87,17 +87,17 @@ const std::string& no_text() {
   return *none;
 }
 
-// So that no fork meets a half-made one.
-[[maybe_unused]] const NameTable& g_made_at_load = NameTable::instance();
+// Created at load, so that a fork never happens during their construction.
+[[maybe_unused]] const NameTable& g_name_table = NameTable::instance();
 [[maybe_unused]] const std::string& g_no_text_at_load = no_text();
 
 }  // namespace
 
 AxisName::AxisName(std::string_view text) : id_(NameTable::instance().intern(text)) {}
 
-AxisName AxisName::foreign(std::string_view shown) {
+AxisName AxisName::foreign(std::string_view repr) {
   AxisName name;
-  name.id_ = NameTable::instance().add_foreign(shown);
+  name.id_ = NameTable::instance().add_foreign(repr);
   return name;
 }
 

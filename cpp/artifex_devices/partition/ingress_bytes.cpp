@@ -10,23 +10,23 @@
 namespace artifex_devices {
 namespace {
 
-/// Where the cuts of each dimension begin, so that no position divides to find out.
-class Cuts {
+/// Table of where the parts of each dimension begin, so that the loop over positions does not divide for it.
+class PartBounds {
  public:
-  explicit Cuts(const ShardDomains& domains) : parts_(domains.grid().parts()), shape_(domains.shape()) {
+  explicit PartBounds(const ShardDomains& domains) : parts_(domains.grid().parts()), shape_(domains.shape()) {
     for (int64_t d = 0; d < parts_.size(); ++d) {
       auto& begins = begins_.emplace_back();
-      for (int64_t cut = 0; cut <= parts_[d]; ++cut) begins.push_back(domains.begin(d, cut));
+      for (int64_t part = 0; part <= parts_[d]; ++part) begins.push_back(domains.begin(d, part));
     }
   }
 
-  /// The range in dimension d of what is left of the tile's number, which loses that dimension.
+  /// Range of the tile in dimension d. `tile` must have lost the dimensions after d, and loses d here.
   std::pair<int64_t, int64_t> next(int64_t d, int64_t* tile) const noexcept {
     if (d >= parts_.size()) return {0, shape_[d]};
-    const auto cut = static_cast<size_t>(*tile % parts_[d]);
+    const auto part = static_cast<size_t>(*tile % parts_[d]);
     *tile /= parts_[d];
     const auto& begins = begins_[static_cast<size_t>(d)];
-    return {begins[cut], begins[cut + 1]};
+    return {begins[part], begins[part + 1]};
   }
 
  private:
@@ -35,20 +35,20 @@ class Cuts {
   std::vector<std::vector<int64_t>> begins_;
 };
 
-/// A table where ids are small, as those of a client's devices are; a hash map otherwise.
+/// The position of each device: a table where ids are small, as those of a client are, otherwise a hash map.
 class PositionOfDevice {
  public:
   explicit PositionOfDevice(const std::vector<int64_t>& devices) {
     const auto [least, greatest] = std::ranges::minmax_element(devices);
     const auto count = static_cast<int64_t>(devices.size());
     if (*least >= 0 && *greatest < 4 * count) table_.assign(static_cast<size_t>(*greatest) + 1, -1);
-    for (int64_t position = count - 1; position >= 0; --position) {  // the first position of a device stays
+    for (int64_t position = count - 1; position >= 0; --position) {  // so that the first position of a device wins
       const int64_t device = devices[static_cast<size_t>(position)];
       (table_.empty() ? map_[device] : table_[static_cast<size_t>(device)]) = position;
     }
   }
 
-  /// -1 for a device that is not there.
+  /// -1 for an unknown device.
   int64_t find(int64_t device) const noexcept {
     if (!table_.empty()) {
       return device >= 0 && device < static_cast<int64_t>(table_.size()) ? table_[static_cast<size_t>(device)] : -1;
@@ -67,7 +67,7 @@ class PositionOfDevice {
 std::vector<int64_t> ingress_bytes(const ShardDomains& source, const std::vector<int64_t>& source_device_of_position,
                                    const ShardDomains& destination,
                                    const std::vector<int64_t>& destination_device_of_position, int64_t itemsize) {
-  const bool any = check_reshard(source, destination, itemsize, "ingress_bytes");
+  const bool has_elements = check_reshard(source, destination, itemsize, "ingress_bytes");
   const auto check_positions = [](const ShardDomains& domains, const std::vector<int64_t>& devices, const char* which) {
     if (static_cast<int64_t>(devices.size()) == domains.grid().positions()) return;
     throw_error("ingress_bytes: the {} has {} devices; expected one for each of its {} positions; give all of them",
@@ -77,25 +77,25 @@ std::vector<int64_t> ingress_bytes(const ShardDomains& source, const std::vector
   check_positions(destination, destination_device_of_position, "destination");
 
   std::vector<int64_t> bytes(destination_device_of_position.size(), 0);
-  if (!any) return bytes;
+  if (!has_elements) return bytes;
   const std::vector<int64_t> from_tiles = source.grid().tiles_by_position();
   const std::vector<int64_t> to_tiles = destination.grid().tiles_by_position();
-  const Cuts from_cuts(source);
-  const Cuts to_cuts(destination);
+  const PartBounds from_bounds(source);
+  const PartBounds to_bounds(destination);
   const PositionOfDevice source_position(source_device_of_position);
-  const int64_t cut_dimensions = std::max(source.grid().parts().size(), destination.grid().parts().size());
-  int64_t uncut = itemsize;  // bytes of the dimensions that neither cuts
-  for (int64_t d = cut_dimensions; d < source.shape().size(); ++d) uncut *= source.shape()[d];
+  const int64_t sharded_rank = std::max(source.grid().parts().size(), destination.grid().parts().size());
+  int64_t unsharded = itemsize;  // bytes in the dimensions that neither side shards
+  for (int64_t d = sharded_rank; d < source.shape().size(); ++d) unsharded *= source.shape()[d];
   for (size_t i = 0; i < bytes.size(); ++i) {
-    // Without boxes in between: this runs for a million positions.
+    // No IndexDomain here: this runs for a million positions.
     const int64_t at = source_position.find(destination_device_of_position[i]);
     int64_t to = to_tiles[i];
     int64_t from = at < 0 ? 0 : from_tiles[static_cast<size_t>(at)];
-    int64_t wanted = uncut;
-    int64_t held = at < 0 ? 0 : uncut;
-    for (int64_t d = cut_dimensions - 1; d >= 0; --d) {
-      const auto [to_begin, to_end] = to_cuts.next(d, &to);
-      const auto [from_begin, from_end] = from_cuts.next(d, &from);
+    int64_t wanted = unsharded;
+    int64_t held = at < 0 ? 0 : unsharded;
+    for (int64_t d = sharded_rank - 1; d >= 0; --d) {
+      const auto [to_begin, to_end] = to_bounds.next(d, &to);
+      const auto [from_begin, from_end] = from_bounds.next(d, &from);
       wanted *= to_end - to_begin;
       held *= std::max<int64_t>(0, std::min(to_end, from_end) - std::max(to_begin, from_begin));
     }

@@ -12,14 +12,15 @@
 namespace artifex_devices {
 namespace {
 
-/// A digit of positions that is one of both grids: what a step of it does to the cuts of each.
+/// A digit of positions that both grids have, with its meaning in each.
 struct SharedDigit {
   int64_t size = 1;
   TileGrid::Digit source;
   TileGrid::Digit destination;
 };
 
-/// Nothing where a digit of one grid ends inside a digit of the other that it does not divide.
+/// The common refinement of both grids' digits. Empty optional where a digit of one grid ends inside a digit of the
+/// other and does not divide it.
 std::optional<std::vector<SharedDigit>> shared_digits(const TileGrid& source, const TileGrid& destination) {
   const std::vector<TileGrid::Digit> from = source.digits();
   const std::vector<TileGrid::Digit> to = destination.digits();
@@ -31,8 +32,8 @@ std::optional<std::vector<SharedDigit>> shared_digits(const TileGrid& source, co
     const int64_t end = std::min(from_end, to_end);
     if (from_end % end != 0 || to_end % end != 0) return std::nullopt;
     SharedDigit& digit = shared.emplace_back(SharedDigit{end / begin, from[i], to[j]});
-    digit.source.cut_stride *= begin / from[i].position_stride;
-    digit.destination.cut_stride *= begin / to[j].position_stride;
+    digit.source.part_stride *= begin / from[i].position_stride;
+    digit.destination.part_stride *= begin / to[j].position_stride;
     if (from_end == end) ++i;
     if (to_end == end) ++j;
     begin = end;
@@ -40,23 +41,24 @@ std::optional<std::vector<SharedDigit>> shared_digits(const TileGrid& source, co
   return shared;
 }
 
-/// Takes the positions apart into boxes of digits until all devices of a box lack equally much.
+/// Splits the positions into boxes of digits until all devices of a box receive the same amount.
 ///
 /// In one dimension a device wants an interval of the destination and holds one of the source. While both have their
-/// full lengths, what they share depends on nothing but how far one begins after the other, and that is a sum over the
-/// digits: it runs from a least to a greatest value in a box. Where the shared length is the same in all of that range,
-/// because it has one value, or one interval stays inside the other, or they never meet, the dimension is settled.
-class Boxes {
+/// full length, the length that they share depends only on the offset between them. The offset is a sum over the
+/// digits, so in a box it lies between a least and a greatest value. A dimension needs no further split when the shared
+/// length is the same for all of these offsets: there is one offset, or one interval stays inside the other, or they
+/// are always disjoint.
+class PositionBoxes {
  public:
-  Boxes(const ShardDomains& source, const ShardDomains& destination, std::vector<SharedDigit> digits, int64_t itemsize,
-        std::string_view operation)
+  PositionBoxes(const ShardDomains& source, const ShardDomains& destination, std::vector<SharedDigit> digits,
+                int64_t itemsize, std::string_view operation)
       : source_(source), destination_(destination), digits_(std::move(digits)), operation_(operation) {
     dimensions_ = std::max(source.grid().parts().size(), destination.grid().parts().size());
-    uncut_ = itemsize;
-    for (int64_t d = dimensions_; d < source.shape().size(); ++d) uncut_ *= source.shape()[d];
+    unsharded_ = itemsize;
+    for (int64_t d = dimensions_; d < source.shape().size(); ++d) unsharded_ *= source.shape()[d];
   }
 
-  /// Nothing where it takes more than `most` boxes.
+  /// Empty optional when more than `most` boxes are needed.
   std::optional<IngressTotals> count(int64_t most) {
     const auto rank = static_cast<int64_t>(digits_.size());
     Box all{Dims(rank, 0), Dims(rank, 0)};
@@ -84,26 +86,26 @@ class Boxes {
     Dims last;
   };
 
-  /// What a box does in one dimension.
+  /// The intervals of a box in one dimension.
   struct Span {
-    int64_t wanted = 0;  // elements of the first cut; later ones have as many or fewer
+    int64_t wanted = 0;  // elements of the first part; later parts have as many or fewer
     int64_t held = 0;
-    bool one_wanted = true;  // all cuts of the box are of that length
+    bool one_wanted = true;  // all wanted parts of the box have that length
     bool one_held = true;
-    bool meet = true;                    // false: they share nothing anywhere
-    std::optional<int64_t> shared = {};  // where it is the same everywhere
+    bool meet = true;                    // false: disjoint everywhere in the box
+    std::optional<int64_t> shared = {};  // shared length, if it is the same everywhere in the box
   };
 
-  /// Adds up what the box lacks; or says at which digit to take it apart.
+  /// Adds what the box receives to the totals, or returns the digit at which to split the box.
   std::optional<int64_t> settle(const Box& box) {
-    int64_t wanted = uncut_;
-    int64_t shared = uncut_;
+    int64_t wanted = unsharded_;
+    int64_t shared = unsharded_;
     bool one_wanted = true;
     bool one_shared = true;
     bool meet = true;
     for (int64_t d = 0; d < dimensions_; ++d) {
       const Span span = span_of(box, d);
-      if (span.wanted == 0) return std::nullopt;  // nothing is wanted: nothing comes in
+      if (span.wanted == 0) return std::nullopt;  // nothing is wanted
       wanted *= span.wanted;
       shared *= span.shared.value_or(0);
       one_wanted = one_wanted && span.one_wanted;
@@ -126,19 +128,19 @@ class Boxes {
     int64_t held_last = 0;
     int64_t wanted_first = 0;
     int64_t wanted_last = 0;
-    int64_t least = 0;  // how far the held interval begins after the wanted one
+    int64_t least = 0;  // offset of the held interval from the wanted one
     int64_t most = 0;
     for (size_t k = 0; k < digits_.size(); ++k) {
       const SharedDigit& digit = digits_[k];
       const auto first = box.first[static_cast<int64_t>(k)];
       const auto last = box.last[static_cast<int64_t>(k)];
       if (digit.source.dimension == d) {
-        held_first += first * digit.source.cut_stride;
-        held_last += last * digit.source.cut_stride;
+        held_first += first * digit.source.part_stride;
+        held_last += last * digit.source.part_stride;
       }
       if (digit.destination.dimension == d) {
-        wanted_first += first * digit.destination.cut_stride;
-        wanted_last += last * digit.destination.cut_stride;
+        wanted_first += first * digit.destination.part_stride;
+        wanted_last += last * digit.destination.part_stride;
       }
       const int64_t step = step_between(digit, d);
       least += step * (step < 0 ? last : first);
@@ -164,15 +166,15 @@ class Boxes {
     return span;
   }
 
-  /// By how many elements the held interval moves against the wanted one at a step of the digit.
+  /// Change of the offset, in elements, when the digit grows by one.
   int64_t step_between(const SharedDigit& digit, int64_t d) const {
     int64_t step = 0;
-    if (digit.source.dimension == d) step += digit.source.cut_stride * source_.shard_shape()[d];
-    if (digit.destination.dimension == d) step -= digit.destination.cut_stride * destination_.shard_shape()[d];
+    if (digit.source.dimension == d) step += digit.source.part_stride * source_.shard_shape()[d];
+    if (digit.destination.dimension == d) step -= digit.destination.part_stride * destination_.shard_shape()[d];
     return step;
   }
 
-  /// The digit that moves most elements in a dimension that is not settled.
+  /// The digit with the largest effect in a dimension that still needs a split.
   int64_t widest_digit(const Box& box, bool meet) const {
     int64_t widest = 0;
     int64_t most = 0;
@@ -183,10 +185,10 @@ class Boxes {
         const SharedDigit& digit = digits_[static_cast<size_t>(k)];
         int64_t step = 0;
         if (!span.one_wanted && digit.destination.dimension == d) {
-          step = digit.destination.cut_stride * destination_.shard_shape()[d];
+          step = digit.destination.part_stride * destination_.shard_shape()[d];
         }
         if (is_open && !span.one_held && digit.source.dimension == d) {
-          step = std::max(step, digit.source.cut_stride * source_.shard_shape()[d]);
+          step = std::max(step, digit.source.part_stride * source_.shard_shape()[d]);
         }
         if (is_open) step = std::max(step, std::abs(step_between(digit, d)));
         const int64_t width = step * (box.last[k] - box.first[k]);
@@ -199,15 +201,15 @@ class Boxes {
     return widest;
   }
 
-  static int64_t length(const ShardDomains& domains, int64_t d, int64_t cut) {
-    return domains.begin(d, cut + 1) - domains.begin(d, cut);
+  static int64_t length(const ShardDomains& domains, int64_t d, int64_t part) {
+    return domains.begin(d, part + 1) - domains.begin(d, part);
   }
 
   const ShardDomains& source_;
   const ShardDomains& destination_;
   std::vector<SharedDigit> digits_;
   int64_t dimensions_ = 0;
-  int64_t uncut_ = 0;  // bytes of the dimensions that neither cuts
+  int64_t unsharded_ = 0;  // bytes in the dimensions that neither side shards
   std::string_view operation_;
   IngressTotals totals_;
 };
@@ -237,9 +239,9 @@ IngressTotals ingress_totals(const ShardDomains& source, const ShardDomains& des
   }
   if (!check_reshard(source, destination, itemsize, operation)) return {};
   if (auto digits = shared_digits(source.grid(), destination.grid())) {
-    // A box takes about as long as two positions.
+    // A box takes about as long as two positions, so stop early enough to gain from it.
     const int64_t most = std::max<int64_t>(1024, positions / 16);
-    if (const auto totals = Boxes(source, destination, std::move(*digits), itemsize, operation).count(most))
+    if (const auto totals = PositionBoxes(source, destination, std::move(*digits), itemsize, operation).count(most))
       return *totals;
   }
   std::vector<int64_t> devices(static_cast<size_t>(positions));

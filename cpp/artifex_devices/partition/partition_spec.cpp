@@ -10,7 +10,7 @@
 namespace artifex_devices {
 namespace {
 
-/// Levenshtein distance without regard to case, of at most the first 64 bytes.
+/// Levenshtein distance that ignores case, of at most the first 64 bytes.
 int64_t edit_distance(std::string_view a, std::string_view b) {
   constexpr size_t kLongest = 64;
   a = a.substr(0, kLongest);
@@ -29,7 +29,7 @@ int64_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// The mesh's name nearest to `name` when at most half of it differs.
+/// " (did you mean 'x'?)" with the most similar axis name, or "" when more than half of each name differs.
 std::string suggestion(const AbstractMesh& mesh, AxisName name) {
   const AxisName* best = nullptr;
   int64_t best_distance = 0;
@@ -56,7 +56,7 @@ void PartitionSpec::check(const AbstractMesh& mesh, std::string_view operation) 
     }
   }
 
-  // As in JAX, an axis used twice is reported before one that is unknown.
+  // As in JAX, repeated axes are reported before unknown ones.
   std::vector<std::string> repeated;
   std::vector<std::string> unknown;
   for (const AxisName axis : order) {

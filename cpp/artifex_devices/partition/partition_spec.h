@@ -9,14 +9,14 @@
 
 namespace artifex_devices {
 
-/// How one dimension is cut: not at all, by mesh axes (the first is the major one), or left open.
+/// How one dimension is sharded: not at all, over mesh axes (the first is the major one), or left open.
 struct SpecEntry {
   enum class Kind : uint8_t { kNone, kAxes, kUnconstrained };
   Kind kind = Kind::kNone;
   std::vector<AxisName> axes;
 
   SpecEntry() = default;
-  /// No axes at all is the same as None, as P(()) == P(None).
+  /// An empty list of axes equals None, as in JAX: P(()) == P(None).
   explicit SpecEntry(std::vector<AxisName> names)
       : kind(names.empty() ? Kind::kNone : Kind::kAxes), axes(std::move(names)) {}
   explicit SpecEntry(AxisName name) : kind(Kind::kAxes), axes{name} {}
@@ -28,7 +28,7 @@ struct SpecEntry {
   friend bool operator==(const SpecEntry&, const SpecEntry&) = default;
 };
 
-/// One entry a dimension; missing trailing entries mean "not cut". Trailing Nones count in ==, as in JAX.
+/// One entry for each dimension. Dimensions without an entry are not sharded. Trailing Nones count in ==, as in JAX.
 class PartitionSpec {
  public:
   PartitionSpec() = default;

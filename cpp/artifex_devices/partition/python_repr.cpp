@@ -28,7 +28,8 @@ int decode_utf8(std::string_view text, uint32_t* point) noexcept {
 
 namespace {
 
-/// Controls, separators other than the space, format characters, surrogates and private use: what Python escapes.
+/// False for the characters that Python escapes: controls, separators other than the space, format characters,
+/// surrogates and private use.
 bool is_printable(uint32_t point) {
   constexpr std::pair<uint32_t, uint32_t> kHidden[] = {
       {0x00, 0x1F},     {0x7F, 0xA0},     {0xAD, 0xAD},     {0x600, 0x605},   {0x61C, 0x61C},   {0x6DD, 0x6DD},
@@ -44,29 +45,29 @@ bool is_printable(uint32_t point) {
 
 std::string python_repr(std::string_view text) {
   const char quote = text.find('\'') != text.npos && text.find('"') == text.npos ? '"' : '\'';
-  std::string shown(1, quote);
+  std::string repr(1, quote);
   for (size_t at = 0; at < text.size();) {
     uint32_t point = 0;
     const int length = decode_utf8(text.substr(at), &point);
-    if (length == 0) {  // as surrogateescape shows a byte that is no UTF-8
-      shown += fmt::format("\\udc{:02x}", static_cast<unsigned char>(text[at++]));
+    if (length == 0) {  // not valid UTF-8: escape the byte as Python's surrogateescape does
+      repr += fmt::format("\\udc{:02x}", static_cast<unsigned char>(text[at++]));
       continue;
     }
     const std::string_view bytes = text.substr(at, static_cast<size_t>(length));
     at += bytes.size();
     if (point == '\\' || point == static_cast<uint32_t>(quote)) {
-      (shown += '\\') += bytes;
+      (repr += '\\') += bytes;
     } else if (point == '\n' || point == '\r' || point == '\t') {
-      shown += point == '\n' ? "\\n" : point == '\r' ? "\\r" : "\\t";
+      repr += point == '\n' ? "\\n" : point == '\r' ? "\\r" : "\\t";
     } else if (is_printable(point)) {
-      shown += bytes;
+      repr += bytes;
     } else {
-      shown += point < 0x100     ? fmt::format("\\x{:02x}", point)
-               : point < 0x10000 ? fmt::format("\\u{:04x}", point)
-                                 : fmt::format("\\U{:08x}", point);
+      repr += point < 0x100     ? fmt::format("\\x{:02x}", point)
+              : point < 0x10000 ? fmt::format("\\u{:04x}", point)
+                                : fmt::format("\\U{:08x}", point);
     }
   }
-  return shown += quote;
+  return repr += quote;
 }
 
 }  // namespace artifex_devices

@@ -7,10 +7,11 @@
 
 namespace artifex_devices {
 
-/// The first code point of UTF-8 text that is not empty; returns its length in bytes, 0 when the bytes are no UTF-8.
+/// Decodes the first code point of a UTF-8 text that is not empty. Returns its length in bytes, or 0 when the bytes are
+/// not valid UTF-8.
 int decode_utf8(std::string_view text, uint32_t* point) noexcept;
 
-/// What Python's repr shows of a str: "it's" in double quotes, line ends and unprintable characters escaped.
+/// Python's repr of a str: "it's" in double quotes, line ends and unprintable characters escaped.
 std::string python_repr(std::string_view text);
 
 }  // namespace artifex_devices

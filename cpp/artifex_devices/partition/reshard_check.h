@@ -8,13 +8,13 @@
 
 namespace artifex_devices {
 
-/// What every plan from one sharding to another asks of them first. Throws InvalidArgument for domains of different
-/// shapes, an itemsize below 1, and a value whose bytes do not fit 63 bits. False when there is nothing to move because
-/// the shape has a 0 in it (sizes beside a 0 may multiply to anything).
+/// Checks the arguments of a plan from one sharding to another. Throws InvalidArgument for domains of different shapes,
+/// an itemsize below 1, and a value whose bytes do not fit 63 bits. Returns false when the shape has a dimension of
+/// size 0, so that there is nothing to move (the product of the other sizes may then overflow).
 bool check_reshard(const ShardDomains& source, const ShardDomains& destination, int64_t itemsize,
                    std::string_view operation);
 
-/// Adds `bytes` as often as `times` says; throws InvalidArgument where the total does not fit 63 bits.
+/// Adds `bytes * times` to `total`. Throws InvalidArgument when the total does not fit 63 bits.
 void add_bytes(int64_t* total, int64_t bytes, int64_t times, std::string_view operation);
 
 }  // namespace artifex_devices

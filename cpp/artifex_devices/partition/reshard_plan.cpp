@@ -11,8 +11,8 @@
 namespace artifex_devices {
 namespace {
 
-/// The source tiles that a box with elements overlaps: in each dimension the cuts from `first` to `last`.
-void overlapping_cuts(const ShardDomains& source, const IndexDomain& box, Dims* first, Dims* last) {
+/// The source tiles that a box with elements overlaps: in each dimension the parts from `first` to `last`.
+void overlapping_parts(const ShardDomains& source, const IndexDomain& box, Dims* first, Dims* last) {
   first->resize(box.rank(), 0);
   last->resize(box.rank(), 0);
   for (int64_t d = 0; d < box.rank(); ++d) {
@@ -45,7 +45,7 @@ void ReshardPlan::sort_sources() {
   const int64_t tiles = source_.grid().tiles();
   const auto place = [&](int64_t i) -> const BufferPlace& { return source_places_[static_cast<size_t>(i)]; };
   first_.assign(static_cast<size_t>(tiles) + 1, 0);
-  bool is_sorted = true;  // one buffer for each tile in the order of tiles, as in one memory
+  bool is_sorted = true;  // one buffer for each tile, in the order of tiles: the usual case of one arena
   for (size_t i = 0; i < source_places_.size(); ++i) {
     const int64_t tile = source_places_[i].tile;
     if (tile < 0 || tile >= tiles) {
@@ -94,7 +94,7 @@ void ReshardPlan::plan_destinations(bool copies_all) {
     const int64_t bytes = box.volume() * itemsize_;
     if (bytes == 0) continue;
     is_copied_[i] = true;
-    overlapping_cuts(source_, box, &first, &last);
+    overlapping_parts(source_, box, &first, &last);
     int64_t copies = 1;
     int64_t source_tile = 0;
     bool is_source_tile = true;  // the box is a tile of the source
@@ -145,7 +145,7 @@ int64_t ReshardPlan::nearest(int64_t tile, int64_t destination) const {
   const auto at = [&](int64_t i) -> const BufferPlace& { return source_places_[static_cast<size_t>(i)]; };
   auto begin = order_.cbegin() + first_[static_cast<size_t>(tile)];
   auto end = order_.cbegin() + first_[static_cast<size_t>(tile) + 1];
-  // Narrows the candidates to those that are equal in one more respect; false where there are none.
+  // Narrows the candidates to those with an equal field. Returns false when there are none.
   const auto narrow = [&](auto field) {
     const auto equal = std::ranges::equal_range(begin, end, wanted.*field, {}, [&](int64_t i) { return at(i).*field; });
     if (equal.empty()) return false;
@@ -181,8 +181,8 @@ std::array<int64_t, kLinks> ReshardPlan::bytes_by_link() const {
     for_each_copy([&](const ReshardCopy& copy) { bytes[static_cast<size_t>(copy.link)] += copy.bytes; });
     return bytes;
   }
-  // What a device's own buffer holds comes from there; the rest is in the same arena.
-  std::vector<int64_t> by_device = order_;  // in the order of tiles, where devices are equal
+  // Bytes in a device's own buffer are read from it; the rest comes from the same arena.
+  std::vector<int64_t> by_device = order_;  // by tile within a device
   const auto device = [&](int64_t i) { return source_places_[static_cast<size_t>(i)].device; };
   std::ranges::stable_sort(by_device, {}, device);
   for (size_t i = 0; i < destination_places_.size(); ++i) {
@@ -226,16 +226,16 @@ CutRange ReshardPlan::cuts_of_process(int process) const {
 }
 
 ReshardRuns::ReshardRuns(const ReshardPlan& plan, int64_t destination, const CutRange* within) : plan_(plan) {
-  any_ = plan.is_copied_to(destination);
-  if (!any_) return;
+  has_next_ = plan.is_copied_to(destination);
+  if (!has_next_) return;
   box_ = plan.destination_.domain(plan.destination_places_[static_cast<size_t>(destination)].tile);
-  overlapping_cuts(plan.source_, box_, &first_, &last_);
+  overlapping_parts(plan.source_, box_, &first_, &last_);
   for (int64_t d = 0; within != nullptr && d < plan.tile_strides_.size(); ++d) {
     first_[d] = std::max(first_[d], within->first[d]);
     last_[d] = std::min(last_[d], within->last[d]);
-    any_ = any_ && first_[d] <= last_[d];
+    has_next_ = has_next_ && first_[d] <= last_[d];
   }
-  cut_ = first_;
+  part_ = first_;
   run_.box = box_;
   run_.dimension = std::max<int64_t>(box_.rank() - 1, 0);
   while (run_.dimension > 0 && first_[run_.dimension] == last_[run_.dimension]) --run_.dimension;
@@ -243,36 +243,36 @@ ReshardRuns::ReshardRuns(const ReshardPlan& plan, int64_t destination, const Cut
 }
 
 bool ReshardRuns::next() {
-  if (!any_) return false;
+  if (!has_next_) return false;
   const ShardDomains& source = plan_.source_;
   const int64_t rank = box_.rank();
   run_.tile = 0;
   run_.count = 1;
   run_.bytes = plan_.itemsize_;
   for (int64_t d = 0; d < rank; ++d) {
-    const int64_t begin = std::max(box_.origin[d], source.begin(d, cut_[d]));
-    const int64_t end = std::min(box_.origin[d] + box_.shape[d], source.begin(d, cut_[d] + 1));
+    const int64_t begin = std::max(box_.origin[d], source.begin(d, part_[d]));
+    const int64_t end = std::min(box_.origin[d] + box_.shape[d], source.begin(d, part_[d] + 1));
     run_.box.origin[d] = begin;
     run_.box.shape[d] = end - begin;
     run_.bytes *= end - begin;
-    if (d < plan_.tile_strides_.size()) run_.tile += cut_[d] * plan_.tile_strides_[d];
+    if (d < plan_.tile_strides_.size()) run_.tile += part_[d] * plan_.tile_strides_[d];
   }
-  any_ = false;
+  has_next_ = false;
   if (rank == 0) return true;
 
   const int64_t along = run_.dimension;
   const int64_t chunk = source.shard_shape()[along];
-  if (run_.box.shape[along] == chunk) {  // a full tile: so are those up to the end of the box
+  if (run_.box.shape[along] == chunk) {  // a full tile: so are all tiles up to the end of the box
     const int64_t full = (box_.origin[along] + box_.shape[along]) / chunk;
-    run_.count = std::min(last_[along] + 1, full) - cut_[along];
+    run_.count = std::min(last_[along] + 1, full) - part_[along];
   }
-  cut_[along] += run_.count;
-  any_ = cut_[along] <= last_[along];
-  if (any_) return true;
-  cut_[along] = first_[along];
-  for (int64_t d = along - 1; d >= 0 && !any_; --d) {
-    any_ = cut_[d] < last_[d];
-    cut_[d] = any_ ? cut_[d] + 1 : first_[d];
+  part_[along] += run_.count;
+  has_next_ = part_[along] <= last_[along];
+  if (has_next_) return true;
+  part_[along] = first_[along];
+  for (int64_t d = along - 1; d >= 0 && !has_next_; --d) {
+    has_next_ = part_[d] < last_[d];
+    part_[d] = has_next_ ? part_[d] + 1 : first_[d];
   }
   return true;
 }

@@ -11,13 +11,13 @@
 
 namespace artifex_devices {
 
-/// One buffer of a distributed array: which tile it holds and where. Several devices that share an arena may use one.
+/// One buffer of a distributed array: which tile it holds, and where. Devices that share an arena can share a buffer.
 struct BufferPlace {
   int64_t tile = 0;
   int64_t device = 0;  // id of the first device that uses it
-  int32_t arena = 0;   // memory that it is placed in
+  int32_t arena = 0;   // the memory that holds it
   int32_t process = 0;
-  int32_t host = 0;  // the machine of the process
+  int32_t host = 0;  // machine of the process
 };
 
 enum class LinkKind : uint8_t { kSameDevice, kSameArena, kOtherArena, kOtherProcess, kOtherHost };
@@ -32,40 +32,39 @@ struct ReshardCopy {
   LinkKind link = LinkKind::kSameDevice;
 };
 
-/// Boxes of equal shape that one destination buffer receives. They follow each other along one dimension, and each is
-/// read from a source tile of its own, at the same place within that tile.
+/// Adjacent boxes of equal shape that one destination buffer receives. They follow each other in one dimension. Each is
+/// read from a different source tile, at the same offset within the tile.
 struct ReshardRun {
   IndexDomain box;        // the first box
   int64_t count = 1;      // number of boxes
-  int64_t dimension = 0;  // each box begins in this dimension where the one before it ends
+  int64_t dimension = 0;  // dimension in which each box begins where the previous one ends
   int64_t tile = 0;       // source tile of the first box
-  int64_t tile_step = 0;  // from the source tile of one box to that of the next
-  int64_t bytes = 0;      // of one box
+  int64_t tile_step = 0;  // difference between the source tiles of successive boxes
+  int64_t bytes = 0;      // bytes of one box
 };
 
-/// A range of source tiles: in each sharded dimension the cuts from `first` to `last`. Empty where `last` < `first`.
+/// A range of source tiles: in each sharded dimension the parts from `first` to `last`. Empty where `last` < `first`.
 struct CutRange {
   Dims first;
   Dims last;
 };
 
-/// What it takes to get from one sharding to another. Executed by transfer/, priced by planner/, printed by explain.
+/// The copies that turn one sharding into another. Executed by transfer/, priced by planner/, printed by explain.
 ///
-/// Holds a few numbers for each buffer. There can be as many copies as pairs of buffers, so copies are computed when
-/// they are asked for, by the intersections of intervals in each dimension, and never stored. Immutable; thread-safe.
+/// Stores a few numbers for each buffer. There can be as many copies as pairs of buffers, so copies are computed on
+/// demand, from intersections of intervals in each dimension, and never stored. Immutable; thread-safe.
 ///
-/// Of several replicas the nearest is read: same device, then same arena, process and host, then the others. Equally
-/// near replicas of a tile take turns, by the number of the destination among those that read the tile; the choice
-/// depends on nothing else, so that every process that makes the same plan makes the same choices. A device is on one
-/// arena, an arena of one process, a process on one host.
-/// A destination buffer is reused when a source buffer of the same box is placed on its device or in its arena. Each
-/// destination byte is written at most once. Destination buffers of no bytes are neither reused nor copied to.
+/// Each copy reads the nearest replica: on the same device, then in the same arena, process and host, then any other.
+/// Equally near replicas of a tile take turns, by the index of the destination among the readers of the tile. The
+/// choice depends on nothing else, so all processes choose alike. A device has one arena, an arena one process, a
+/// process one host. A destination buffer is reused when a source buffer with the same box is on its device or in its
+/// arena. Each destination byte is written at most once. Empty destination buffers are neither reused nor copied to.
 /// Example: (8,) of 4-byte items from 2 parts to 4 parts on devices {0, 1} and {0, 1, 2, 3} of one arena is 4 copies of
 /// 8 bytes: 0->0, 0->1, 1->2, 1->3.
 class ReshardPlan {
  public:
-  /// With `copies_all`, buffers that could be reused are copied too: for transfers between kinds of memory, and where a
-  /// copy is asked for. The grids of both domains must outlive the plan. Throws InvalidArgument for domains of
+  /// With `copies_all`, buffers that could be reused are copied too: for transfers between kinds of memory, and for
+  /// requests of a copy. The grids of both domains must outlive the plan. Throws InvalidArgument for domains of
   /// different shapes, places that name no tile, tiles that are needed and that no source buffer holds, and totals that
   /// overflow.
   ReshardPlan(const ShardDomains& source, std::vector<BufferPlace> source_places, const ShardDomains& destination,
@@ -85,9 +84,9 @@ class ReshardPlan {
   /// Number of copies, and the sum of their bytes.
   int64_t copy_count() const noexcept { return copy_count_; }
   int64_t bytes_copied() const noexcept { return bytes_copied_; }
-  /// The bytes of copies by LinkKind. In one arena this costs the buffers, else the copies.
+  /// Bytes of copies by LinkKind. Within one arena the cost grows with the buffers, otherwise with the copies.
   std::array<int64_t, kLinks> bytes_by_link() const;
-  /// The bytes of copies over `link` and longer ones.
+  /// Bytes of copies over `link` and more distant kinds.
   int64_t bytes_over(LinkKind link) const;
 
   /// Calls `f(const ReshardCopy&)` for each copy: by destination, then by box, row-major.
@@ -98,7 +97,7 @@ class ReshardPlan {
   /// The same for the copies into one destination buffer.
   template <class F>
   void for_copies_into(int64_t destination, F&& f) const;
-  /// All copies in that order: as much memory as there are copies.
+  /// All copies in that order, in memory proportional to their number.
   std::vector<ReshardCopy> list_copies() const;
 
   /// The source buffer that a destination buffer reads a tile from.
@@ -108,7 +107,7 @@ class ReshardPlan {
     return nearest(tile, destination);
   }
   LinkKind link(int64_t source, int64_t destination) const noexcept;
-  /// The smallest range that has all source tiles that a process holds.
+  /// The smallest range that contains all source tiles of a process.
   CutRange cuts_of_process(int process) const;
 
  private:
@@ -127,8 +126,8 @@ class ReshardPlan {
   int64_t itemsize_;
   Dims tile_strides_;           // from a source tile to the next one in each sharded dimension
   std::vector<int64_t> order_;  // source buffers by tile, and within a tile by host, process, arena and device
-  std::vector<int64_t> first_;  // of each tile in order_
-  std::vector<int64_t> turns_;  // by destination: how many earlier ones hold the same tile
+  std::vector<int64_t> first_;  // index in order_ of the first buffer of each tile
+  std::vector<int64_t> turns_;  // by destination: number of earlier destinations with the same tile
   std::vector<bool> is_copied_;
   std::vector<std::pair<int64_t, int64_t>> reused_;
   int64_t bytes_reused_ = 0;
@@ -138,11 +137,11 @@ class ReshardPlan {
   bool in_one_process_ = true;
 };
 
-/// Goes through the runs into one destination buffer, in the order of their boxes: at most three for each row of source
-/// tiles. Example: for (ReshardRuns runs(plan, 0); runs.next();) use(runs.run());
+/// Iterates over the runs into one destination buffer, in the order of their boxes: at most three for each row of
+/// source tiles. Example: for (ReshardRuns runs(plan, 0); runs.next();) use(runs.run());
 class ReshardRuns {
  public:
-  /// With `within`: of source tiles in that range only.
+  /// With `within`, only runs from source tiles in that range.
   ReshardRuns(const ReshardPlan& plan, int64_t destination, const CutRange* within = nullptr);
   bool next();
   const ReshardRun& run() const noexcept { return run_; }
@@ -150,10 +149,10 @@ class ReshardRuns {
  private:
   const ReshardPlan& plan_;
   IndexDomain box_;  // of the destination
-  Dims first_;       // cuts of the source that overlap it
+  Dims first_;       // parts of the source that overlap it
   Dims last_;
-  Dims cut_;  // where the next run begins
-  bool any_ = true;
+  Dims part_;  // where the next run begins
+  bool has_next_ = true;
   ReshardRun run_;
 };
 
@@ -174,8 +173,9 @@ void ReshardPlan::for_copies_into(int64_t destination, F&& f) const {
   }
 }
 
-/// For each position of the destination: the bytes of its shard that its device does not hold in the source, the least
-/// that must come in. Devices are given by id, one a position; a device that the source lacks holds nothing.
+/// For each position of the destination, the bytes of its shard that its device does not hold in the source: a lower
+/// bound on what the device receives. Each position has the id of its device. Devices that the source lacks hold
+/// nothing.
 /// Example: (8,) of 4-byte items from 2 parts on devices {0, 1} to 4 parts on {0, 1, 2, 3} is {0, 8, 8, 8}.
 std::vector<int64_t> ingress_bytes(const ShardDomains& source, const std::vector<int64_t>& source_device_of_position,
                                    const ShardDomains& destination,

@@ -11,7 +11,7 @@ TileGrid::TileGrid(const AbstractMesh& mesh, const PartitionSpec& spec) : positi
   const auto& entries = spec.entries();
   parts_ = Dims(spec.rank(), 1);
   Dims tile_strides(mesh.rank(), 0);
-  // From the last dimension and the minor axis up, so that strides are known.
+  // From the last dimension and its minor axis to the first, so that strides are known.
   for (int64_t d = spec.rank() - 1; d >= 0; --d) {
     const auto& axes = entries[static_cast<size_t>(d)].axes;
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
@@ -37,7 +37,7 @@ TileGrid::TileGrid(const AbstractMesh& mesh, const PartitionSpec& spec) : positi
 
 void TileGrid::append(int64_t size, int64_t tile_stride) {
   if (size == 1) return;
-  if (!axes_.empty() && axes_.back().tile_stride == size * tile_stride) {  // both cut nothing, or count on
+  if (!axes_.empty() && axes_.back().tile_stride == size * tile_stride) {  // neither shards, or one continues the other
     axes_.back().size *= size;
     axes_.back().tile_stride = tile_stride;
     return;
@@ -57,7 +57,7 @@ int64_t TileGrid::tile(int64_t position) const noexcept {
 std::vector<int64_t> TileGrid::tiles_by_position() const {
   std::vector<int64_t> tiles{0};
   tiles.reserve(static_cast<size_t>(positions_));
-  for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {  // what stands is repeated with each coordinate
+  for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {  // repeat the tiles so far for each coordinate
     const size_t inner = tiles.size();
     for (int64_t coordinate = 1; coordinate < axis->size; ++coordinate) {
       for (size_t i = 0; i < inner; ++i) tiles.push_back(tiles[i] + coordinate * axis->tile_stride);
@@ -85,10 +85,10 @@ std::vector<TileGrid::Digit> TileGrid::digits() const {
       digits.push_back({.size = axis->size, .position_stride = axis->position_stride});
       continue;
     }
-    // An axis may have been joined of ones that cut several dimensions; take it apart, minor dimension first.
+    // A joined axis can span several dimensions: split it again, minor dimension first.
     int64_t outer = 1;
     for (int64_t d = parts_.size() - 1; d >= 0; --d) {
-      const int64_t inner = outer;  // the stride of the dimension in a tile's number
+      const int64_t inner = outer;  // stride of the dimension in a tile's number
       outer *= parts_[d];
       const int64_t begin = std::max(inner, axis->tile_stride);
       const int64_t end = std::min(outer, axis->tile_stride * axis->size);
@@ -96,7 +96,7 @@ std::vector<TileGrid::Digit> TileGrid::digits() const {
       digits.push_back({.size = end / begin,
                         .position_stride = axis->position_stride * (begin / axis->tile_stride),
                         .dimension = d,
-                        .cut_stride = begin / inner});
+                        .part_stride = begin / inner});
     }
   }
   return digits;
@@ -182,48 +182,48 @@ IndexDomain ShardDomains::domain(int64_t tile) const {
 
 namespace {
 
-/// In how many ways digits of one dimension add up to a cut of at least `least`. Each digit's cut stride is more than
-/// all digits of smaller strides come to together.
-int64_t ways_to_reach(std::vector<TileGrid::Digit> digits, int64_t least) {
-  std::ranges::sort(digits, std::greater<>(), &TileGrid::Digit::cut_stride);
-  int64_t rest = 1;  // ways of the digits that are still to come
+/// Number of combinations of digit values of one dimension that select a part of at least `least`. Each digit's part
+/// stride is greater than the largest sum of all digits with smaller strides.
+int64_t count_reaching(std::vector<TileGrid::Digit> digits, int64_t least) {
+  std::ranges::sort(digits, std::greater<>(), &TileGrid::Digit::part_stride);
+  int64_t rest = 1;  // combinations of the remaining digits
   for (const TileGrid::Digit& digit : digits) rest *= digit.size;
-  int64_t ways = 0;
+  int64_t count = 0;
   for (const TileGrid::Digit& digit : digits) {
     if (least <= 0) break;
     rest /= digit.size;
-    const int64_t value = least / digit.cut_stride;  // smaller values do not reach it, greater ones always do
-    if (value >= digit.size) return ways;
-    ways += (digit.size - 1 - value) * rest;
-    least -= value * digit.cut_stride;
+    const int64_t value = least / digit.part_stride;  // smaller values never reach `least`, greater ones always do
+    if (value >= digit.size) return count;
+    count += (digit.size - 1 - value) * rest;
+    least -= value * digit.part_stride;
   }
-  return least <= 0 ? ways + rest : ways;
+  return least <= 0 ? count + rest : count;
 }
 
 }  // namespace
 
 int64_t ShardDomains::replica(int64_t position) const {
-  // The cuts of a dimension that are empty are all one box; the others differ from each other.
+  // All empty parts of a dimension are the same box; the others differ from each other.
   const Dims& parts = grid_->parts();
   const int64_t tile = grid_->tile(position);
-  Dims first_empty(parts.size(), -1);  // where this position's cut is one of them
-  bool any = false;
+  Dims first_empty(parts.size(), -1);  // of each dimension whose part at this position is empty
+  bool has_empty = false;
   for (int64_t d = 0; d < parts.size(); ++d) {
     const int64_t filled = shard_shape_[d] == 0 ? 0 : ceil_divide(shape_[d], shard_shape_[d]);
     if (grid_->tile_coordinate(tile, d) < filled) continue;
     first_empty[d] = filled;
-    any = true;
+    has_empty = true;
   }
-  if (!any) return grid_->replica(position);
+  if (!has_empty) return grid_->replica(position);
 
-  // An earlier position has equal digits down to one that is smaller, and any digits after it. All are counted at once
-  // for each such digit: as many as the free digits of each dimension have ways to be an equal box.
+  // An earlier position has equal major digits, one smaller digit, and any minor digits. For each choice of the smaller
+  // digit, count the combinations of the free digits that give the same box.
   const std::vector<TileGrid::Digit> digits = grid_->digits();  // minor first
   int64_t earlier = 0;
   for (size_t k = 0; k < digits.size(); ++k) {
     const int64_t value = position / digits[k].position_stride % digits[k].size;
     if (value == 0 || (digits[k].dimension >= 0 && first_empty[digits[k].dimension] < 0)) continue;
-    int64_t ways = 1;
+    int64_t combinations = 1;
     for (int64_t d = -1; d < parts.size(); ++d) {
       if (d >= 0 && first_empty[d] < 0) continue;
       std::vector<TileGrid::Digit> free;
@@ -231,15 +231,15 @@ int64_t ShardDomains::replica(int64_t position) const {
       for (size_t i = 0; i < digits.size(); ++i) {
         if (digits[i].dimension != d) continue;
         if (i > k) {
-          least -= position / digits[i].position_stride % digits[i].size * digits[i].cut_stride;
+          least -= position / digits[i].position_stride % digits[i].size * digits[i].part_stride;
           continue;
         }
         free.push_back(digits[i]);
         if (i == k) free.back().size = value;
       }
-      ways *= ways_to_reach(std::move(free), least);
+      combinations *= count_reaching(std::move(free), least);
     }
-    earlier += ways;
+    earlier += combinations;
   }
   return earlier;
 }

@@ -15,62 +15,63 @@ namespace artifex_devices {
 
 /// What to do with a dimension that its axes do not divide.
 enum class Uneven : uint8_t {
-  kError,      // IndivisibleError, as JAX
+  kError,      // IndivisibleError, as in JAX
   kLastShort,  // chunks of ceil(size / parts); the last ones are short or empty
 };
 
-/// How one spec cuts the dimensions over the positions of a mesh, without a shape: which mesh axes cut which dimension.
-/// A *tile* is one cell of that grid; positions that hold the same tile are replicas. All of it is arithmetic a
-/// position; nothing is proportional to the number of devices.
+/// How one spec shards dimensions over the positions of a mesh, before the shape of the array is known. The axes of a
+/// dimension divide it into *parts*, and a *tile* is one combination of parts. Positions that hold the same tile are
+/// replicas. Everything is computed for one position at a time, so no cost grows with the number of devices.
 ///
 /// Example: mesh {x: 2, y: 4}, spec P(None, 'x'): parts of the first two dimensions {1, 2}, tiles 2, replicas 4;
 /// position 5 = coordinates (1, 1) holds tile 1 as replica 1.
 class TileGrid {
  public:
-  TileGrid() = default;  // one position, one tile, no cut: a single device
+  TileGrid() = default;  // one position and one tile: a single device
   /// `spec` has passed spec.check(mesh).
   TileGrid(const AbstractMesh& mesh, const PartitionSpec& spec);
 
   int64_t positions() const noexcept { return positions_; }
   int64_t tiles() const noexcept { return tiles_; }
   int64_t replicas() const noexcept { return positions_ / std::max<int64_t>(tiles_, 1); }
-  /// Cuts of each dimension that the spec names; later dimensions have 1.
+  /// Number of parts of each dimension that the spec names. Later dimensions have 1.
   const Dims& parts() const noexcept { return parts_; }
   int64_t parts(int64_t dimension) const noexcept { return dimension < parts_.size() ? parts_[dimension] : 1; }
 
   /// Row-major number of the tile at `position` over parts().
   int64_t tile(int64_t position) const noexcept;
-  /// tile() of every position, faster than one by one.
+  /// tile() of every position, faster than a call for each.
   std::vector<int64_t> tiles_by_position() const;
-  /// Which cut of `dimension` the tile has.
+  /// Index of the tile's part of `dimension`.
   int64_t tile_coordinate(int64_t tile, int64_t dimension) const noexcept;
-  /// How many earlier positions hold the same tile.
+  /// Number of earlier positions that hold the same tile.
   int64_t replica(int64_t position) const noexcept;
-  /// The inverse: the position that holds `tile` as its `replica`-th.
+  /// The inverse of tile() and replica(): the position that holds replica number `replica` of `tile`.
   int64_t position(int64_t tile, int64_t replica) const noexcept;
 
-  /// A part of a position's number that counts in at most one dimension: with coordinate = position / position_stride %
-  /// size, cut of `dimension` += coordinate * cut_stride. A dimension of -1: it tells replicas apart.
+  /// One digit of a position's number in a mixed radix, chosen so that it selects parts of at most one dimension: with
+  /// coordinate = position / position_stride % size, the part of `dimension` is the sum of coordinate * part_stride. A
+  /// digit of dimension -1 distinguishes replicas.
   struct Digit {
     int64_t size = 1;
     int64_t position_stride = 1;
     int64_t dimension = -1;
-    int64_t cut_stride = 0;
+    int64_t part_stride = 0;
   };
-  /// All of them, minor first; each begins where the one before ends. None for a single position.
+  /// All digits, minor first. Each begins where the previous one ends. Empty for a single position.
   std::vector<Digit> digits() const;
 
-  /// Equal when the same boxes lie at the same positions, however the axes are named and split.
+  /// Equal when the same positions hold the same boxes, regardless of how axes are named and split.
   friend bool operator==(const TileGrid&, const TileGrid&) = default;
 
  private:
   void append(int64_t size, int64_t tile_stride);
-  // Mesh axes in mesh order, those of size 1 left out and neighbours made one where their strides allow: one form for
-  // one meaning.
+  // Mesh axes in mesh order, without axes of size 1, adjacent axes joined where their strides allow it. This canonical
+  // form is what == compares.
   struct Axis {
     int64_t size = 1;
     int64_t position_stride = 1;  // position = sum of coordinate * position_stride
-    int64_t tile_stride = 0;      // tile += coordinate * tile_stride; 0 for an axis that cuts nothing
+    int64_t tile_stride = 0;      // tile += coordinate * tile_stride; 0 for an axis that shards no dimension
     int64_t replica_stride = 0;   // replica += coordinate * replica_stride
     friend bool operator==(const Axis&, const Axis&) = default;
   };
@@ -80,12 +81,11 @@ class TileGrid {
   int64_t tiles_ = 1;
 };
 
-/// A TileGrid put on a shape: which box of the array each tile holds. Cheap to make and copy.
+/// A TileGrid applied to a shape: which box of the array each tile holds. Cheap to create and copy.
 class ShardDomains {
  public:
-  /// Throws InvalidArgument when the spec has more entries than the shape dimensions (trailing Nones count), and one
-  /// IndivisibleError that lists every dimension that is not divisible. `operation`, `spec_text` and `mesh_text` go
-  /// into messages and are asked for only then.
+  /// Throws InvalidArgument when the spec has more entries than the shape has dimensions (trailing Nones count), and
+  /// one IndivisibleError that lists every dimension that is not divisible. `names` is used in messages only.
   struct Names {
     std::string_view operation;
     const PartitionSpec* spec = nullptr;
@@ -93,18 +93,19 @@ class ShardDomains {
   };
   ShardDomains(const TileGrid& grid, const Dims& shape, Uneven uneven, const Names& names);
 
-  const TileGrid& grid() const noexcept { return *grid_; }  // lives in the sharding
+  const TileGrid& grid() const noexcept { return *grid_; }  // owned by the sharding
   const Dims& shape() const noexcept { return shape_; }
-  /// The shape of the first tile (with kError of every tile).
+  /// Shape of the first tile; with kError, of every tile.
   const Dims& shard_shape() const noexcept { return shard_shape_; }
   bool is_even() const noexcept { return even_; }
-  /// The box of one tile; empty in a dimension where a last-short cut has nothing left.
+  /// Box of one tile. With kLastShort the last parts of a dimension can be empty.
   IndexDomain domain(int64_t tile) const;
-  /// How many earlier positions hold the same box, JAX's replica_id: as TileGrid::replica, but all empty boxes at one
-  /// place are alike. Its cost depends on the mesh's axes only. Example: shape (0,) cut in two: both boxes are [0, 0),
-  /// replicas 0 and 1.
+  /// Number of earlier positions that hold the same box, which is JAX's replica_id. Differs from TileGrid::replica in
+  /// that all empty boxes with the same origin are equal. The cost depends on the mesh's axes only. Example: shape (0,)
+  /// in two parts: both boxes are [0, 0), replicas 0 and 1.
   int64_t replica(int64_t position) const;
-  /// First index of cut `coordinate` of a dimension, at most its size; that of the next cut is the end.
+  /// First index of part `coordinate` of a dimension, at most the dimension's size. The part ends where the next one
+  /// begins.
   int64_t begin(int64_t dimension, int64_t coordinate) const noexcept {
     const int64_t chunk = shard_shape_[dimension];
     const int64_t size = shape_[dimension];

@@ -90,7 +90,7 @@ class GroupParts {
         std::vector<int64_t>& known = offsets[static_cast<size_t>(digit.dimension)];
         const size_t before = known.size();
         for (int64_t at = 1; at < end / begin; ++at) {
-          const int64_t step = at * digit.cut_stride * (begin / digit.position_stride);
+          const int64_t step = at * digit.part_stride * (begin / digit.position_stride);
           for (size_t i = 0; i < before; ++i) known.push_back(known[i] + step);
         }
       }
@@ -114,7 +114,7 @@ class GroupParts {
     std::ranges::fill(*first, 0);
     for (const TileGrid::Digit& digit : digits_) {
       if (digit.dimension < 0) continue;
-      (*first)[digit.dimension] += position / digit.position_stride % digit.size * digit.cut_stride;
+      (*first)[digit.dimension] += position / digit.position_stride % digit.size * digit.part_stride;
     }
   }
   const std::vector<Run>& runs(int64_t d) const noexcept { return runs_[static_cast<size_t>(d)]; }

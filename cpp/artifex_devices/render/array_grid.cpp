@@ -10,7 +10,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kMostCells = 1024;  // of all slices
+constexpr int64_t kMaxCells = 1024;  // of all slices
 
 }  // namespace
 
@@ -39,7 +39,7 @@ ArrayGrid::ArrayGrid(const Sharding& sharding, const Dims& shape, const Limits& 
     slice_dimensions_.push_back(d);
     all_slices_ *= parts(d);
   }
-  const int64_t most = std::min(limits.slices, kMostCells / (rows_ * columns_));
+  const int64_t most = std::min(limits.slices, kMaxCells / (rows_ * columns_));
   slices_ = std::clamp<int64_t>(all_slices_, 1, std::max<int64_t>(most, 1));
 
   devices_.resize(static_cast<size_t>(slices_ * rows_ * columns_));
@@ -63,8 +63,8 @@ int64_t ArrayGrid::parts(int64_t dimension) const noexcept {
   return dimension < 0 ? 1 : domains_.grid().parts(dimension);
 }
 
-int64_t ArrayGrid::size(int64_t dimension, int64_t cut) const noexcept {
-  return dimension < 0 ? 1 : domains_.begin(dimension, cut + 1) - domains_.begin(dimension, cut);
+int64_t ArrayGrid::size(int64_t dimension, int64_t part) const noexcept {
+  return dimension < 0 ? 1 : domains_.begin(dimension, part + 1) - domains_.begin(dimension, part);
 }
 
 int64_t ArrayGrid::slice_of_tile(int64_t tile) const noexcept {
@@ -73,36 +73,36 @@ int64_t ArrayGrid::slice_of_tile(int64_t tile) const noexcept {
   return slice;
 }
 
-int64_t ArrayGrid::slice_cut(int64_t slice, size_t which) const noexcept {
+int64_t ArrayGrid::slice_part(int64_t slice, size_t which) const noexcept {
   for (size_t later = slice_dimensions_.size(); --later > which;) slice /= parts(slice_dimensions_[later]);
   return slice % parts(slice_dimensions_[which]);
 }
 
 int64_t ArrayGrid::part_of_tile(int64_t tile) const noexcept {
   const TileGrid& grid = domains_.grid();
-  const auto cut = [&](int64_t dimension) { return dimension < 0 ? 0 : grid.tile_coordinate(tile, dimension); };
-  return part(cut(row_dimension_), cut(column_dimension_), slice_of_tile(tile));
+  const auto part_along = [&](int64_t dimension) { return dimension < 0 ? 0 : grid.tile_coordinate(tile, dimension); };
+  return part(part_along(row_dimension_), part_along(column_dimension_), slice_of_tile(tile));
 }
 
 std::string ArrayGrid::slice_label(int64_t slice) const {
   std::string label;
   for (size_t which = 0; which < slice_dimensions_.size(); ++which) {
     const int64_t dimension = slice_dimensions_[which];
-    const int64_t cut = slice_cut(slice, which);
-    label += fmt::format("{}dimension {}: {}:{}", which == 0 ? "" : ", ", dimension, domains_.begin(dimension, cut),
-                         domains_.begin(dimension, cut + 1));
+    const int64_t part = slice_part(slice, which);
+    label += fmt::format("{}dimension {}: {}:{}", which == 0 ? "" : ", ", dimension, domains_.begin(dimension, part),
+                         domains_.begin(dimension, part + 1));
   }
   return label;
 }
 
 bool ArrayGrid::is_empty(int64_t row, int64_t column, int64_t slice) const noexcept {
-  const auto ran_out = [&](int64_t dimension, int64_t cut) {
-    return dimension >= 0 && domains_.shape()[dimension] > 0 && size(dimension, cut) == 0;
+  const auto is_past_end = [&](int64_t dimension, int64_t part) {
+    return dimension >= 0 && domains_.shape()[dimension] > 0 && size(dimension, part) == 0;
   };
   for (size_t which = 0; which < slice_dimensions_.size(); ++which) {
-    if (ran_out(slice_dimensions_[which], slice_cut(slice, which))) return true;
+    if (is_past_end(slice_dimensions_[which], slice_part(slice, which))) return true;
   }
-  return ran_out(row_dimension_, row) || ran_out(column_dimension_, column);
+  return is_past_end(row_dimension_, row) || is_past_end(column_dimension_, column);
 }
 
 std::vector<std::string> ArrayGrid::notes() const {

@@ -10,13 +10,13 @@
 
 namespace artifex_devices {
 
-/// The two dimensions of an array that a picture shows, and which devices hold what in them. Rank 1 is one row, rank 0
-/// one cell; of higher ranks the two dimensions that are cut most, in their order. Each combination of parts of the
-/// other dimensions that are cut is a slice.
+/// The two dimensions of an array that a picture shows, and the devices that hold each part. Rank 1 is one row, rank 0
+/// one cell. Of higher ranks the two dimensions with most parts are shown, in their order. Each combination of parts of
+/// the other sharded dimensions is a slice.
 /// Example: (16, 16) with P(None, 'x') on mesh {x: 2, y: 4} is 1 row and 2 columns; cell (0, 1) is devices 4 to 7.
 class ArrayGrid {
  public:
-  /// What is drawn at most. 0 slices: one with the devices of all of them together.
+  /// Largest numbers that are drawn. With 0 slices, all slices are merged into one.
   struct Limits {
     int64_t rows = 1;
     int64_t columns = 1;
@@ -28,7 +28,8 @@ class ArrayGrid {
   /// Dimension of the array along the rows and columns; -1 for one that the array does not have.
   int64_t row_dimension() const noexcept { return row_dimension_; }
   int64_t column_dimension() const noexcept { return column_dimension_; }
-  int64_t rows() const noexcept { return rows_; }  // drawn
+  /// Numbers of drawn rows, columns and slices.
+  int64_t rows() const noexcept { return rows_; }
   int64_t columns() const noexcept { return columns_; }
   int64_t slices() const noexcept { return slices_; }
   int64_t all_rows() const noexcept { return parts(row_dimension_); }
@@ -40,34 +41,33 @@ class ArrayGrid {
   const std::vector<int64_t>& devices(int64_t row, int64_t column, int64_t slice = 0) const noexcept {
     return devices_[static_cast<size_t>((slice * rows_ + row) * columns_ + column)];
   }
-  /// Number of a part among all, also those that are not drawn.
+  /// Index of a part among all parts, drawn or not.
   int64_t part(int64_t row, int64_t column, int64_t slice = 0) const noexcept {
     return (slice * all_rows() + row) * all_columns() + column;
   }
-  /// The part that a tile of the sharding is in.
+  /// Index of the part that contains a tile of the sharding.
   int64_t part_of_tile(int64_t tile) const noexcept;
   /// "dimension 1: 0:8"; "" where there is one slice.
   std::string slice_label(int64_t slice) const;
-  /// Elements along the dimension that the row or column has; 1 where the array has no such dimension.
+  /// Number of elements of the row or column along its dimension; 1 where the array has no such dimension.
   int64_t row_size(int64_t row) const noexcept { return size(row_dimension_, row); }
   int64_t column_size(int64_t column) const noexcept { return size(column_dimension_, column); }
-  /// First element.
+  /// Index of the first element.
   int64_t row_begin(int64_t row) const noexcept { return row_dimension_ < 0 ? 0 : domains_.begin(row_dimension_, row); }
   int64_t column_begin(int64_t column) const noexcept {
     return column_dimension_ < 0 ? 0 : domains_.begin(column_dimension_, column);
   }
-  /// Whether a last-short cut has left the cell without elements.
+  /// Whether uneven sharding left the cell without elements.
   bool is_empty(int64_t row, int64_t column, int64_t slice = 0) const noexcept;
 
-  /// What the picture does not show, a sentence a line: dimensions and cells that are left out. Empty when all is
-  /// there.
+  /// Notes on what the picture omits (dimensions, cells), one sentence for each line. Empty when nothing is omitted.
   std::vector<std::string> notes() const;
 
  private:
   int64_t slice_of_tile(int64_t tile) const noexcept;
-  int64_t slice_cut(int64_t slice, size_t which) const noexcept;  // of the slice along slice_dimensions_[which]
+  int64_t slice_part(int64_t slice, size_t which) const noexcept;  // part of slice_dimensions_[which]
   int64_t parts(int64_t dimension) const noexcept;
-  int64_t size(int64_t dimension, int64_t cut) const noexcept;
+  int64_t size(int64_t dimension, int64_t part) const noexcept;
 
   ShardDomains domains_;
   int64_t row_dimension_ = -1;
@@ -76,10 +76,10 @@ class ArrayGrid {
   int64_t columns_ = 1;
   int64_t slices_ = 1;
   int64_t all_slices_ = 1;
-  std::vector<int64_t> slice_dimensions_;  // cut, and neither rows nor columns; empty where slices are drawn as one
+  std::vector<int64_t> slice_dimensions_;  // sharded, neither rows nor columns; empty where slices are merged
   std::string platform_;
   std::vector<std::vector<int64_t>> devices_;
-  std::vector<int64_t> idle_devices_;  // without elements
+  std::vector<int64_t> idle_devices_;  // devices without elements
 };
 
 }  // namespace artifex_devices

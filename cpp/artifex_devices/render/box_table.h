@@ -7,13 +7,14 @@
 
 namespace artifex_devices {
 
-/// Cells in a frame of box-drawing characters, each in the middle of its place. No line end at the end.
+/// A table in box-drawing characters with centred cells. No newline at the end.
 class BoxTable {
  public:
-  /// One number a column: the characters inside; a wider cell widens its column.
+  /// `widths`: characters inside each column. A wider cell widens its column.
   explicit BoxTable(std::vector<int64_t> widths) : widths_(std::move(widths)) {}
 
-  /// One cell a column. `above` and `below` are empty lines around the text; `rule` draws a line under the row.
+  /// One cell for each column. `above` and `below` are numbers of empty lines around the text. `rule` draws a line
+  /// under the row.
   void add_row(std::vector<std::string> cells, int64_t above = 0, int64_t below = 0, bool rule = true);
   std::string to_string() const;
 

@@ -30,12 +30,12 @@ std::vector<std::string> wrapped(std::string_view text, int64_t width) {
 
 std::string axis_label(AxisName name) {
   if (!name.is_foreign()) {
-    const std::string shown = name.repr();
-    return shown.substr(1, shown.size() - 2);
+    const std::string quoted = name.repr();
+    return quoted.substr(1, quoted.size() - 2);
   }
-  std::string shown = name.text();
-  std::ranges::replace_if(shown, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
-  return shown;
+  std::string label = name.text();
+  std::ranges::replace_if(label, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  return label;
 }
 
 std::string platform_label(const DeviceList& devices) {
@@ -48,7 +48,7 @@ std::string devices_label(std::string_view platform, const std::vector<int64_t>&
   if (ids.empty()) return "";
   const auto fits = [&](std::string_view label) { return text_width(label) <= max_width; };
   const auto count = static_cast<int64_t>(ids.size());
-  if (2 * count - 1 <= max_width) {  // spares thousands of ids
+  if (2 * count - 1 <= max_width) {  // does not format thousands of ids
     std::string all = fmt::format("{} {}", platform, fmt::join(ids, ","));
     if (fits(all)) return all;
   }
@@ -56,7 +56,7 @@ std::string devices_label(std::string_view platform, const std::vector<int64_t>&
   for (size_t i = 0; i < ids.size();) {
     size_t end = i + 1;
     while (end < ids.size() && ids[end] == ids[end - 1] + 1) ++end;
-    if (end - i == 2) end = i + 1;  // "0,1" says as much as "0-1"
+    if (end - i == 2) end = i + 1;  // "0,1" is as short as "0-1"
     runs += fmt::format("{}{}", i == 0 ? "" : ",", ids[i]);
     if (end - i > 1) runs += fmt::format("-{}", ids[end - 1]);
     i = end;

@@ -12,13 +12,13 @@ namespace artifex_devices {
 std::string si_text(double value) {
   constexpr std::array<const char*, 7> kPrefixes = {"", " k", " M", " G", " T", " P", " E"};
   size_t prefix = 0;
-  double shown = value;
-  // 999.6 has four digits when three are shown.
-  while (shown >= 999.5 && prefix + 1 < kPrefixes.size()) {
-    shown /= 1000;
+  double scaled = value;
+  // 999.5 and above would round to 1000.
+  while (scaled >= 999.5 && prefix + 1 < kPrefixes.size()) {
+    scaled /= 1000;
     ++prefix;
   }
-  return fmt::format("{:.3g}{}", shown, kPrefixes[prefix]);
+  return fmt::format("{:.3g}{}", scaled, kPrefixes[prefix]);
 }
 
 LogAxis::LogAxis(const std::vector<double>& values, double begin, double end) : begin_(begin), end_(end) {

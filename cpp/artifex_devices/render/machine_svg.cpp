@@ -18,18 +18,18 @@ namespace {
 
 constexpr double kGap = 6;
 constexpr double kTile = 24;
-constexpr double kBoxShape = 1.7;  // width by height that boxes of many children come near to
+constexpr double kBoxShape = 1.7;  // preferred width / height of a box with many children
 
-/// One box or tile with what lies in it.
+/// One box or tile and its contents.
 struct Part {
   std::vector<std::string> titles;  // outermost first
-  std::string label;                // of a tile: no titles
+  std::string label;                // of a tile, which has no titles
   std::string tooltip;
   int64_t colour = -1;
   std::vector<Part> memory;
   std::vector<Part> hardware;
   std::vector<Part> parts;
-  double x = 0, y = 0, width = 0, height = 0;  // from the corner of what it lies in
+  double x = 0, y = 0, width = 0, height = 0;  // position is relative to the enclosing box
 
   bool is_tile() const { return titles.empty(); }
   bool is_empty() const { return memory.empty() && hardware.empty() && parts.empty(); }
@@ -81,7 +81,7 @@ class MachinePicture {
     return found == device_of_cpu_.end() ? -1 : found->second;
   }
 
-  // The object at `at` with all below it; `at` moves past them.
+  // Reads the object at index `at` and its descendants, and advances `at` past them.
   Part read(size_t& at) {
     const MachineObject& object = objects_[at++];
     Part part;
@@ -125,7 +125,7 @@ class MachinePicture {
     while (at < objects_.size() && objects_[at].depth > depth) ++at;
   }
 
-  // A bridge or PCI device with all behind it: one tile for each that the system has a name for.
+  // Reads a bridge or PCI device and all devices behind it: one tile for each that the operating system named.
   void read_hardware(size_t& at, std::vector<Part>& into) const {
     const int depth = objects_[at].depth;
     std::vector<std::string> names;
@@ -153,7 +153,7 @@ class MachinePicture {
     finish();
   }
 
-  // A part around one other part, and around no memory of its own, says its name in the other's box.
+  // A part that contains only one other part, and no memory or hardware, adds its title to that part's box.
   static void merge_chain(Part& part) {
     if (!part.memory.empty() || !part.hardware.empty()) return;
     if (part.parts.size() != 1 || part.parts[0].is_tile()) return;
@@ -186,7 +186,7 @@ class MachinePicture {
     return text;
   }
 
-  // Gives sizes to a part and places to what lies in it.
+  // Computes the size of a part and the positions of its contents.
   static void arrange(Part& part) {
     if (part.is_tile()) {
       part.width = std::max(kTile, SvgDocument::label_width(text_width(part.label)));
@@ -203,7 +203,7 @@ class MachinePicture {
     part.height = y;
   }
 
-  // Memory and devices that lie under each other are as wide as what they lie in.
+  // Memory and hardware in a single column take the full width of their box.
   static void stretch_columns(Part& part) {
     for (std::vector<Part>* each : {&part.memory, &part.hardware}) {
       const bool is_column = std::ranges::all_of(*each, [](const Part& tile) { return tile.x == kGap; });
@@ -211,7 +211,7 @@ class MachinePicture {
     }
   }
 
-  // Puts parts into rows of one length below `top`; widens `width` to hold them, `end` is where the next may begin.
+  // Arranges parts in rows below `top`. Widens `width` to hold them and sets `end` to where the next row may begin.
   static void place_grid(std::vector<Part>& parts, double top, double& width, double& end) {
     if (parts.empty()) return;
     double widest = 0;

@@ -7,9 +7,9 @@
 
 namespace artifex_devices {
 
-/// A machine as a stand-alone SVG picture: boxes in boxes as its parts lie in each other, a tile for each PU and memory
-/// node in the colour of the CPU device that owns it (hollow: none), hardware behind PCI below. Parts that hold one
-/// part only are one box. At most `max_cells` PUs are drawn; a line says what is left out.
+/// A machine as a stand-alone SVG picture: nested boxes for its objects, and a tile for each PU and memory node in the
+/// colour of the CPU device that owns it (hollow if none does). PCI hardware is drawn below. An object with a single
+/// child shares the child's box. At most `max_cells` PUs are drawn; a note counts the omitted ones.
 std::string machine_svg(const Machine& machine, int max_cells = 1024);
 
 }  // namespace artifex_devices

@@ -17,14 +17,14 @@ constexpr int64_t kDevicesPerRow = 16;  // of a mesh of one axis
 
 MeshGrid::MeshGrid(const Mesh& mesh, int64_t max_cells) : mesh_(mesh) {
   const Dims& sizes = mesh.abstract_mesh().axis_sizes();
-  const int64_t most = std::max<int64_t>(max_cells, 1);
+  const int64_t limit = std::max<int64_t>(max_cells, 1);
   has_row_axis_ = sizes.size() > 1;
   all_columns_ = has_row_axis_ ? mesh.size() / sizes[0] : std::min(mesh.size(), kDevicesPerRow);
   all_rows_ = has_row_axis_ ? sizes[0] : (mesh.size() + all_columns_ - 1) / all_columns_;
-  // About as many rows as columns where both must be cut short.
-  const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(most)));
-  columns_ = std::min(all_columns_, std::max(side, most / all_rows_));
-  rows_ = std::min(all_rows_, std::max<int64_t>(most / columns_, 1));
+  // About as many rows as columns when both are truncated.
+  const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(limit)));
+  columns_ = std::min(all_columns_, std::max(side, limit / all_rows_));
+  rows_ = std::min(all_rows_, std::max<int64_t>(limit / columns_, 1));
 }
 
 int64_t MeshGrid::position(int64_t row, int64_t column) const noexcept {

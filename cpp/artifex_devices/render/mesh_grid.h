@@ -9,17 +9,17 @@
 
 namespace artifex_devices {
 
-/// A mesh laid out for a picture: rows are the first axis, columns the others together. A mesh of one axis is one row,
-/// or rows of 16 when it is longer. Refers to the mesh.
-/// Example: mesh {a: 2, b: 2, c: 2} has 2 rows and 4 columns, "0,0" to "1,1".
+/// A mesh as a grid for a picture: rows are the first axis, columns all others. A mesh of one axis is one row, or rows
+/// of 16 when it is longer. Refers to the mesh, which must outlive it. Example: mesh {a: 2, b: 2, c: 2} has 2 rows and
+/// 4 columns, "0,0" to "1,1".
 class MeshGrid {
  public:
-  /// Lays out at most `max_cells` cells, from the first row and column on.
+  /// Has at most `max_cells` cells, from the first row and column on.
   MeshGrid(const Mesh& mesh, int64_t max_cells);
 
-  int64_t rows() const noexcept { return rows_; }  // drawn
+  int64_t rows() const noexcept { return rows_; }  // that are drawn
   int64_t columns() const noexcept { return columns_; }
-  /// Position in the mesh, -1 where a last row is short.
+  /// Position in the mesh, or -1 beyond the end of a short last row.
   int64_t position(int64_t row, int64_t column) const noexcept;
 
   std::string title() const;        // "Mesh('x': 2, 'y': 4): 8 cpu devices"
@@ -27,7 +27,7 @@ class MeshGrid {
   std::string column_axes() const;  // "y", "b,c"
   std::string row_label(int64_t row) const;
   std::string column_label(int64_t column) const;
-  /// What is left out, "" when nothing is.
+  /// What is omitted, or "".
   std::string note() const;
 
  private:

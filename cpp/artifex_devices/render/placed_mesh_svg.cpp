@@ -14,18 +14,18 @@
 namespace artifex_devices {
 namespace {
 
-constexpr double kStub = 8;               // of a link that goes round
-constexpr double kMeshAcross = 1040;      // pixels that a picture fills, about
-constexpr int64_t kMaxSide = 32;          // devices along x or y that are drawn
-constexpr int64_t kMaxPanels = 4;         // axes of the mesh that are drawn
-constexpr int64_t kMostPlaces = 1 << 24;  // of a chip along an axis, of cores on it
-constexpr int64_t kWithLabels = 320;      // devices of one axis up to which tiles have labels
+constexpr double kStub = 8;              // pixels of a wrap-around link at each end
+constexpr double kMeshAcross = 1040;     // approximate width of a picture in pixels
+constexpr int64_t kMaxSide = 32;         // devices drawn along x or y
+constexpr int64_t kMaxPanels = 4;        // axes of the mesh drawn
+constexpr int64_t kMaxPlaces = 1 << 24;  // chips along an axis, or cores of a chip
+constexpr int64_t kMaxLabelled = 320;    // tiles have labels up to this number of devices
 
-/// How many are drawn of how many there are.
+/// Number of items, and how many of them are drawn.
 struct Count {
   int64_t all = 1;
   int64_t drawn = 1;
-  bool is_whole() const { return all == drawn; }
+  bool is_complete() const { return all == drawn; }
 };
 
 class PlacedMeshPicture {
@@ -36,7 +36,7 @@ class PlacedMeshPicture {
     }
     axes_left_out_ = std::max<int64_t>(static_cast<int64_t>(drawn_axes_.size()) - kMaxPanels, 0);
     if (axes_left_out_ > 0) drawn_axes_.resize(kMaxPanels);
-    if (drawn_axes_.empty()) drawn_axes_.push_back(mesh.axes.size());  // none: the devices alone
+    if (drawn_axes_.empty()) drawn_axes_.push_back(mesh.axes.size());  // no axis: draw the devices only
     check();
     find_frame(std::max<int64_t>(max_cells / static_cast<int64_t>(drawn_axes_.size()), 1));
     find_positions();
@@ -93,17 +93,17 @@ class PlacedMeshPicture {
                   wanted);
     }
     for (const PlacedDevice& device : mesh_.devices) {
-      const auto is_far = [](int64_t place) { return place < 0 || place >= kMostPlaces; };
+      const auto is_far = [](int64_t place) { return place < 0 || place >= kMaxPlaces; };
       if (is_far(device.core) || std::ranges::any_of(device.at, is_far)) {
         throw_error("placed_mesh_svg: device {} is at ({}), core {}; expected places of 0 to {}", device.id,
-                    fmt::join(device.at, ","), device.core, kMostPlaces - 1);
+                    fmt::join(device.at, ","), device.core, kMaxPlaces - 1);
       }
     }
   }
 
   bool is_torus() const { return mesh_.network == NetworkKind::kTorus; }
 
-  // The box that the devices fill, and what is drawn of it.
+  // Finds the bounding box of the devices and the part of it that is drawn.
   void find_frame(int64_t cells) {
     std::map<int64_t, std::array<int64_t, 3>> first;
     std::map<int64_t, std::array<int64_t, 3>> last;
@@ -187,7 +187,7 @@ class PlacedMeshPicture {
         characters = std::max(characters, text_width(fmt::format("{}", mesh_.axes[axis].size - 1)));
       }
     }
-    has_labels_ = drawn_ <= kWithLabels;
+    has_labels_ = drawn_ <= kMaxLabelled;
     tile_width_ = has_labels_ ? std::max(22.0, 7.0 * static_cast<double>(characters) + 6) : 9;
     tile_height_ = has_labels_ ? 22 : 9;
     gap_ = !has_labels_ ? 2 : is_torus() ? 7 : 3;
@@ -225,7 +225,7 @@ class PlacedMeshPicture {
 
   int64_t group_size(size_t axis) const { return axis < mesh_.axes.size() ? mesh_.axes[axis].size : 1; }
 
-  // Positions that are apart by this along the axis.
+  // Distance between positions that are adjacent along the axis.
   int64_t stride(size_t axis) const {
     int64_t stride = 1;
     for (size_t later = axis + 1; later < mesh_.axes.size(); ++later) stride *= mesh_.axes[later].size;
@@ -237,7 +237,7 @@ class PlacedMeshPicture {
     const PlacedAxis& about = mesh_.axes[axis];
     const auto groups = static_cast<int64_t>(mesh_.devices.size()) / about.size;
     std::string text = fmt::format("{}: {} group{} of {}", about.name, groups, groups == 1 ? "" : "s", about.size);
-    return about.lies_on.empty() ? text : text + ", " + about.lies_on;
+    return about.placement.empty() ? text : text + ", " + about.placement;
   }
 
   void draw_panel(SvgDocument& document, size_t axis, double x, double y) const {
@@ -293,26 +293,26 @@ class PlacedMeshPicture {
     document.tiles(tiles, tile_width_, tile_height_);
   }
 
-  // A line for each row and column of links, under the tiles; where the ends are joined it stands out.
+  // Draws a line for each row and column of links, behind the tiles. Wrap-around links extend beyond the tiles.
   void draw_links(SvgDocument& document, double x, double y) const {
     const double right = x + static_cast<double>(columns_.drawn) * pitch_x() - gap_;
     const double bottom = y + static_cast<double>(rows_.drawn) * (tile_height_ + gap_) - gap_;
     std::string inside;
-    std::string round;
+    std::string wrapping;
     for (int64_t row = 0; row < rows_.drawn && columns_.all > 1; ++row) {
       const double middle = y + static_cast<double>(row) * (tile_height_ + gap_) + tile_height_ / 2;
       inside += fmt::format("M{:g} {:g}H{:g}", x, middle, right);
       if (mesh_.wraps[0])
-        round += fmt::format("M{:g} {:g}h{:g}M{:g} {:g}h{:g}", x, middle, -kStub, right, middle, kStub);
+        wrapping += fmt::format("M{:g} {:g}h{:g}M{:g} {:g}h{:g}", x, middle, -kStub, right, middle, kStub);
     }
     for (int64_t column = 0; column < columns_.drawn && rows_.all > 1; ++column) {
       const double middle = x + static_cast<double>(column) * pitch_x() + tile_width_ * static_cast<double>(cores_) / 2;
       inside += fmt::format("M{:g} {:g}V{:g}", middle, y, bottom);
       if (mesh_.wraps[1])
-        round += fmt::format("M{:g} {:g}v{:g}M{:g} {:g}v{:g}", middle, y, -kStub, middle, bottom, kStub);
+        wrapping += fmt::format("M{:g} {:g}v{:g}M{:g} {:g}v{:g}", middle, y, -kStub, middle, bottom, kStub);
     }
     if (!inside.empty()) document.lines(inside, {.width = 1.5, .opacity = 0.6});
-    if (!round.empty()) document.lines(round, {.width = 1.5, .opacity = 0.6});
+    if (!wrapping.empty()) document.lines(wrapping, {.width = 1.5, .opacity = 0.6});
   }
 
   std::string tooltip(int64_t position) const {
@@ -341,7 +341,7 @@ class PlacedMeshPicture {
     }
     std::string left_out;
     const auto add = [&](const Count& count, std::string_view what) {
-      if (count.is_whole()) return;
+      if (count.is_complete()) return;
       left_out += fmt::format("{}{} of {} {}", left_out.empty() ? "shown: " : ", ", count.drawn, count.all, what);
     };
     add(slice_count_, mesh_.platform == "tpu" ? "slices" : "nodes");
@@ -361,18 +361,18 @@ class PlacedMeshPicture {
   const PlacedMesh& mesh_;
   std::vector<size_t> drawn_axes_;
   int64_t axes_left_out_ = 0;
-  std::vector<int64_t> slices_;                      // their numbers, ascending
-  std::map<int64_t, std::array<int64_t, 3>> first_;  // least place in each slice
+  std::vector<int64_t> slices_;                      // ascending
+  std::map<int64_t, std::array<int64_t, 3>> first_;  // smallest coordinates in each slice
   int64_t first_core_ = 0;
   int64_t cores_ = 1;
   Count slice_count_, layers_, rows_, columns_;
   std::vector<int64_t> position_of_;  // by cell; -1: no device
-  int64_t drawn_ = 0;                 // devices for each axis
+  int64_t drawn_ = 0;                 // devices drawn for each axis
   bool has_labels_ = true;
   double tile_width_ = 0, tile_height_ = 0, gap_ = 0;
   double block_width_ = 0, block_height_ = 0;
   double slice_width_ = 0, slice_height_ = 0;
-  double width_ = 0, height_ = 0;  // of one axis
+  double width_ = 0, height_ = 0;  // of one panel
   int64_t layers_across_ = 1, slices_across_ = 1;
 };
 

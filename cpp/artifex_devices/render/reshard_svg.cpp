@@ -15,9 +15,9 @@
 namespace artifex_devices {
 namespace {
 
-constexpr double kPort = 17;  // from one end of an arrow to the next
+constexpr double kPort = 17;  // distance between the ends of arrows
 constexpr double kRowHeight = 28;
-constexpr double kCurves = 200;
+constexpr double kCurveWidth = 200;
 constexpr int64_t kMaxArrows = 32;
 constexpr int64_t kMaxGroups = 24;
 constexpr ShardingPanel::Limits kPanel = {.width = 300, .height = 220, .slices = 8};
@@ -82,7 +82,7 @@ class ReshardDrawing {
     return device;
   }
 
-  // Before, an arrow with the steps over it, after.
+  // Draws both arrays, with an arrow and the steps between them.
   double draw_ends(SvgDocument& document, double y) const {
     double words = 80;
     for (const std::string& step : picture_.steps) words = std::max(words, pixels(step));
@@ -128,7 +128,7 @@ class ReshardDrawing {
     std::map<int64_t, int64_t> ports;
     for (const TrafficGroups::Arrow& arrow : groups_.arrows) ++ports[is_after ? arrow.to : arrow.from];
     for (const int64_t group : column.groups) {
-      if (is_after && groups_.kept.contains(group)) ++ports[group];
+      if (is_after && groups_.internal.contains(group)) ++ports[group];
       const double spacing = is_after ? kPort : kPort / 2;
       const double height = std::max(kRowHeight - 4, static_cast<double>(ports[group]) * spacing + 4);
       column.heights[group] = height;
@@ -138,7 +138,7 @@ class ReshardDrawing {
     return column;
   }
 
-  // The shorter column is spread over the height of the longer one.
+  // Spreads the shorter column over the height of the longer one.
   static void place(Column& column, double top, double height) {
     const double extra = (height - column.height) / static_cast<double>(column.groups.size());
     double y = top + extra / 2;
@@ -156,9 +156,9 @@ class ReshardDrawing {
     place(to, top, height);
     double words = 0;
     for (const TrafficGroups::Arrow& arrow : groups_.arrows) words = std::max(words, pixels(bytes_text(arrow.bytes)));
-    for (const auto& [group, bytes] : groups_.kept) words = std::max(words, pixels(kept_text(bytes)));
+    for (const auto& [group, bytes] : groups_.internal) words = std::max(words, pixels(internal_text(bytes)));
     const double left = SvgDocument::kMargin + from.label_width;
-    const double tips = left + kCurves;
+    const double tips = left + kCurveWidth;
     const double right = tips + words;
 
     std::map<int64_t, int64_t> leaving;
@@ -172,14 +172,14 @@ class ReshardDrawing {
       const double end = port(to, arrow.to, coming[arrow.to]++);
       const auto source = std::ranges::lower_bound(from.groups, arrow.from) - from.groups.begin();
       const SvgDocument::Stroke stroke = {.colour = source, .width = 1.5, .opacity = 0.9};
-      document.lines(fmt::format("M{0:g} {1:g}C{2:g} {1:g} {2:g} {3:g} {4:g} {3:g}", left, start, left + kCurves / 2,
-                                 end, tips - 7),
+      document.lines(fmt::format("M{0:g} {1:g}C{2:g} {1:g} {2:g} {3:g} {4:g} {3:g}", left, start,
+                                 left + kCurveWidth / 2, end, tips - 7),
                      stroke);
       document.arrow_head(tips, end, stroke);
       document.text(tips + 4, end, SvgDocument::Anchor::kStart, bytes_text(arrow.bytes));
     }
-    for (const auto& [group, bytes] : groups_.kept) {
-      document.text(tips + 4, port(to, group, coming[group]), SvgDocument::Anchor::kStart, kept_text(bytes), true);
+    for (const auto& [group, bytes] : groups_.internal) {
+      document.text(tips + 4, port(to, group, coming[group]), SvgDocument::Anchor::kStart, internal_text(bytes), true);
     }
     draw_column(document, from, SvgDocument::kMargin, members_from_, part_before_);
     draw_column(document, to, right, members_to_, part_after_);
@@ -187,13 +187,13 @@ class ReshardDrawing {
     return top + height;
   }
 
-  std::string kept_text(int64_t bytes) const {
+  std::string internal_text(int64_t bytes) const {
     return fmt::format("{} {}", bytes_text(bytes), is_of_devices() ? "stay" : "inside");
   }
 
-  // Height at which the arrow of this number ends.
+  // The y coordinate at which arrow `number` of a group ends.
   double port(const Column& column, int64_t group, int64_t number) const {
-    int64_t ports = groups_.kept.contains(group) ? 1 : 0;
+    int64_t ports = groups_.internal.contains(group) ? 1 : 0;
     for (const TrafficGroups::Arrow& arrow : groups_.arrows) ports += arrow.to == group ? 1 : 0;
     const double middle = column.tops.at(group) + column.heights.at(group) / 2;
     return middle + (static_cast<double>(number) - static_cast<double>(ports - 1) / 2) * kPort;
@@ -240,7 +240,7 @@ class ReshardDrawing {
   std::map<int64_t, std::vector<int64_t>> members_to_;
   std::map<int64_t, int64_t> part_before_;
   std::map<int64_t, int64_t> part_after_;
-  mutable double width_ = 0;  // of what has been drawn
+  mutable double width_ = 0;  // of the elements drawn so far
 };
 
 }  // namespace

@@ -12,27 +12,27 @@
 
 namespace artifex_devices {
 
-/// Bytes from one device to another, both by id; several of one pair add up.
+/// Bytes from one device to another, both by id. Entries of the same pair add up.
 struct DeviceTraffic {
   int64_t from = 0;
   int64_t to = 0;
   int64_t bytes = 0;
 };
 
-/// A reshard, for a picture of it.
+/// Description of a reshard, as input of reshard_svg.
 struct ReshardPicture {
   std::string title;
-  std::vector<std::string> steps;      // in words, written over the arrow from before to after
-  std::vector<DeviceTraffic> traffic;  // of direct copies; empty: arrows between devices are not drawn
-  std::string why_no_traffic;          // said where `traffic` is empty; "" says nothing
-  std::vector<std::pair<std::string, int64_t>> bytes_by_link;  // said where not every pair of devices has an arrow
-  const Cluster* cluster = nullptr;                            // that the ids are of: for hosts and slices
+  std::vector<std::string> steps;      // texts above the arrow from before to after
+  std::vector<DeviceTraffic> traffic;  // of direct copies; if empty, no arrows between devices are drawn
+  std::string why_no_traffic;          // note when `traffic` is empty; "" for none
+  std::vector<std::pair<std::string, int64_t>> bytes_by_link;  // noted when not every pair of devices has an arrow
+  const Cluster* cluster = nullptr;                            // of the devices: for hosts and slices; can be null
 };
 
-/// Before and after as two pictures of the array, and an arrow for each pair of devices with its bytes. Where there are
-/// more than 32 pairs the arrows are those between hosts, else those between slices, else those into the device that
-/// receives most; a line says which.
-/// Throws as Sharding::domains, and InvalidArgument for traffic of devices that the ends do not have.
+/// The array before and after as two pictures, and an arrow with its bytes for each pair of devices. With more than 32
+/// pairs, arrows connect hosts; if these are too many, slices; otherwise they lead to the device that receives most. A
+/// note reports which.
+/// Throws as Sharding::domains does, and InvalidArgument for traffic of devices that are not in the shardings.
 std::string reshard_svg(const Sharding& source, const Sharding& destination, const Dims& shape,
                         const ReshardPicture& picture);
 

@@ -28,12 +28,12 @@ constexpr size_t kMaxPoints = 4096;
 constexpr size_t kMaxLabels = 16;
 constexpr int kLabelSteps = 6;
 constexpr int64_t kNoteWidth = 90;  // characters
-constexpr double kLeast = 1e-30;
-constexpr double kMost = 1e30;  // a ratio of two still has a place on an axis
+constexpr double kMinNumber = 1e-30;
+constexpr double kMaxNumber = 1e30;  // ratios of two such numbers still fit on an axis
 
 void check(const RooflinePlot& plot) {
   std::vector<std::string> wrong;
-  const auto is_right = [](double value) { return std::isfinite(value) && value >= kLeast && value <= kMost; };
+  const auto is_valid = [](double value) { return std::isfinite(value) && value >= kMinNumber && value <= kMaxNumber; };
   const auto count = [&](bool per_byte) {
     return std::ranges::count_if(plot.roofs, [&](const Roof& roof) { return roof.per_byte == per_byte; });
   };
@@ -42,13 +42,13 @@ void check(const RooflinePlot& plot) {
   if (plot.roofs.size() > kMaxRoofs) wrong.push_back(fmt::format("there are {} roofs", plot.roofs.size()));
   if (plot.points.size() > kMaxPoints) wrong.push_back(fmt::format("there are {} points", plot.points.size()));
   for (const Roof& roof : plot.roofs) {
-    if (!is_right(roof.rate)) wrong.push_back(fmt::format("the rate of {} is {}", roof.name, roof.rate));
+    if (!is_valid(roof.rate)) wrong.push_back(fmt::format("the rate of {} is {}", roof.name, roof.rate));
   }
   for (const RooflinePoint& point : plot.points) {
-    if (!is_right(point.flops_per_byte)) {
-      wrong.push_back(fmt::format("{} has {} FLOP a byte", point.label, point.flops_per_byte));
+    if (!is_valid(point.flops_per_byte)) {
+      wrong.push_back(fmt::format("{} has {} FLOP per byte", point.label, point.flops_per_byte));
     }
-    if (point.flops != 0 && !is_right(point.flops)) {
+    if (point.flops != 0 && !is_valid(point.flops)) {
       wrong.push_back(fmt::format("{} has {} FLOP/s", point.label, point.flops));
     }
     if (point.roof >= static_cast<int64_t>(plot.roofs.size()) ||
@@ -61,7 +61,7 @@ void check(const RooflinePlot& plot) {
   throw_error(
       "to_svg: {}; expected a roof of each kind, at most {} roofs and {} points, and numbers of {:g} to {:g}; correct "
       "them",
-      fmt::join(wrong, "; "), kMaxRoofs, kMaxPoints, kLeast, kMost);
+      fmt::join(wrong, "; "), kMaxRoofs, kMaxPoints, kMinNumber, kMaxNumber);
 }
 
 class RooflineDrawing {
@@ -115,7 +115,7 @@ class RooflineDrawing {
     return point.flops > 0 ? point.flops : std::min(level_.rate, slope.rate * point.flops_per_byte);
   }
 
-  // Around the ridge points and the points, with room on both sides.
+  // Values that the x axis must cover: ridge points, with space on both sides, and points.
   std::vector<double> intensities() const {
     std::vector<double> values;
     for (const Roof& roof : plot_.roofs) {
@@ -132,7 +132,7 @@ class RooflineDrawing {
     for (const Roof& roof : plot_.roofs) {
       values.push_back(roof.per_byte ? std::max(roof.rate * x_.low(), level_.rate / 1e4) : roof.rate * 1.5);
     }
-    for (const RooflinePoint& point : plot_.points) values.push_back(height_of(point) * 0.6);  // room for its label
+    for (const RooflinePoint& point : plot_.points) values.push_back(height_of(point) * 0.6);  // space for the label
     return values;
   }
 
@@ -154,7 +154,7 @@ class RooflineDrawing {
     document.upward_text(SvgDocument::kMargin + SvgDocument::kLineHeight / 2, kTop + kHeight / 2, "FLOP/s");
   }
 
-  // The limits of the points are drawn whole, other roofs dashed.
+  // The roofs that limit the points have solid lines, other roofs dashed lines.
   SvgDocument::Stroke stroke_of(const Roof& roof, int64_t colour) const {
     const bool is_limit = &roof == &level_ || &roof == &slope_;
     return {.colour = colour, .width = is_limit ? 2.5 : 2.0, .opacity = 1, .is_dashed = !is_limit};
@@ -163,7 +163,7 @@ class RooflineDrawing {
   void draw_roof(SvgDocument& document, const Roof& roof, int64_t colour) const {
     const SvgDocument::Stroke stroke = stroke_of(roof, colour);
     if (!roof.per_byte) {
-      // To the left of where the memory allows it, the level is no limit.
+      // Left of the ridge point the slope is the limit, not the level.
       const double begin = std::max(roof.rate / slope_.rate, x_.low());
       document.lines(fmt::format("M{:g} {:g}H{:g}", x_.pixel(begin), y_.pixel(roof.rate), kLeft + kWidth), stroke);
       return;
@@ -177,24 +177,24 @@ class RooflineDrawing {
     document.lines(fmt::format("M{:g} {:g}V{:g}", x, y_.pixel(level_.rate), kTop + kHeight),
                    {.colour = colour, .opacity = 0.8, .is_dashed = true});
     document.dot(x, y_.pixel(level_.rate), colour, true,
-                 fmt::format("ridge point of {}: {:.4g} FLOP a byte", roof.name, ridge(roof)));
+                 fmt::format("ridge point of {}: {:.4g} FLOP per byte", roof.name, ridge(roof)));
   }
 
   std::string legend(const Roof& roof) const {
     const std::string rate = si_text(roof.rate);
     const std::string_view space = rate.find(' ') == std::string::npos ? " " : "";
     if (!roof.per_byte) return fmt::format("{}: {}{}FLOP/s", roof.name, rate, space);
-    return fmt::format("{}: {}{}B/s, ridge point at {:.4g} FLOP a byte", roof.name, rate, space, ridge(roof));
+    return fmt::format("{}: {}{}B/s, ridge point at {:.4g} FLOP per byte", roof.name, rate, space, ridge(roof));
   }
 
-  // Labels stand to the right and below their points, as far below as it takes not to cover another; one that finds no
-  // room is left to the pointer.
+  // Labels are to the right of and below their points, low enough not to cover another label. A label that does not fit
+  // appears only as a tooltip.
   void draw_points(SvgDocument& document) {
     struct Box {
       double left, right, y;
     };
     std::vector<Box> boxes;
-    std::vector<const RooflinePoint*> from_the_right;  // so that no line to a label goes through another label
+    std::vector<const RooflinePoint*> from_the_right;  // so that lines to labels do not cross other labels
     for (const RooflinePoint& point : plot_.points) {
       document.dot(x_.pixel(point.flops_per_byte), y_.pixel(height_of(point)), point.roof, !point.is_measured,
                    tooltip_of(point));
@@ -223,14 +223,14 @@ class RooflineDrawing {
         boxes.push_back(box);
         is_placed = true;
       }
-      if (!is_placed) ++without_label_;
+      if (!is_placed) ++hidden_labels_;
     }
   }
 
   std::string tooltip_of(const RooflinePoint& point) const {
     const std::string flops = si_text(height_of(point));
     const std::string of = point.roof < 0 ? "" : " of " + plot_.roofs[static_cast<size_t>(point.roof)].name;
-    return fmt::format("{}: {:.4g} FLOP a byte{}, {}{}FLOP/s, {}", point.label, point.flops_per_byte, of, flops,
+    return fmt::format("{}: {:.4g} FLOP per byte{}, {}{}FLOP/s, {}", point.label, point.flops_per_byte, of, flops,
                        flops.find(' ') == std::string::npos ? " " : "",
                        point.is_measured ? "measured" : "by the model");
   }
@@ -247,9 +247,9 @@ class RooflineDrawing {
     } else if (has_modelled) {
       notes.emplace_back("points are by the model");
     }
-    if (without_label_ > 0) {
+    if (hidden_labels_ > 0) {
       notes.push_back(
-          fmt::format("{} of {} points have their label under the pointer only", without_label_, plot_.points.size()));
+          fmt::format("{} of {} points have their label under the pointer only", hidden_labels_, plot_.points.size()));
     }
     notes.insert(notes.end(), plot_.notes.begin(), plot_.notes.end());
     return notes;
@@ -260,7 +260,7 @@ class RooflineDrawing {
   const Roof& slope_;
   LogAxis x_;
   LogAxis y_;
-  size_t without_label_ = 0;
+  size_t hidden_labels_ = 0;
 };
 
 }  // namespace

@@ -12,11 +12,11 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kMaxCuts = 32;  // drawn of a dimension
+constexpr int64_t kMaxParts = 32;  // drawn parts of a dimension
 constexpr double kSliceGap = 16;
 constexpr double kMinWidth = 160;
 constexpr double kSliceRowHeight = 28;
-constexpr double kSlicesAcross = 900;  // pixels that slices beside each other fill
+constexpr double kSlicesAcross = 900;  // width of a row of slices in pixels
 
 /// "dimension 0: 16, cut by x, y"
 std::string dimension_label(const Sharding& sharding, const Dims& shape, int64_t dimension) {
@@ -31,16 +31,16 @@ std::string dimension_label(const Sharding& sharding, const Dims& shape, int64_t
   return axes.empty() ? label : fmt::format("{}, cut by {}", label, axes);
 }
 
-/// Lengths of the parts in pixels: as their elements are to each other, none below 4.
+/// Lengths of the parts in pixels, proportional to their elements but at least 4.
 std::vector<double> lengths(const std::vector<int64_t>& elements, double whole) {
   double total = 0;
   for (const int64_t count : elements) total += static_cast<double>(count);
-  std::vector<double> made;
+  std::vector<double> pixels;
   for (const int64_t count : elements) {
     const double share = total > 0 ? static_cast<double>(count) / total : 1.0 / static_cast<double>(elements.size());
-    made.push_back(std::max(share * whole, 4.0));
+    pixels.push_back(std::max(share * whole, 4.0));
   }
-  return made;
+  return pixels;
 }
 
 double label_pixels(const std::string& label) { return SvgDocument::label_width(text_width(label)); }
@@ -49,13 +49,13 @@ double label_pixels(const std::string& label) { return SvgDocument::label_width(
 
 ShardingPanel::ShardingPanel(const Sharding& sharding, const Dims& shape, const Limits& limits,
                              std::string_view operation)
-    : grid_(sharding, shape, {.rows = kMaxCuts, .columns = kMaxCuts, .slices = limits.slices}, operation),
+    : grid_(sharding, shape, {.rows = kMaxParts, .columns = kMaxParts, .slices = limits.slices}, operation),
       row_label_(dimension_label(sharding, shape, grid_.row_dimension())),
       column_label_(dimension_label(sharding, shape, grid_.column_dimension())) {
   arrange(limits);
 }
 
-// As wide as the labels want, as high as the array's shape says, both within bounds.
+// The labels determine the width, the array's shape the height, both within the limits.
 void ShardingPanel::arrange(const Limits& limits) {
   int64_t characters = 1;
   double caption = 0;

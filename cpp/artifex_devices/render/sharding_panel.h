@@ -10,23 +10,23 @@
 
 namespace artifex_devices {
 
-/// An array cut into parts, each a tile with its devices, laid out for a picture: of more than two cut dimensions a
-/// block for each slice. Refers to the sharding.
+/// A picture of a sharded array: one tile with its devices for each part. With more than two sharded dimensions, one
+/// block for each slice. Refers to the sharding, which must outlive it.
 class ShardingPanel {
  public:
-  /// Pixels that one slice takes at most, and how many slices are drawn.
+  /// Largest size of one slice in pixels, and largest number of drawn slices.
   struct Limits {
     double width = 640;
     double height = 400;
     int64_t slices = 16;
   };
-  /// Throws as Sharding::domains.
+  /// Throws as Sharding::domains does.
   ShardingPanel(const Sharding& sharding, const Dims& shape, const Limits& limits, std::string_view operation);
 
   double width() const noexcept { return width_; }
   double height() const noexcept { return height_; }
   const ArrayGrid& grid() const noexcept { return grid_; }
-  /// With its corner at (x, y).
+  /// Draws the panel with its upper left corner at (x, y).
   void draw(SvgDocument& document, double x, double y) const;
 
  private:
@@ -38,9 +38,9 @@ class ShardingPanel {
   std::string column_label_;
   std::vector<double> row_lengths_;
   std::vector<double> column_lengths_;
-  double cells_width_ = 0;  // of the tiles of one slice
+  double cells_width_ = 0;  // of all tiles of one slice
   double cells_height_ = 0;
-  int64_t across_ = 1;  // slices beside each other
+  int64_t across_ = 1;  // slices in a row
   double width_ = 0;
   double height_ = 0;
 };

@@ -12,7 +12,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr ShardingPanel::Limits kWhole = {};
+constexpr ShardingPanel::Limits kOneSlice = {};
 constexpr ShardingPanel::Limits kInSlices = {.width = 260, .height = 200};
 
 std::string title_of(const Sharding& sharding, const Dims& shape) {
@@ -23,7 +23,7 @@ std::string title_of(const Sharding& sharding, const Dims& shape) {
   return fmt::format("{} on {}", to_string(shape), (*sharding.devices())[0]->to_string());
 }
 
-/// Whether more than two dimensions are cut.
+/// Whether more than two dimensions are sharded.
 bool has_slices(const Sharding& sharding) {
   const Dims& parts = sharding.grid().parts();
   return std::count_if(parts.begin(), parts.end(), [](int64_t count) { return count > 1; }) > 2;
@@ -32,7 +32,7 @@ bool has_slices(const Sharding& sharding) {
 }  // namespace
 
 std::string sharding_svg(const Sharding& sharding, const Dims& shape) {
-  const ShardingPanel panel(sharding, shape, has_slices(sharding) ? kInSlices : kWhole, "sharding_svg");
+  const ShardingPanel panel(sharding, shape, has_slices(sharding) ? kInSlices : kOneSlice, "sharding_svg");
   const std::string title = title_of(sharding, shape);
   SvgDocument document(title);
   panel.draw(document, SvgDocument::kMargin, SvgDocument::kMargin + SvgDocument::kLineHeight);

@@ -14,7 +14,7 @@ namespace artifex_devices {
 namespace {
 
 constexpr int64_t kMaxRows = 32;
-constexpr int64_t kBaseHeight = 10;  // lines of a whole array, as in JAX
+constexpr int64_t kBaseHeight = 10;  // lines of a picture, as in JAX
 constexpr double kHeightToWidth = 2.5;
 
 class Picture {
@@ -42,7 +42,7 @@ class Picture {
     return table.to_string();
   }
 
-  /// Whether every label in its shortest form has room.
+  /// Whether every label fits in its shortest form.
   bool fits() const {
     const int64_t share = (max_columns_ - grid_.columns() - 1) / grid_.columns();
     for (int64_t row = 0; row < grid_.rows(); ++row) {
@@ -58,17 +58,18 @@ class Picture {
     return devices_label(grid_.platform(), grid_.devices(row, column), width);
   }
 
-  /// Elements of the whole array along its rows or columns.
-  int64_t whole(bool along_columns) const {
+  /// Size of the array along its rows or columns.
+  int64_t array_size(bool along_columns) const {
     return along_columns ? grid_.column_begin(grid_.all_columns()) : grid_.row_begin(grid_.all_rows());
   }
 
   int64_t wanted_width(int64_t column) const {
     int64_t width = min_width_;
-    const auto all = static_cast<double>(whole(true));
+    const auto all = static_cast<double>(array_size(true));
     const bool is_flat = grid_.row_dimension() < 0;
-    if ((is_flat || whole(false) > 0) && all > 0) {
-      const double aspect = is_flat ? 1 / all : all / static_cast<double>(whole(false));  // width to height, as in JAX
+    if ((is_flat || array_size(false) > 0) && all > 0) {
+      const double aspect =
+          is_flat ? 1 / all : all / static_cast<double>(array_size(false));  // width to height, as in JAX
       const double base = std::min(static_cast<double>(base_height_) * aspect, 1e6);
       const double of_whole = static_cast<double>(grid_.column_size(column)) / all;
       width = static_cast<int64_t>(of_whole * static_cast<double>(static_cast<int64_t>(base)) * kHeightToWidth);
@@ -81,8 +82,8 @@ class Picture {
   }
 
   int64_t line_count(int64_t row) const {
-    if (grid_.row_dimension() < 0 || whole(false) == 0) return 1;
-    const double of_whole = static_cast<double>(grid_.row_size(row)) / static_cast<double>(whole(false));
+    if (grid_.row_dimension() < 0 || array_size(false) == 0) return 1;
+    const double of_whole = static_cast<double>(grid_.row_size(row)) / static_cast<double>(array_size(false));
     return static_cast<int64_t>(of_whole * static_cast<double>(base_height_));
   }
 
@@ -99,7 +100,7 @@ std::string sharding_text(const Sharding& sharding, const Dims& shape, int max_c
     throw_error("visualize_sharding: scale is {}; expected a number above 0 and at most 100; 1 is JAX's size", scale);
   }
   const int64_t width = std::max(max_columns, 20);
-  // Two characters are the least that a column takes; fewer columns until every label has room.
+  // A column takes at least two characters. Remove columns until every label fits.
   int64_t columns = width / 2;
   for (;;) {
     const ArrayGrid grid(sharding, shape, {.rows = kMaxRows, .columns = columns}, "visualize_sharding");

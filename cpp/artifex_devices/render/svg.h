@@ -9,8 +9,8 @@
 
 namespace artifex_devices {
 
-/// Stand-alone SVG pictures, readable on light and dark pages; all text is escaped; no script, no outside reference.
-/// Of a big mesh the first cells, at most so many, with a line that says what is left out.
+/// Stand-alone SVG pictures, readable on light and dark pages, with all text escaped and without scripts or external
+/// references. At most `max_cells` cells of a mesh are drawn; a note reports what is omitted.
 std::string mesh_svg(const Mesh& mesh, int max_cells = 1024);
 std::string sharding_svg(const Sharding& sharding, const Dims& shape);
 

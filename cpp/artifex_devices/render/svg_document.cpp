@@ -13,7 +13,7 @@
 namespace artifex_devices {
 namespace {
 
-/// Light enough for dark letters on it. Hues go round by the golden angle, so that neighbours in number differ well.
+/// Light enough for dark text on it. Hues advance by the golden angle, so that consecutive numbers differ clearly.
 std::string colour_of(int64_t number) {
   const double hue = std::fmod(205.0 + 137.508 * static_cast<double>(number % 3600), 360.0);
   const double lightness = number % 2 == 0 ? 0.79 : 0.71;
@@ -62,9 +62,9 @@ std::string svg_escape(std::string_view text) {
   return escaped;
 }
 
-int64_t SvgDocument::boxes_across(int64_t count, double width, double height, double room) {
+int64_t SvgDocument::boxes_across(int64_t count, double width, double height, double max_width) {
   constexpr double kShape = 1.6;
-  const int64_t most = std::clamp<int64_t>(static_cast<int64_t>(room / width), 1, count);
+  const int64_t most = std::clamp<int64_t>(static_cast<int64_t>(max_width / width), 1, count);
   const double wanted = std::sqrt(static_cast<double>(count) * kShape * height / width);
   const int64_t best = std::clamp<int64_t>(std::lround(wanted), 1, most);
   for (int64_t away = 0; 2 * away <= best + 1; ++away) {
@@ -100,7 +100,7 @@ void SvgDocument::box(double x, double y, double width, double height, std::stri
 }
 
 void SvgDocument::tiles(const std::vector<SmallTile>& tiles, double width, double height) {
-  std::map<int64_t, std::string> bare;  // a path a colour
+  std::map<int64_t, std::string> bare;  // one path for each colour
   std::string rects;
   std::string labels;
   for (const SmallTile& tile : tiles) {
@@ -160,8 +160,8 @@ void SvgDocument::upward_text(double x, double y, std::string_view text) {
 }
 
 std::string SvgDocument::finish(double width, double height) const {
-  // `svg:root` is a picture of its own, which follows the reader's colour scheme; inside a page the page's colour
-  // holds.
+  // `svg:root` matches a stand-alone picture only, which follows the reader's colour scheme. Within a page the page's
+  // colour applies.
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
       "role=\"img\" font-family=\"system-ui, sans-serif\" font-size=\"{2:.0f}\" fill=\"currentColor\" "

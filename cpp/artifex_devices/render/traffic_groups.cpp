@@ -29,7 +29,7 @@ TrafficGroups grouped(TrafficGroups::Kind kind, const Bytes& by_device, const st
   for (const auto& [pair, bytes] : by_device) {
     const auto [destination, source] = pair;
     if (group_of(destination) == group_of(source)) {
-      groups.kept[group_of(destination)] += bytes;
+      groups.internal[group_of(destination)] += bytes;
     } else {
       between[{group_of(destination), group_of(source)}] += bytes;
     }
@@ -38,7 +38,7 @@ TrafficGroups grouped(TrafficGroups::Kind kind, const Bytes& by_device, const st
   return groups;
 }
 
-/// What comes into the device that receives most.
+/// The arrows into the device that receives most.
 TrafficGroups of_the_busiest(const TrafficGroups& all, int64_t max_arrows) {
   std::map<int64_t, int64_t> received;
   for (const TrafficGroups::Arrow& arrow : all.arrows) received[arrow.to] += arrow.bytes;
@@ -56,7 +56,8 @@ TrafficGroups of_the_busiest(const TrafficGroups& all, int64_t max_arrows) {
   std::ranges::sort(groups.arrows, {}, &TrafficGroups::Arrow::from);
   for (const TrafficGroups::Arrow& arrow : groups.arrows) groups.from.push_back(arrow.from);
   groups.to = {busiest->first};
-  if (const auto kept = all.kept.find(busiest->first); kept != all.kept.end()) groups.kept.insert(*kept);
+  if (const auto internal = all.internal.find(busiest->first); internal != all.internal.end())
+    groups.internal.insert(*internal);
   return groups;
 }
 
@@ -91,8 +92,8 @@ TrafficGroups group_traffic(const std::vector<DeviceTraffic>& traffic, const std
       found = grouped(TrafficGroups::Kind::kSlices, by_device, from, to, slice);
     }
   }
-  const bool says_something = found.kind == TrafficGroups::Kind::kDevices || !found.arrows.empty();
-  if ((!fits(found) || !says_something) && !devices.arrows.empty()) found = of_the_busiest(devices, max_arrows);
+  const bool has_arrows = found.kind == TrafficGroups::Kind::kDevices || !found.arrows.empty();
+  if ((!fits(found) || !has_arrows) && !devices.arrows.empty()) found = of_the_busiest(devices, max_arrows);
   found.pairs = static_cast<int64_t>(devices.arrows.size());
   return found;
 }

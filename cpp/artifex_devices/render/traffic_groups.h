@@ -10,7 +10,7 @@
 
 namespace artifex_devices {
 
-/// What arrows of a picture go between: devices, hosts or slices, by number.
+/// What the arrows of a picture connect (devices, hosts or slices), by number.
 struct TrafficGroups {
   enum class Kind : uint8_t { kDevices, kHosts, kSlices, kBusiest };
   struct Arrow {
@@ -21,17 +21,17 @@ struct TrafficGroups {
   Kind kind = Kind::kDevices;
   std::vector<int64_t> from;  // ascending
   std::vector<int64_t> to;
-  std::vector<Arrow> arrows;        // between two groups: by destination, then source
-  std::map<int64_t, int64_t> kept;  // bytes that stay inside a group
-  int64_t pairs = 0;                // of devices, that send each other anything
+  std::vector<Arrow> arrows;            // between two groups: by destination, then source
+  std::map<int64_t, int64_t> internal;  // bytes that stay within a group
+  int64_t pairs = 0;                    // of devices that exchange bytes
 
-  /// Which arrows are drawn, said in a line; "" where there is one for each pair of devices.
+  /// Describes which arrows are drawn; "" when there is one for each pair of devices.
   std::string note(const std::vector<std::pair<std::string, int64_t>>& bytes_by_link) const;
 };
 
-/// The finest groups with at most `max_arrows` arrows and `max_groups` groups on each side. kBusiest: devices, the
-/// one that receives most bytes and those that it receives most from. `devices`: ids of both ends.
-/// Example: 4 devices that all send each other something, at most 8 arrows, 2 devices a host: 2 arrows between hosts.
+/// The finest groups with at most `max_arrows` arrows and `max_groups` groups on each side. kBusiest has the device
+/// that receives most bytes and the devices that send it most. `from` and `to` are the device ids of both ends.
+/// Example: 4 devices that all send to each other, 2 per host, and at most 8 arrows: 2 arrows between hosts.
 TrafficGroups group_traffic(const std::vector<DeviceTraffic>& traffic, const std::vector<int64_t>& from,
                             const std::vector<int64_t>& to, const Cluster* cluster, int64_t max_arrows,
                             int64_t max_groups);

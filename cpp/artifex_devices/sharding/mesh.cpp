@@ -11,25 +11,27 @@
 namespace artifex_devices {
 namespace {
 
-/// The meshes that are alive. Each takes itself out when it dies.
+/// All existing meshes. Each removes itself when it is destroyed.
 class MeshTable {
  public:
   MeshTable() {
-    // A fork while another thread makes a mesh would leave the child with a lock that nobody holds.
+    // If another thread created a mesh during a fork, the mutex would stay locked in the child forever.
     register_fork_handlers({.prepare = [] { instance().mutex_.lock(); },
                             .parent = [] { instance().mutex_.unlock(); },
                             .child = [] { instance().mutex_.unlock(); }});
   }
 
   static MeshTable& instance() {
-    static auto* table = new MeshTable;  // never destroyed: meshes die during process exit too
+    static auto* table = new MeshTable;  // never destroyed: meshes are destroyed during process exit too
     return *table;
   }
 
-  /// The living mesh equal to `mesh`, or `mesh` itself from now on.
+  /// The existing mesh that equals `mesh`; otherwise adds `mesh` and returns it.
   MeshRef intern(MeshRef mesh) {
-    std::vector<MeshRef> others;  // may be the last users: to be dropped when the lock is free
-    MeshRef other;                // as these, also when there is no memory to keep it with them
+    // A mesh that was locked here may be the last reference, and its deleter takes the mutex. Both variables are
+    // declared before the lock so that they release such meshes after it; `other` does so if push_back throws.
+    std::vector<MeshRef> others;
+    MeshRef other;
     const std::lock_guard lock(mutex_);
     auto [entry, end] = meshes_.equal_range(mesh->hash());
     for (; entry != end; ++entry) {
@@ -66,9 +68,9 @@ class MeshTable {
   std::unordered_multimap<size_t, Entry> meshes_;  // by hash
 };
 
-// So that no fork meets a half-made one.
-[[maybe_unused]] const MeshTable& g_made_at_load = MeshTable::instance();
-[[maybe_unused]] const MeshRef g_empty_made_at_load = Mesh::make_empty();
+// Created at load, so that a fork never happens during their construction.
+[[maybe_unused]] const MeshTable& g_mesh_table = MeshTable::instance();
+[[maybe_unused]] const MeshRef g_empty_mesh = Mesh::make_empty();
 
 }  // namespace
 
@@ -84,9 +86,9 @@ MeshRef Mesh::make(AbstractMesh abstract, DeviceListRef devices, std::string_vie
   mesh->hash_ = hash_mix(abstract.hash(), devices->hash());
   mesh->abstract_ = std::move(abstract);
   mesh->devices_ = std::move(devices);
-  return MeshTable::instance().intern(MeshRef(mesh, [](const Mesh* dead) {
-    MeshTable::instance().remove(dead);
-    delete dead;
+  return MeshTable::instance().intern(MeshRef(mesh, [](const Mesh* unused) {
+    MeshTable::instance().remove(unused);
+    delete unused;
   }));
 }
 

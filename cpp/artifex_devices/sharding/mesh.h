@@ -11,17 +11,17 @@
 
 namespace artifex_devices {
 
-/// Devices laid out over named axes, row-major: position p of the abstract mesh is devices()[p]. Immutable and
-/// interned: equal meshes that are alive at the same time are one object.
+/// Devices arranged over named axes, row-major: position p of the abstract mesh is devices()[p]. Immutable and
+/// interned: equal meshes that exist at the same time are one object.
 class Mesh {
  public:
-  /// Throws InvalidArgument when there are not exactly abstract.size() devices. `operation` names the caller.
+  /// Throws InvalidArgument unless there are exactly abstract.size() devices. `operation` begins the message.
   static std::shared_ptr<const Mesh> make(AbstractMesh abstract, DeviceListRef devices, std::string_view operation);
 
-  /// A mesh without axes and devices (size 0 as in JAX's empty mesh).
+  /// The mesh without axes and devices; size 0, as JAX's empty mesh.
   static std::shared_ptr<const Mesh> make_empty();
 
-  /// How many meshes are alive, the empty one left out.
+  /// Number of existing meshes, without the empty one.
   static int64_t live_count();
 
   const AbstractMesh& abstract_mesh() const noexcept { return abstract_; }
@@ -29,7 +29,7 @@ class Mesh {
   const DeviceListRef& devices() const noexcept { return devices_; }
   bool empty() const noexcept { return devices_ == nullptr; }
   int64_t size() const noexcept { return devices_ ? devices_->size() : 0; }
-  /// Whether some of its devices are of other processes than this one.
+  /// Whether some devices belong to other processes.
   bool is_multi_process() const noexcept { return devices_ && !devices_->is_fully_addressable(); }
 
   /// JAX's repr: "Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto))"

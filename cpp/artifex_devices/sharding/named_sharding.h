@@ -7,21 +7,21 @@
 
 namespace artifex_devices {
 
-/// A mesh, maybe one without devices, and a spec that says which of its axes cut which dimension.
+/// A mesh, concrete or abstract, and a spec that maps dimensions to its axes.
 class NamedSharding final : public Sharding {
  public:
-  /// Throws as PartitionSpec::check; InvalidArgument for an empty mesh.
+  /// Throws as PartitionSpec::check does, and InvalidArgument for an empty mesh.
   static std::shared_ptr<const NamedSharding> make(MeshRef mesh, PartitionSpec spec,
                                                    MemoryKind kind = MemoryKind::kDevice,
                                                    Uneven uneven = Uneven::kError);
 
-  /// On axes without devices: shard shapes can be asked for, nothing can be placed. Throws as PartitionSpec::check, and
-  /// InvalidArgument for a mesh without axes.
+  /// A sharding without devices, for shard shapes only. Throws as PartitionSpec::check does, and InvalidArgument for a
+  /// mesh without axes.
   static std::shared_ptr<const NamedSharding> make_abstract(AbstractMesh mesh, PartitionSpec spec,
                                                             MemoryKind kind = MemoryKind::kDevice,
                                                             Uneven uneven = Uneven::kError);
 
-  /// Null for an abstract one.
+  /// Null for an abstract sharding.
   const MeshRef& mesh() const noexcept { return mesh_; }
   const AbstractMesh& abstract_mesh() const noexcept { return mesh_ ? mesh_->abstract_mesh() : abstract_; }
   const PartitionSpec& spec() const noexcept { return spec_; }
@@ -36,7 +36,7 @@ class NamedSharding final : public Sharding {
   NamedSharding(MeshRef mesh, AbstractMesh abstract, PartitionSpec spec, MemoryKind kind, Uneven uneven);
   ShardDomains::Names names(std::string_view operation) const override;
   MeshRef mesh_;
-  AbstractMesh abstract_;  // without mesh_
+  AbstractMesh abstract_;  // used when mesh_ is null
   PartitionSpec spec_;
   bool is_concrete_ = true;
 };

@@ -12,12 +12,12 @@
 
 namespace artifex_devices {
 
-/// Which distinct buffers an array of this sharding has in this process. Positions that hold the same tile in the same
-/// arena share one (arrays are immutable). Where all devices are on a single arena of this process, buffer number =
-/// tile number, and nothing is stored.
+/// The distinct buffers that an array of this sharding has in this process. Positions that hold the same tile in the
+/// same arena share a buffer, since arrays are immutable. Where all devices use one arena of this process, buffer b
+/// holds tile b, and nothing is stored.
 class BufferMap {
  public:
-  BufferMap() = default;  // of no devices
+  BufferMap() = default;  // without devices
   BufferMap(const TileGrid& grid, const DeviceList& devices);
 
   int64_t size() const noexcept { return size_; }
@@ -29,9 +29,9 @@ class BufferMap {
   int64_t position(const TileGrid& grid, int64_t buffer) const noexcept {
     return is_tile_ ? grid.position(buffer, 0) : position_of_buffer_[static_cast<size_t>(buffer)];
   }
-  /// Buffer b holds tile b, and they are all that there are.
+  /// Whether buffer b holds tile b, for all tiles.
   bool is_tile() const noexcept { return is_tile_; }
-  /// Whether each tile is in one of them, so that the whole value can be read here.
+  /// Whether every tile has a buffer here, so that the global array can be read in this process.
   bool has_every_tile() const noexcept { return has_every_tile_; }
   /// Tile, device id and arena of each buffer, for reshard plans.
   std::vector<BufferPlace> places(const TileGrid& grid, const DeviceList& devices) const;
@@ -44,14 +44,15 @@ class BufferMap {
   std::vector<int64_t> position_of_buffer_;
 };
 
-/// How arrays of any shape lie on devices. Base class of NamedSharding and SingleDeviceSharding; immutable, shared.
+/// Placement of arrays of any shape on devices. Base class of NamedSharding and SingleDeviceSharding; immutable,
+/// shared.
 class Sharding {
  public:
   virtual ~Sharding() = default;
   Sharding(const Sharding&) = delete;
   Sharding& operator=(const Sharding&) = delete;
 
-  /// By position; null for an abstract one, which has shapes to tell but no place for data.
+  /// Devices by position. Null for an abstract sharding, which computes shapes but cannot hold data.
   const DeviceListRef& devices() const noexcept { return devices_; }
   bool is_abstract() const noexcept { return devices_ == nullptr; }
   const TileGrid& grid() const noexcept { return grid_; }
@@ -60,18 +61,17 @@ class Sharding {
   Uneven uneven() const noexcept { return uneven_; }
   int64_t num_devices() const noexcept { return grid_.positions(); }
   bool is_fully_replicated() const noexcept { return grid_.tiles() == 1; }
-  /// Whether there are devices and every dimension is said to be cut or not, so that data can be placed: UNCONSTRAINED
-  /// entries leave it open.
+  /// Whether data can be placed: there are devices, and no entry is UNCONSTRAINED.
   virtual bool is_concrete() const noexcept { return true; }
-  /// Whether all devices are of this process. Not for abstract ones.
+  /// Whether all devices belong to this process. Must not be called on an abstract sharding.
   bool is_fully_addressable() const noexcept { return devices_->is_fully_addressable(); }
 
   /// Throws as ShardDomains does; `operation` begins the message.
   ShardDomains domains(const Dims& shape, std::string_view operation) const;
   Dims shard_shape(const Dims& shape) const { return domains(shape, "shard_shape").shard_shape(); }
 
-  /// Same devices in the same order hold the same boxes of every array of rank `ndim`, in the same memory kind. Axis
-  /// names and types do not count.
+  /// Whether the same devices in the same order hold the same boxes of every array of rank `ndim`, in the same memory
+  /// kind. Axis names and types do not count.
   bool is_equivalent_to(const Sharding& other, int64_t ndim) const;
 
   virtual std::string to_string() const = 0;  // JAX's repr

@@ -5,7 +5,7 @@
 
 namespace artifex_devices {
 
-/// All of an array on one device.
+/// Places the whole array on one device.
 class SingleDeviceSharding final : public Sharding {
  public:
   static std::shared_ptr<const SingleDeviceSharding> make(Device* device, MemoryKind kind = MemoryKind::kDevice);

@@ -8,11 +8,11 @@
 
 namespace artifex_devices {
 
-/// The buffers that arrays of one sharding have in all processes. Every process numbers them alike: by first position;
-/// in a world of one process they are Sharding::buffers().
+/// The buffers that arrays of one sharding have in all processes. Every process uses the same numbers, in the order of
+/// first positions. In a world of one process they equal Sharding::buffers().
 struct WorldPlaces {
   std::vector<BufferPlace> places;     // for reshard plans
-  std::vector<int64_t> local_numbers;  // of each: its number in Sharding::buffers(), -1 in another process
+  std::vector<int64_t> local_numbers;  // number of each in Sharding::buffers(), or -1 in another process
 
   explicit WorldPlaces(const Sharding& sharding);
 };

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from artifex_devices._base.public_path import public
+from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Sharding
 from artifex_devices._placement.mesh_context import sharding_of_spec
@@ -156,5 +156,6 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
 
 
+@unpickles("shape_dtype_struct")
 def _remake(shape: tuple[int, ...], dtype: Any, sharding: Sharding | None, weak_type: bool) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(shape, dtype, sharding=sharding, weak_type=weak_type)

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from artifex_devices import _core
 
 _Class = TypeVar("_Class", bound=type)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def public(module: str) -> Callable[[_Class], _Class]:
@@ -17,6 +18,16 @@ def public(module: str) -> Callable[[_Class], _Class]:
     def set_path(cls: _Class) -> _Class:
         cls.__module__ = module
         return cls
+
+    return set_path
+
+
+def unpickles(name: str) -> Callable[[_Function], _Function]:
+    """Returns a decorator of a function that pickles name, as `artifex_devices.unpickle.<name>`."""
+
+    def set_path(function: _Function) -> _Function:
+        function.__module__, function.__name__, function.__qualname__ = "artifex_devices.unpickle", name, name
+        return function
 
     return set_path
 
@@ -33,6 +44,7 @@ _BOUND = {
         _core.Sharding,
         _core.SingleDeviceSharding,
     ),
+    "artifex_devices.unpickle": (_core._Unconstrained,),
     "artifex_devices.xla_client": (
         _core.DeviceAssignment,
         _core.DeviceList,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.public_path import public
+from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client
 
@@ -107,6 +107,7 @@ class GpuAllocatorConfig:
         return int(self.kind), self.memory_fraction, self.preallocate, self.collective_memory_size
 
 
+@unpickles("allocator_kind")
 def _kind(number: int) -> GpuAllocatorConfig.Kind:
     return GpuAllocatorConfig.Kind(number)
 

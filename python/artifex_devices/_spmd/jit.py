@@ -127,7 +127,8 @@ def _device(f: Any, options: dict[str, Any]) -> Device | None:
         return device
     from artifex_devices._runtime.devices import devices
 
-    return devices(backend)[0]
+    chosen: Device = devices(backend)[0]
+    return chosen
 
 
 class _Placed:

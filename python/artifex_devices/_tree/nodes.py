@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
@@ -28,6 +29,7 @@ PLAIN: set[type] = {
 }
 
 
+@public("artifex_devices.unpickle")
 class Aux:
     """Data of a node of a registered type, and the keys of its children; equal where the data are."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from artifex_devices._base.checks import check_callable, check_type, wrong_type
-from artifex_devices._base.public_path import public
+from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import _tree_build, _tree_check_levels, _tree_collect, _tree_equal, _tree_paths
 from artifex_devices._tree.mismatch import explain
@@ -304,6 +304,7 @@ def node_of_rows(rows: list[Any]) -> Any:
     return node
 
 
+@unpickles("tree_structure")
 def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
     """Returns the structure of a pickle after checks; pickles of versions up to 0.1.0 hold the node itself."""
     if type(node) is list:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from artifex_devices.distributed.exchange import Traffic, traffic
 from artifex_devices.distributed.job import initialize, is_initialized, is_launched, shutdown
 
-__all__ = ["Traffic", "initialize", "is_initialized", "is_launched", "shutdown", "traffic"]
+__all__ = ["initialize", "is_initialized", "is_launched", "shutdown"]

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._base.public_path import public
 from artifex_devices._base.svg import Picture
 
 
+@public("artifex_devices.unpickle")
 @dataclass(frozen=True, eq=False)
 class PlacedMesh:
     """A mesh with the places of its devices.

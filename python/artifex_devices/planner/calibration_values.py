@@ -16,7 +16,7 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._base.checks import check_number, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.public_path import public
+from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record
 from artifex_devices._base.timing import Repeats
@@ -286,6 +286,7 @@ def fitted(
     return MappingProxyType(dict(zip(TERMS, coefficients, strict=True))), tuple(samples)
 
 
+@unpickles("calibration")
 def _with(content: Any, from_cache: bool, notes: tuple[str, ...]) -> Calibration:
     return dataclasses.replace(Calibration.from_dict(content), from_cache=from_cache, notes=notes)
 

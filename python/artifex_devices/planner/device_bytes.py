@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices._base.public_path import unpickles
 from artifex_devices._base.state_validation import checked_count
 
 
@@ -53,6 +54,7 @@ class DeviceBytes(Mapping[int, int]):
         return of_counts, (self._counted(),)
 
 
+@unpickles("device_bytes")
 def of_counts(counted: Any) -> DeviceBytes:
     """Restores a pickle.
 

@@ -130,7 +130,8 @@ def step_plan(
 
     def collective(*fields: Any) -> StepCollective:
         axes = tuple(name for place, name in enumerate(names) if fields[6] >> place & 1)
-        return StepCollective(*fields[:6], axes, *fields[7:-1], Estimate(*fields[-1]))  # type: ignore[call-arg]
+        parts: tuple[Any, ...] = (*fields[:6], axes, *fields[7:-1], Estimate(*fields[-1]))
+        return StepCollective(*parts)
 
     products = tuple(StepProduct(*each) for each in found["products"])
     return StepPlan(

@@ -13,7 +13,7 @@ from typing import Any
 
 from artifex_devices._array.html import page
 from artifex_devices._base.checks import check_type
-from artifex_devices._base.public_path import public
+from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record, checked_text
 from artifex_devices._base.svg import Picture
@@ -226,6 +226,7 @@ class MeasuredRoofline:
         )
 
 
+@unpickles("measured_roofline")
 def _with(content: Any, from_cache: bool, notes: tuple[str, ...]) -> MeasuredRoofline:
     return dataclasses.replace(MeasuredRoofline.from_dict(content), from_cache=from_cache, notes=notes)
 

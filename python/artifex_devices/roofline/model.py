@@ -194,7 +194,7 @@ class Roofline:
         Example:
             >>> from artifex_devices.roofline import roofline
             >>> picture = roofline("tpu_v5e").to_svg([1, 240], network_bandwidth=45e9)
-            >>> "memory: 819 GB/s, ridge point at 240.5 FLOP a byte" in picture, ">batch 240<" in picture
+            >>> "memory: 819 GB/s, ridge point at 240.5 FLOP per byte" in picture, ">batch 240<" in picture
             (True, True)
         """
         check_type("to_svg", "points", points, Iterable, "a sequence of RooflinePoints", "leave it out")
@@ -208,7 +208,7 @@ class Roofline:
         facts = [
             ("peak", f"{self.peak_flops:.4g} FLOP/s ({self.peak_from.kind}: {self.peak_from.text})"),
             ("memory", f"{self.memory_bandwidth:.4g} B/s ({self.bandwidth_from.kind}: {self.bandwidth_from.text})"),
-            ("ridge point", f"{self.ridge_point:.1f} FLOP a byte"),
+            ("ridge point", f"{self.ridge_point:.1f} FLOP per byte"),
             ("critical batch", f"{self.critical_batch:.1f} ({self.critical_batch_from.text})"),
         ]
         return page(f"{self.hardware}, {self.dtype}", facts, picture=self.to_svg())

@@ -13,7 +13,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(BatchSizeAdvice, TableHasTheDocumentsNumbersAndNotes) {
+TEST(BatchSizeAdvice, MatchesTheNumbersAndNotesOfTheDocument) {
   struct Row {
     std::string name;
     int64_t min, optimal, critical;
@@ -39,7 +39,7 @@ TEST(BatchSizeAdvice, TableHasTheDocumentsNumbersAndNotes) {
   }
 }
 
-TEST(BatchSizeAdvice, AValueOutsideTheEnumerationGivesTheUnknownRow) {
+TEST(BatchSizeAdvice, ReturnsTheUnknownRowForOtherValues) {
   EXPECT_EQ(&batch_size_advice(static_cast<HardwareType>(99)), &batch_size_advice(HardwareType::kUnknown));
 }
 
@@ -54,7 +54,7 @@ TEST(MaxMemoryBatchSize, CountsExamplesBesideTheModel) {
   EXPECT_EQ(max_memory_batch_size(0, 1, kMost), 0);
 }
 
-TEST(MaxMemoryBatchSize, RefusesCountsThatAreNone) {
+TEST(MaxMemoryBatchSize, RefusesInvalidCounts) {
   EXPECT_THROW(max_memory_batch_size(-1, 1, 0), InvalidArgument);
   EXPECT_THROW(max_memory_batch_size(1, 0, 0), InvalidArgument);
   try {
@@ -68,7 +68,7 @@ TEST(MaxMemoryBatchSize, RefusesCountsThatAreNone) {
   }
 }
 
-TEST(ValidateBatchSize, SaysWhereASizeStands) {
+TEST(ValidateBatchSize, DescribesTheRangeOfASize) {
   const auto said = [](int64_t size, bool warn) {
     return validate_batch_size(size, HardwareType::kH100, warn).message;
   };

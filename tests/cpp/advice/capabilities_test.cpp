@@ -24,7 +24,7 @@ Capabilities find(const std::string& settings, std::shared_ptr<const Machine> of
   return found;
 }
 
-TEST(Capabilities, WithoutTheDriverTheBusSpeaks) {
+TEST(Capabilities, UseThePciBusWithoutADriver) {
   const Capabilities found = find_capabilities({.machine = machine()});
   EXPECT_EQ(found.problems, Texts{});
   EXPECT_EQ(found.driver_version, "");
@@ -41,7 +41,7 @@ TEST(Capabilities, WithoutTheDriverTheBusSpeaks) {
   }
 }
 
-TEST(Capabilities, GpusOfBusAndDriverAreOneByTheirAddress) {
+TEST(Capabilities, MatchGpusOfBusAndDriverByAddress) {
   const Capabilities found = find(
       "driver=550.54.15;cuda=12040;gpu=Tesla V100-SXM2-32GB|34089730048|7.0|0:6:0|1db510de|npu@4:0:0;"
       "gpu=NVIDIA A100-SXM4-80GB|N/A|8.0|0:4:0|20b210de;gpu=NVIDIA H100 PCIe|85520809984|9.0|0:44:0|233110de",
@@ -72,7 +72,7 @@ TEST(Capabilities, GpusOfBusAndDriverAreOneByTheirAddress) {
   EXPECT_EQ(hidden.problems, Texts{"0000:44:00.0 is not among the PCI devices: its NUMA node is not known"});
 }
 
-TEST(Capabilities, TwoGpusOfOneAddressStayTwo) {
+TEST(Capabilities, KeepTwoGpusOfOneAddressSeparate) {
   const Capabilities found = find("gpu=A|1024|8.0|0:4:0|0;gpu=B|1024|8.0|0:4:0|0;gpu=C|1024|8.0|0:fff:0|0", machine());
   ASSERT_EQ(found.accelerators.size(), 6u);
   EXPECT_EQ(found.accelerators[0].facts.name, "A");
@@ -80,7 +80,7 @@ TEST(Capabilities, TwoGpusOfOneAddressStayTwo) {
   EXPECT_EQ(found.accelerators[5].facts.name, "C");
 }
 
-TEST(Capabilities, EachReasonNamesWhereItIsFrom) {
+TEST(Capabilities, NameTheSourceOfEachReason) {
   const Capabilities found = find_capabilities({.sysfs_root = "/nowhere", .nvml_library = "/nowhere/x.so"});
   EXPECT_TRUE(found.accelerators.empty());
   ASSERT_EQ(found.problems.size(), 2u);

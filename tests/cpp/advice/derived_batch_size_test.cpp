@@ -33,7 +33,7 @@ TEST(DerivedBatchSize, TakesFloat16WhereThereIsNoBfloat16) {
   EXPECT_NE(sizes.notes.find(" float16 FLOP/s"), std::string::npos);
 }
 
-TEST(DerivedBatchSize, EveryRowOfTheCatalogueHasOne) {
+TEST(DerivedBatchSize, ExistsForEveryRowOfTheCatalogue) {
   for (const Accelerator& row : accelerator_catalogue()) {
     const DerivedBatchSize sizes = derived_batch_size(row);
     EXPECT_GE(sizes.min_batch_size * 4, sizes.critical_batch_size) << row.name;
@@ -43,7 +43,7 @@ TEST(DerivedBatchSize, EveryRowOfTheCatalogueHasOne) {
   }
 }
 
-TEST(DerivedBatchSize, ARowWithoutNumbersIsRefused) {
+TEST(DerivedBatchSize, RefusesARowWithoutNumbers) {
   Accelerator row;
   row.name = "X";
   EXPECT_THROW(derived_batch_size(row), InvalidArgument);

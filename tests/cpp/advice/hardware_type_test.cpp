@@ -17,7 +17,7 @@ struct Case {
 
 class Detection : public ::testing::TestWithParam<Case> {};
 
-TEST_P(Detection, NamesTheChipThatTheDeviceSaysItIs) {
+TEST_P(Detection, NamesTheChipOfTheDeviceKind) {
   const Case& c = GetParam();
   EXPECT_EQ(to_string(detect_hardware_type(c.platform, c.kind)), c.expected) << c.platform << " / " << c.kind;
 }
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(NamesOfPci, Detection,
                              {"rocm", "Vega 20", "unknown"},
                          }));
 
-TEST(HardwareType, NamesGoBothWays) {
+TEST(HardwareType, ConvertsNamesInBothDirections) {
   const std::vector<std::string> names = {"tpu_v5e", "tpu_v5p", "tpu_v4", "h100", "a100", "v100", "cpu", "unknown"};
   ASSERT_EQ(names.size(), static_cast<std::size_t>(kHardwareTypeCount));
   for (int i = 0; i < kHardwareTypeCount; ++i) {
@@ -106,7 +106,7 @@ TEST(HardwareType, NamesGoBothWays) {
   EXPECT_EQ(hardware_type_from_name(""), std::nullopt);
 }
 
-TEST(HardwareType, AValueOutsideTheEnumerationIsUnknown) {
+TEST(HardwareType, TreatsValuesOutsideTheEnumerationAsUnknown) {
   EXPECT_EQ(to_string(static_cast<HardwareType>(200)), "unknown");
 }
 

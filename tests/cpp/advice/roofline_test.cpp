@@ -13,27 +13,27 @@ namespace {
 
 const Roofline kV5e = make_roofline(1.97e14, 8.19e11);
 
-TEST(Roofline, RidgePointAndCriticalBatchOf16BitWeightsAreOneNumber) {
+TEST(Roofline, EquatesRidgePointAndCriticalBatchOf16BitWeights) {
   EXPECT_DOUBLE_EQ(kV5e.ridge_point(), 1.97e14 / 8.19e11);
   EXPECT_DOUBLE_EQ(kV5e.critical_batch(2.0), kV5e.ridge_point());
   EXPECT_DOUBLE_EQ(kV5e.critical_batch(1.0), kV5e.ridge_point() / 2);  // int8 weights, bfloat16 products
 }
 
-TEST(Roofline, TheLowerOfBothLimitsIsAttainable) {
+TEST(Roofline, AttainsTheLowerOfBothLimits) {
   EXPECT_DOUBLE_EQ(kV5e.attainable_flops(1.0), 8.19e11);
   EXPECT_DOUBLE_EQ(kV5e.attainable_flops(1e6), 1.97e14);
   EXPECT_DOUBLE_EQ(kV5e.attainable_flops(kV5e.ridge_point()), 1.97e14);
 }
 
 // I D F / (D F - I (D + F)) for I = 240.5 and 16 bits.
-TEST(Roofline, TheExactCriticalBatchCountsActivations) {
+TEST(Roofline, CountsActivationsInTheExactCriticalBatch) {
   const Roofline line = make_roofline(240.5, 1.0);
   EXPECT_NEAR(line.critical_batch(LayerSizes{4096, 4096}).value(), 272.5, 0.1);
   EXPECT_NEAR(line.critical_batch(LayerSizes{8192, 8192}).value(), 255.5, 0.1);
   EXPECT_NEAR(line.critical_batch(LayerSizes{8192, 28672}).value(), 249.9, 0.1);
 }
 
-TEST(Roofline, AtTheExactCriticalBatchBothTimesAreEqual) {
+TEST(Roofline, BalancesBothTimesAtTheExactCriticalBatch) {
   const LayerSizes layer{3000, 5000, 4, 1, 2};
   const double batch = kV5e.critical_batch(layer).value();
   const double math = 2 * batch * 3000 * 5000 / kV5e.peak_flops;
@@ -41,13 +41,13 @@ TEST(Roofline, AtTheExactCriticalBatchBothTimesAreEqual) {
   EXPECT_NEAR(math / memory, 1.0, 1e-12);
 }
 
-TEST(Roofline, ALayerThatIsTooSmallIsNeverComputeBound) {
+TEST(Roofline, HasNoCriticalBatchForSmallLayers) {
   const Roofline line = make_roofline(100.0, 1.0);
   EXPECT_EQ(line.critical_batch(LayerSizes{200, 200}), std::nullopt);  // D F = I (D + F)
   EXPECT_TRUE(line.critical_batch(LayerSizes{201, 201}).has_value());
 }
 
-TEST(Roofline, NumbersThatMeanNothingAreRefused) {
+TEST(Roofline, RefusesInvalidNumbers) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THROW(make_roofline(0, 1), InvalidArgument);
   EXPECT_THROW(make_roofline(1, nan), InvalidArgument);

@@ -19,7 +19,7 @@ ArrayRef make_array(const ShardingRef& sharding, const Dims& shape) {
   return Array::make(shape, DType::kFloat32, sharding, std::move(storage), nullptr, true);
 }
 
-TEST(ArrayMemory, replicas_share_a_buffer_in_each_memory) {
+TEST(ArrayMemory, CountsABufferOfReplicasOncePerMemory) {
   const auto world = make_world(2, 4);
   const ArrayMemory memory = memory_of(*make_array(named(world, {2, 2}, {"", "b"}), {3, 8}));
   EXPECT_EQ(memory.devices, 4);
@@ -37,7 +37,7 @@ TEST(ArrayMemory, replicas_share_a_buffer_in_each_memory) {
   EXPECT_EQ(shared.slab_stride, 64);
 }
 
-TEST(ArrayMemory, uneven_shards_have_a_range) {
+TEST(ArrayMemory, ReportsARangeForUnevenShards) {
   const auto world = make_world(1, 4);
   const ArrayMemory memory = memory_of(*make_array(named(world, {4}, {"a"}, Uneven::kLastShort), {5}));
   EXPECT_EQ(memory.device_bytes_min, 0);
@@ -46,7 +46,7 @@ TEST(ArrayMemory, uneven_shards_have_a_range) {
   EXPECT_EQ(memory.physical_bytes, 20);
 }
 
-TEST(ArrayMemory, other_users_are_those_who_hold_a_buffer) {
+TEST(ArrayMemory, CountsOtherHoldersOfABuffer) {
   const auto world = make_world(1, 4);
   const ArrayRef array = make_array(named(world, {4}, {"a"}), {4 << 16});  // a block for each shard
   EXPECT_EQ(memory_of(*array).other_users, 0);
@@ -59,13 +59,13 @@ TEST(ArrayMemory, other_users_are_those_who_hold_a_buffer) {
   EXPECT_EQ(memory_of(*array->shard_data(1)).other_users, 0);
 }
 
-TEST(ArrayMemory, of_a_deleted_array_is_an_error) {
+TEST(ArrayMemory, RefusesDeletedArrays) {
   const ArrayRef array = make_array(named(make_world(1, 2), {2}, {"a"}), {2});
   array->delete_();
   EXPECT_THROW(memory_of(*array), DeletedArray);
 }
 
-TEST(CreationLines, are_kept_while_traced_and_go_with_the_array) {
+TEST(CreationLines, AreRecordedWhileTracedAndRemovedWithTheArray) {
   CreationLines::set_source([]() -> std::optional<CreationLine> { return CreationLine{"program", 7}; });
   const ShardingRef sharding = named(make_world(1, 2), {2}, {"a"});
   const ArrayRef before = make_array(sharding, {2});
@@ -79,7 +79,7 @@ TEST(CreationLines, are_kept_while_traced_and_go_with_the_array) {
   EXPECT_FALSE(CreationLines::of(*traced->shard_data(0)).has_value());
   const Array* address = traced.get();
   traced.reset();
-  for (int i = 0; i < 10; ++i) {  // whoever comes to lie at the same address has no line
+  for (int i = 0; i < 10; ++i) {  // a new array at the same address has no line
     const ArrayRef next = make_array(sharding, {2});
     if (next.get() != address) continue;
     EXPECT_FALSE(CreationLines::of(*next).has_value());

@@ -25,7 +25,7 @@ ArrayRef make_array(const ShardingRef& sharding, const Dims& shape, EventRef rea
   return Array::make(shape, dtype, sharding, std::move(storage), std::move(ready), true);
 }
 
-TEST(Array, knows_its_shape_and_cost) {
+TEST(Array, ReportsItsShapeAndBytes) {
   const auto world = make_world(1, 8);
   const ArrayRef array = make_array(named(world, {2, 4}, {"a"}), {8, 3}, nullptr, DType::kComplex64);
   EXPECT_EQ(array->shape(), (Dims{8, 3}));
@@ -36,7 +36,7 @@ TEST(Array, knows_its_shape_and_cost) {
   EXPECT_EQ(array->position_in_storage(), -1);
 }
 
-TEST(Array, shards_have_device_domain_and_replica) {
+TEST(Array, GivesShardsTheirDeviceDomainAndReplica) {
   const auto world = make_world(2, 8);
   const ArrayRef array = make_array(named(world, {2, 4}, {"", "a"}), {3, 8});
   const Shard shard = array->shard(6);  // coordinates (1, 2)
@@ -46,7 +46,7 @@ TEST(Array, shards_have_device_domain_and_replica) {
   EXPECT_EQ(shard.replica_id, 2);
 }
 
-TEST(Array, shard_data_shares_the_memory) {
+TEST(Array, SharesMemoryWithShardData) {
   const auto world = make_world(1, 4);
   const ArrayRef array = make_array(named(world, {4}, {"a"}), {8});
   const ArrayRef shard = array->shard_data(3);
@@ -61,7 +61,7 @@ TEST(Array, shard_data_shares_the_memory) {
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 8));
 }
 
-TEST(Array, a_shard_outlives_the_whole_array) {
+TEST(Array, LeavesShardsValidAfterItsDestruction) {
   const auto world = make_world(1, 4);
   ArrayRef array = make_array(named(world, {4}, {"a"}), {8});
   array->storage()->data(3)[7] = std::byte{9};
@@ -74,7 +74,7 @@ TEST(Array, a_shard_outlives_the_whole_array) {
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
 }
 
-TEST(Array, deleting_the_whole_or_a_shard_deletes_both) {
+TEST(Array, IsDeletedWithItsShards) {
   const auto world = make_world(1, 2);
   for (const bool by_shard : {false, true}) {
     const ArrayRef array = make_array(named(world, {2}, {"a"}), {8});
@@ -87,7 +87,7 @@ TEST(Array, deleting_the_whole_or_a_shard_deletes_both) {
   }
 }
 
-TEST(Array, deleted_arrays_say_so) {
+TEST(Array, ReportsItsDeletion) {
   const auto world = make_world(1, 2);
   const ArrayRef array = make_array(named(world, {2}, {"a"}), {8});
   array->delete_();
@@ -100,14 +100,14 @@ TEST(Array, deleted_arrays_say_so) {
   EXPECT_THROW(array->is_ready(), DeletedArray);
 }
 
-TEST(Array, positions_outside_are_an_index_error) {
+TEST(Array, RefusesPositionsOutOfRange) {
   const ArrayRef array = make_array(named(make_world(1, 2), {2}, {"a"}), {8});
   EXPECT_EQ(error_of<IndexOutOfRange>([&] { array->shard(2); }),
             "shard: position 2 is outside the sharding; expected 0 to 1");
   EXPECT_THROW(array->shard_data(-1), IndexOutOfRange);
 }
 
-TEST(Array, readiness_is_that_of_its_event_shards_too) {
+TEST(Array, IsReadyWhenItsEventIsSet) {
   auto ready = std::make_shared<Event>();
   const ArrayRef array = make_array(named(make_world(1, 2), {2}, {"a"}), {8}, ready);
   const ArrayRef shard = array->shard_data(1);
@@ -119,14 +119,14 @@ TEST(Array, readiness_is_that_of_its_event_shards_too) {
   array->block_until_ready();
 }
 
-TEST(Array, block_until_ready_rethrows_what_went_wrong) {
+TEST(Array, RethrowsErrorsFromBlockUntilReady) {
   auto ready = std::make_shared<Event>();
   const ArrayRef array = make_array(named(make_world(1, 2), {2}, {"a"}), {8}, ready);
   ready->set_error(std::make_exception_ptr(InvalidArgument("broken")));
   EXPECT_EQ(error_of<InvalidArgument>([&] { array->block_until_ready(); }), "broken");
 }
 
-TEST(Array, keeps_its_client_alive) {
+TEST(Array, KeepsItsClientAlive) {
   auto world = make_world(1, 2);
   const std::weak_ptr<Client> watch = world;
   ArrayRef array = make_array(named(world, {2}, {"a"}), {8});
@@ -138,7 +138,7 @@ TEST(Array, keeps_its_client_alive) {
   EXPECT_TRUE(watch.expired());
 }
 
-TEST(LiveArrays, are_exact_and_in_order_of_age) {
+TEST(LiveArrays, AreListedExactlyAndByAge) {
   const auto world = make_world(1, 2);
   const auto other = make_world(1, 2);
   EXPECT_TRUE(live_arrays(world.get()).empty());
@@ -156,7 +156,7 @@ TEST(LiveArrays, are_exact_and_in_order_of_age) {
   EXPECT_EQ(live_arrays(world.get()), (std::vector<ArrayRef>{first}));
 }
 
-TEST(LiveArrays, biggest_ones_come_first) {
+TEST(LiveArrays, ListTheLargestFirst) {
   const auto world = make_world(1, 8);
   EXPECT_EQ(biggest_live_arrays(*world, 3), "none");
   const ArrayRef small = make_array(SingleDeviceSharding::make(world->device(0)), {3});
@@ -169,7 +169,7 @@ TEST(LiveArrays, biggest_ones_come_first) {
             "device, 12 bytes");
 }
 
-TEST(LiveArrays, can_be_listed_while_arrays_come_and_go) {
+TEST(LiveArrays, CanBeListedDuringConcurrentChanges) {
   const auto world = make_world(1, 2);
   const auto sharding = named(world, {2}, {"a"});
   const ArrayRef stays = make_array(sharding, {2});

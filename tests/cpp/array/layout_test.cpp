@@ -10,7 +10,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(Layout, TextIsReadBackAsTheSameValue) {
+TEST(Layout, RoundTripsThroughText) {
   for (const char* text :
        {"{}", "{0}", "{1,0}", "{0,1:T(8,128)}", "{1,0:T(8,128)(2,1)}", "{2,0,1:T(*,4)L(3)E(4)S(7)}"}) {
     EXPECT_EQ(Layout::parse(text).to_string(), text);
@@ -20,7 +20,7 @@ TEST(Layout, TextIsReadBackAsTheSameValue) {
   EXPECT_NE(Layout::parse("{1,0}"), Layout::parse("{0,1}"));
 }
 
-TEST(Layout, RowMajorIsTheOnlyOneThatSaysSo) {
+TEST(Layout, RecognizesOnlyRowMajorOrders) {
   EXPECT_TRUE(Layout::row_major(3).is_row_major());
   EXPECT_TRUE(Layout::row_major(0).is_row_major());
   EXPECT_EQ(Layout::row_major(3).to_string(), "{2,1,0}");
@@ -29,20 +29,20 @@ TEST(Layout, RowMajorIsTheOnlyOneThatSaysSo) {
   }
 }
 
-TEST(Layout, ExampleOfTheHeader) {
+TEST(Layout, MatchesTheExampleInTheHeader) {
   const Layout layout({1, 0}, {{2, 2}}, 0);
   EXPECT_EQ(layout.physical_shape({3, 5}, "test"), (Dims{2, 3, 2, 2}));
   EXPECT_EQ(layout.byte_size({3, 5}, DType::kFloat32, "test"), 96);
   EXPECT_EQ(layout.major_to_minor(), (Dims{0, 1}));
 }
 
-TEST(Layout, StridesOfAnOrder) {
+TEST(Layout, ComputesTheStridesOfAnOrder) {
   EXPECT_EQ(strides_of_order({2, 3}, {0, 1}, 4), (Dims{4, 8}));
   EXPECT_EQ(strides_of_order({2, 3}, {1, 0}, 4), (Dims{12, 4}));
   EXPECT_EQ(strides_of_order({}, {}, 4), Dims{});
 }
 
-TEST(Layout, StarMergesDimensionsOfTheShape) {
+TEST(Layout, MergesDimensionsAtAStar) {
   const TileStep step =
       tile_step({2, 7, 8, 11, 10}, {Layout::kCombine, Layout::kCombine, 2, Layout::kCombine, 3}, "test");
   EXPECT_EQ(step.combined, (Dims{112, 110}));
@@ -51,7 +51,7 @@ TEST(Layout, StarMergesDimensionsOfTheShape) {
   EXPECT_THROW(tile_step({0, int64_t{1} << 62, 8}, {Layout::kCombine, 2}, "test"), InvalidArgument);
 }
 
-TEST(Layout, AnyTextEndsInALayoutOrAnError) {
+TEST(Layout, ParsesOrRefusesAnyText) {
   std::mt19937 random(7);  // NOLINT: the same each time
   const std::string_view letters = "{}(),:*TLESC0123456789 -";
   int64_t read = 0;

@@ -32,7 +32,7 @@ std::shared_ptr<Storage> adopt(const ShardingRef& sharding, const Dims& shape, s
   return Storage::adopt(sharding, sharding->domains(shape, "test"), kF32, std::move(buffers), "test");
 }
 
-TEST(StorageLayout, small_shards_lie_in_one_slab_in_order) {
+TEST(StorageLayout, PlacesSmallShardsInOneSlabInOrder) {
   const auto storage = allocate(named(make_world(1, 8), {8}, {"a"}), {8, 16});
   int64_t stride = 0;
   std::byte* slab = storage->slab(&stride);
@@ -49,7 +49,7 @@ TEST(StorageLayout, small_shards_lie_in_one_slab_in_order) {
   EXPECT_EQ(storage->buffer(0).block->bytes(), 512);
 }
 
-TEST(StorageLayout, slab_strides_are_multiples_of_64_bytes) {
+TEST(StorageLayout, AlignsSlabStridesTo64Bytes) {
   const auto storage = allocate(named(make_world(1, 4), {4}, {"a"}), {4 * 17});
   int64_t stride = 0;
   ASSERT_NE(storage->slab(&stride), nullptr);
@@ -57,7 +57,7 @@ TEST(StorageLayout, slab_strides_are_multiples_of_64_bytes) {
   EXPECT_EQ(stride, 128);
 }
 
-TEST(StorageLayout, shards_from_256_KiB_on_have_blocks_of_their_own) {
+TEST(StorageLayout, GivesShardsFrom256KiBTheirOwnBlocks) {
   const auto sharding = named(make_world(1, 4), {4}, {"a"});
   int64_t stride = 0;
   EXPECT_NE(allocate(sharding, {4, 64 * 1024 - 1})->slab(&stride), nullptr);
@@ -72,7 +72,7 @@ TEST(StorageLayout, shards_from_256_KiB_on_have_blocks_of_their_own) {
   EXPECT_EQ(starts.size(), 4u);
 }
 
-TEST(StorageLayout, one_buffer_is_a_slab_of_exactly_its_bytes) {
+TEST(StorageLayout, GivesASingleBufferASlabOfItsSize) {
   const auto world = make_world(1, 2);
   const auto storage = allocate(SingleDeviceSharding::make(world->device(1)), {3});
   int64_t stride = 0;
@@ -80,7 +80,7 @@ TEST(StorageLayout, one_buffer_is_a_slab_of_exactly_its_bytes) {
   EXPECT_EQ(storage->buffer(0).block->bytes(), 12);
 }
 
-TEST(StorageLayout, each_arena_has_a_slab_of_its_own) {
+TEST(StorageLayout, UsesOneSlabPerArena) {
   const auto world = make_world(2, 4);  // devices 0, 1 on the first memory, 2, 3 on the second
   const auto storage = allocate(named(world, {4}, {"a"}), {4, 5});
   int64_t stride = 0;
@@ -92,14 +92,14 @@ TEST(StorageLayout, each_arena_has_a_slab_of_its_own) {
   EXPECT_EQ(storage->data(3) - storage->data(2), 64);
 }
 
-TEST(StorageLayout, replicas_share_a_buffer_in_each_arena) {
+TEST(StorageLayout, SharesOneBufferBetweenReplicasInAnArena) {
   EXPECT_EQ(allocate(named(make_world(1, 8), {8}, {}), {16})->buffer_count(), 1);
   EXPECT_EQ(allocate(named(make_world(2, 8), {8}, {}), {16})->buffer_count(), 2);
   EXPECT_EQ(allocate(named(make_world(2, 8), {2, 4}, {"b"}), {16})->buffer_count(), 8);
   EXPECT_EQ(allocate(named(make_world(2, 8), {4, 2}, {"b"}), {16})->buffer_count(), 4);
 }
 
-TEST(StorageLayout, uneven_shards_have_the_bytes_of_their_elements) {
+TEST(StorageLayout, SizesUnevenShardsByTheirElements) {
   const auto storage = allocate(named(make_world(1, 4), {4}, {"a"}, Uneven::kLastShort), {5});
   EXPECT_EQ(storage->buffer_bytes(0), 8);
   EXPECT_EQ(storage->buffer_bytes(1), 8);
@@ -108,14 +108,14 @@ TEST(StorageLayout, uneven_shards_have_the_bytes_of_their_elements) {
   EXPECT_EQ(storage->charged_bytes(), 20);
 }
 
-TEST(StorageLayout, arrays_without_elements_have_buffers) {
+TEST(StorageLayout, GivesEmptyArraysBuffers) {
   const auto storage = allocate(named(make_world(1, 4), {4}, {"a"}), {0, 7});
   EXPECT_EQ(storage->buffer_count(), 4);
   EXPECT_EQ(storage->buffer_bytes(3), 0);
   EXPECT_NE(storage->buffer(3).data(), nullptr);
 }
 
-TEST(StorageCharge, every_device_pays_its_shard_replicas_included) {
+TEST(StorageCharge, ChargesEveryDeviceForItsShardAndReplicas) {
   const auto world = make_world(1, 8);
   {
     const auto cut = allocate(named(world, {8}, {"a"}), {8, 16});
@@ -132,7 +132,7 @@ TEST(StorageCharge, every_device_pays_its_shard_replicas_included) {
   EXPECT_EQ(world->device(0)->memory_stats().num_allocs, 3);
 }
 
-TEST(StorageCharge, over_the_limit_says_what_is_there_and_charges_nothing) {
+TEST(StorageCharge, ReportsLiveArraysAndChargesNothingOverTheLimit) {
   const auto world = make_world(1, 4);
   world->device(2)->set_bytes_limit(1000);
   const auto sharding = named(world, {4}, {"a"});
@@ -145,7 +145,7 @@ TEST(StorageCharge, over_the_limit_says_what_is_there_and_charges_nothing) {
   EXPECT_EQ(allocate(sharding, {4, 150})->buffer_count(), 4);  // exactly the limit
 }
 
-TEST(StorageCharge, memory_that_the_system_does_not_have_charges_nothing) {
+TEST(StorageCharge, ChargesNothingWhenTheSystemHasNoMemory) {
   const auto world = make_world(1, 4);
   const auto sharding = named(world, {4}, {"a"});
   const int64_t before = arena_bytes_in_use(world);
@@ -158,7 +158,7 @@ TEST(StorageCharge, memory_that_the_system_does_not_have_charges_nothing) {
   EXPECT_EQ(arena_bytes_in_use(world), before);
 }
 
-TEST(StorageCharge, bytes_beyond_63_bits_are_an_invalid_argument) {
+TEST(StorageCharge, RefusesSizesBeyond63Bits) {
   const auto world = make_world(1, 2);
   const auto sharding = named(world, {2}, {"a"});
   EXPECT_EQ(error_of<InvalidArgument>([&] { allocate(sharding, {2, int64_t{1} << 61}); }),
@@ -171,7 +171,7 @@ TEST(StorageCharge, bytes_beyond_63_bits_are_an_invalid_argument) {
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
 }
 
-TEST(StorageCharge, devices_of_a_closed_client_take_nothing_more) {
+TEST(StorageCharge, RefusesDevicesOfAClosedClient) {
   const ClientRef world = make_world(1, 2);
   const auto before = allocate(named(world, {2}, {"a"}), {2});
   world->close();
@@ -181,7 +181,7 @@ TEST(StorageCharge, devices_of_a_closed_client_take_nothing_more) {
   EXPECT_EQ(bytes_in_use(world), (Bytes{4, 4}));
 }
 
-TEST(StorageCharge, compile_only_devices_have_no_memory) {
+TEST(StorageCharge, RefusesCompileOnlyDevices) {
   ClientOptions options;
   options.num_devices = 2;
   options.compile_only = true;
@@ -191,7 +191,7 @@ TEST(StorageCharge, compile_only_devices_have_no_memory) {
             "devices of this machine");
 }
 
-TEST(StorageAdopt, takes_given_buffers_and_allocates_the_others) {
+TEST(StorageAdopt, AdoptsGivenBuffersAndAllocatesTheOthers) {
   const auto world = make_world(1, 3);
   const auto sharding = named(world, {3}, {"a"});
   const auto other = allocate(sharding, {3});
@@ -203,7 +203,7 @@ TEST(StorageAdopt, takes_given_buffers_and_allocates_the_others) {
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 8));
 }
 
-TEST(StorageAdopt, keeps_foreign_memory_until_the_last_use) {
+TEST(StorageAdopt, KeepsForeignMemoryUntilTheLastUse) {
   const auto world = make_world(1, 1);
   int released = 0;
   float value = 7;
@@ -219,7 +219,7 @@ TEST(StorageAdopt, keeps_foreign_memory_until_the_last_use) {
   EXPECT_EQ(released, 1);
 }
 
-TEST(StorageAdopt, refuses_wrong_numbers_and_short_buffers) {
+TEST(StorageAdopt, RefusesWrongCountsAndShortBuffers) {
   const auto world = make_world(1, 2);
   const auto sharding = named(world, {2}, {"a"});
   const auto other = allocate(sharding, {2});
@@ -230,7 +230,7 @@ TEST(StorageAdopt, refuses_wrong_numbers_and_short_buffers) {
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 4));
 }
 
-TEST(StorageHandles, a_shard_keeps_its_big_block_alone) {
+TEST(StorageHandles, KeepOnlyTheBlockOfALargeShard) {
   const auto world = make_world(1, 4);
   const int64_t before = arena_bytes_in_use(world);
   const auto storage = allocate(named(world, {4}, {"a"}), {4, 1 << 18});
@@ -247,7 +247,7 @@ TEST(StorageHandles, a_shard_keeps_its_big_block_alone) {
   EXPECT_EQ(arena_bytes_in_use(world), before);
 }
 
-TEST(StorageHandles, what_a_shard_keeps_of_a_slab_is_reserved) {
+TEST(StorageHandles, ReserveTheSlabOfASmallShard) {
   const auto world = make_world(2, 4);
   const auto storage = allocate(named(world, {4}, {"a"}), {4, 16});
   storage->retain(-1);
@@ -263,7 +263,7 @@ TEST(StorageHandles, what_a_shard_keeps_of_a_slab_is_reserved) {
   EXPECT_EQ(bytes_reserved(world), everywhere(world, 0));
 }
 
-TEST(StorageHandles, a_replica_keeps_the_common_buffer) {
+TEST(StorageHandles, KeepTheBufferThatReplicasShare) {
   const auto world = make_world(1, 4);
   const auto storage = allocate(named(world, {2, 2}, {"b"}), {2, 1 << 18});
   const int64_t with_both = arena_bytes_in_use(world);
@@ -280,7 +280,7 @@ TEST(StorageHandles, a_replica_keeps_the_common_buffer) {
   EXPECT_EQ(arena_bytes_in_use(world), with_both - (2 << 20));
 }
 
-TEST(StorageHandles, shards_may_go_before_the_whole) {
+TEST(StorageHandles, AllowShardsToBeReleasedFirst) {
   const auto world = make_world(1, 2);
   const auto storage = allocate(named(world, {2}, {"a"}), {2});
   storage->retain(-1);
@@ -292,7 +292,7 @@ TEST(StorageHandles, shards_may_go_before_the_whole) {
   EXPECT_THROW(storage->buffer(0), DeletedArray);
 }
 
-TEST(StorageDelete, ends_all_charges_at_once_and_memory_with_the_last_view) {
+TEST(StorageDelete, EndsChargesAtOnceAndFreesMemoryWithTheLastView) {
   const auto world = make_world(1, 2);
   const int64_t before = arena_bytes_in_use(world);
   const auto storage = allocate(named(world, {2}, {"a"}), {2, 1 << 20});
@@ -317,7 +317,7 @@ TEST(StorageDelete, ends_all_charges_at_once_and_memory_with_the_last_view) {
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
 }
 
-TEST(StorageDelete, gives_big_blocks_to_the_system_unless_told_otherwise) {
+TEST(StorageDelete, ReturnsLargeBlocksToTheSystemByDefault) {
   const auto world = make_world(1, 1);
   const auto sharding = SingleDeviceSharding::make(world->device(0));
   Arena::trim_all();
@@ -329,7 +329,7 @@ TEST(StorageDelete, gives_big_blocks_to_the_system_unless_told_otherwise) {
   Arena::trim_all();
 }
 
-TEST(StorageHostValue, the_first_one_stays_until_delete) {
+TEST(StorageHostValue, IsCachedUntilDeletion) {
   const auto world = make_world(1, 1);
   const auto storage = allocate(SingleDeviceSharding::make(world->device(0)), {1});
   storage->retain(-1);
@@ -348,7 +348,7 @@ TEST(StorageHostValue, the_first_one_stays_until_delete) {
   EXPECT_EQ(storage->cached_host_value(), nullptr);
 }
 
-TEST(StorageThreads, a_buffer_is_valid_or_deleted_while_others_delete) {
+TEST(StorageThreads, ReadValidOrDeletedBuffersDuringConcurrentDeletion) {
   const auto world = make_world(2, 4);
   const auto cut = named(world, {4}, {"a"});
   for (int round = 0; round < 200; ++round) {
@@ -358,7 +358,7 @@ TEST(StorageThreads, a_buffer_is_valid_or_deleted_while_others_delete) {
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int64_t b = 0; b < 4; ++b) {
-      storage->retain(-1);  // who takes a shard out has a handle on the whole
+      storage->retain(-1);  // a thread that takes a shard holds the storage
       threads.emplace_back([&, b] {
         storage->retain(b);
         storage->release(-1);

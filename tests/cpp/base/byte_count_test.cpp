@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kHuge = int64_t{1} << 40;
 
-TEST(DenseBytes, AreThoseOfAllElements) {
+TEST(DenseBytes, CountAllElements) {
   EXPECT_EQ(dense_bytes({}, 4), 4);
   EXPECT_EQ(dense_bytes({2, 3}, 4), 24);
   EXPECT_EQ(dense_bytes({0}, 4), 0);
@@ -26,7 +26,7 @@ TEST(DenseBytes, CountSizesOfZeroAsOneWhereTheyDoNotFit) {
   EXPECT_EQ(dense_bytes({0, int64_t{1} << 62}, 2), std::nullopt);
 }
 
-TEST(CheckedBytes, SayWhatDoesNotFit) {
+TEST(CheckedBytes, ReportTheSizeThatDoesNotFit) {
   const auto message = [](const Dims& shape, DType dtype) {
     return message_of([&] { checked_bytes(shape, dtype, "f"); });
   };

@@ -6,7 +6,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(BytesTextTest, HasAUnit) {
+TEST(BytesText, AppendsAUnit) {
   EXPECT_EQ(bytes_text(0), "0 bytes");
   EXPECT_EQ(bytes_text(1023), "1023 bytes");
   EXPECT_EQ(bytes_text(1536), "1.5 KiB");

@@ -8,7 +8,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(Config, HasItsDefaultsAndIsOneObject) {
+TEST(Config, IsOneObjectWithDefaults) {
   EXPECT_EQ(config().cache_bytes.load(), -1);
   EXPECT_EQ(config().parallel_copy_bytes.load(), 512 * 1024);
   EXPECT_EQ(config().async_copy_bytes.load(), 4 * 1024 * 1024);

@@ -33,7 +33,7 @@ std::vector<std::byte> random_bytes(int64_t count) {
   return bytes;
 }
 
-TEST_P(CopyKernelsTest, RunsEqualALoopForEveryLengthAndStride) {
+TEST_P(CopyKernelsTest, CopiesRunsOfEveryLengthAndStride) {
   for (const int64_t run :
        {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 100, 127, 129, 300}) {
     for (const int64_t step : {-3, -2, -1, 0, 1, 2, 3, 4, 5, 64}) {
@@ -60,7 +60,7 @@ TEST_P(CopyKernelsTest, RunsEqualALoopForEveryLengthAndStride) {
   }
 }
 
-TEST_P(CopyKernelsTest, LinesEqualMemcpy) {
+TEST_P(CopyKernelsTest, CopiesLinesAsMemcpy) {
   const std::vector<std::byte> source = random_bytes(64 * 64);
   alignas(64) std::byte to[64 * 40];
   for (const int64_t lines : {0, 1, 2, 3, 4, 5, 7, 31}) {
@@ -74,7 +74,7 @@ TEST_P(CopyKernelsTest, LinesEqualMemcpy) {
   }
 }
 
-TEST_P(CopyKernelsTest, TransposesEqualALoop) {
+TEST_P(CopyKernelsTest, TransposesAsALoop) {
   for (const int64_t unit : {1, 2, 4, 8, 16}) {
     for (const int64_t rows : {1, 2, 3, 4, 8, 16, 17, 33, 64, 130}) {
       for (const int64_t columns : {1, 2, 8, 16, 31, 64, 66, 131}) {

@@ -9,7 +9,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(DType, NamesComeBackAsTheSameType) {
+TEST(DType, RoundTripsThroughNames) {
   std::set<std::string_view> names;
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
@@ -19,18 +19,18 @@ TEST(DType, NamesComeBackAsTheSameType) {
   EXPECT_EQ(names.size(), static_cast<size_t>(kDTypeCount));
 }
 
-TEST(DType, LastTypeIsTheLastRow) {
+TEST(DType, ListsAllTypes) {
   EXPECT_EQ(static_cast<int>(DType::kUInt4), kDTypeCount - 1);
   EXPECT_EQ(name(DType::kUInt4), "uint4");
 }
 
-TEST(DType, UnknownNamesAreNoType) {
+TEST(DType, ReturnsNothingForUnknownNames) {
   for (const std::string_view bad : {"", "float", "Float32", "float32 ", "longdouble", "object", "datetime64[ns]"}) {
     EXPECT_EQ(dtype_from_name(bad), std::nullopt) << bad;
   }
 }
 
-TEST(DType, ItemSizesAreThoseOfNumPy) {
+TEST(DType, HasTheItemSizesOfNumPy) {
   struct Row {
     std::string_view name;
     int64_t itemsize;
@@ -46,7 +46,7 @@ TEST(DType, ItemSizesAreThoseOfNumPy) {
   }
 }
 
-TEST(DType, MlDtypesBeginAfterComplex128) {
+TEST(DType, ListsMlDtypesAfterComplex128) {
   EXPECT_FALSE(is_ml_dtype(DType::kBool));
   EXPECT_FALSE(is_ml_dtype(DType::kComplex128));
   EXPECT_TRUE(is_ml_dtype(DType::kBFloat16));

@@ -44,7 +44,7 @@ TEST(Event, IsSetOnce) {
   event.wait();
 }
 
-TEST(Event, EveryWaitRethrowsTheError) {
+TEST(Event, RethrowsTheErrorInEveryWait) {
   Event event;
   event.set_error(out_of_memory("no room"));
   EXPECT_TRUE(event.is_set());
@@ -56,7 +56,7 @@ TEST(Event, EveryWaitRethrowsTheError) {
   EXPECT_EQ(text(event.error()), "no room");
 }
 
-TEST(Event, ContinuationsRunInOrderWithTheError) {
+TEST(Event, RunsContinuationsInOrderWithTheError) {
   Event event;
   std::string calls;
   event.then([&](std::exception_ptr error) { calls += "first " + text(error) + "; "; });
@@ -68,7 +68,7 @@ TEST(Event, ContinuationsRunInOrderWithTheError) {
   EXPECT_EQ(calls, "first no room; second no room; at once no room");
 }
 
-TEST(Event, AContinuationMayAddAnother) {
+TEST(Event, AllowsAContinuationToAddAnother) {
   Event event;
   std::string calls;
   event.then([&](std::exception_ptr) {
@@ -79,7 +79,7 @@ TEST(Event, AContinuationMayAddAnother) {
   EXPECT_EQ(calls, "outer inner");
 }
 
-TEST(Event, ContinuationsOfAnEventThatNobodySetAreFreedWithoutACall) {
+TEST(Event, FreesContinuationsOfAnUnsetEventWithoutACall) {
   const auto held = std::make_shared<int>(1);
   bool called = false;
   {
@@ -92,7 +92,7 @@ TEST(Event, ContinuationsOfAnEventThatNobodySetAreFreedWithoutACall) {
   EXPECT_FALSE(called);
 }
 
-TEST(Event, ContinuationsAreFreedAfterTheirCall) {
+TEST(Event, FreesContinuationsAfterTheirCall) {
   const auto held = std::make_shared<int>(1);
   Event event;
   event.then([held](std::exception_ptr) {});
@@ -100,7 +100,7 @@ TEST(Event, ContinuationsAreFreedAfterTheirCall) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST(Event, ANullEventIsReady) {
+TEST(Event, TreatsANullEventAsReady) {
   EXPECT_TRUE(is_ready(nullptr));
   wait_for(nullptr);
   const auto event = std::make_shared<Event>();
@@ -144,7 +144,7 @@ struct Destroyed {
   }
 };
 
-TEST(Event, AContinuationMayDestroyIt) {
+TEST(Event, AllowsAContinuationToDestroyIt) {
   Destroyed place;
   std::string seen;
   place.event->then([&](std::exception_ptr) {
@@ -156,7 +156,7 @@ TEST(Event, AContinuationMayDestroyIt) {
   EXPECT_EQ(seen, "no room");
 }
 
-TEST(Event, AWaiterMayDestroyItAsSoonAsItIsSet) {
+TEST(Event, AllowsAWaiterToDestroyItOnceSet) {
   std::atomic<Event*> next{nullptr};
   std::atomic<bool> ended{false};
   std::thread setter([&] {
@@ -178,7 +178,7 @@ TEST(Event, AWaiterMayDestroyItAsSoonAsItIsSet) {
   setter.join();
 }
 
-TEST(Event, OneOfManySettersWins) {
+TEST(Event, AcceptsOneOfManySetters) {
   for (int round = 0; round < 50; ++round) {
     Event event;
     std::atomic<int> calls{0};
@@ -197,7 +197,7 @@ TEST(Event, OneOfManySettersWins) {
   }
 }
 
-TEST(Event, WaitEndsWhenTheHookAsksForIt) {
+TEST(Event, EndsAWaitOnInterrupt) {
   static std::atomic<int> asked;
   asked = 0;
   set_interrupt_hook([] { return ++asked == 3; });
@@ -209,7 +209,7 @@ TEST(Event, WaitEndsWhenTheHookAsksForIt) {
   event.wait();
 }
 
-TEST(Event, WaitForEndsInTimeAndKeepsTheErrorToItself) {
+TEST(Event, ReturnsFromWaitForInTimeWithoutRethrowing) {
   Event event;
   EXPECT_FALSE(event.wait_for(0));
   EXPECT_FALSE(event.wait_for(0.03));
@@ -218,7 +218,7 @@ TEST(Event, WaitForEndsInTimeAndKeepsTheErrorToItself) {
   EXPECT_THROW(event.wait(), InvalidArgument);
 }
 
-TEST(Event, OfTheParentThatWasNotSetIsUnavailableInTheChild) {
+TEST(Event, IsUnavailableInTheChildWhenUnsetInTheParent) {
   Event event;
   bool called = false;
   event.then([&](std::exception_ptr) { called = true; });
@@ -245,7 +245,7 @@ TEST(Event, OfTheParentThatWasNotSetIsUnavailableInTheChild) {
   EXPECT_TRUE(called);
 }
 
-TEST(Event, OfTheParentThatWasSetIsReadyInTheChild) {
+TEST(Event, IsReadyInTheChildWhenSetInTheParent) {
   Event good;
   good.set();
   Event bad;
@@ -257,7 +257,7 @@ TEST(Event, OfTheParentThatWasSetIsReadyInTheChild) {
             "no room");
 }
 
-TEST(Event, OfTheChildWorksThere) {
+TEST(Event, WorksInTheChild) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   EXPECT_EQ(in_forked_child([&] {
               Event event;
@@ -269,7 +269,7 @@ TEST(Event, OfTheChildWorksThere) {
             "set");
 }
 
-TEST(Event, WaitersOfTheParentDoNotHinderTheChild) {
+TEST(Event, DoesNotBlockTheChildBehindWaitersOfTheParent) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   auto event = std::make_shared<Event>();
   std::vector<std::thread> waiters;

@@ -12,7 +12,7 @@ namespace {
 
 std::string g_calls;
 
-TEST(Fork, GenerationCountsForksOnTheWayToAProcess) {
+TEST(Fork, CountsTheForksOfAProcess) {
   const int64_t here = fork_generation();
   EXPECT_EQ(in_forked_child([&] {
               return std::to_string(fork_generation() - here) +
@@ -22,7 +22,7 @@ TEST(Fork, GenerationCountsForksOnTheWayToAProcess) {
   EXPECT_EQ(fork_generation(), here);
 }
 
-TEST(Fork, HandlersPrepareInReverseAndResumeInOrder) {
+TEST(Fork, RunsHandlersInReverseBeforeAndInOrderAfter) {
   register_fork_handlers({[] { g_calls += "p1 "; }, [] { g_calls += "f1 "; }, [] { g_calls += "c1 "; }});
   register_fork_handlers({[] { g_calls += "p2 "; }, [] { g_calls += "f2 "; }, [] { g_calls += "c2 "; }});
   register_fork_handlers({nullptr, nullptr, nullptr});
@@ -31,7 +31,7 @@ TEST(Fork, HandlersPrepareInReverseAndResumeInOrder) {
   EXPECT_EQ(g_calls, "p2 p1 f1 f2 ");
 }
 
-TEST(Fork, HigherLevelsPrepareFirstWheneverTheyWereRegistered) {
+TEST(Fork, PreparesHigherLevelsFirst) {
   register_fork_handlers({[] { g_calls += "p_high "; }, nullptr, [] { g_calls += "c_high "; }, 7});
   register_fork_handlers({[] { g_calls += "p_low "; }, nullptr, [] { g_calls += "c_low "; }, 5});
   g_calls.clear();
@@ -40,7 +40,7 @@ TEST(Fork, HigherLevelsPrepareFirstWheneverTheyWereRegistered) {
   EXPECT_LT(calls.find("c_low"), calls.find("c_high"));
 }
 
-TEST(Fork, HandlersOfTheChildSeeItsGeneration) {
+TEST(Fork, SetsTheGenerationBeforeHandlersOfTheChild) {
   static int64_t seen = -1;
   register_fork_handlers({nullptr, nullptr, [] { seen = fork_generation(); }});
   const int64_t here = fork_generation();

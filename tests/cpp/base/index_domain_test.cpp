@@ -8,21 +8,21 @@
 namespace artifex_devices {
 namespace {
 
-TEST(IndexDomain, VolumeIsTheProductOfItsSizes) {
+TEST(IndexDomain, HasTheProductOfItsSizesAsVolume) {
   EXPECT_EQ((IndexDomain{{3, 4}, {2, 5}}).volume(), 10);
   EXPECT_EQ((IndexDomain{{}, {}}).volume(), 1);
   EXPECT_EQ((IndexDomain{{0, 0}, {7, 0}}).volume(), 0);
   EXPECT_EQ((IndexDomain{{3, 4}, {2, 5}}).rank(), 2);
 }
 
-TEST(IndexDomain, EqualityTakesOriginAndShape) {
+TEST(IndexDomain, ComparesOriginAndShape) {
   const IndexDomain box{{3}, {2}};
   EXPECT_EQ(box, (IndexDomain{{3}, {2}}));
   EXPECT_NE(box, (IndexDomain{{2}, {2}}));
   EXPECT_NE(box, (IndexDomain{{3}, {3}}));
 }
 
-TEST(Intersect, GivesTheCommonPart) {
+TEST(Intersect, ReturnsTheCommonPart) {
   EXPECT_EQ(intersect({{2}, {4}}, {{4}, {5}}), (IndexDomain{{4}, {2}}));
   EXPECT_EQ(intersect({{0, 0}, {8, 8}}, {{2, 6}, {3, 10}}), (IndexDomain{{2, 6}, {3, 2}}));
 }
@@ -35,17 +35,17 @@ TEST(Intersect, IsSymmetricAndTheIdentityOnItself) {
   EXPECT_EQ(intersect(a, a), a);
 }
 
-TEST(Intersect, OfNeighboursIsNothing) {
+TEST(Intersect, IsEmptyForAdjacentBoxes) {
   EXPECT_EQ(intersect({{0}, {4}}, {{4}, {4}}), std::nullopt);
   EXPECT_EQ(intersect({{0, 0}, {4, 4}}, {{0, 4}, {4, 4}}), std::nullopt);
 }
 
-TEST(Intersect, WithAnEmptyBoxIsNothing) {
+TEST(Intersect, IsEmptyForAnEmptyBox) {
   EXPECT_EQ(intersect({{0}, {4}}, {{2}, {0}}), std::nullopt);
   EXPECT_EQ(intersect({{0, 0}, {4, 0}}, {{0, 0}, {4, 4}}), std::nullopt);
 }
 
-TEST(Intersect, OfScalarsIsTheScalar) { EXPECT_EQ(intersect({{}, {}}, {{}, {}}), (IndexDomain{{}, {}})); }
+TEST(Intersect, ReturnsTheScalarForScalars) { EXPECT_EQ(intersect({{}, {}}, {{}, {}}), (IndexDomain{{}, {}})); }
 
 }  // namespace
 }  // namespace artifex_devices

@@ -13,9 +13,9 @@ class Interrupt : public testing::Test {
   void TearDown() override { set_interrupt_hook(nullptr); }
 };
 
-TEST_F(Interrupt, WithoutAHookNothingHappens) { EXPECT_NO_THROW(check_interrupt()); }
+TEST_F(Interrupt, DoesNothingWithoutAHook) { EXPECT_NO_THROW(check_interrupt()); }
 
-TEST_F(Interrupt, AHookThatSaysNoIsAskedEachTime) {
+TEST_F(Interrupt, CallsTheHookEachTime) {
   static int asked = 0;
   asked = 0;
   set_interrupt_hook([] {
@@ -27,7 +27,7 @@ TEST_F(Interrupt, AHookThatSaysNoIsAskedEachTime) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(Interrupt, AHookThatSaysYesThrows) {
+TEST_F(Interrupt, ThrowsWhenTheHookReturnsTrue) {
   set_interrupt_hook([] { return true; });
   EXPECT_THROW(check_interrupt(), Interrupted);
   set_interrupt_hook(nullptr);

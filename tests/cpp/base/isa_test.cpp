@@ -12,7 +12,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(Isa, TheBestSupportedSetIsActiveUnlessAnotherIsChosen) {
+TEST(Isa, UsesTheBestSupportedSetByDefault) {
   EXPECT_EQ(supported_isas().front(), Isa::kBaseline);
   EXPECT_EQ(active_isa(), supported_isas().back());
   set_active_isa("baseline", "test");
@@ -21,12 +21,12 @@ TEST(Isa, TheBestSupportedSetIsActiveUnlessAnotherIsChosen) {
   set_active_isa(to_string(supported_isas().back()), "test");
 }
 
-TEST(Isa, NamesAreReadAndWritten) {
+TEST(Isa, RoundTripsThroughNames) {
   for (const Isa isa : supported_isas()) EXPECT_EQ(isa_from_name(to_string(isa), "test: isa"), isa);
   EXPECT_EQ(to_string(static_cast<Isa>(77)), "unknown");
 }
 
-TEST(Isa, UnknownNamesAreRefusedAndTheSupportedOnesNamed) {
+TEST(Isa, RefusesUnknownNamesAndListsSupportedOnes) {
   EXPECT_TRUE(message_of([] {
                 isa_from_name("sve", "measure: isa");
               }).starts_with("measure: isa is \"sve\", which is not known here; expected one of \"baseline\""));
@@ -37,7 +37,7 @@ TEST(Isa, UnknownNamesAreRefusedAndTheSupportedOnesNamed) {
   EXPECT_EQ(active_isa(), supported_isas().back());
 }
 
-TEST(Isa, EachSetHasItsVariant) {
+TEST(Isa, SelectsTheVariantOfEachSet) {
   EXPECT_EQ(variant_of(Isa::kBaseline, 1, 2, 3), 1);
   EXPECT_EQ(variant_of(Isa::kAvx2, 1, 2, 3), 2);
   EXPECT_EQ(variant_of(Isa::kAvx512, 1, 2, 3), 3);

@@ -38,7 +38,7 @@ class LockCheck : public testing::Test {
   }
 };
 
-TEST_F(LockCheck, TheOtherOrderIsRefusedThoughNobodyWaits) {
+TEST_F(LockCheck, RefusesTheReverseOrderWithoutContention) {
   Mutex<"order a"> a;
   Mutex<"order b"> b;
   {
@@ -51,7 +51,7 @@ TEST_F(LockCheck, TheOtherOrderIsRefusedThoughNobodyWaits) {
             "\"order a\", then \"order b\"");
 }
 
-TEST_F(LockCheck, OrdersOfDifferentThreadsAndObjectsMakeOneRing) {
+TEST_F(LockCheck, DetectsCyclesAcrossThreadsAndObjects) {
   Mutex<"ring a"> a, another_a;
   Mutex<"ring b"> b, another_b;
   Mutex<"ring c"> c;
@@ -69,7 +69,7 @@ TEST_F(LockCheck, OrdersOfDifferentThreadsAndObjectsMakeOneRing) {
             "\"ring a\", then \"ring b\", then \"ring c\"");
 }
 
-TEST_F(LockCheck, OneOrderAsOftenAsWantedIsFine) {
+TEST_F(LockCheck, AllowsRepetitionOfOneOrder) {
   Mutex<"fine a"> a;
   NamedLock<std::mutex, "fine b"> b;
   for (int i = 0; i < 3; ++i) {
@@ -80,14 +80,14 @@ TEST_F(LockCheck, OneOrderAsOftenAsWantedIsFine) {
   const std::lock_guard alone(b);
 }
 
-TEST_F(LockCheck, TakenAgainOrTwiceOfOneName) {
+TEST_F(LockCheck, RefusesToLockOneNameTwice) {
   Mutex<"twice"> one, other;
   const std::lock_guard lock(one);
   EXPECT_EQ(message_of([&] { one.lock(); }), "lock order: this thread takes \"twice\" again, which it holds");
   EXPECT_EQ(message_of([&] { other.lock(); }), "lock order: this thread takes a second \"twice\" while it holds one");
 }
 
-TEST_F(LockCheck, AForkMayTakeSeveralOfOneName) {
+TEST_F(LockCheck, AllowsAForkToLockSeveralOfOneName) {
   Mutex<"of a fork", LockUse::kFork> fork;
   Mutex<"many", LockUse::kWaits> one, other;
   lock_check::set_gil_hook([] { return true; });
@@ -96,7 +96,7 @@ TEST_F(LockCheck, AForkMayTakeSeveralOfOneName) {
   const std::lock_guard second(other);
 }
 
-TEST_F(LockCheck, LetGoByAThreadThatDoesNotHoldIt) {
+TEST_F(LockCheck, RefusesUnlockByAnotherThread) {
   Mutex<"of one thread"> mutex;
   const std::lock_guard lock(mutex);
   std::string said;
@@ -104,7 +104,7 @@ TEST_F(LockCheck, LetGoByAThreadThatDoesNotHoldIt) {
   EXPECT_EQ(said, "lock order: this thread releases \"of one thread\", which it does not hold");
 }
 
-TEST_F(LockCheck, NoForeignCodeUnderALock) {
+TEST_F(LockCheck, RefusesForeignCodeUnderALock) {
   Mutex<"outer"> outer;
   Mutex<"inner"> inner;
   no_lock_held("a callback");
@@ -114,7 +114,7 @@ TEST_F(LockCheck, NoForeignCodeUnderALock) {
             "a callback: foreign code would run under a lock; this thread holds \"outer\", then \"inner\"");
 }
 
-TEST_F(LockCheck, WhereTheBaseCallsForeignCodeItAsks) {
+TEST_F(LockCheck, ChecksWhereTheBaseCallsForeignCode) {
   Mutex<"of a caller"> mutex;
   const std::lock_guard lock(mutex);
   const std::string held = ": foreign code would run under a lock; this thread holds \"of a caller\"";
@@ -127,7 +127,7 @@ TEST_F(LockCheck, WhereTheBaseCallsForeignCodeItAsks) {
   EXPECT_EQ(message_of([&] { event->then([](std::exception_ptr) {}); }), "a continuation of an event" + held);
 }
 
-TEST_F(LockCheck, NoWaitUnderALockThatIsNotMeantForIt) {
+TEST_F(LockCheck, RefusesToWaitUnderAnUnrelatedLock) {
   Mutex<"of a wait"> mutex;
   Mutex<"meant for it", LockUse::kWaits> meant;
   Mutex<"not meant for it"> plain;
@@ -145,7 +145,7 @@ TEST_F(LockCheck, NoWaitUnderALockThatIsNotMeantForIt) {
   EXPECT_EQ(message_of(wait), "wait: this thread waits for others while it holds \"not meant for it\"");
 }
 
-TEST_F(LockCheck, AWaitHoldsNothingAndThenTheMutexAgain) {
+TEST_F(LockCheck, ReleasesTheMutexDuringAWait) {
   Mutex<"waited for"> mutex;
   ConditionVariable changed;
   bool said = false;
@@ -166,7 +166,7 @@ TEST_F(LockCheck, AWaitHoldsNothingAndThenTheMutexAgain) {
   no_lock_held("here");
 }
 
-TEST_F(LockCheck, NoWaitWithPythonsLock) {
+TEST_F(LockCheck, RefusesToWaitWithTheGil) {
   Mutex<"of a wait in Python"> mutex;
   ConditionVariable changed;
   std::unique_lock lock(mutex);
@@ -176,7 +176,7 @@ TEST_F(LockCheck, NoWaitWithPythonsLock) {
       "wait: this thread waits under \"of a wait in Python\" while it has the GIL; release the GIL before the wait");
 }
 
-TEST_F(LockCheck, NoWaitForAnEventOrForWorkersWithPythonsLock) {
+TEST_F(LockCheck, RefusesToWaitForEventsAndWorkersWithTheGil) {
   lock_check::set_gil_hook([] { return true; });
   Event event;
   EXPECT_EQ(message_of([&] { event.wait_for(0.001); }),
@@ -206,7 +206,7 @@ std::string message_of_worker(WorkerPool& pool, void (*body)()) {
   return said;
 }
 
-TEST_F(LockCheck, AWorkerNeverAsksForPythonsLock) {
+TEST_F(LockCheck, RefusesTheGilOnAWorker) {
   constexpr auto kAsk = [] { acquiring_gil("a finalizer"); };
   EXPECT_EQ(message_of_worker(WorkerPool::process(), kAsk),
             "a finalizer: a worker acquires the GIL; queue the work for another thread");
@@ -223,7 +223,7 @@ TEST_F(LockCheck, AWorkerNeverAsksForPythonsLock) {
             "a finalizer: foreign code would run under a lock; this thread holds \"of a thread that asks\"");
 }
 
-TEST_F(LockCheck, WithPythonsLockNoLockUnderWhichOthersWait) {
+TEST_F(LockCheck, RefusesLocksOfWaitersWithTheGil) {
   Mutex<"plain one"> plain;
   Mutex<"waiting one", LockUse::kWaits> waiting;
   lock_check::set_gil_hook([] { return true; });
@@ -235,7 +235,7 @@ TEST_F(LockCheck, WithPythonsLockNoLockUnderWhichOthersWait) {
   const std::lock_guard fine_too(waiting);
 }
 
-TEST_F(LockCheck, WithoutAHookTheProcessEnds) {
+TEST_F(LockCheck, EndsTheProcessWithoutAHook) {
   lock_check::set_violation_hook(nullptr);
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(

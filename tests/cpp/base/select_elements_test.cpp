@@ -41,7 +41,7 @@ void check(T seed) {
   }
 }
 
-TEST(Select, TakesEachElementFromTheOneOrTheOther) {
+TEST(Select, TakesEachElementFromEitherInput) {
   check<uint8_t>(100);
   check<uint16_t>(40000);
   check<float>(1.5F);
@@ -49,7 +49,7 @@ TEST(Select, TakesEachElementFromTheOneOrTheOther) {
   check<std::complex<double>>({3.0, -1.0});
 }
 
-TEST(Select, OtherSizesAreRefused) {
+TEST(Select, RefusesOtherItemSizes) {
   uint8_t byte = 7;
   EXPECT_FALSE(select_elements(&byte, &byte, {&byte, true}, {&byte, true}, 1, 3, false));
   EXPECT_EQ(byte, 7);

@@ -32,7 +32,7 @@ TEST(Dims, PrintAsPythonTuples) {
   EXPECT_EQ(to_string(Dims{-1, 0, 7}), "(-1, 0, 7)");
 }
 
-TEST(Dims, HoldMoreDimensionsThanFitInside) {
+TEST(Dims, StoreManyDimensionsOnTheHeap) {
   Dims dims;
   for (int64_t i = 0; i < 40; ++i) dims.push_back(i * i);
   ASSERT_EQ(dims.size(), 40);
@@ -40,7 +40,7 @@ TEST(Dims, HoldMoreDimensionsThanFitInside) {
   EXPECT_EQ(dims.back(), 39 * 39);
 }
 
-TEST(Dims, CopiesAreIndependent) {
+TEST(Dims, CopyIndependently) {
   for (const int64_t count : {3, 20}) {
     Dims a(count, 5);
     Dims b = a;
@@ -53,7 +53,7 @@ TEST(Dims, CopiesAreIndependent) {
   }
 }
 
-TEST(Dims, MovesLeaveAnEmptyListThatCanBeFilledAgain) {
+TEST(Dims, AreEmptyAndReusableAfterAMove) {
   for (const int64_t count : {3, 20}) {
     Dims a(count, 5);
     Dims b = std::move(a);
@@ -67,7 +67,7 @@ TEST(Dims, MovesLeaveAnEmptyListThatCanBeFilledAgain) {
   }
 }
 
-TEST(Dims, ResizingKeepsTheFirstValues) {
+TEST(Dims, KeepTheFirstValuesWhenResized) {
   Dims dims{1, 2, 3};
   dims.resize(5, 9);
   EXPECT_EQ(dims, (Dims{1, 2, 3, 9, 9}));
@@ -88,7 +88,7 @@ TEST(Dims, CompareAsSequences) {
   EXPECT_GT((Dims{2}), (Dims{1, 9}));
 }
 
-TEST(Dims, HashFollowsEquality) {
+TEST(Dims, HashEqualValuesEqually) {
   EXPECT_EQ(hash_value(Dims{4, 8}), hash_value(Dims{4, 8}));
   std::set<size_t> hashes;
   for (int64_t a = 0; a < 32; ++a) {
@@ -100,7 +100,7 @@ TEST(Dims, HashFollowsEquality) {
   EXPECT_EQ(hashes.size(), 32u * 32u + 3u);
 }
 
-TEST(CheckedArithmetic, GivesNothingOnOverflow) {
+TEST(CheckedArithmetic, ReturnsNothingOnOverflow) {
   EXPECT_EQ(checked_mul(kMost / 2, 2), kMost - 1);
   EXPECT_EQ(checked_mul(kMost / 2 + 1, 2), std::nullopt);
   EXPECT_EQ(checked_mul(std::numeric_limits<int64_t>::min(), -1), std::nullopt);
@@ -117,7 +117,7 @@ TEST(CheckedProduct, MultipliesSizes) {
   EXPECT_EQ(checked_product({kMost}, "f"), kMost);
 }
 
-TEST(CheckedProduct, OfAnEmptyShapeIsZeroHoweverBigTheOtherSizes) {
+TEST(CheckedProduct, IsZeroForEmptyShapesOfAnySize) {
   EXPECT_EQ(checked_product({kMost, kMost, 0}, "f"), 0);
   EXPECT_EQ(checked_product({0, kMost, kMost}, "f"), 0);
 }
@@ -137,14 +137,14 @@ TEST(CheckedProduct, RefusesProductsOver63Bits) {
   EXPECT_NE(message_of({int64_t{1} << 32, int64_t{1} << 32, 2}), "no error");
 }
 
-TEST(RowMajorStrides, CountBytesFromTheInside) {
+TEST(RowMajorStrides, CountBytesFromTheLastDimension) {
   EXPECT_EQ(row_major_strides({2, 3}, 4), (Dims{12, 4}));
   EXPECT_EQ(row_major_strides({}, 4), Dims{});
   EXPECT_EQ(row_major_strides({7}, 2), Dims{2});
   EXPECT_EQ(row_major_strides({2, 3, 5, 7}, 8), (Dims{840, 280, 56, 8}));
 }
 
-TEST(RowMajorStrides, TakeEmptyDimensionsAsOne) { EXPECT_EQ(row_major_strides({2, 0, 5}, 4), (Dims{20, 20, 4})); }
+TEST(RowMajorStrides, TreatEmptyDimensionsAsOne) { EXPECT_EQ(row_major_strides({2, 0, 5}, 4), (Dims{20, 20, 4})); }
 
 }  // namespace
 }  // namespace artifex_devices

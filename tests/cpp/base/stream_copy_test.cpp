@@ -11,7 +11,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(StreamCopy, CopiesEveryLengthAtEveryAlignmentAndNothingElse) {
+TEST(StreamCopy, CopiesExactlyEveryLengthAtEveryAlignment) {
   std::vector<std::byte> from(1024);
   for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 31 + 1);
   for (int64_t shift = 0; shift < 64; shift += 7) {

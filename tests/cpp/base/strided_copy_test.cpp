@@ -105,7 +105,7 @@ class Memories {
   int64_t origin_ = 0;
 };
 
-/// Copies whole and in every number of pieces up to 9, and in the most pieces that there are.
+/// Copies in one piece, in every number of pieces up to 9, and in the largest number of pieces.
 void expect_right(const Case& c, int64_t piece_bytes = 64) {
   Memories memories(c);
   const StridedCopy copy = memories.copy();
@@ -163,18 +163,18 @@ Case random_case(std::mt19937_64& random, int64_t most_elements) {
   c.d_strides = random() % 2 ? dense(c.shape, c.itemsize) : strides(false);
   c.s_strides = strides(true);
   c.d_shift = random() % 2 ? 0 : static_cast<int64_t>(random() % 64);
-  c.transfer_bytes = random() % 2 ? 0 : int64_t{1} << 30;  // so that small copies take the way of big ones too
+  c.transfer_bytes = random() % 2 ? 0 : int64_t{1} << 30;  // so that small copies use the code path of large ones too
   return c;
 }
 
-TEST(StridedCopy, FourRunsOfTheExample) {
+TEST(StridedCopy, MatchesTheExampleInTheHeader) {
   const Case c{{4, 6}, {24, 4}, {32, 4}, 4};
   Memories memories(c);
   memories.copy().run();
   EXPECT_TRUE(memories.right());
 }
 
-/// With each set of instructions in turn; the greatest, which is used without a choice, comes last.
+/// Runs with each instruction set in turn. The largest, which is the default, comes last.
 class StridedCopyByIsa : public testing::Test {
  protected:
   template <class F>
@@ -208,7 +208,7 @@ TEST_F(StridedCopyByIsa, EqualsAnElementLoopForBiggerRandomLayouts) {
   });
 }
 
-/// Columns of a matrix of `cuts * run` bytes a row go to a dense memory each.
+/// Copies blocks of columns of a matrix, whose rows have `cuts * run` bytes, to one dense buffer each.
 void expect_right_together(int64_t cuts, int64_t run, int64_t itemsize, int64_t rows, int64_t source_shift,
                            int64_t destination_shift) {
   const int64_t pitch = cuts * run + 8;
@@ -244,7 +244,7 @@ void expect_right_together(int64_t cuts, int64_t run, int64_t itemsize, int64_t 
   }
 }
 
-TEST_F(StridedCopyByIsa, CopiesThatReadOneSourceInTurnAreRunTogether) {
+TEST_F(StridedCopyByIsa, MergesCopiesThatContinueEachOther) {
   with_each_isa([] {
     for (const int64_t run : {1, 2, 4, 8, 12, 16, 24, 48, 64, 100, 128, 1000, 1024, 4096, 5000}) {
       for (const int64_t cuts : {2, 5}) {
@@ -258,7 +258,7 @@ TEST_F(StridedCopyByIsa, CopiesThatReadOneSourceInTurnAreRunTogether) {
   });
 }
 
-TEST(StridedCopy, SmallCopiesAndThoseApartDoNotContinueEachOther) {
+TEST(StridedCopy, DoesNotMergeSmallOrDistantCopies) {
   std::vector<std::byte> from(4096);
   std::vector<std::byte> to(4096);
   const auto column = [&](int64_t c, int64_t transfer_bytes) {
@@ -314,7 +314,7 @@ TEST(StridedCopy, ReversesAndSkipsEveryItemSize) {
   }
 }
 
-TEST(StridedCopy, CutsRunsOfEveryLengthInPieces) {
+TEST(StridedCopy, SplitsRunsOfEveryLengthIntoPieces) {
   for (const int64_t run : {1, 4, 24, 63, 64, 65, 100, 255, 256, 1000, 1023, 1024, 4000, 4096, 4100}) {
     for (const int64_t transfer : {int64_t{0}, int64_t{1} << 30}) {
       expect_right({{40, run}, {run, 1}, {run + 32, 1}, 1, 0, transfer}, 256);
@@ -336,7 +336,7 @@ TEST(StridedCopy, CopiesAboveTheStreamingSize) {
   expect_right({{side, side}, {side * 4, 4}, {0, 0}, 4}, 1 << 20);
 }
 
-TEST(StridedCopy, EmptyCopiesHaveNoPieces) {
+TEST(StridedCopy, HasNoPiecesWhenEmpty) {
   std::byte memory[16] = {};
   const StridedCopy copy(memory, {0, 4}, memory, {0, 4}, {3, 0}, 4);
   EXPECT_EQ(copy.bytes(), 0);
@@ -344,7 +344,7 @@ TEST(StridedCopy, EmptyCopiesHaveNoPieces) {
   copy.run();
 }
 
-TEST(StridedCopy, ScalarsAreOnePiece) {
+TEST(StridedCopy, CopiesAScalarInOnePiece) {
   const double from = -0.0;
   double to = 1.0;
   const StridedCopy copy(&to, {}, &from, {}, {}, 8);
@@ -364,7 +364,7 @@ TEST(StridedCopy, CountsPiecesByBytes) {
   EXPECT_EQ(copy.pieces(int64_t{1} << 40), 1);
 }
 
-TEST(StridedCopy, PiecesOfDenseDestinationsMeetAtCacheLines) {
+TEST(StridedCopy, SplitsDenseDestinationsAtCacheLines) {
   const int64_t bytes = 100000;
   std::vector<std::byte> from(static_cast<size_t>(bytes), std::byte{1});
   for (const int64_t shift : {0, 4, 60}) {

@@ -11,7 +11,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(TransposeTile, TurnsRowsIntoColumns) {
+TEST(TransposeTile, TransposesRowsToColumns) {
   const int32_t from[] = {1, 2, 3, 4, 5, 6};
   int32_t to[6] = {};
   transpose_tile(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from), 12, 2, 3, 4);

@@ -33,7 +33,7 @@ WireReader at_first(const std::string& bytes) {
   return reader;
 }
 
-TEST(WireWriter, WritesWhatTheProtobufGuideShows) {
+TEST(WireWriter, MatchesTheExamplesOfTheProtobufGuide) {
   WireWriter inner;
   inner.add_number(1, 150);
   EXPECT_EQ(inner.bytes(), "\x08\x96\x01");
@@ -44,7 +44,7 @@ TEST(WireWriter, WritesWhatTheProtobufGuideShows) {
   EXPECT_EQ(writer.bytes(), "\x12\x07testing\x1a\x03\x08\x96\x01\x32\x06\x03\x8e\x02\x9e\xa7\x05"s);
 }
 
-TEST(WireWriter, LeavesOutWhatProto3LeavesOut) {
+TEST(WireWriter, OmitsTheDefaultsOfProto3) {
   WireWriter writer;
   writer.add_number(1, 0);
   writer.add_text(2, "");
@@ -82,7 +82,7 @@ TEST(WireReader, ReadsFieldsInTheirOrderAndSkipsTheRest) {
   EXPECT_FALSE(inner.next());
 }
 
-TEST(WireReader, ListsArePackedOrNot) {
+TEST(WireReader, ReadsPackedAndUnpackedLists) {
   const std::string bytes = "\x08\x01\x0a\x03\x02\x96\x01\x08\x04"s;
   WireReader reader(bytes, "load", "Point");
   std::vector<int64_t> values;
@@ -90,7 +90,7 @@ TEST(WireReader, ListsArePackedOrNot) {
   EXPECT_EQ(values, (std::vector<int64_t>{1, 2, 150, 4}));
 }
 
-TEST(WireReader, SaysWhatIsDamagedAndWhere) {
+TEST(WireReader, ReportsWhatIsDamagedAndWhere) {
   EXPECT_EQ(fault_of("\x08"), "they end within a number at byte 0");
   EXPECT_EQ(fault_of("\x08\x01\x10\x80"), "they end within a number at byte 2");
   EXPECT_EQ(fault_of("\x08\x01\x12\x05hi"), "a field of 5 bytes has only 2 left at byte 2");
@@ -107,7 +107,7 @@ TEST(WireReader, SaysWhatIsDamagedAndWhere) {
   EXPECT_EQ(fault_of("\x80\x80\x80\x80\x10"s), "536870912 is not a field number at byte 0");
 }
 
-TEST(WireReader, NumbersHave64BitsInTenBytesAtMost) {
+TEST(WireReader, LimitsNumbersTo64BitsInTenBytes) {
   EXPECT_EQ(at_first("\x08\x81\x80\x80\x00"s).number(), 1);  // not the shortest, as every protobuf reader takes it
   EXPECT_EQ(at_first("\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f").number(), INT64_MAX);
   EXPECT_EQ(fault_of("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"), "a number has more than 64 bits at byte 0");
@@ -115,7 +115,7 @@ TEST(WireReader, NumbersHave64BitsInTenBytesAtMost) {
   EXPECT_EQ(fault_of("\x08" + std::string(1 << 20, '\x80')), "a number has more than 64 bits at byte 0");
 }
 
-TEST(WireReader, WhatIsAskedForIsChecked) {
+TEST(WireReader, ChecksTheRequestedType) {
   const auto says = [](const std::function<void()>& call, const std::string& text) {
     try {
       call();
@@ -140,7 +140,7 @@ TEST(WireReader, WhatIsAskedForIsChecked) {
   says([&] { at_first("\x0a\x01\x0a").numbers(values, 9, 9); }, "field 1 is 10, the maximum is 9");
 }
 
-TEST(Utf8, IsTheShortestFormOfWhatUnicodeHas) {
+TEST(Utf8, AcceptsOnlyTheShortestFormsOfCodePoints) {
   for (const std::string good : {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xed\x9f\xbf",
                                  "\xee\x80\x80", "\xf4\x8f\xbf\xbf", "\xc2\x80", "\xe0\xa0\x80", "\xf0\x90\x80\x80"}) {
     EXPECT_TRUE(is_utf8(good)) << good;

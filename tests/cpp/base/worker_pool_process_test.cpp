@@ -32,7 +32,7 @@ std::string sum_in_parallel() {
   return std::to_string(sum.load());
 }
 
-TEST(WorkerPoolFork, AChildOfAQuietParentHasNoWorkersUntilItsFirstTask) {
+TEST(WorkerPoolFork, StartsNoWorkersInAChildBeforeItsFirstTask) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   ASSERT_EQ(sum_in_parallel(), "499500");
   const int most = pool().max_workers();
@@ -43,7 +43,7 @@ TEST(WorkerPoolFork, AChildOfAQuietParentHasNoWorkersUntilItsFirstTask) {
   EXPECT_EQ(sum_in_parallel(), "499500");
 }
 
-TEST(WorkerPoolFork, AChildOfABusyParentWorks) {
+TEST(WorkerPoolFork, WorksInTheChildOfABusyParent) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   std::atomic<bool> stop{false};
   std::vector<std::thread> callers;
@@ -69,7 +69,7 @@ TEST(WorkerPoolFork, AChildOfABusyParentWorks) {
   for (std::thread& caller : callers) caller.join();
 }
 
-TEST(WorkerPoolFork, AForkWaitsForNoTask) {
+TEST(WorkerPoolFork, DoesNotWaitForTasks) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   std::latch release(1);
   const auto event = std::make_shared<Event>();
@@ -79,7 +79,7 @@ TEST(WorkerPoolFork, AForkWaitsForNoTask) {
   event->wait();
 }
 
-TEST(WorkerPoolFork, AForkInsideAnItemIsAClearErrorInTheChild) {
+TEST(WorkerPoolFork, ReportsAForkInsideAnItemInTheChild) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   std::latch both(2);
   const auto caller = std::this_thread::get_id();
@@ -106,7 +106,7 @@ TEST(WorkerPoolFork, AForkInsideAnItemIsAClearErrorInTheChild) {
   EXPECT_EQ(said, "");
 }
 
-TEST(WorkerPoolFork, AForkInTheInterruptHookIsAClearErrorInTheChild) {
+TEST(WorkerPoolFork, ReportsAForkInTheInterruptHookInTheChild) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   static pid_t child;
   static std::atomic<bool> worker_is_at_work;
@@ -143,7 +143,7 @@ TEST(WorkerPoolFork, AForkInTheInterruptHookIsAClearErrorInTheChild) {
   EXPECT_EQ(said, "");
 }
 
-TEST(WorkerPoolFork, AChildMayConfigureItsOwnLanes) {
+TEST(WorkerPoolFork, AllowsAChildToConfigureLanes) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   ASSERT_EQ(sum_in_parallel(), "499500");
   EXPECT_EQ(
@@ -160,7 +160,7 @@ TEST(WorkerPoolFork, AChildMayConfigureItsOwnLanes) {
       "2 lanes 3 workers 2 bound once");
 }
 
-TEST(WorkerPoolFork, LanesWithoutWorkersAreRefused) {
+TEST(WorkerPoolFork, RefusesLanesWithoutWorkers) {
   EXPECT_EQ(in_forked_child([] {
               const int before = pool().max_workers();
               const bool taken = pool().configure({{.workers = 0, .bind = {}}, {.workers = -1, .bind = {}}});
@@ -169,7 +169,7 @@ TEST(WorkerPoolFork, LanesWithoutWorkersAreRefused) {
             "refused");
 }
 
-TEST(WorkerPoolFork, TheDefaultIsOneLaneWithAWorkerForEachAllowedCpu) {
+TEST(WorkerPoolFork, DefaultsToOneLaneWithAWorkerForEachAllowedCpu) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   EXPECT_EQ(in_forked_child([] {
@@ -195,7 +195,7 @@ TEST(WorkerPoolFork, TheDefaultIsOneLaneWithAWorkerForEachAllowedCpu) {
   _exit(right ? 0 : 1);
 }
 
-TEST(WorkerPoolLimits, WithoutRoomForThreadsCallsRunHereAndSubmitSaysSo) {
+TEST(WorkerPoolLimits, RunCallsInlineAndReportSubmitWithoutThreads) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "sanitizers need address space of their own";
 #endif

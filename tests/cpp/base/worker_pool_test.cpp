@@ -78,20 +78,20 @@ TEST_F(WorkerPoolTest, RunsEachItemOnce) {
   }
 }
 
-TEST_F(WorkerPoolTest, WhatItemsWroteIsSeenAfterTheCall) {
+TEST_F(WorkerPoolTest, MakesWritesOfItemsVisibleAfterTheCall) {
   std::vector<int64_t> squares(5000);
   pool().parallel_for(5000, -1, [&](int64_t i) { squares[static_cast<size_t>(i)] = i * i; });
   for (int64_t i = 0; i < 5000; ++i) ASSERT_EQ(squares[static_cast<size_t>(i)], i * i);
 }
 
-TEST_F(WorkerPoolTest, OneItemStartsNoThread) {
+TEST_F(WorkerPoolTest, StartsNoThreadForOneItem) {
   std::thread::id ran_on;
   pool().parallel_for(1, -1, [&](int64_t) { ran_on = std::this_thread::get_id(); });
   EXPECT_EQ(ran_on, std::this_thread::get_id());
   EXPECT_EQ(pool().running_workers(), 0);
 }
 
-TEST_F(WorkerPoolTest, CallerAndWorkersWorkAtTheSameTime) {
+TEST_F(WorkerPoolTest, RunsItemsInTheCallerAndWorkersConcurrently) {
   std::latch all_here(4);  // passes only if four items run at once
   std::mutex mutex;
   std::set<std::thread::id> threads;
@@ -105,7 +105,7 @@ TEST_F(WorkerPoolTest, CallerAndWorkersWorkAtTheSameTime) {
   EXPECT_EQ(pool().running_workers(), 3);
 }
 
-TEST_F(WorkerPoolTest, EachWorkerBeginsWithTheWorkOfItsOwnLane) {
+TEST_F(WorkerPoolTest, StartsEachWorkerOnItsOwnLane) {
   for (int round = 0; round < 20; ++round) {
     if (round % 2 == 0) pool().shutdown();  // new threads, then ones that sleep
     std::mutex mutex;
@@ -128,13 +128,13 @@ TEST_F(WorkerPoolTest, EachWorkerBeginsWithTheWorkOfItsOwnLane) {
   }
 }
 
-TEST_F(WorkerPoolTest, IdleWorkersHelpAnotherLane) {
+TEST_F(WorkerPoolTest, LetsIdleWorkersHelpOtherLanes) {
   std::latch all_here(4);  // passes only if four items run at once
   submit_and_wait(4, 0, [&](int64_t) { all_here.arrive_and_wait(); });
   EXPECT_EQ(pool().running_workers(), 4);
 }
 
-TEST_F(WorkerPoolTest, SeveralLanesRunEachItemOnceWithTheCaller) {
+TEST_F(WorkerPoolTest, RunsEachItemOnceOverSeveralLanes) {
   for (int round = 0; round < 50; ++round) {
     std::array<std::atomic<int>, 300> runs = {};
     const auto work = [&](int64_t from, int64_t count, int lane) {
@@ -147,7 +147,7 @@ TEST_F(WorkerPoolTest, SeveralLanesRunEachItemOnceWithTheCaller) {
   }
 }
 
-TEST_F(WorkerPoolTest, AnErrorInOneLaneEndsTheOthersAndLeavesOnce) {
+TEST_F(WorkerPoolTest, StopsAllLanesAndRethrowsOneError) {
   for (int bad = 0; bad < 2; ++bad) {
     std::atomic<int64_t> items{0};
     const auto work = [&](int lane) {
@@ -165,7 +165,7 @@ TEST_F(WorkerPoolTest, AnErrorInOneLaneEndsTheOthersAndLeavesOnce) {
   }
 }
 
-TEST_F(WorkerPoolTest, NeverHasMoreThreadsThanItsLanesAllow) {
+TEST_F(WorkerPoolTest, StartsNoMoreThreadsThanItsLanesAllow) {
   std::vector<std::thread> callers;
   std::atomic<int> most{0};
   for (int c = 0; c < 6; ++c) {
@@ -201,7 +201,7 @@ TEST_F(WorkerPoolTest, RethrowsTheFirstErrorAndStartsNoFurtherItem) {
   EXPECT_EQ(after.load(), 10);
 }
 
-TEST_F(WorkerPoolTest, ErrorsOfTheOnlyItemLeaveToo) {
+TEST_F(WorkerPoolTest, RethrowsTheErrorOfASingleItem) {
   EXPECT_THROW(pool().parallel_for(1, -1, [](int64_t) { throw OutOfMemory("no room"); }), OutOfMemory);
 }
 
@@ -213,7 +213,7 @@ struct Tracked {
 };
 
 // What it holds may belong to the caller's thread, say Python's objects.
-TEST_F(WorkerPoolTest, AnErrorOfAWorkerDiesWithTheCallersHandler) {
+TEST_F(WorkerPoolTest, DestroysWorkerErrorsInTheCaller) {
   for (int i = 0; i < 200; ++i) {
     std::thread::id ended_on;
     std::latch thrown(1);
@@ -231,7 +231,7 @@ TEST_F(WorkerPoolTest, AnErrorOfAWorkerDiesWithTheCallersHandler) {
   }
 }
 
-TEST_F(WorkerPoolTest, StartedItemsEndBeforeAnErrorLeaves) {
+TEST_F(WorkerPoolTest, FinishesStartedItemsBeforeRethrowing) {
   std::latch both(2);
   std::atomic<bool> ended{false};
   EXPECT_THROW(pool().parallel_for(2, -1,
@@ -245,7 +245,7 @@ TEST_F(WorkerPoolTest, StartedItemsEndBeforeAnErrorLeaves) {
   EXPECT_TRUE(ended.load());
 }
 
-TEST_F(WorkerPoolTest, NestedCallsRunInlineOnWorkers) {
+TEST_F(WorkerPoolTest, RunsNestedCallsInlineOnWorkers) {
   std::atomic<int> items{0};
   std::atomic<int> elsewhere{0};
   submit_and_wait(8, -1, [&](int64_t) {
@@ -259,13 +259,13 @@ TEST_F(WorkerPoolTest, NestedCallsRunInlineOnWorkers) {
   EXPECT_EQ(elsewhere.load(), 0);
 }
 
-TEST_F(WorkerPoolTest, NestedCallsFromTheCallersItemsEnd) {
+TEST_F(WorkerPoolTest, CompletesNestedCallsFromTheCaller) {
   std::atomic<int> items{0};
   pool().parallel_for(8, -1, [&](int64_t) { pool().parallel_for(50, -1, [&](int64_t) { ++items; }); });
   EXPECT_EQ(items.load(), 400);
 }
 
-TEST_F(WorkerPoolTest, ShutdownEndsAllThreadsAndALaterTaskStartsThemAgain) {
+TEST_F(WorkerPoolTest, RestartsThreadsAfterShutdown) {
   for (int round = 0; round < 5; ++round) {
     std::latch all_here(4);
     pool().parallel_for(4, -1, [&](int64_t) { all_here.arrive_and_wait(); });
@@ -276,7 +276,7 @@ TEST_F(WorkerPoolTest, ShutdownEndsAllThreadsAndALaterTaskStartsThemAgain) {
   }
 }
 
-TEST_F(WorkerPoolTest, ShutdownLetsQueuedTasksEnd) {
+TEST_F(WorkerPoolTest, FinishesQueuedTasksAtShutdown) {
   std::atomic<int> items{0};
   std::atomic<int> jobs{0};
   for (int i = 0; i < 200; ++i) {
@@ -287,7 +287,7 @@ TEST_F(WorkerPoolTest, ShutdownLetsQueuedTasksEnd) {
   EXPECT_EQ(jobs.load(), 200);
 }
 
-TEST_F(WorkerPoolTest, TasksAndShutdownsMayMeet) {
+TEST_F(WorkerPoolTest, AllowsConcurrentTasksAndShutdowns) {
   std::atomic<int> items{0};
   std::atomic<bool> stop{false};
   std::thread stopper([&] {
@@ -308,7 +308,7 @@ TEST_F(WorkerPoolTest, TasksAndShutdownsMayMeet) {
   EXPECT_EQ(items.load(), 3000);
 }
 
-TEST_F(WorkerPoolTest, SubmitCallsDoneOnceAfterAllItems) {
+TEST_F(WorkerPoolTest, CallsDoneOnceAfterAllSubmittedItems) {
   for (int round = 0; round < 200; ++round) {
     std::atomic<int> items{0};
     int seen = -1;
@@ -324,7 +324,7 @@ TEST_F(WorkerPoolTest, SubmitCallsDoneOnceAfterAllItems) {
   }
 }
 
-TEST_F(WorkerPoolTest, SubmitGivesTheErrorToDone) {
+TEST_F(WorkerPoolTest, PassesTheErrorOfSubmitToDone) {
   EXPECT_THROW(submit_and_wait(20, -1,
                                [](int64_t i) {
                                  if (i == 5) throw OutOfMemory("no room");
@@ -332,21 +332,21 @@ TEST_F(WorkerPoolTest, SubmitGivesTheErrorToDone) {
                OutOfMemory);
 }
 
-TEST_F(WorkerPoolTest, SubmitRunsOnWorkersOnly) {
+TEST_F(WorkerPoolTest, RunsSubmittedItemsOnWorkersOnly) {
   std::atomic<bool> here{false};
   const auto caller = std::this_thread::get_id();
   submit_and_wait(1, 0, [&](int64_t) { here = std::this_thread::get_id() == caller; });
   EXPECT_FALSE(here.load());
 }
 
-TEST_F(WorkerPoolTest, SubmitOfNothingIsDoneAtOnce) {
+TEST_F(WorkerPoolTest, CompletesAnEmptySubmitAtOnce) {
   bool called = false;
   pool().submit(0, 0, [](int64_t) {}, [&](std::exception_ptr error) { called = error == nullptr; });
   EXPECT_TRUE(called);
   EXPECT_EQ(pool().running_workers(), 0);
 }
 
-TEST_F(WorkerPoolTest, SubmitHasFreedItsBodyWhenDoneRuns) {
+TEST_F(WorkerPoolTest, FreesTheSubmittedBodyBeforeDone) {
   auto held = std::make_shared<int>(1);
   const std::weak_ptr<int> watch = held;
   bool gone = false;
@@ -361,7 +361,7 @@ TEST_F(WorkerPoolTest, SubmitHasFreedItsBodyWhenDoneRuns) {
   EXPECT_TRUE(gone);
 }
 
-TEST_F(WorkerPoolTest, SubmitFromAWorkerOrFromDoneWorks) {
+TEST_F(WorkerPoolTest, AllowsSubmitFromAWorkerAndFromDone) {
   const auto event = std::make_shared<Event>();
   std::atomic<int> items{0};
   pool().submit(
@@ -373,7 +373,7 @@ TEST_F(WorkerPoolTest, SubmitFromAWorkerOrFromDoneWorks) {
   EXPECT_EQ(items.load(), 5);
 }
 
-TEST_F(WorkerPoolTest, AnErrorOfDoneItselfIsDropped) {
+TEST_F(WorkerPoolTest, DropsErrorsOfDone) {
   pool().submit(2, 0, [](int64_t) {}, [](std::exception_ptr) { throw std::runtime_error("against the promise"); });
   pool().shutdown();
   std::atomic<int> items{0};
@@ -381,7 +381,7 @@ TEST_F(WorkerPoolTest, AnErrorOfDoneItselfIsDropped) {
   EXPECT_EQ(items.load(), 4);
 }
 
-TEST_F(WorkerPoolTest, TheHookEndsTheCallBetweenItsItems) {
+TEST_F(WorkerPoolTest, EndsTheCallBetweenItemsOnInterrupt) {
   static std::atomic<int> asked;
   asked = 0;
   set_interrupt_hook([] { return ++asked > 5; });
@@ -391,7 +391,7 @@ TEST_F(WorkerPoolTest, TheHookEndsTheCallBetweenItsItems) {
   EXPECT_GE(items.load(), 1);
 }
 
-TEST_F(WorkerPoolTest, TheHookEndsTheCallWhileItWaitsForWorkers) {
+TEST_F(WorkerPoolTest, EndsTheWaitForWorkersOnInterrupt) {
   static std::atomic<bool> asked;
   static std::atomic<bool> callers_items_ended;
   asked = callers_items_ended = false;
@@ -417,7 +417,7 @@ TEST_F(WorkerPoolTest, TheHookEndsTheCallWhileItWaitsForWorkers) {
   EXPECT_TRUE(worker_ended.load());
 }
 
-TEST_F(WorkerPoolTest, TheHookIsNeverAskedOnAWorker) {
+TEST_F(WorkerPoolTest, NeverCallsTheInterruptHookOnAWorker) {
   static std::thread::id caller;
   static std::atomic<int> elsewhere;
   caller = std::this_thread::get_id();
@@ -430,7 +430,7 @@ TEST_F(WorkerPoolTest, TheHookIsNeverAskedOnAWorker) {
   EXPECT_EQ(elsewhere.load(), 0);
 }
 
-TEST_F(WorkerPoolTest, WorkersHaveNamesAndBlockSignals) {
+TEST_F(WorkerPoolTest, NamesWorkersAndBlocksSignals) {
   std::string name;
   sigset_t blocked;
   submit_and_wait(1, 0, [&](int64_t) {
@@ -448,7 +448,7 @@ TEST_F(WorkerPoolTest, WorkersHaveNamesAndBlockSignals) {
   EXPECT_EQ(sigismember(&here, SIGINT), 0);
 }
 
-TEST_F(WorkerPoolTest, ManyTinyJobsWhileAllWorkersAreBusyLeaveNothingBehind) {
+TEST_F(WorkerPoolTest, LeavesNothingBehindAfterManyTinyJobs) {
   std::latch release(1);
   const auto event = std::make_shared<Event>();
   pool().submit(4, -1, [&](int64_t) { release.wait(); }, [event](std::exception_ptr) { event->set(); });

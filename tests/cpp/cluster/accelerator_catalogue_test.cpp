@@ -13,7 +13,7 @@ namespace {
 
 std::string name_of(const Accelerator* row) { return row ? std::string(row->name) : "none"; }
 
-TEST(AcceleratorCatalogue, NoNumberThatIsNotPublishedIsZero) {
+TEST(AcceleratorCatalogue, LeavesUnpublishedNumbersEmpty) {
   for (const Accelerator& row : accelerator_catalogue()) {
     SCOPED_TRACE(row.name);
     EXPECT_GT(row.memory_bytes, 0);
@@ -27,7 +27,7 @@ TEST(AcceleratorCatalogue, NoNumberThatIsNotPublishedIsZero) {
   }
 }
 
-TEST(AcceleratorCatalogue, ANameAKindAndAPciIdNameOneChip) {
+TEST(AcceleratorCatalogue, FindsAChipByNameKindAndPciId) {
   std::set<std::string> seen;
   for (const Accelerator& row : accelerator_catalogue()) {
     SCOPED_TRACE(row.name);
@@ -46,7 +46,7 @@ TEST(AcceleratorCatalogue, ANameAKindAndAPciIdNameOneChip) {
   }
 }
 
-TEST(AcceleratorCatalogue, EveryNumberHasASource) {
+TEST(AcceleratorCatalogue, HasASourceForEveryNumber) {
   for (const Accelerator& row : accelerator_catalogue()) {
     SCOPED_TRACE(row.name);
     EXPECT_FALSE(row.sources[0].empty());
@@ -63,7 +63,7 @@ TEST(AcceleratorCatalogue, EveryNumberHasASource) {
   EXPECT_EQ(find_catalogue_source("S99"), nullptr);
 }
 
-TEST(AcceleratorCatalogue, WordsOfAKindAreComparedWhole) {
+TEST(AcceleratorCatalogue, ComparesWholeWordsOfAKind) {
   EXPECT_EQ(name_of(find_accelerator_by_kind("TPU v5")), "TPU v5p");
   EXPECT_EQ(name_of(find_accelerator_by_kind("tpu V5 LITE")), "TPU v5e");
   EXPECT_EQ(name_of(find_accelerator_by_kind("TPU v4 lite")), "none");
@@ -80,7 +80,7 @@ TEST(AcceleratorCatalogue, WordsOfAKindAreComparedWhole) {
   }
 }
 
-TEST(AcceleratorCatalogue, PciIdsAndTypes) {
+TEST(AcceleratorCatalogue, FindsChipsByPciIdAndType) {
   EXPECT_EQ(name_of(find_accelerator_by_pci("10DE:2330")), "NVIDIA H100 SXM");
   EXPECT_EQ(name_of(find_accelerator_by_pci("1ae0:0042")), "none");  // a network card of Google's
   EXPECT_EQ(name_of(find_accelerator_by_pci("")), "none");
@@ -90,7 +90,7 @@ TEST(AcceleratorCatalogue, PciIdsAndTypes) {
   EXPECT_EQ(name_of(find_accelerator_of_type("")), "none");
 }
 
-TEST(AcceleratorCatalogue, KnownNumbers) {
+TEST(AcceleratorCatalogue, HasTheKnownNumbers) {
   const Accelerator* h100 = find_accelerator_by_name("nvidia h100 sxm");
   ASSERT_NE(h100, nullptr);
   EXPECT_EQ(h100->peak(MatmulFormat::kBFloat16), 9.89e14);
@@ -102,7 +102,7 @@ TEST(AcceleratorCatalogue, KnownNumbers) {
   EXPECT_EQ(v100->peak(MatmulFormat::kBFloat16), std::nullopt);  // has none
 }
 
-TEST(AcceleratorCatalogue, FormatsGoBothWays) {
+TEST(AcceleratorCatalogue, ConvertsFormatsInBothDirections) {
   for (int i = 0; i < kMatmulFormatCount; ++i) {
     const auto format = static_cast<MatmulFormat>(i);
     EXPECT_EQ(matmul_format_from_name(to_string(format)), format);

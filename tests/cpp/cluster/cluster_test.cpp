@@ -23,7 +23,7 @@ std::string error_of(F&& call) {
 
 bool says(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-TEST(Cluster, PlacesFollowFromTheNumber) {
+TEST(Cluster, ComputesPlacesFromIds) {
   const ClusterRef cluster = tpu_cluster("v5p", {4, 4, 8}, 2);
   EXPECT_EQ(cluster->device_count(), 256);
   EXPECT_EQ(cluster->process_count(), 64);
@@ -39,9 +39,9 @@ TEST(Cluster, PlacesFollowFromTheNumber) {
   EXPECT_EQ(cluster->device_memory_bytes(), int64_t{95} << 30);
 }
 
-TEST(Cluster, EveryDeviceIsFoundAgainWhereItIs) {
+TEST(Cluster, FindsEveryDeviceByItsPlace) {
   const ClusterRef cluster = tpu_cluster("7x", {2, 2, 4}, 3);
-  EXPECT_EQ(cluster->device_count(), 96);  // two a chip
+  EXPECT_EQ(cluster->device_count(), 96);  // two per chip
   std::vector<int> of_process(static_cast<size_t>(cluster->process_count()));
   for (int64_t id = 0; id < cluster->device_count(); ++id) {
     const ClusterPlace at = cluster->place_of(id);
@@ -53,7 +53,7 @@ TEST(Cluster, EveryDeviceIsFoundAgainWhereItIs) {
   EXPECT_EQ(cluster->device_memory_bytes(), int64_t{96} << 30);
 }
 
-TEST(Cluster, TorusesWrapByTheRuleOfTheirChip) {
+TEST(Cluster, WrapsToriByTheRuleOfTheirChip) {
   using Wraps = std::vector<bool>;
   EXPECT_EQ(tpu_cluster("v4", {4, 4, 8}, 1)->inside().wraps, (Wraps{true, true, true}));
   EXPECT_EQ(tpu_cluster("v4", {2, 4, 4}, 1)->inside().wraps, (Wraps{false, false, false}));
@@ -61,7 +61,7 @@ TEST(Cluster, TorusesWrapByTheRuleOfTheirChip) {
   EXPECT_EQ(tpu_cluster("v6e", {8, 8}, 1)->inside().wraps, (Wraps{false, false}));
 }
 
-TEST(Cluster, HostsAreNoLargerThanTheSlice) {
+TEST(Cluster, LimitsHostsToTheSlice) {
   using Shape = std::vector<int>;
   EXPECT_EQ(tpu_cluster("v5e", {1, 1}, 1)->parts().host_shape, (Shape{1, 1}));
   EXPECT_EQ(tpu_cluster("v5e", {2, 4}, 1)->parts().host_shape, (Shape{2, 4}));
@@ -69,7 +69,7 @@ TEST(Cluster, HostsAreNoLargerThanTheSlice) {
   EXPECT_EQ(tpu_cluster("v4", {2, 2, 1}, 1)->process_count(), 1);
 }
 
-TEST(Cluster, FiguresCarryTheirSources) {
+TEST(Cluster, StoresTheSourcesOfItsNumbers) {
   const ClusterRef pod = gpu_cluster("h100", 64, {});
   EXPECT_EQ(pod->device_count(), 512);
   EXPECT_EQ(pod->link_bandwidth(), (SourcedNumber{4.5e11, "S8"}));
@@ -86,7 +86,7 @@ TEST(Cluster, FiguresCarryTheirSources) {
             "with; give `network_bandwidth` (bytes/s of each chip, one way)");
 }
 
-TEST(Cluster, ErrorsListWhatThereIs) {
+TEST(Cluster, ListsKnownNamesInErrors) {
   EXPECT_EQ(error_of([] { tpu_cluster("v5e", {4, 16}, 1); }),
             "cluster.tpu: TPU v5e has no slices of 4x16; expected one of 1x1, 2x2, 2x4, 4x4, 4x8, 8x8, 8x16, 16x16, or "
             "the same with the axes swapped");
@@ -101,7 +101,7 @@ TEST(Cluster, ErrorsListWhatThereIs) {
       says(error_of([] { gpu_cluster("k80", 1, {}); }), "expected one of v100, v100-32gb, a100, a100-40gb, h1"));
 }
 
-TEST(Cluster, AllThatIsWrongIsSaidAtOnce) {
+TEST(Cluster, ReportsAllFaultsAtOnce) {
   ClusterParts parts = tpu_cluster("v4", {2, 2, 1}, 1)->parts();
   parts.inside.wraps.pop_back();
   parts.inside.bandwidth->value = -1;
@@ -121,7 +121,7 @@ TEST(Cluster, AllThatIsWrongIsSaidAtOnce) {
   EXPECT_TRUE(says(error_of([&] { Cluster::make(parts); }), "more than 2^63 devices"));
 }
 
-TEST(Cluster, OneSwitchJoinsAtMost1024Chips) {
+TEST(Cluster, ConnectsAtMost1024ChipsWithOneSwitch) {
   EXPECT_EQ(gpu_cluster("h100", 1, {.chips_per_node = 1024})->device_count(), 1024);
   EXPECT_EQ(error_of([] { gpu_cluster("h100", 1, {.chips_per_node = 1'000'000}); }),
             "cluster \"1000000 h100\": dims is [1000000]; expected at most 1024 chips joined by one switch; plan with "

@@ -11,7 +11,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(LinkLoads, LineTakesEveryLinkBetween) {
+TEST(LinkLoads, LoadEveryLinkBetweenTwoChipsOfALine) {
   LinkLoads loads({3}, {false});
   loads.add(0, 2, 8);
   loads.add(2, 1, 3);
@@ -20,7 +20,7 @@ TEST(LinkLoads, LineTakesEveryLinkBetween) {
   EXPECT_EQ(loads.longest_path(), 2);
 }
 
-TEST(LinkLoads, RingGoesTheShorterWayAndHalvesTies) {
+TEST(LinkLoads, UseTheShorterDirectionOfARingAndSplitTies) {
   LinkLoads loads({4}, {true});
   loads.add(0, 3, 8);
   EXPECT_EQ(loads.longest_path(), 1);
@@ -31,14 +31,14 @@ TEST(LinkLoads, RingGoesTheShorterWayAndHalvesTies) {
   EXPECT_EQ(loads.longest_path(), 2);
 }
 
-TEST(LinkLoads, RingsOfTwoAreLines) {
+TEST(LinkLoads, TreatRingsOfTwoAsLines) {
   LinkLoads loads({2}, {true});
   loads.add(1, 0, 8);
   EXPECT_EQ(loads.most_bytes(), 8);
   EXPECT_EQ(loads.longest_path(), 1);
 }
 
-TEST(LinkLoads, TakesXBeforeY) {
+TEST(LinkLoads, RouteXBeforeY) {
   LinkLoads loads({2, 2}, {false, false});
   loads.add(0, 3, 5);  // over chip 1
   loads.add(0, 1, 7);
@@ -47,7 +47,7 @@ TEST(LinkLoads, TakesXBeforeY) {
   EXPECT_EQ(loads.total_bytes(), 18);
 }
 
-TEST(LinkLoads, ShiftsLoadARingByTheirDistance) {
+TEST(LinkLoads, LoadARingByTheDistanceOfAShift) {
   for (int shift = 1; shift < 8; ++shift) {
     LinkLoads loads({8}, {true});
     for (int chip = 0; chip < 8; ++chip) loads.add(chip, (chip + shift) % 8, 1);
@@ -55,7 +55,7 @@ TEST(LinkLoads, ShiftsLoadARingByTheirDistance) {
   }
 }
 
-TEST(LinkLoads, RefusesWhatIsNoTorus) {
+TEST(LinkLoads, RefuseInvalidTori) {
   EXPECT_THROW(LinkLoads({0}, {false}), InvalidArgument);
   EXPECT_THROW(LinkLoads({4}, {}), InvalidArgument);
   EXPECT_THROW(LinkLoads({4096, 4096, 2}, {false, false, false}), InvalidArgument);
@@ -63,7 +63,7 @@ TEST(LinkLoads, RefusesWhatIsNoTorus) {
   EXPECT_THROW(loads.add(0, 2, 1), InvalidArgument);
 }
 
-TEST(LinkLoads, EveryLinkIsLoadedAsIfWalked) {
+TEST(LinkLoads, MatchAWalkOverTheLinks) {
   // Against a walk from chip to chip, for all pairs of tori with odd and even, joined and open axes.
   struct Made {
     std::vector<int64_t> dims;

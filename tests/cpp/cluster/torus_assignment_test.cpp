@@ -15,30 +15,30 @@ namespace {
 using Sizes = std::vector<int64_t>;
 using Factors = std::vector<Sizes>;
 
-TEST(TorusAssignment, WholeAxesAreTakenFromTheLastAxisOn) {
+TEST(TorusAssignment, TakesWholeAxesFromTheLastAxis) {
   EXPECT_EQ(assign_whole_axes({2, 2, 4}, {4, 4}).found->factors, (Factors{{1, 2}, {1, 2}, {4, 1}}));
   EXPECT_EQ(assign_whole_axes({4, 4, 4}, {16, 4}).found->factors, (Factors{{1, 4}, {4, 1}, {4, 1}}));
 }
 
-TEST(TorusAssignment, TheGreedyRuleSaysWhereItStopped) {
+TEST(TorusAssignment, ReportsWhereTheGreedyRuleStopped) {
   const AssignmentAttempt attempt = assign_whole_axes({2, 2, 4}, {2, 2, 4});
   EXPECT_FALSE(attempt.found);
   EXPECT_EQ(attempt.stopped.logical_axis, 1);
   EXPECT_EQ(attempt.stopped.remaining, (Sizes{0, 0, 4}));
 }
 
-TEST(TorusAssignment, SplitAxesPreferWholeOnes) {
+TEST(TorusAssignment, PrefersWholeAxesToSplitOnes) {
   EXPECT_EQ(assign_split_axes({4, 4, 1}, {2, 2, 4}).found->factors, (Factors{{1, 1, 4}, {2, 2, 1}, {1, 1, 1}}));
   EXPECT_EQ(assign_split_axes({8, 8, 1}, {2, 2, 16}).found->factors, (Factors{{1, 1, 8}, {2, 2, 2}, {1, 1, 1}}));
   EXPECT_EQ(assign_split_axes({4, 4, 8}, {2, 64}).found->factors, (Factors{{1, 4}, {2, 2}, {1, 8}}));
 }
 
-TEST(TorusAssignment, TheOrderIsThatOfReshapeAndTranspose) {
+TEST(TorusAssignment, OrdersAsReshapeAndTranspose) {
   EXPECT_EQ(order_of({{{1, 1, 4}, {2, 2, 1}}}), (Sizes{0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15}));
   EXPECT_EQ(order_of({{{2, 3}}}), (Sizes{0, 1, 2, 3, 4, 5}));
 }
 
-TEST(TorusRates, WrapsDoubleAndStridesShare) {
+TEST(TorusRates, DoubleWithWrapsAndDivideByStrides) {
   const Torus torus{.dims = {4, 8}, .wraps = {true, false}, .link_bandwidth = 10, .hop_latency = 1};
   const std::vector<AxisRate> rates = rates_of(torus, TorusAssignment{{{2, 2}, {1, 8}}});
   ASSERT_EQ(rates.size(), 2U);
@@ -52,7 +52,7 @@ TEST(TorusRates, WrapsDoubleAndStridesShare) {
   EXPECT_DOUBLE_EQ(seconds_of(torus, rates, {100, 100}), 7 + 12.6875);
 }
 
-TEST(TorusRates, AnyOrderOfAnAssignmentHasItsRates) {
+TEST(TorusRates, AreIndependentOfTheOrderOfAnAssignment) {
   const Torus torus{.dims = {4, 4, 8}, .wraps = {true, true, true}, .link_bandwidth = 3};
   for_each_division(16, torus.dims, [&](const Sizes& parts) {
     TorusAssignment assignment;
@@ -68,8 +68,8 @@ TEST(TorusRates, AnyOrderOfAnAssignmentHasItsRates) {
   });
 }
 
-TEST(TorusRates, OtherGroupsAreRings) {
-  // Places 0, 1 and 3 of a line of 4 are no grid: from 1 to 3 is two hops, and all goes back from 3 to 0.
+TEST(TorusRates, TreatOtherGroupsAsRings) {
+  // Places 0, 1 and 3 of a line of 4 are not a grid: from 1 to 3 is two hops, and the last message returns from 3 to 0.
   const Torus line{.dims = {4}, .wraps = {false}, .link_bandwidth = 6};
   const std::vector<AxisRate> rates = rates_of(line, {3}, {0, 1, 3});
   EXPECT_TRUE(rates[0].parts.empty());
@@ -77,7 +77,7 @@ TEST(TorusRates, OtherGroupsAreRings) {
   EXPECT_EQ(rates[0].bandwidth, 6);
 }
 
-TEST(TorusRates, RingsGoBothWaysRoundWhereBothAreEquallyShort) {
+TEST(TorusRates, UseBothDirectionsOfEqualLength) {
   // Of places 0, 1 and 3 of a ring of 6 the last step is three hops: half of it each way. The link 0->1 then has a
   // neighbour's transfer and half of that from 0 to 3.
   const Torus ring{.dims = {6}, .wraps = {true}, .link_bandwidth = 6};
@@ -101,7 +101,7 @@ TEST(TorusSearch, GivesTheBetterLinksToTheTraffic) {
 }
 
 // Against every assignment, one by one.
-TEST(TorusSearch, NothingIsBetter) {
+TEST(TorusSearch, FindsTheOptimum) {
   const Torus torus{.dims = {4, 6, 2}, .wraps = {true, false, false}, .link_bandwidth = 2, .hop_latency = 0.01};
   const Sizes mesh = {4, 3, 4};
   const std::vector<double> traffic = {5, 1, 2};

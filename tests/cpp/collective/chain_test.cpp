@@ -96,7 +96,7 @@ void check(Reduction reduction, DType dtype, int64_t count, const std::vector<in
   }
 }
 
-TEST(ReductionChain, GivesTheBitsOfOneProcess) {
+TEST(ReductionChain, ReturnsTheBitsOfASingleProcess) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt16}) {
     for (const Reduction reduction : {Reduction::kSum, Reduction::kProduct, Reduction::kMax}) {
       for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{3'000'017}}) {
@@ -107,7 +107,7 @@ TEST(ReductionChain, GivesTheBitsOfOneProcess) {
   }
 }
 
-TEST(ReductionChain, HandsEachProcessItsShareOnly) {
+TEST(ReductionChain, GivesEachProcessOnlyItsShare) {
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     check(Reduction::kSum, dtype, 4'000'000, {2, 2}, {0, 1}, true);
     check(Reduction::kSum, dtype, 1'200'006, {1, 3, 2}, {1, 2, 0}, true);
@@ -115,7 +115,7 @@ TEST(ReductionChain, HandsEachProcessItsShareOnly) {
   }
 }
 
-TEST(ReductionChain, ManyAfterEachOtherOnTheSameLanes) {
+TEST(ReductionChain, ReusesTheSameLanes) {
   const auto lanes = ends(2);
   std::vector<Bytes> blocks{block_of(DType::kFloat32, 100'000, 1), block_of(DType::kFloat32, 100'000, 2)};
   Bytes expected(blocks[0].size());
@@ -138,7 +138,7 @@ TEST(ReductionChain, ManyAfterEachOtherOnTheSameLanes) {
   other.join();
 }
 
-TEST(ReductionChain, WaitsNoLongerThanItIsTold) {
+TEST(ReductionChain, StopsWaitingAtItsTimeout) {
   const auto lanes = ends(2);
   Bytes block = block_of(DType::kFloat32, 10, 1);
   Bytes result(block.size());
@@ -148,7 +148,7 @@ TEST(ReductionChain, WaitsNoLongerThanItIsTold) {
   EXPECT_EQ(chain.progress(), 0);
 }
 
-TEST(ReductionChain, RefusesWhatDoesNotFitBeforeAnybodyWaits) {
+TEST(ReductionChain, RefusesInvalidArgumentsBeforeWaiting) {
   const auto lanes = ends(2);
   Bytes block(64);
   Bytes shorter(32);

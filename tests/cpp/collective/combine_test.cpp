@@ -87,7 +87,7 @@ class CombineOnEachSet : public testing::TestWithParam<Isa> {
   void TearDown() override { set_active_isa(to_string(supported_isas().back()), "CombineOnEachSet"); }
 };
 
-TEST_P(CombineOnEachSet, AnyNumberOfInputsOfAnyLengthGivesTheBitsOfOneAfterTheOther) {
+TEST_P(CombineOnEachSet, ReturnsTheBitsOfASequentialReduction) {
   check_all<int8_t>(ArithmeticType::kInt8);
   check_all<int16_t>(ArithmeticType::kInt16);
   check_all<int32_t>(ArithmeticType::kInt32);
@@ -103,7 +103,7 @@ TEST_P(CombineOnEachSet, AnyNumberOfInputsOfAnyLengthGivesTheBitsOfOneAfterTheOt
 INSTANTIATE_TEST_SUITE_P(All, CombineOnEachSet, testing::ValuesIn(supported_isas()),
                          [](const auto& set) { return std::string(to_string(set.param)); });
 
-TEST(Combine, ARangeWritesItsElementsOnly) {
+TEST(Combine, WritesOnlyTheElementsOfItsRange) {
   const std::vector<int32_t> a(100, 1);
   const std::vector<int32_t> b(100, 2);
   const std::vector<const void*> data = {a.data(), b.data()};
@@ -113,7 +113,7 @@ TEST(Combine, ARangeWritesItsElementsOnly) {
   for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i >= 3 && i < 70 ? 3 : -1) << i;
 }
 
-TEST(Combine, TheFirstOfEqualZerosStays) {
+TEST(Combine, KeepsTheFirstOfEqualZeros) {
   const std::vector<float> minus(40, -0.F);
   const std::vector<float> plus(40, 0.F);
   const std::vector<const void*> data = {minus.data(), plus.data()};

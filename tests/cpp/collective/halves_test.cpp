@@ -93,7 +93,7 @@ class HalvesOnEachSet : public testing::TestWithParam<std::tuple<Isa, Arithmetic
   static ArithmeticType type() { return std::get<1>(GetParam()); }
 };
 
-TEST_P(HalvesOnEachSet, EveryNumberIsWidenedExactly) {
+TEST_P(HalvesOnEachSet, WidensEveryNumberExactly) {
   std::vector<uint16_t> halves(0x10000);
   for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<uint16_t>(i);
   std::vector<float> wide(halves.size());
@@ -108,7 +108,7 @@ TEST_P(HalvesOnEachSet, EveryNumberIsWidenedExactly) {
   }
 }
 
-TEST_P(HalvesOnEachSet, FloatsAreRoundedToTheNearestAndTiesToEven) {
+TEST_P(HalvesOnEachSet, RoundsFloatsToNearestAndTiesToEven) {
   const std::vector<float> values = close_cases();
   std::vector<uint16_t> halves(values.size());
   narrow(type(), values.data(), static_cast<int64_t>(values.size()), halves.data());
@@ -126,7 +126,7 @@ TEST_P(HalvesOnEachSet, FloatsAreRoundedToTheNearestAndTiesToEven) {
   EXPECT_EQ(halves, baseline) << "bits of NaN, too, are the same on every processor";
 }
 
-TEST_P(HalvesOnEachSet, AnyCountIsConvertedAndNothingBehindIt) {
+TEST_P(HalvesOnEachSet, ConvertsExactlyTheRequestedCount) {
   for (int64_t count = 0; count <= 70; ++count) {
     const std::vector<uint16_t> halves = some(type(), static_cast<size_t>(count), 1);
     std::vector<float> wide(80, 7.F);
@@ -145,7 +145,7 @@ TEST_P(HalvesOnEachSet, AnyCountIsConvertedAndNothingBehindIt) {
   }
 }
 
-TEST_P(HalvesOnEachSet, ManyInputsAddUpInFloat32AndAreRoundedOnce) {
+TEST_P(HalvesOnEachSet, AddsManyInputsInFloat32AndRoundsOnce) {
   for (const size_t inputs : {1, 2, 7, 8, 9, 17}) {
     for (const size_t elements : {size_t{1}, size_t{67}, size_t{4096 * 2 + 13}}) {
       std::vector<std::vector<uint16_t>> values;
@@ -172,7 +172,7 @@ TEST_P(HalvesOnEachSet, ManyInputsAddUpInFloat32AndAreRoundedOnce) {
   }
 }
 
-TEST_P(HalvesOnEachSet, AFoldHasTheNumbersOfOneAfterTheOtherAndTheSameBitsEverywhere) {
+TEST_P(HalvesOnEachSet, FoldsToTheSameBitsOnEveryInstructionSet) {
   struct Shape {
     int64_t outer, reduced, inner;
   };
@@ -221,7 +221,7 @@ TEST_P(HalvesOnEachSet, AFoldHasTheNumbersOfOneAfterTheOtherAndTheSameBitsEveryw
   }
 }
 
-TEST_P(HalvesOnEachSet, ALongSumStaysNearTheTrueOne) {
+TEST_P(HalvesOnEachSet, KeepsLongSumsAccurate) {
   // One after the other, float32 stops growing at 2^24: ones of 2^25 elements would give half of it.
   const std::vector<uint16_t> ones(size_t{1} << 25, as_half(type(), 1.F));
   float total = 0;
@@ -229,7 +229,7 @@ TEST_P(HalvesOnEachSet, ALongSumStaysNearTheTrueOne) {
   EXPECT_EQ(total, 33554432.F);
 }
 
-TEST_P(HalvesOnEachSet, ZerosKeepTheirSignAndInfinitiesStay) {
+TEST_P(HalvesOnEachSet, KeepsSignedZerosAndInfinities) {
   const std::vector<uint16_t> zeros(70, as_half(type(), -0.F));
   float total = 1;
   fold(Reduction::kSum, type(), zeros.data(), 1, 70, 1, &total);

@@ -35,7 +35,7 @@ std::vector<T> reduce(Reduction reduction, std::vector<std::vector<T>> inputs, D
   return out;
 }
 
-TEST(AllReduce, SumsProductsMaximaAndMinima) {
+TEST(AllReduce, ComputesSumsProductsMaximaAndMinima) {
   const std::vector<std::vector<int32_t>> inputs = {{1, -2, 3}, {4, 5, -6}, {7, 8, 9}};
   EXPECT_EQ(reduce(Reduction::kSum, inputs, DType::kInt32), (std::vector<int32_t>{12, 11, 6}));
   EXPECT_EQ(reduce(Reduction::kProduct, inputs, DType::kInt32), (std::vector<int32_t>{28, -80, -162}));
@@ -43,7 +43,7 @@ TEST(AllReduce, SumsProductsMaximaAndMinima) {
   EXPECT_EQ(reduce(Reduction::kMin, inputs, DType::kInt32), (std::vector<int32_t>{1, -2, -6}));
 }
 
-TEST(AllReduce, IntegersWrap) {
+TEST(AllReduce, WrapsIntegers) {
   EXPECT_EQ(reduce<int8_t>(Reduction::kSum, {{127}, {1}}, DType::kInt8), std::vector<int8_t>{-128});
   EXPECT_EQ(reduce<uint8_t>(Reduction::kSum, {{255}, {2}}, DType::kUInt8), std::vector<uint8_t>{1});
   EXPECT_EQ(reduce<int64_t>(Reduction::kSum, {{INT64_MAX}, {1}}, DType::kInt64), std::vector<int64_t>{INT64_MIN});
@@ -51,13 +51,13 @@ TEST(AllReduce, IntegersWrap) {
             std::vector<int16_t>{static_cast<int16_t>(90000 - 65536)});
 }
 
-TEST(AllReduce, TheOrderIsThatOfTheInputs) {
+TEST(AllReduce, ReducesInTheOrderOfTheInputs) {
   // (1e8 + 1) - 1e8 loses the 1; 1e8 - 1e8 + 1 does not.
   EXPECT_EQ(reduce<float>(Reduction::kSum, {{1e8F}, {1.F}, {-1e8F}}, DType::kFloat32), std::vector<float>{0.F});
   EXPECT_EQ(reduce<float>(Reduction::kSum, {{1e8F}, {-1e8F}, {1.F}}, DType::kFloat32), std::vector<float>{1.F});
 }
 
-TEST(AllReduce, MaxAndMinKeepNaN) {
+TEST(AllReduce, PropagatesNaNInMaxAndMin) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const Reduction reduction : {Reduction::kMax, Reduction::kMin}) {
     for (int place = 0; place < 3; ++place) {
@@ -68,7 +68,7 @@ TEST(AllReduce, MaxAndMinKeepNaN) {
   }
 }
 
-TEST(AllReduce, HalvesAccumulateInFloat) {
+TEST(AllReduce, AccumulatesHalvesInFloat) {
   // 2048 + 1 is 2048 in float16; in float32 the ones add up.
   const uint16_t big = 0x6800;
   const uint16_t one = 0x3C00;
@@ -78,19 +78,19 @@ TEST(AllReduce, HalvesAccumulateInFloat) {
             std::vector<uint16_t>{0x4381});
 }
 
-TEST(AllReduce, ComplexNumbersAdd) {
+TEST(AllReduce, AddsComplexNumbers) {
   using C = std::complex<double>;
   EXPECT_EQ(reduce<C>(Reduction::kSum, {{{1, 2}}, {{3, -4}}}, DType::kComplex128), (std::vector<C>{{4, -2}}));
   EXPECT_THROW(reduce<C>(Reduction::kMax, {{{1, 2}}, {{3, -4}}}, DType::kComplex128), TypeMismatch);
 }
 
-TEST(AllReduce, BoolsHaveOrAndAnd) {
+TEST(AllReduce, ReducesBoolsWithOrAndAnd) {
   EXPECT_EQ(reduce<uint8_t>(Reduction::kMax, {{0, 1, 0}, {0, 1, 1}}, DType::kBool), (std::vector<uint8_t>{0, 1, 1}));
   EXPECT_EQ(reduce<uint8_t>(Reduction::kMin, {{0, 1, 0}, {0, 1, 1}}, DType::kBool), (std::vector<uint8_t>{0, 1, 0}));
   EXPECT_THROW(reduce<uint8_t>(Reduction::kSum, {{1}, {1}}, DType::kBool), TypeMismatch);
 }
 
-TEST(AllReduce, BigInputsHaveTheSameBitsAsSmallOnes) {
+TEST(AllReduce, ReturnsTheSameBitsForLargeAndSmallInputs) {
   constexpr size_t kCount = 300'001;
   std::vector<std::vector<float>> inputs(5, std::vector<float>(kCount));
   for (size_t k = 0; k < inputs.size(); ++k) {
@@ -106,12 +106,12 @@ TEST(AllReduce, BigInputsHaveTheSameBitsAsSmallOnes) {
   }
 }
 
-TEST(AllReduce, OneInputIsCopiedAndNothingIsNothing) {
+TEST(AllReduce, CopiesASingleInputAndAcceptsEmptyOnes) {
   EXPECT_EQ(reduce<double>(Reduction::kSum, {{1.5, 2.5}}, DType::kFloat64), (std::vector<double>{1.5, 2.5}));
   EXPECT_EQ(reduce<double>(Reduction::kMax, {{}, {}}, DType::kFloat64), std::vector<double>{});
 }
 
-TEST(AllReduce, ViewsMustFit) {
+TEST(AllReduce, RefusesViewsThatDoNotMatch) {
   std::vector<float> a(4);
   std::vector<float> b(3);
   std::vector<float> out(4);

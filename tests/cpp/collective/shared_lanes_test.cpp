@@ -30,7 +30,7 @@ std::vector<std::unique_ptr<SharedLanes>> ends(int64_t count) {
 
 std::vector<int64_t> numbers(std::initializer_list<int64_t> values) { return values; }
 
-TEST(SharedLanes, MessagesArriveInOrderHoweverMany) {
+TEST(SharedLanes, DeliversAnyNumberOfMessagesInOrder) {
   const auto lanes = ends(3);
   for (int i = 0; i < 100; ++i) lanes[0]->post(numbers({1, 2}), "message " + std::to_string(i));
   for (const int64_t reader : {1, 2}) {
@@ -42,7 +42,7 @@ TEST(SharedLanes, MessagesArriveInOrderHoweverMany) {
   }
 }
 
-TEST(SharedLanes, MessagesOfAnySizeUpToTheGreatest) {
+TEST(SharedLanes, DeliversMessagesUpToTheMaximumSize) {
   const auto lanes = ends(2);
   for (const int64_t size : {int64_t{0}, int64_t{1}, SharedLanes::kMaxMessageBytes}) {
     const std::string message(static_cast<size_t>(size), 'x');
@@ -55,7 +55,7 @@ TEST(SharedLanes, MessagesOfAnySizeUpToTheGreatest) {
   EXPECT_THROW(lanes[0]->take(1), InvalidArgument);
 }
 
-TEST(SharedLanes, WhatIsSkippedIsForNobody) {
+TEST(SharedLanes, DropsSkippedMessages) {
   const auto lanes = ends(2);
   lanes[0]->post(numbers({1}), "first");
   lanes[1]->skip(numbers({0}));
@@ -67,7 +67,7 @@ TEST(SharedLanes, WhatIsSkippedIsForNobody) {
   EXPECT_EQ(lanes[1]->take(0), "third");
 }
 
-TEST(SharedLanes, WaitingEndsWhenAMessageComes) {
+TEST(SharedLanes, EndsAWaitWhenAMessageArrives) {
   const auto lanes = ends(2);
   std::thread other([&] {
     lanes[1]->wait(numbers({0}), 60s);
@@ -79,7 +79,7 @@ TEST(SharedLanes, WaitingEndsWhenAMessageComes) {
   other.join();
 }
 
-TEST(SharedLanes, RefusesWhatDoesNotFit) {
+TEST(SharedLanes, RefusesMessagesThatDoNotFit) {
   const auto lanes = ends(2);
   for (const int64_t number : {-1, 0, 2}) EXPECT_THROW(lanes[0]->post(numbers({number}), "x"), IndexOutOfRange);
   EXPECT_THROW(lanes[0]->stream_to(2), IndexOutOfRange);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-TEST(ReserveTest, CutsWhatFitsFirstAndJoinsNeighbours) {
+TEST(Reserve, UsesTheFirstFitAndJoinsAdjacentRanges) {
   const std::vector<std::byte> owned(8 * kMiB);
   auto* memory = const_cast<std::byte*>(owned.data());  // only its address is used
   ArenaReserve reserve(memory, 8 * kMiB);
@@ -37,7 +37,7 @@ TEST(ReserveTest, CutsWhatFitsFirstAndJoinsNeighbours) {
   EXPECT_FALSE(reserve.contains(memory + reserve.bytes()));
 }
 
-TEST(PreallocationTest, BlocksComeFromItAndItGoesWithTheLastOfThem) {
+TEST(Preallocation, ServesBlocksAndIsFreedWithTheLast) {
   Arena::trim_all();
   Arena& arena = Arena::of_node(0);
   const int64_t before = arena.stats().bytes_mapped;
@@ -67,7 +67,7 @@ TEST(PreallocationTest, BlocksComeFromItAndItGoesWithTheLastOfThem) {
   EXPECT_EQ(arena.stats().bytes_preallocated, 0);
 }
 
-TEST(PreallocationTest, MoreThanIsFreeIsRefused) {
+TEST(Preallocation, RefusesMoreThanIsFree) {
   Arena& arena = Arena::of_node(0);
   EXPECT_EQ(arena.preallocate(0, "test"), nullptr);
   for (const int64_t bytes : {int64_t{1} << 45, INT64_MAX}) {
@@ -76,7 +76,7 @@ TEST(PreallocationTest, MoreThanIsFreeIsRefused) {
   }
 }
 
-TEST(PreallocationTest, AForkedChildAllocatesFromIt) {
+TEST(Preallocation, ServesAForkedChild) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   Arena& arena = Arena::of_node(0);
   const std::shared_ptr<void> held = arena.preallocate(8 * kMiB, "test");
@@ -93,7 +93,7 @@ TEST(PreallocationTest, AForkedChildAllocatesFromIt) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(AllocatorOptionsTest, FieldsOutOfRangeAreNamedTogether) {
+TEST(AllocatorOptions, NameAllFieldsOutOfRange) {
   for (const double fraction : {0.0, -1.0, 1.01, std::nan(""), HUGE_VAL}) {
     EXPECT_THROW(AllocatorOptions{.memory_fraction = fraction}.check("test"), InvalidArgument) << fraction;
   }
@@ -111,7 +111,7 @@ TEST(AllocatorOptionsTest, FieldsOutOfRangeAreNamedTogether) {
                InvalidArgument);
 }
 
-TEST(ClientAllocatorTest, TheFractionIsTheDevicesLimitAndTheKindTheirArenas) {
+TEST(ClientAllocator, AppliesTheFractionAndTheKind) {
   const ClientRef client = Client::make(
       Machine::live(), {.num_devices = 2, .allocator = AllocatorOptions{AllocatorKind::kPlatform, 0.5, false, 7}});
   const Device& device = *client->device(1);
@@ -125,7 +125,7 @@ TEST(ClientAllocatorTest, TheFractionIsTheDevicesLimitAndTheKindTheirArenas) {
   EXPECT_TRUE(tighter->device(0)->arena().is_caching());
 }
 
-TEST(ClientAllocatorTest, PreallocationNeedsMemory) {
+TEST(ClientAllocator, RefusesPreallocationWithoutMemory) {
   EXPECT_THROW(
       Client::make(Machine::live(),
                    {.num_devices = 1, .compile_only = true, .allocator = AllocatorOptions{.preallocate = true}}),

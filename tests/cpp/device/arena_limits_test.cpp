@@ -41,7 +41,7 @@ class ArenaLimitsTest : public testing::Test {
   Arena& arena_ = Arena::of_node(0);
 };
 
-TEST_F(ArenaLimitsTest, CachedBlocksAreDroppedBeforeTheProcessPassesItsLimit) {
+TEST_F(ArenaLimitsTest, DropsCachedBlocksBeforeTheLimit) {
   g_usable_bytes = mapped_bytes() + 1024 * kMiB;
   config().cache_bytes = 1024 * kMiB;
   free_one(512 * kMiB);
@@ -51,7 +51,7 @@ TEST_F(ArenaLimitsTest, CachedBlocksAreDroppedBeforeTheProcessPassesItsLimit) {
   EXPECT_EQ(Arena::total_cached_bytes(), 0);
 }
 
-TEST_F(ArenaLimitsTest, OnlyAsManyAreDroppedAsMustBeTheOldestFirst) {
+TEST_F(ArenaLimitsTest, DropsOnlyTheOldestBlocks) {
   g_usable_bytes = mapped_bytes() + 1024 * kMiB;
   config().cache_bytes = 1024 * kMiB;
   {
@@ -64,7 +64,7 @@ TEST_F(ArenaLimitsTest, OnlyAsManyAreDroppedAsMustBeTheOldestFirst) {
   EXPECT_EQ(arena_.stats().bytes_cached, 128 * kMiB);
 }
 
-TEST_F(ArenaLimitsTest, MemoryThatOthersHoldInTheProcessCountsToo) {
+TEST_F(ArenaLimitsTest, CountsOtherMemoryOfTheProcess) {
   std::vector<char> other(static_cast<size_t>(128 * kMiB), 1);
   free_one(64 * kMiB);
   g_usable_bytes = resident_memory_bytes() + 32 * kMiB;
@@ -74,13 +74,13 @@ TEST_F(ArenaLimitsTest, MemoryThatOthersHoldInTheProcessCountsToo) {
   EXPECT_EQ(other.back(), 1);
 }
 
-TEST_F(ArenaLimitsTest, ARequestThatCannotFitDropsNothing) {
+TEST_F(ArenaLimitsTest, DropsNothingForAnImpossibleRequest) {
   free_one(64 * kMiB);
   EXPECT_THROW(arena_.allocate(int64_t{1} << 46), OutOfMemory);
   EXPECT_EQ(Arena::total_cached_bytes(), 64 * kMiB);
 }
 
-TEST_F(ArenaLimitsTest, BlocksOfMoreThanAGibibyteAreReusedOnBigMachines) {
+TEST_F(ArenaLimitsTest, ReusesBlocksOverOneGibibyteOnLargeMachines) {
   g_usable_bytes = 8192 * kMiB;
   for (const int64_t bytes : {1280 * kMiB, 2048 * kMiB}) {
     BlockRef block = arena_.allocate(bytes);
@@ -98,7 +98,7 @@ TEST_F(ArenaLimitsTest, BlocksOfMoreThanAGibibyteAreReusedOnBigMachines) {
   EXPECT_EQ(Arena::total_cached_bytes(), 0);
 }
 
-TEST_F(ArenaLimitsTest, IdleMemoryIsAtMostAQuarterOfWhatIsUsable) {
+TEST_F(ArenaLimitsTest, LimitsIdleMemoryToAQuarterOfTheUsableMemory) {
   g_usable_bytes = 512 * kMiB;
   for (const int64_t bytes : {100 * kMiB, 30 * kMiB, 90 * kMiB, 128 * kMiB}) {
     free_one(bytes);
@@ -123,7 +123,7 @@ int64_t smaps_field(const void* address, const std::string& field) {
   return -1;
 }
 
-TEST_F(ArenaLimitsTest, CachedBlocksBeyondAnEighthCanBeTakenByTheSystem) {
+TEST_F(ArenaLimitsTest, OffersCachedBlocksBeyondAnEighthToTheSystem) {
   g_usable_bytes = 512 * kMiB;
   const auto free_touched = [&](int64_t bytes) {
     const BlockRef block = arena_.allocate(bytes);
@@ -142,7 +142,7 @@ TEST_F(ArenaLimitsTest, CachedBlocksBeyondAnEighthCanBeTakenByTheSystem) {
   EXPECT_EQ(smaps_field(offered, "LazyFree"), 0);
 }
 
-TEST_F(ArenaLimitsTest, ThreadsAllocateBigBlocksWithinTheLimitAndAllIsCounted) {
+TEST_F(ArenaLimitsTest, CountsBlocksOfThreadsWithinTheLimit) {
   constexpr int kThreads = 8;
   g_usable_bytes = mapped_bytes() + 64 * kMiB;
   config().cache_bytes = 24 * kMiB;
@@ -168,7 +168,7 @@ TEST_F(ArenaLimitsTest, ThreadsAllocateBigBlocksWithinTheLimitAndAllIsCounted) {
   EXPECT_EQ(mapped_bytes(), mapped_by_stats());
 }
 
-TEST_F(ArenaLimitsTest, AForkedChildCountsWhatItHas) {
+TEST_F(ArenaLimitsTest, CountsTheMemoryOfAForkedChild) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   const BlockRef used = arena_.allocate(4 * kMiB);
   free_one(16 * kMiB);

@@ -33,7 +33,7 @@ class ArenaTest : public testing::Test {
   Arena& arena_ = Arena::of_node(0);
 };
 
-TEST(SizeClassTest, EachSizeFitsItsClassAndNoneBelow) {
+TEST(SizeClass, IsTheSmallestThatFits) {
   for (int64_t bytes = 1; bytes < kMappedFrom; bytes += bytes < 4096 ? 1 : 509) {
     const int size_class = class_of(bytes);
     ASSERT_GE(class_bytes(size_class), bytes);
@@ -43,7 +43,7 @@ TEST(SizeClassTest, EachSizeFitsItsClassAndNoneBelow) {
   }
 }
 
-TEST_F(ArenaTest, BlocksAreAlignedAndWritableAtAnySize) {
+TEST_F(ArenaTest, ReturnsAlignedWritableBlocksOfAnySize) {
   std::vector<BlockRef> blocks;
   for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{64}, int64_t{65}, int64_t{4096}, int64_t{100'000},
                               kMiB - 1, kMiB, kMiB + 1, 3 * kMiB, 17 * kMiB + 5}) {
@@ -60,7 +60,7 @@ TEST_F(ArenaTest, BlocksAreAlignedAndWritableAtAnySize) {
   EXPECT_THROW(arena_.allocate(-1), InvalidArgument);
 }
 
-TEST_F(ArenaTest, ABlockGoesBackWhenItsLastUserLetsGo) {
+TEST_F(ArenaTest, FreesABlockAfterItsLastUse) {
   const int64_t before = arena_.stats().bytes_in_use;
   BlockRef first = arena_.allocate(1000);
   EXPECT_EQ(arena_.stats().bytes_in_use, before + 1024);
@@ -76,7 +76,7 @@ TEST_F(ArenaTest, ABlockGoesBackWhenItsLastUserLetsGo) {
   EXPECT_EQ(arena_.stats().bytes_in_use, before);
 }
 
-TEST_F(ArenaTest, SmallBlocksAreReusedLastInFirstOut) {
+TEST_F(ArenaTest, ReusesSmallBlocksLastInFirstOut) {
   BlockRef a = arena_.allocate(700);
   BlockRef b = arena_.allocate(700);
   std::byte* const at_a = a->data();
@@ -93,7 +93,7 @@ TEST_F(ArenaTest, SmallBlocksAreReusedLastInFirstOut) {
   EXPECT_EQ(arena_.stats().cache_hits, hits + 2);
 }
 
-TEST_F(ArenaTest, ManySmallBlocksNeverOverlap) {
+TEST_F(ArenaTest, KeepsSmallBlocksDisjoint) {
   std::mt19937 random(7);
   std::vector<std::pair<BlockRef, int>> blocks;
   for (int i = 0; i < 4000; ++i) {
@@ -111,7 +111,7 @@ TEST_F(ArenaTest, ManySmallBlocksNeverOverlap) {
   }
 }
 
-TEST_F(ArenaTest, AMappedBlockIsReusedForAnEqualOrSlightlySmallerSize) {
+TEST_F(ArenaTest, ReusesMappedBlocksForSimilarSizes) {
   BlockRef block = arena_.allocate(20 * kMiB);
   std::byte* const at = block->data();
   block = BlockRef();
@@ -127,7 +127,7 @@ TEST_F(ArenaTest, AMappedBlockIsReusedForAnEqualOrSlightlySmallerSize) {
   EXPECT_EQ(arena_.stats().bytes_cached, 20 * kMiB);
 }
 
-TEST_F(ArenaTest, TheBestFitIsTaken) {
+TEST_F(ArenaTest, TakesTheBestFit) {
   BlockRef large = arena_.allocate(24 * kMiB);
   BlockRef small = arena_.allocate(20 * kMiB);
   std::byte* const at = small->data();
@@ -137,7 +137,7 @@ TEST_F(ArenaTest, TheBestFitIsTaken) {
   EXPECT_EQ(again->data(), at);
 }
 
-TEST_F(ArenaTest, TheCacheKeepsTheMostRecentlyFreedWithinItsBound) {
+TEST_F(ArenaTest, CachesTheMostRecentlyFreedBlocks) {
   config().cache_bytes = 50 * kMiB;
   BlockRef oldest = arena_.allocate(20 * kMiB);
   BlockRef middle = arena_.allocate(22 * kMiB);
@@ -153,7 +153,7 @@ TEST_F(ArenaTest, TheCacheKeepsTheMostRecentlyFreedWithinItsBound) {
   EXPECT_EQ(arena_.stats().cache_hits, hits + 2);
 }
 
-TEST_F(ArenaTest, WithoutACacheMappedBlocksGoToTheSystem) {
+TEST_F(ArenaTest, UnmapsBlocksWithoutACache) {
   config().cache_bytes = 0;
   const int64_t mapped = arena_.stats().bytes_mapped;
   {
@@ -163,7 +163,7 @@ TEST_F(ArenaTest, WithoutACacheMappedBlocksGoToTheSystem) {
   EXPECT_EQ(arena_.stats().bytes_mapped, mapped);
 }
 
-TEST_F(ArenaTest, AMarkedBlockGoesToTheSystem) {
+TEST_F(ArenaTest, UnmapsMarkedBlocks) {
   BlockRef block = arena_.allocate(8 * kMiB);
   block->mark_for_system();
   block = BlockRef();
@@ -173,7 +173,7 @@ TEST_F(ArenaTest, AMarkedBlockGoesToTheSystem) {
   EXPECT_EQ(Arena::total_cached_bytes(), 8 * kMiB);
 }
 
-TEST_F(ArenaTest, TrimGivesEverythingCachedBack) {
+TEST_F(ArenaTest, FreesAllCachedBlocksOnTrim) {
   const int64_t mapped = arena_.stats().bytes_mapped;
   {
     std::vector<BlockRef> blocks;
@@ -188,7 +188,7 @@ TEST_F(ArenaTest, TrimGivesEverythingCachedBack) {
   EXPECT_EQ(Arena::trim_all(), 0);
 }
 
-TEST_F(ArenaTest, SmallBlocksOverTheBoundGiveWholeChunksBack) {
+TEST_F(ArenaTest, FreesChunksOfSmallBlocksOverTheLimit) {
   config().cache_bytes = 4 * kMiB;
   {
     std::vector<BlockRef> blocks;
@@ -197,7 +197,7 @@ TEST_F(ArenaTest, SmallBlocksOverTheBoundGiveWholeChunksBack) {
   EXPECT_LE(Arena::total_cached_bytes(), 6 * kMiB);
 }
 
-TEST_F(ArenaTest, StatsCountAllocationsAndThePeak) {
+TEST_F(ArenaTest, CountsAllocationsAndThePeak) {
   const ArenaStats before = arena_.stats();
   {
     const BlockRef a = arena_.allocate(16 * kMiB);
@@ -210,7 +210,7 @@ TEST_F(ArenaTest, StatsCountAllocationsAndThePeak) {
   EXPECT_GE(after.bytes_mapped, after.bytes_in_use + after.bytes_cached);
 }
 
-TEST_F(ArenaTest, AHugeRequestIsAnErrorThatSaysWhatWasAsked) {
+TEST_F(ArenaTest, ReportsTheSizeOfAnImpossibleRequest) {
   for (const int64_t bytes : {INT64_MAX, INT64_MAX - 4096, int64_t{1} << 50, int64_t{1} << 46}) {
     try {
       arena_.allocate(bytes);
@@ -225,7 +225,7 @@ TEST_F(ArenaTest, AHugeRequestIsAnErrorThatSaysWhatWasAsked) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadows need the address space
-TEST_F(ArenaTest, CachesAreDroppedBeforeAnAllocationFails) {
+TEST_F(ArenaTest, DropsCachesBeforeAnAllocationFails) {
   const pid_t child = fork();
   if (child == 0) {
     int result = 1;
@@ -253,7 +253,7 @@ TEST_F(ArenaTest, CachesAreDroppedBeforeAnAllocationFails) {
 }
 #endif
 
-TEST_F(ArenaTest, ThreadsAllocateAndFreeForEachOther) {
+TEST_F(ArenaTest, AllowsThreadsToFreeBlocksOfOthers) {
   constexpr int kThreads = 4;
   std::vector<BlockRef> shared(64);
   std::mutex mutex;
@@ -280,7 +280,7 @@ TEST_F(ArenaTest, ThreadsAllocateAndFreeForEachOther) {
   shared.clear();
 }
 
-TEST_F(ArenaTest, AForkedChildAllocatesAndLacksTheCachedBlocks) {
+TEST_F(ArenaTest, AllocatesInAForkedChildWithoutCachedBlocks) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the address sanitizer does not support a fork while another thread allocates";
 #endif
@@ -321,7 +321,7 @@ TEST_F(ArenaTest, AForkedChildAllocatesAndLacksTheCachedBlocks) {
   busy.join();
 }
 
-TEST_F(ArenaTest, NodesThatTheMachineLacksAreFoldedOntoThoseItHas) {
+TEST_F(ArenaTest, MapsMissingNodesToExistingOnes) {
   const int nodes = static_cast<int>(Machine::live()->numa_nodes().size());
   EXPECT_EQ(&Arena::of_node(nodes), &Arena::of_node(0));
   EXPECT_EQ(&Arena::of_node(7 * nodes), &Arena::of_node(0));
@@ -329,7 +329,7 @@ TEST_F(ArenaTest, NodesThatTheMachineLacksAreFoldedOntoThoseItHas) {
   EXPECT_EQ(Arena::of_node(nodes - 1).node(), nodes - 1);
 }
 
-TEST(ForeignBlockTest, TheOwnerHearsOnceWhenTheLastUserIsGone) {
+TEST(ForeignBlock, NotifiesTheOwnerOnceAfterTheLastUse) {
   int released = 0;
   char memory[16] = {};
   BlockRef block = foreign_block(memory, 16, [&] { ++released; });

@@ -12,7 +12,7 @@
 namespace artifex_devices {
 namespace {
 
-// The base client is one a process: each case has a process of its own, with the variables given. Returns what `body`
+// A process has one base client, so each case runs in its own process, with the given variables. Returns what `body`
 // writes, or the message of the error that it throws.
 std::string in_child(const std::vector<std::pair<std::string, std::string>>& variables,
                      const std::function<std::string()>& body) {
@@ -46,11 +46,11 @@ std::string in_child(const std::vector<std::pair<std::string, std::string>>& var
 
 std::string count_of_base() { return std::to_string(Client::base()->device_count()); }
 
-TEST(BaseClientTest, HasOneDeviceACpuDomainWithoutVariables) {
+TEST(BaseClient, HasOneDevicePerCpuDomainWithoutVariables) {
   EXPECT_EQ(in_child({}, count_of_base), std::to_string(Machine::live()->cpu_domains().size()));
 }
 
-TEST(BaseClientTest, IsMadeOnceFromTheLiveMachine) {
+TEST(BaseClient, IsCreatedOnceFromTheLiveMachine) {
   EXPECT_EQ(in_child({{"JAX_NUM_CPU_DEVICES", "3"}},
                      [] {
                        const bool before = Client::base_exists();
@@ -62,7 +62,7 @@ TEST(BaseClientTest, IsMadeOnceFromTheLiveMachine) {
             "yes");
 }
 
-TEST(BaseClientTest, TheVariableAndTheFlagSetTheNumberOfDevices) {
+TEST(BaseClient, TakesTheNumberOfDevicesFromVariableOrFlag) {
   const std::string flag = "--xla_force_host_platform_device_count";
   EXPECT_EQ(in_child({{"JAX_NUM_CPU_DEVICES", "6"}}, count_of_base), "6");
   EXPECT_EQ(in_child({{"XLA_FLAGS", flag + "=8"}}, count_of_base), "8");
@@ -71,14 +71,14 @@ TEST(BaseClientTest, TheVariableAndTheFlagSetTheNumberOfDevices) {
   EXPECT_EQ(in_child({{"XLA_FLAGS", "\"" + flag + "=7\""}}, count_of_base), "7");
 }
 
-TEST(BaseClientTest, FlagsThatAreNotOursAreIgnored) {
+TEST(BaseClient, IgnoresUnknownFlags) {
   const std::string domains = std::to_string(Machine::live()->cpu_domains().size());
   EXPECT_EQ(in_child({{"XLA_FLAGS", "--xla_gpu_autotune_level=x --nonsense -7 ="}}, count_of_base), domains);
   EXPECT_EQ(in_child({{"XLA_FLAGS", ""}}, count_of_base), domains);
   EXPECT_EQ(in_child({{"XLA_FLAGS", "--xla_force_host_platform_device_counter=3"}}, count_of_base), domains);
 }
 
-TEST(BaseClientTest, PrecedenceIsSetterThenVariableThenFlag) {
+TEST(BaseClient, PrefersSetterThenVariableThenFlag) {
   const std::vector<std::pair<std::string, std::string>> both = {
       {"JAX_NUM_CPU_DEVICES", "6"}, {"XLA_FLAGS", "--xla_force_host_platform_device_count=8"}};
   EXPECT_EQ(in_child(both, count_of_base), "6");
@@ -98,7 +98,7 @@ TEST(BaseClientTest, PrecedenceIsSetterThenVariableThenFlag) {
             "6");
 }
 
-TEST(BaseClientTest, MalformedValuesNameTheVariableAndTheValue) {
+TEST(BaseClient, NamesMalformedVariablesAndValues) {
   for (const std::string value : {"", "0", "-1", "eight", "8x", "1.5", "99999999999999999999", "16777217"}) {
     const std::string variable = in_child({{"JAX_NUM_CPU_DEVICES", value}}, count_of_base);
     EXPECT_NE(
@@ -115,7 +115,7 @@ TEST(BaseClientTest, MalformedValuesNameTheVariableAndTheValue) {
             std::string::npos);
 }
 
-TEST(BaseClientTest, AMalformedVariableCanBeCorrected) {
+TEST(BaseClient, AcceptsACorrectedVariable) {
   EXPECT_EQ(in_child({{"JAX_NUM_CPU_DEVICES", "x"}},
                      [] {
                        EXPECT_THROW(Client::base(), InvalidArgument);
@@ -126,7 +126,7 @@ TEST(BaseClientTest, AMalformedVariableCanBeCorrected) {
             "2");
 }
 
-TEST(BaseClientTest, TheNumberCannotChangeOnceThereAreDevices) {
+TEST(BaseClient, RefusesToChangeTheNumberOfExistingDevices) {
   const std::string message = in_child({}, [] {
     Client::base();
     Client::set_num_cpu_devices(4);
@@ -141,7 +141,7 @@ TEST(BaseClientTest, TheNumberCannotChangeOnceThereAreDevices) {
   EXPECT_NE(zero.find("InvalidArgument: jax_num_cpu_devices: 0"), std::string::npos) << zero;
 }
 
-TEST(BaseClientTest, ExchangedClientsComeAndGo) {
+TEST(BaseClient, CanBeExchanged) {
   EXPECT_EQ(in_child({{"JAX_NUM_CPU_DEVICES", "2"}},
                      [] {
                        const auto first = Client::make(Machine::live(), {.num_devices = 5});
@@ -162,7 +162,7 @@ TEST(BaseClientTest, ExchangedClientsComeAndGo) {
             "-5f7s2bfb");
 }
 
-TEST(BaseClientTest, AForkedChildOfAProcessWithDevicesHasThemToo) {
+TEST(BaseClient, KeepsItsDevicesInAForkedChild) {
   EXPECT_EQ(in_child({{"JAX_NUM_CPU_DEVICES", "3"}},
                      [] {
                        Client::base();

@@ -19,7 +19,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(ClientTest, HasOneDeviceACpuDomainByDefault) {
+TEST(Client, HasOneDevicePerCpuDomainByDefault) {
   const auto client = Client::make(Machine::from_synthetic("pack:2 numa:2 core:2 pu:1"), {});
   ASSERT_EQ(client->device_count(), 4);
   EXPECT_EQ(client->arenas(), 4);
@@ -33,7 +33,7 @@ TEST(ClientTest, HasOneDeviceACpuDomainByDefault) {
   EXPECT_EQ(client->device(1)->domain().cpus.to_string(), "2-3");
 }
 
-TEST(ClientTest, StoresBypassTheCacheFromAnEighthOfALanesLastLevelCache) {
+TEST(Client, StoresBypassTheCacheFromAnEighthOfALanesLastLevelCache) {
   Client::make(Machine::from_synthetic("pu:1"), {});  // the first client looks at the machine
   const auto machine = Machine::live();
   int64_t least = INT64_MAX;
@@ -43,12 +43,12 @@ TEST(ClientTest, StoresBypassTheCacheFromAnEighthOfALanesLastLevelCache) {
   EXPECT_EQ(stream_bytes(), least > 0 ? least / 8 : int64_t{4} << 20);
 }
 
-TEST(ClientTest, BigResultsThatAllReadLieOnAllNodes) {
+TEST(Client, SpreadsLargeSharedResultsOverAllNodes) {
   const auto two = Client::make(Machine::from_synthetic("numa:2 core:2 pu:1"), {});
   const Device& last = *two->device(1);
   constexpr int64_t kBig = int64_t{8} << 20;
   EXPECT_EQ(&two->shared_arena(last, kBig), &Arena::interleaved());
-  EXPECT_EQ(&two->shared_arena(last, 4096), &last.arena()) << "small ones stay in the caches of who reads them";
+  EXPECT_EQ(&two->shared_arena(last, 4096), &last.arena()) << "small results stay in the caches of their readers";
   const auto one = Client::make(Machine::from_synthetic("numa:1 core:2 pu:1"), {.num_devices = 4});
   EXPECT_EQ(&one->shared_arena(*one->device(3), kBig), &one->device(3)->arena());
 
@@ -59,7 +59,7 @@ TEST(ClientTest, BigResultsThatAllReadLieOnAllNodes) {
   EXPECT_EQ(block->arena()->node(), Arena::kAllNodes);
 }
 
-TEST(ClientTest, EightDevicesOnTwoDomainsAreFourEach) {
+TEST(Client, DividesEightDevicesOverTwoDomains) {
   const auto client = Client::make(Machine::from_synthetic("numa:2(memory=8GB) core:4 pu:1"), {.num_devices = 8});
   for (int64_t i = 0; i < 8; ++i) {
     EXPECT_EQ(client->device(i)->arena_index(), i < 4 ? 0 : 1);
@@ -67,7 +67,7 @@ TEST(ClientTest, EightDevicesOnTwoDomainsAreFourEach) {
   }
 }
 
-TEST(ClientTest, UnevenCountsAreSpreadInOrder) {
+TEST(Client, SpreadsUnevenCountsInOrder) {
   const auto three = Client::make(Machine::from_synthetic("numa:2 pu:2"), {.num_devices = 3});
   EXPECT_EQ(three->device(0)->lane(), 0);
   EXPECT_EQ(three->device(1)->lane(), 0);
@@ -77,7 +77,7 @@ TEST(ClientTest, UnevenCountsAreSpreadInOrder) {
   EXPECT_EQ(one->device(0)->memory_bytes(), int64_t{1} << 30);
 }
 
-TEST(ClientTest, TheDefaultMemoryOfTwoIsTheLarger) {
+TEST(Client, DefaultsToTheLargerOfTwoMemories) {
   const auto client = Client::make(Machine::from_synthetic("pack:2 [numa(memory=1GB)] [numa(memory=4GB)] core:4 pu:2"),
                                    {.num_devices = 4});
   EXPECT_EQ(client->arenas(), 2);
@@ -85,7 +85,7 @@ TEST(ClientTest, TheDefaultMemoryOfTwoIsTheLarger) {
   EXPECT_EQ(client->device(3)->arena_index(), 1);
 }
 
-TEST(ClientTest, DevicesArePrintedAsInJax) {
+TEST(Client, PrintsDevicesAsJax) {
   const auto client = Client::make(Machine::live(), {.num_devices = 3});
   const Device& device = *client->device(2);
   EXPECT_EQ(device.to_string(), "cpu:2");
@@ -97,7 +97,7 @@ TEST(ClientTest, DevicesArePrintedAsInJax) {
   EXPECT_EQ(client->platform(), "cpu");
 }
 
-TEST(ClientTest, ClientsHaveTheirOwnIdentityAndShareMemory) {
+TEST(Client, HasItsOwnIdentityAndSharesMemory) {
   const auto a = Client::make(Machine::live(), {.num_devices = 2});
   const auto b = Client::make(Machine::live(), {.num_devices = 2});
   EXPECT_NE(a->uid(), b->uid());
@@ -105,7 +105,7 @@ TEST(ClientTest, ClientsHaveTheirOwnIdentityAndShareMemory) {
   EXPECT_EQ(&a->device(0)->arena(), &b->device(0)->arena());
 }
 
-TEST(ClientTest, RefusesCountsOutOfRange) {
+TEST(Client, RefusesCountsOutOfRange) {
   const auto machine = Machine::from_synthetic("pu:2");
   for (const int64_t count : {int64_t{0}, int64_t{-1}, (int64_t{1} << 24) + 1, INT64_MAX}) {
     const std::string message = message_of([&] { Client::make(machine, {.num_devices = count}); });
@@ -115,7 +115,7 @@ TEST(ClientTest, RefusesCountsOutOfRange) {
   EXPECT_THROW(Client::make(machine, {.bytes_limit = -5}), InvalidArgument);
 }
 
-TEST(ClientTest, ADeviceOutOfRangeIsAnIndexError) {
+TEST(Client, RefusesDevicesOutOfRange) {
   const auto client = Client::make(Machine::from_synthetic("pu:2"), {.num_devices = 4});
   EXPECT_THROW(client->device(4), IndexOutOfRange);
   EXPECT_THROW(client->device(-1), IndexOutOfRange);
@@ -123,7 +123,7 @@ TEST(ClientTest, ADeviceOutOfRangeIsAnIndexError) {
   EXPECT_NE(message.find("4 cpu devices, ids 0 to 3"), std::string::npos) << message;
 }
 
-TEST(ClientTest, ThousandsOfDevicesAreSmall) {
+TEST(Client, StoresThousandsOfDevicesCompactly) {
   static_assert(sizeof(Device) < 200);
   const auto client =
       Client::make(Machine::from_synthetic("numa:4 core:4 pu:1"), {.num_devices = 65536, .compile_only = true});
@@ -134,14 +134,14 @@ TEST(ClientTest, ThousandsOfDevicesAreSmall) {
   EXPECT_TRUE(client->device(7)->is_compile_only());
 }
 
-TEST(ClientTest, TheWorkerPoolHasALaneADomainOfTheLiveMachine) {
+TEST(Client, GivesTheWorkerPoolALanePerDomain) {
   const auto client = Client::make(Machine::from_synthetic("numa:16 pu:1"), {});
   WorkerPool& pool = WorkerPool::process();
   EXPECT_EQ(pool.lanes(), static_cast<int>(Machine::live()->cpu_domains().size()));
   EXPECT_LE(pool.max_workers(), std::max(Machine::live()->usable_cpus(), pool.lanes()));
 }
 
-TEST(ClientTest, LiveDevicesTogetherHaveTheUsableMemory) {
+TEST(Client, DividesTheUsableMemoryOverLiveDevices) {
   const auto client = Client::make(Machine::live(), {});
   int64_t sum = 0;
   for (int64_t i = 0; i < client->device_count(); ++i) sum += client->device(i)->memory_bytes();
@@ -149,7 +149,7 @@ TEST(ClientTest, LiveDevicesTogetherHaveTheUsableMemory) {
   EXPECT_LE(sum, Machine::live()->usable_memory_bytes());
 }
 
-TEST(MemoryKindTest, NamesGoBothWays) {
+TEST(MemoryKind, ConvertsNamesInBothDirections) {
   for (const std::string_view name : {"device", "pinned_host", "unpinned_host"}) {
     EXPECT_EQ(to_string(memory_kind_from_name(name, "device_put")), name);
   }
@@ -164,7 +164,7 @@ class DeviceStatsTest : public testing::Test {
   Device& device_ = *client_->device(0);
 };
 
-TEST_F(DeviceStatsTest, ChargesAreCountedWithPeakAndLargest) {
+TEST_F(DeviceStatsTest, CountsChargesWithPeakAndLargest) {
   EXPECT_TRUE(device_.try_charge(100));
   EXPECT_TRUE(device_.try_charge(50));
   device_.discharge(100);
@@ -179,7 +179,7 @@ TEST_F(DeviceStatsTest, ChargesAreCountedWithPeakAndLargest) {
   EXPECT_EQ(stats.bytes_limit, 1'000'000'000);
 }
 
-TEST_F(DeviceStatsTest, ALimitIsEnforcedToTheByte) {
+TEST_F(DeviceStatsTest, EnforcesALimitToTheByte) {
   EXPECT_EQ(device_.bytes_limit(), std::nullopt);
   device_.set_bytes_limit(100);
   EXPECT_EQ(device_.bytes_limit(), 100);
@@ -200,13 +200,13 @@ TEST_F(DeviceStatsTest, ALimitIsEnforcedToTheByte) {
   EXPECT_TRUE(device_.try_charge(1000));
 }
 
-TEST_F(DeviceStatsTest, OptionsSetTheLimitOfEachDevice) {
+TEST_F(DeviceStatsTest, SetsTheLimitOfEachDeviceFromOptions) {
   const auto client = Client::make(Machine::from_synthetic("pu:2"), {.num_devices = 2, .bytes_limit = 4096});
   EXPECT_EQ(client->device(0)->bytes_limit(), 4096);
   EXPECT_EQ(client->device(1)->bytes_limit(), 4096);
 }
 
-TEST(ClientTest, IsOpenUntilItIsClosed) {
+TEST(Client, IsOpenUntilItIsClosed) {
   const auto client = Client::make(Machine::from_synthetic("pu:1"), {});
   EXPECT_FALSE(client->is_closed());
   client->close();
@@ -214,18 +214,18 @@ TEST(ClientTest, IsOpenUntilItIsClosed) {
   EXPECT_TRUE(client->is_closed());
 }
 
-TEST(ClientTest, IsAsynchronousUnlessToldOtherwise) {
+TEST(Client, IsAsynchronousByDefault) {
   EXPECT_TRUE(Client::make(Machine::from_synthetic("pu:1"), {})->is_asynchronous());
   EXPECT_FALSE(Client::make(Machine::from_synthetic("pu:1"), {.asynchronous = false})->is_asynchronous());
 }
 
-TEST(PlatformVersionTest, NamesLibraryCompilerAndHwloc) {
+TEST(PlatformVersion, NamesLibraryCompilerAndHwloc) {
   const std::string text = platform_version();
   EXPECT_TRUE(text.starts_with("artifex_devices 0.")) << text;
   EXPECT_NE(text.find(fmt::format(", hwloc {}, fmt ", hwloc_version())), std::string::npos) << text;
 }
 
-TEST_F(DeviceStatsTest, TheLimitHoldsUnderThreads) {
+TEST_F(DeviceStatsTest, EnforcesTheLimitAcrossThreads) {
   device_.set_bytes_limit(1000);
   std::atomic<int64_t> most{0};
   std::vector<std::thread> threads;

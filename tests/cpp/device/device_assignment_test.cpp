@@ -35,13 +35,13 @@ TEST(DeviceAssignment, IsByReplicaAndComputation) {
             "logical_ids_for_device: device 3 runs nothing here; expected one of 0, 1, 2, 7, 8, 9");
 }
 
-TEST(DeviceAssignment, BytesAreThoseOfXla) {
+TEST(DeviceAssignment, SerializesToTheBytesOfXla) {
   EXPECT_EQ(DeviceAssignment::make(2, 1, {0, 1}, "create").serialize(), "\x08\x02\x10\x01\x1a\x04\x0a\x02\x00\x01"s);
   EXPECT_EQ(DeviceAssignment::make(2, 2, {300, 70000, 2147483647, 5}, "create").serialize(),
             "\x08\x02\x10\x02\x1a\x09\x0a\x07\xac\x02\xff\xff\xff\xff\x07\x1a\x06\x0a\x04\xf0\xa2\x04\x05"s);
 }
 
-TEST(DeviceAssignment, BytesComeBackAsTheSame) {
+TEST(DeviceAssignment, RoundTripsThroughBytes) {
   for (const auto& made :
        {DeviceAssignment::make(2, 3, {0, 1, 2, 7, 8, 9}, "create"), DeviceAssignment::make(1, 1, {INT64_MAX}, "create"),
         DeviceAssignment::make(3, 1, {5, 0, 3}, "create")}) {
@@ -57,7 +57,7 @@ TEST(DeviceAssignment, ReadsListsThatAreNotPackedAndSkipsUnknownFields) {
             DeviceAssignment::make(2, 1, {4, 5}, "create"));
 }
 
-TEST(DeviceAssignment, RefusesWhatNoDevicesCanRun) {
+TEST(DeviceAssignment, RefusesInvalidAssignments) {
   EXPECT_EQ(refusal(0, 2, {}),
             "create: there are 0 replicas of 2 computations; expected at least one of each, got none; give one device "
             "ordinal for each replica and computation");
@@ -72,7 +72,7 @@ TEST(DeviceAssignment, RefusesWhatNoDevicesCanRun) {
             0U);
 }
 
-TEST(DeviceAssignment, RefusesBytesThatDoNotFitEachOther) {
+TEST(DeviceAssignment, RefusesInconsistentBytes) {
   EXPECT_NE(fault_of("").find("there are 0 replicas of 0 computations"), std::string::npos);
   EXPECT_NE(fault_of("\x08\x02\x10\x01").find("computation_count is 1 and there are 0 computations"),
             std::string::npos);

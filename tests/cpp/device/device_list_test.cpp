@@ -40,7 +40,7 @@ TEST_F(DeviceListTest, KeepsTheOrderAndTheClient) {
   EXPECT_EQ((*list)[0]->to_string(), "cpu:3");
 }
 
-TEST_F(DeviceListTest, EqualListsHaveEqualHashes) {
+TEST_F(DeviceListTest, HashesEqualListsEqually) {
   const auto a = DeviceList::make(pick({0, 1, 2}), "make_mesh");
   const auto b = DeviceList::make(pick({0, 1, 2}), "make_mesh");
   const auto c = DeviceList::make(pick({0, 2, 1}), "make_mesh");
@@ -53,7 +53,7 @@ TEST_F(DeviceListTest, EqualListsHaveEqualHashes) {
   EXPECT_NE(a->hash(), d->hash());
 }
 
-TEST_F(DeviceListTest, KnowsWhetherOneArenaHoldsAll) {
+TEST_F(DeviceListTest, ReportsWhetherItUsesOneArena) {
   EXPECT_TRUE(DeviceList::make(pick({0, 1, 2, 3}), "make_mesh")->on_one_arena());
   EXPECT_FALSE(DeviceList::make(pick({3, 4}), "make_mesh")->on_one_arena());
   EXPECT_TRUE(DeviceList::make(pick({7, 4}), "make_mesh")->on_one_arena());
@@ -83,7 +83,7 @@ TEST_F(DeviceListTest, RefusesDuplicatesAndNamesThem) {
   EXPECT_NE(two.find("2 devices are in the list of 5 devices more than once: cpu:0, cpu:5;"), std::string::npos) << two;
 }
 
-TEST_F(DeviceListTest, TellsThePositionOfADevice) {
+TEST_F(DeviceListTest, ReturnsThePositionOfADevice) {
   const auto other = Client::make(Machine::from_synthetic("pu:4"), {.num_devices = 8});
   const auto range = DeviceList::make(pick({2, 3, 4}), "test");
   EXPECT_EQ(range->position_of(client_->device(2)), 0);

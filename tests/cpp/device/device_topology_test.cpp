@@ -100,7 +100,7 @@ TEST(DeviceTopology, DescribesAllDevicesOfTheClient) {
   EXPECT_THROW(topology.machine()->to_xml(), Unavailable);
 }
 
-TEST(DeviceTopology, BytesComeBackAsTheSameTopologyAndTheSameBytes) {
+TEST(DeviceTopology, RoundTripsThroughBytes) {
   for (const std::string machine :
        {"pu:1", "numa:2 core:4 pu:2", "pack:2 [numa(memory=1GB)] [numa(memory=4GB)] core:4 pu:2", "numa:16 pu:1",
         "pack:3 numa:2 core:5 pu:6"}) {
@@ -128,11 +128,11 @@ TEST(DeviceTopology, BytesComeBackAsTheSameTopologyAndTheSameBytes) {
   }
 }
 
-TEST(DeviceTopology, IsSmall) {
+TEST(DeviceTopology, SerializesCompactly) {
   EXPECT_LT(DeviceTopology::of(*client_on("numa:2 core:4 pu:2", 100000), "v").serialize().size(), 256U);
 }
 
-TEST(DeviceTopology, DiffersWhereTheMachineOrTheDevicesDo) {
+TEST(DeviceTopology, DiffersWhenMachineOrDevicesDiffer) {
   const auto topology = DeviceTopology::of(*client_on("numa:2 core:4 pu:2", 8), "v");
   for (const auto& other : {DeviceTopology::of(*client_on("numa:2 core:4 pu:2", 9), "v"),
                             DeviceTopology::of(*client_on("numa:2 core:4 pu:2", 8), "w"),
@@ -142,7 +142,7 @@ TEST(DeviceTopology, DiffersWhereTheMachineOrTheDevicesDo) {
   }
 }
 
-TEST(DeviceTopology, ReadsWhatTheFirstVersionWrote) {
+TEST(DeviceTopology, ReadsTheFirstVersion) {
   std::ifstream file(std::string(ARTIFEX_TEST_DATA) + "/serialized/device_topology_v1.bin", std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   const auto topology = DeviceTopology::deserialize(bytes);
@@ -153,7 +153,7 @@ TEST(DeviceTopology, ReadsWhatTheFirstVersionWrote) {
   EXPECT_EQ(topology.machine()->numa_nodes()[1].memory_bytes, 4'000'000'000);
 }
 
-TEST(DeviceTopology, SkipsWhatANewerVersionAdds) {
+TEST(DeviceTopology, SkipsFieldsOfNewerVersions) {
   Parts parts;
   const auto plain = DeviceTopology::deserialize(parts.bytes());
   parts.node.add_text(1000, "from the future");
@@ -172,7 +172,7 @@ TEST(DeviceTopology, RefusesOtherVersions) {
   EXPECT_NE(fault_of("").find("there is no major_version"), std::string::npos);
 }
 
-TEST(DeviceTopology, RefusesNumbersThatDoNotFitEachOther) {
+TEST(DeviceTopology, RefusesInconsistentNumbers) {
   EXPECT_FAULT({ p.runs.push_back(Parts::run(1, 2, 0)); }, "device 1 is there twice");
   EXPECT_FAULT({ p.runs.push_back(Parts::run(3, 2, 0)); }, "device 2 is missing");
   EXPECT_FAULT({ p.runs.push_back(Parts::run(2, 0, 0)); }, "0 devices follow device 2");
@@ -192,7 +192,7 @@ TEST(DeviceTopology, RefusesNumbersThatDoNotFitEachOther) {
   EXPECT_NE(fault_of(Parts().bytes() + "\x22\x00"s).find("there are two machines"), std::string::npos);
 }
 
-TEST(DeviceTopology, HostileCountsTakeNoMemory) {
+TEST(DeviceTopology, AllocatesNoMemoryForHostileCounts) {
   EXPECT_FAULT(
       {
         for (int i = 0; i < 5; ++i) {
@@ -214,14 +214,14 @@ TEST(DeviceTopology, HostileCountsTakeNoMemory) {
             "returned");
 }
 
-TEST(DeviceTopology, EveryCutIsRefused) {
+TEST(DeviceTopology, RefusesEveryTruncation) {
   const std::string bytes = DeviceTopology::of(*client_on("numa:2 core:4 pu:2", 8), "v").serialize();
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_NE(fault_of(bytes.substr(0, size)), "(no error)") << size;
   }
 }
 
-TEST(DeviceTopology, OtherPlatformsCanBeReadButNotMade) {
+TEST(DeviceTopology, ReadsOtherPlatformsWithoutCreatingClients) {
   std::string bytes = Parts().bytes();
   bytes.replace(bytes.find("cpu"), 3, "tpu");
   const auto topology = DeviceTopology::deserialize(bytes);
@@ -235,7 +235,7 @@ TEST(DeviceTopology, OtherPlatformsCanBeReadButNotMade) {
   }
 }
 
-TEST(DeviceTopology, DevicesThatLieElsewhereThanHereCanBeReadButNotMade) {
+TEST(DeviceTopology, ReadsOtherDevicePlacementsWithoutCreatingClients) {
   Parts parts;
   parts.machine.add_number(5, 1 << 30);
   parts.runs[0] = Parts::run(0, 2, 0, 1 << 29);

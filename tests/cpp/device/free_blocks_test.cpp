@@ -10,7 +10,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(FreeBlocksTest, TheSmallestThatFitsIsFoundAndOfEqualOnesTheNewest) {
+TEST(FreeBlocks, ReturnTheSmallestAndNewestBlockThatFits) {
   FreeBlock a{.capacity = 30, .freed_at = 0};
   FreeBlock b{.capacity = 20, .freed_at = 1};
   FreeBlock c{.capacity = 20, .freed_at = 2};
@@ -33,7 +33,7 @@ TEST(FreeBlocksTest, TheSmallestThatFitsIsFoundAndOfEqualOnesTheNewest) {
   EXPECT_EQ(blocks.oldest(), nullptr);
 }
 
-TEST(FreeBlocksTest, ItAgreesWithASearchOfAllBlocks) {
+TEST(FreeBlocks, AgreeWithALinearSearch) {
   std::mt19937_64 random(3);
   std::vector<FreeBlock> owned(500);
   std::vector<FreeBlock*> in;  // the oldest first

@@ -34,7 +34,7 @@ std::string refusal(const HeapSample& sample) {
   return "(no error)";
 }
 
-TEST(HeapProfile, AddsUpWhatOneLineMadeOnOneDevice) {
+TEST(HeapProfile, SumsTheArraysOfOneLineAndDevice) {
   const HeapSample one{.device = "cpu:0", .count = 1, .bytes = 100, .file = "a.py", .line = 3, .function = "f"};
   HeapSample elsewhere = one;
   elsewhere.device = "cpu:1";
@@ -45,7 +45,7 @@ TEST(HeapProfile, AddsUpWhatOneLineMadeOnOneDevice) {
   EXPECT_EQ(values_of(heap_profile({}, 0)), (std::vector<std::vector<int64_t>>{}));
 }
 
-TEST(HeapProfile, RefusesWhatPprofCouldNotShow) {
+TEST(HeapProfile, RefusesProfilesThatPprofCannotRead) {
   EXPECT_EQ(refusal({.device = "cpu:0", .count = 1, .bytes = -1}),
             "heap_profile: sample 1 has 1 allocations of -1 bytes made in line 0; expected 0 or more of each");
   EXPECT_EQ(refusal({.device = "cpu:0", .file = "\xff"}),

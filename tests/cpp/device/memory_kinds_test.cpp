@@ -71,7 +71,7 @@ class MemoryKindsTest : public testing::Test {
   Arena& unpinned_ = Arena::of_node(0, MemoryKind::kUnpinnedHost);
 };
 
-TEST_F(MemoryKindsTest, EachKindIsAnArenaOfItsOwn) {
+TEST_F(MemoryKindsTest, GivesEachKindItsOwnArena) {
   for (const bool caching : {true, false}) {
     for (const MemoryKind kind : kMemoryKinds) {
       Arena& arena = Arena::of_node(0, kind, caching);
@@ -85,7 +85,7 @@ TEST_F(MemoryKindsTest, EachKindIsAnArenaOfItsOwn) {
   }
 }
 
-TEST_F(MemoryKindsTest, PagesAreWhatTheKindPromises) {
+TEST_F(MemoryKindsTest, MapsThePagesOfEachKind) {
   const bool has_huge_pages = std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled").good();
   const BlockRef of_device = device_.allocate(4 * kMiB);
   const BlockRef unpinned = unpinned_.allocate(4 * kMiB);
@@ -98,7 +98,7 @@ TEST_F(MemoryKindsTest, PagesAreWhatTheKindPromises) {
   EXPECT_EQ(pinned_.stats().bytes_locked + pinned_.stats().bytes_not_locked, 4 * kMiB);
 }
 
-TEST_F(MemoryKindsTest, BlocksAreReusedWithinTheirKind) {
+TEST_F(MemoryKindsTest, ReusesBlocksWithinTheirKind) {
   const auto address = [](Arena& arena) { return arena.allocate(3 * kMiB)->data(); };
   const std::byte* of_device = address(device_);
   const std::byte* pinned = address(pinned_);
@@ -108,7 +108,7 @@ TEST_F(MemoryKindsTest, BlocksAreReusedWithinTheirKind) {
   EXPECT_EQ(address(device_), of_device);
 }
 
-TEST_F(MemoryKindsTest, LocksAreCountedAndGoWithThePages) {
+TEST_F(MemoryKindsTest, CountsLocksAndReleasesThemWithThePages) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   EXPECT_EQ(in_limited_child(1 * kMiB,
                              [] {
@@ -129,7 +129,7 @@ TEST_F(MemoryKindsTest, LocksAreCountedAndGoWithThePages) {
             0);
 }
 
-TEST_F(MemoryKindsTest, WhatCannotBeLockedIsThereAndSaidOnce) {
+TEST_F(MemoryKindsTest, AllocatesUnlockedMemoryAndWarnsOnce) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   EXPECT_EQ(in_limited_child(1 * kMiB,
                              [] {
@@ -151,7 +151,7 @@ TEST_F(MemoryKindsTest, WhatCannotBeLockedIsThereAndSaidOnce) {
             0);
 }
 
-TEST_F(MemoryKindsTest, CachedLocksMakeRoomAndALaterUserIsLocked) {
+TEST_F(MemoryKindsTest, EvictsCachedLocksForNewBlocks) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   EXPECT_EQ(in_limited_child(5 * kMiB,
                              [] {
@@ -174,7 +174,7 @@ TEST_F(MemoryKindsTest, CachedLocksMakeRoomAndALaterUserIsLocked) {
             0);
 }
 
-TEST_F(MemoryKindsTest, PagesOfFreedSmallBlocksMakeRoomToo) {
+TEST_F(MemoryKindsTest, EvictsThePagesOfFreedSmallBlocks) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   EXPECT_EQ(in_limited_child(64 * 1024,
                              [] {
@@ -189,7 +189,7 @@ TEST_F(MemoryKindsTest, PagesOfFreedSmallBlocksMakeRoomToo) {
             0);
 }
 
-TEST_F(MemoryKindsTest, AForkedChildHasNoLocks) {
+TEST_F(MemoryKindsTest, HasNoLocksInAForkedChild) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   const BlockRef big = pinned_.allocate(2 * kMiB);
   const BlockRef small = pinned_.allocate(100);
@@ -208,7 +208,7 @@ TEST_F(MemoryKindsTest, AForkedChildHasNoLocks) {
   EXPECT_EQ(small->is_locked(), locked);
 }
 
-TEST_F(MemoryKindsTest, AnArenaWithoutCacheGivesEverythingBackAtOnce) {
+TEST_F(MemoryKindsTest, FreesEverythingAtOnceWithoutACache) {
   for (const MemoryKind kind : kMemoryKinds) {
     Arena& arena = Arena::of_node(0, kind, false);
     for (const int64_t bytes : {int64_t{0}, int64_t{10}, int64_t{5000}, 3 * kMiB}) {
@@ -224,7 +224,7 @@ TEST_F(MemoryKindsTest, AnArenaWithoutCacheGivesEverythingBackAtOnce) {
   }
 }
 
-TEST_F(MemoryKindsTest, ThreadsUseAllKinds) {
+TEST_F(MemoryKindsTest, AllocatesAllKindsFromThreads) {
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (int t = 0; t < 3; ++t) {
@@ -242,7 +242,7 @@ TEST_F(MemoryKindsTest, ThreadsUseAllKinds) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(MemoryTest, IsOneObjectADeviceAndKind) {
+TEST(Memory, IsOneObjectPerDeviceAndKind) {
   const ClientRef client = Client::make(Machine::live(), {.num_devices = 2});
   Device& device = *client->device(1);
   Memory& pinned = device.memory(MemoryKind::kPinnedHost);
@@ -257,7 +257,7 @@ TEST(MemoryTest, IsOneObjectADeviceAndKind) {
   EXPECT_EQ(pinned.arena().kind(), MemoryKind::kPinnedHost);
 }
 
-TEST(MemoryTest, CountsHostKindsBesideTheDevicesLimit) {
+TEST(Memory, CountsHostKindsSeparatelyFromTheDeviceLimit) {
   const ClientRef client = Client::make(Machine::live(), {.num_devices = 1, .bytes_limit = 100});
   Device& device = *client->device(0);
   EXPECT_FALSE(device.try_charge(101, MemoryKind::kDevice));
@@ -277,13 +277,13 @@ TEST(MemoryTest, CountsHostKindsBesideTheDevicesLimit) {
   EXPECT_EQ(device.memory(MemoryKind::kUnpinnedHost).stats().bytes_in_use, 0);
 }
 
-TEST(MemoryTest, ADeviceWithoutMemoryHasNoPages) {
+TEST(Memory, HasNoPagesWithoutDeviceMemory) {
   const ClientRef client = Client::make(Machine::live(), {.num_devices = 1, .compile_only = true});
   EXPECT_EQ(client->device(0)->memory(MemoryKind::kDevice).repr(), "CPU_DEVICE_0");
   EXPECT_THROW(client->device(0)->memory(MemoryKind::kDevice).arena(), Unavailable);
 }
 
-TEST(MemoryTest, NamesOfKinds) {
+TEST(Memory, NamesItsKinds) {
   const ClientRef client = Client::make(Machine::live(), {.num_devices = 1});
   const std::vector<Device*> devices{client->device(0)};
   EXPECT_EQ(memory_kind_of_device(*devices[0], "default"), MemoryKind::kDevice);

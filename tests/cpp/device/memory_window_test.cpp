@@ -16,7 +16,7 @@ class MemoryWindows : public testing::Test {
   Device& device_ = *client_->device(0);
 };
 
-TEST_F(MemoryWindows, see_what_happens_while_they_are_open) {
+TEST_F(MemoryWindows, RecordChangesWhileOpen) {
   ASSERT_TRUE(device_.try_charge(100));
   device_.discharge(60);
   MemoryWindow window(client_);
@@ -35,7 +35,7 @@ TEST_F(MemoryWindows, see_what_happens_while_they_are_open) {
   device_.discharge(1025);
 }
 
-TEST_F(MemoryWindows, nest_and_overlap) {
+TEST_F(MemoryWindows, NestAndOverlap) {
   MemoryWindow outer(client_);
   ASSERT_TRUE(device_.try_charge(9));
   device_.discharge(9);
@@ -52,7 +52,7 @@ TEST_F(MemoryWindows, nest_and_overlap) {
   EXPECT_EQ(inner.use()[0].freed, 24);
 }
 
-TEST_F(MemoryWindows, watch_one_client) {
+TEST_F(MemoryWindows, WatchOneClient) {
   const std::shared_ptr<Client> other = Client::make(Machine::live(), {.num_devices = 1});
   MemoryWindow window(client_);
   {
@@ -64,7 +64,7 @@ TEST_F(MemoryWindows, watch_one_client) {
   EXPECT_EQ(window.use()[0].peak, 0);
 }
 
-TEST_F(MemoryWindows, refused_charges_do_not_count) {
+TEST_F(MemoryWindows, IgnoreRefusedCharges) {
   device_.set_bytes_limit(10);
   MemoryWindow window(client_);
   EXPECT_FALSE(device_.try_charge(11));
@@ -72,7 +72,7 @@ TEST_F(MemoryWindows, refused_charges_do_not_count) {
   EXPECT_EQ(window.use()[0].allocated, 0);
 }
 
-TEST_F(MemoryWindows, lose_nothing_when_threads_charge_and_windows_come_and_go) {
+TEST_F(MemoryWindows, CountConcurrentChargesCompletely) {
   constexpr int64_t kRounds = 5000;
   MemoryWindow outer(client_);
   std::atomic<bool> stop{false};
@@ -104,7 +104,7 @@ TEST_F(MemoryWindows, lose_nothing_when_threads_charge_and_windows_come_and_go) 
   EXPECT_LE(use.peak, 40);
 }
 
-TEST_F(MemoryWindows, count_physical_memory_once) {
+TEST_F(MemoryWindows, CountPhysicalMemoryOnce) {
   const MemoryWindow window(client_);
   const int64_t before = window.physical_bytes();
   const BlockRef block = device_.arena().allocate(1 << 20);

@@ -28,7 +28,7 @@ std::shared_ptr<Client> shared(int own) {
   return Client::make(machine(own + 1), options);
 }
 
-TEST(Processes, NumberDevicesAndMemoriesAlikeInAll) {
+TEST(Processes, NumberDevicesAndMemoriesConsistently) {
   for (const int own : {0, 1}) {
     const auto client = shared(own);
     ASSERT_EQ(client->device_count(), 5);
@@ -60,7 +60,7 @@ TEST(Processes, NumberDevicesAndMemoriesAlikeInAll) {
   }
 }
 
-TEST(Processes, OnOneMachineHaveOneHostNumber) {
+TEST(Processes, ShareAHostNumberOnOneMachine) {
   ClientOptions options;
   for (const char* host : {"a", "b", "a"}) {
     options.processes.push_back(Client::describe(*machine(1), 1));
@@ -77,14 +77,14 @@ TEST(Processes, OnOneMachineHaveOneHostNumber) {
   EXPECT_FALSE(alone->is_multi_process());
 }
 
-TEST(Processes, HaveNoMemoryOfOthers) {
+TEST(Processes, HaveNoMemoryOfOtherProcesses) {
   const auto client = shared(0);
   EXPECT_EQ(message_of([&] { client->device(3)->memory(MemoryKind::kDevice).arena(); }),
             "memory: cpu:3 belongs to process 1; expected a device of this process, 0; ask there");
   EXPECT_EQ(client->device(1)->memory(MemoryKind::kDevice).arena().node(), client->device(1)->arena().node());
 }
 
-TEST(Processes, ThatAreNotWhatTheyAreAreRefused) {
+TEST(Processes, RefuseInconsistentDescriptions) {
   ClientOptions options;
   options.processes = {Client::describe(*machine(1), 2), Client::describe(*machine(2), 3)};
   options.process_index = 2;
@@ -102,7 +102,7 @@ TEST(Processes, ThatAreNotWhatTheyAreAreRefused) {
             "number of bytes for each memory that they name; take what Client::describe makes there");
 }
 
-TEST(Processes, ListsOfDevicesKnowTheirOwn) {
+TEST(Processes, DistinguishTheirOwnDevicesInLists) {
   const auto client = shared(1);
   const auto list_of = [&](const std::vector<int64_t>& ids) {
     std::vector<Device*> devices;

@@ -20,7 +20,7 @@ std::vector<int> first_cpus(int count) {
   return cpus;
 }
 
-TEST(LargeSystems, TheMaskHasAllCpus) {
+TEST(LargeSystems, ReportAllCpusInTheMask) {
   const AffinityMask here;
   for (const int possible : {1024, 1025, 2048, 1 << 16}) {
     SCOPED_TRACE(possible);
@@ -34,7 +34,7 @@ TEST(LargeSystems, TheMaskHasAllCpus) {
   }
 }
 
-TEST(LargeSystems, EachCpuHasAWorker) {
+TEST(LargeSystems, HaveAWorkerForEachCpu) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   EXPECT_EQ(in_forked_child([] {
               const LargeSystem system(2048, 2048);
@@ -44,14 +44,14 @@ TEST(LargeSystems, EachCpuHasAWorker) {
             "2048");
 }
 
-TEST(LargeSystems, CpusAreSharedOutToProcesses) {
+TEST(LargeSystems, DivideCpusBetweenProcesses) {
   const std::vector<CpuSet> shares = share_cpus(*Machine::from_synthetic("numa:8 core:128 pu:2"), 16);
   ASSERT_EQ(shares.size(), 16u);
   EXPECT_EQ(shares.front().to_string(), "0-127");
   EXPECT_EQ(shares.back().to_string(), "1920-2047");
 }
 
-TEST(LargeSystems, WorkersOnTheCpusOfTheirLaneAreCountedAsBound) {
+TEST(LargeSystems, CountWorkersOnTheCpusOfTheirLaneAsBound) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   EXPECT_EQ(in_forked_child([] {
               const auto world = test::make_world(1, 1);  // sets the lanes of this machine

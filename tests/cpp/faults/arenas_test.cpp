@@ -33,7 +33,7 @@ class Arenas : public ::testing::Test {
   Arena& arena_ = Arena::of_node(0);
 };
 
-TEST_F(Arenas, WaitForAThreadThatIsUnmappingWhatWasCached) {
+TEST_F(Arenas, WaitForAThreadThatUnmapsCachedBlocks) {
   {
     const BlockRef cached = arena_.allocate(16 * kMiB);
   }
@@ -57,7 +57,7 @@ TEST_F(Arenas, WaitForAThreadThatIsUnmappingWhatWasCached) {
   trimming.join();
 }
 
-TEST_F(Arenas, TrimBeforeTheyMapMoreThanIsUsable) {
+TEST_F(Arenas, TrimBeforeMappingMoreThanTheUsableMemory) {
   {
     const BlockRef cached = arena_.allocate(64 * kMiB);
   }
@@ -74,7 +74,7 @@ TEST_F(Arenas, TrimBeforeTheyMapMoreThanIsUsable) {
 
 #ifdef ARTIFEX_CHECK_LOCKS
 
-/// Names of the system calls for pages that were made, and what was said of those under a lock.
+/// Names of the system calls for pages so far, and the reports on those under a lock.
 struct Calls {
   std::mutex mutex;
   std::set<std::string> made;
@@ -154,7 +154,7 @@ bool is_locked(const std::byte* data, int64_t bytes) {
   return found == bytes;
 }
 
-TEST_F(Arenas, CountTheLockedPagesThatThereAreWhereThreadsLockAndUnlock) {
+TEST_F(Arenas, CountLockedPagesDuringConcurrentLocking) {
   Arena& arena = Arena::of_node(0, MemoryKind::kPinnedHost);
   ASSERT_EQ(arena.stats().bytes_locked, locked_bytes());
   std::atomic<int> locks{0};

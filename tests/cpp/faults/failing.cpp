@@ -50,7 +50,7 @@ bool fails(Call call) noexcept {
   return fails_now;
 }
 
-// Before each block lies its size.
+// The size of a block is stored before it.
 constexpr size_t kHead = alignof(std::max_align_t);
 static_assert(kHead >= sizeof(size_t));
 
@@ -74,7 +74,7 @@ void* allocate_or_throw(size_t bytes, size_t alignment) {
   return data;
 }
 
-void give_back(void* data, size_t alignment) noexcept {
+void deallocate(void* data, size_t alignment) noexcept {
   if (!data) return;
   size_t bytes = 0;
   std::memcpy(&bytes, static_cast<std::byte*>(data) - sizeof(size_t), sizeof(size_t));
@@ -181,7 +181,7 @@ int64_t fail_each(const char* name, Call call, const std::function<std::string()
         ADD_FAILURE() << name << ": another value after call " << n;
         return most;
       }
-      if (calls < n) break;  // it got by without
+      if (calls < n) break;  // did not need the call
     }
   }
   return most;
@@ -207,29 +207,29 @@ void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_
 void* operator new[](size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return allocate(bytes, static_cast<size_t>(alignment));
 }
-void operator delete(void* data) noexcept { give_back(data, 0); }
-void operator delete[](void* data) noexcept { give_back(data, 0); }
-void operator delete(void* data, const std::nothrow_t&) noexcept { give_back(data, 0); }
-void operator delete[](void* data, const std::nothrow_t&) noexcept { give_back(data, 0); }
-void operator delete(void* data, size_t) noexcept { give_back(data, 0); }
-void operator delete[](void* data, size_t) noexcept { give_back(data, 0); }
+void operator delete(void* data) noexcept { deallocate(data, 0); }
+void operator delete[](void* data) noexcept { deallocate(data, 0); }
+void operator delete(void* data, const std::nothrow_t&) noexcept { deallocate(data, 0); }
+void operator delete[](void* data, const std::nothrow_t&) noexcept { deallocate(data, 0); }
+void operator delete(void* data, size_t) noexcept { deallocate(data, 0); }
+void operator delete[](void* data, size_t) noexcept { deallocate(data, 0); }
 void operator delete(void* data, std::align_val_t alignment) noexcept {
-  give_back(data, static_cast<size_t>(alignment));
+  deallocate(data, static_cast<size_t>(alignment));
 }
 void operator delete[](void* data, std::align_val_t alignment) noexcept {
-  give_back(data, static_cast<size_t>(alignment));
+  deallocate(data, static_cast<size_t>(alignment));
 }
 void operator delete(void* data, size_t, std::align_val_t alignment) noexcept {
-  give_back(data, static_cast<size_t>(alignment));
+  deallocate(data, static_cast<size_t>(alignment));
 }
 void operator delete[](void* data, size_t, std::align_val_t alignment) noexcept {
-  give_back(data, static_cast<size_t>(alignment));
+  deallocate(data, static_cast<size_t>(alignment));
 }
 void operator delete(void* data, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  give_back(data, static_cast<size_t>(alignment));
+  deallocate(data, static_cast<size_t>(alignment));
 }
 void operator delete[](void* data, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  give_back(data, static_cast<size_t>(alignment));
+  deallocate(data, static_cast<size_t>(alignment));
 }
 
 // What --wrap gives: the core calls __wrap_f for f, and __real_f is the system's.

@@ -67,14 +67,16 @@ class LargeSystem {
 void before_each_copy(std::function<void(const void*)> disturbance);
 
 /// Each system call of the core for pages first runs this, with its name ("mmap", "munmap", "madvise", "mlock",
-/// "munlock") and its bytes; the call fails where it returns true. Nothing: they are not disturbed.
+/// "munlock") and its bytes; the call fails if it returns true. An empty
+/// function does not disturb calls.
 void before_each_page_call(std::function<bool(const char* name, size_t bytes)> disturbance);
 
-/// `work` returns what it has made, as bytes that are equal each time, and undoes the rest. Runs it with call 1, 2, ...
-/// failing until none does, and each time expects:
-/// - that value; or std::bad_alloc; or OutOfMemory or Unavailable, which say so in words,
-/// - and then nothing held that was not before, and the value at once at the next try.
-/// Returns how many calls could fail. `step`: tries each so many, for work of many thousand calls.
+/// `work` returns its result, as bytes that are equal each time, and releases everything else. Runs it with call 1, 2,
+/// ... failing until none does, and each time expects:
+/// - that value; or std::bad_alloc; or OutOfMemory or Unavailable, with a message,
+/// - and then nothing newly held, and the value in the next try.
+/// Returns how many calls could fail. `step`: tries every `step`-th call only, for work of many
+/// thousand calls.
 int64_t fail_each(const char* name, Call call, const std::function<std::string()>& work, int64_t step = 1);
 
 }  // namespace artifex_devices::faults

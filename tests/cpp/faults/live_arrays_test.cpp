@@ -11,7 +11,7 @@ namespace {
 
 using namespace artifex_devices::test;
 
-TEST(LiveArraysWithoutMemory, TheLastReferenceMayBeTheOneThatWasToBeListed) {
+TEST(LiveArraysWithoutMemory, ReleaseTheLastReferenceDuringAFailedListing) {
   const auto world = make_world(1, 1);
   Random random(1);
   ArrayRef array = device_put(dense(random, {4}, DType::kFloat32), named(world, {1}, {"a"}), true);

@@ -73,7 +73,7 @@ class Placements : public ::testing::Test {
   Bytes usage_;
 };
 
-TEST_F(Placements, OfHostArrays) {
+TEST_F(Placements, HandleFaultsForHostArrays) {
   for (const ShardingRef& to : {rows_, columns_, both_, everywhere_}) {
     for (const HostView& value : {small_, big_}) {
       expect_safe("device_put", [&] { return value_of(device_put(value, to, true)); });
@@ -81,7 +81,7 @@ TEST_F(Placements, OfHostArrays) {
   }
 }
 
-TEST_F(Placements, OfBlocksThatAreMappedOneByOne) {
+TEST_F(Placements, HandleFaultsForLargeBlocks) {
   expect_safe("device_put and reshard of 4 MiB", [&] {
     const ArrayRef array = reshard(device_put(huge_, rows_, true), columns_, {});
     array->block_until_ready();
@@ -89,14 +89,14 @@ TEST_F(Placements, OfBlocksThatAreMappedOneByOne) {
   });
 }
 
-TEST_F(Placements, InLayoutsAndWithStrides) {
+TEST_F(Placements, HandleFaultsForLayoutsAndStrides) {
   Random random(5);
   const HostView source = strided(random, {16, 24}, DType::kInt16);
   const LayoutRef columns = std::make_shared<const artifex_devices::Layout>(Dims{0, 1}, std::vector<Dims>{}, 0);
   expect_safe("device_put with a layout", [&] { return value_of(device_put(source, rows_, true, columns)); });
 }
 
-TEST_F(Placements, OfManyDimensions) {
+TEST_F(Placements, HandleFaultsForManyDimensions) {
   Random random(7);
   HostView source = dense(random, Dims(10, 2), DType::kFloat32);
   std::ranges::reverse(source.byte_strides);
@@ -104,7 +104,7 @@ TEST_F(Placements, OfManyDimensions) {
   expect_safe("device_put of ten dimensions", [&] { return value_of(device_put(source, cut, true)); });
 }
 
-TEST_F(Placements, InPinnedAndUnpinnedMemory) {
+TEST_F(Placements, HandleFaultsInPinnedAndUnpinnedMemory) {
   for (const MemoryKind kind : {MemoryKind::kPinnedHost, MemoryKind::kUnpinnedHost}) {
     const ShardingRef there = rows_->with_memory_kind(kind);
     const auto work = [&] { return value_of(device_put(big_, there, true)); };
@@ -115,12 +115,12 @@ TEST_F(Placements, InPinnedAndUnpinnedMemory) {
   }
 }
 
-TEST_F(Placements, ThatShowMemoryOfOthers) {
+TEST_F(Placements, HandleFaultsForAliasedMemory) {
   const ShardingRef one = SingleDeviceSharding::make(client_->device(1));
   expect_safe("device_put without a copy", [&] { return value_of(device_put_alias(big_, one, true)); });
 }
 
-TEST_F(Placements, MovedEachWay) {
+TEST_F(Placements, HandleFaultsOfEveryMove) {
   const std::vector<std::pair<ShardingRef, ShardingRef>> ways = {
       {rows_, columns_}, {columns_, both_}, {both_, everywhere_}, {everywhere_, rows_}, {rows_, rows_}};
   for (const auto& [from, to] : ways) {
@@ -138,7 +138,7 @@ TEST_F(Placements, MovedEachWay) {
   }
 }
 
-TEST_F(Placements, MovedWithTheSourceKeptWholeWhereTheMoveFails) {
+TEST_F(Placements, KeepTheSourceIntactWhenAMoveFails) {
   const ArrayRef before = device_put(big_, rows_, true);
   const std::string value = value_of(before);
   for (int64_t n = 1;; ++n) {
@@ -166,7 +166,7 @@ TEST_F(Placements, MovedWithTheSourceKeptWholeWhereTheMoveFails) {
   }
 }
 
-TEST_F(Placements, OfShardsTakenOut) {
+TEST_F(Placements, HandleFaultsForShardData) {
   expect_safe("shard_data", [&] {
     const ArrayRef whole = device_put(big_, both_, true);
     const ArrayRef first = whole->shard_data(0);
@@ -175,7 +175,7 @@ TEST_F(Placements, OfShardsTakenOut) {
   });
 }
 
-TEST_F(Placements, ReadInTheBackground) {
+TEST_F(Placements, HandleFaultsOfAsynchronousReads) {
   for (const HostView& value : {small_, big_}) {
     expect_safe("copy_to_host_async", [&] {
       const ArrayRef array = device_put(value, columns_, true);
@@ -186,7 +186,7 @@ TEST_F(Placements, ReadInTheBackground) {
   }
 }
 
-TEST_F(Placements, ReadIntoMemoryOfTheCaller) {
+TEST_F(Placements, HandleFaultsOfReadsIntoCallerMemory) {
   test::Memory memory(static_cast<size_t>(64 * 256 * 4));
   HostView target = big_;
   target.data = memory.data();
@@ -197,7 +197,7 @@ TEST_F(Placements, ReadIntoMemoryOfTheCaller) {
   });
 }
 
-TEST_F(Placements, Assembled) {
+TEST_F(Placements, HandleFaultsOfAssembly) {
   expect_safe("assemble", [&] {
     Assembly assembly{.operation = "assemble", .shape = Dims{64, 256}, .sharding = rows_, .parts = {}, .dtype = {}};
     for (int64_t i = 0; i < 4; ++i) {
@@ -215,7 +215,7 @@ TEST_F(Placements, Assembled) {
   });
 }
 
-TEST_F(Placements, ByMessagesWithinOneProcess) {
+TEST_F(Placements, HandleFaultsOfMessages) {
   expect_safe("CrossReshard", [&] {
     CrossReshard cross(device_put(big_, rows_, true), columns_, {});
     cross.begin();
@@ -223,7 +223,7 @@ TEST_F(Placements, ByMessagesWithinOneProcess) {
   });
 }
 
-TEST_F(Placements, PackedInTiles) {
+TEST_F(Placements, HandleFaultsOfTiledLayouts) {
   Random random(3);
   const HostView source = dense(random, {33, 70}, DType::kFloat32);
   const artifex_devices::Layout layout = artifex_devices::Layout::parse("{1,0:T(8,128)}");
@@ -238,7 +238,7 @@ TEST_F(Placements, PackedInTiles) {
   });
 }
 
-TEST_F(Placements, WatchedListedAndRefused) {
+TEST_F(Placements, HandleFaultsOfErrorsOverTheLimit) {
   const ClientRef tight = make_world(2, 4, 1024);
   const ShardingRef there = named(tight, {4}, {"a", ""});
   expect_safe("the error of a full device", [&] {
@@ -248,7 +248,7 @@ TEST_F(Placements, WatchedListedAndRefused) {
   });
 }
 
-TEST_F(Placements, InMemoryTakenUpFront) {
+TEST_F(Placements, HandleFaultsInPreallocatedMemory) {
   expect_safe("preallocate", [&] {
     Arena& arena = client_->arena(0);
     const std::shared_ptr<void> reserve = arena.preallocate(int64_t{4} << 20, "test");
@@ -258,7 +258,7 @@ TEST_F(Placements, InMemoryTakenUpFront) {
   });
 }
 
-TEST_F(Placements, OnWorldsThatComeAndGo) {
+TEST_F(Placements, HandleFaultsOfShortLivedWorlds) {
   const auto machine = Machine::from_synthetic("pack:2 [numa] core:2 pu:1");
   const auto work = [&] {
     const ClientRef world = Client::make(machine, {.num_devices = 4});

@@ -51,7 +51,7 @@ ShardingRef sharding_of(const MeshRef& mesh, const std::vector<std::vector<std::
 
 std::string text_of(const IndexDomain& domain) { return to_string(domain.origin) + to_string(domain.shape); }
 
-TEST(MachinesUnderFaults, AreLoadedWholeOrNotAtAll) {
+TEST(MachinesUnderFaults, LoadCompletelyOrFail) {
   expect_safe("from_synthetic", [] {
     const auto machine = Machine::from_synthetic("pack:2 [numa] core:2 pu:2");
     return fmt::format("{} {}", machine->source(), machine->cpu_domains().size());
@@ -64,7 +64,7 @@ TEST(MachinesUnderFaults, AreLoadedWholeOrNotAtAll) {
   expect_safe("machine_svg", [&] { return machine_svg(*machine); }, 3);
 }
 
-TEST(MachinesUnderFaults, TheSystemsFilesAreReadWholeOrNotAtAll) {
+TEST(MachinesUnderFaults, ReadSystemFilesCompletelyOrFail) {
   expect_safe("read_cgroup_limits", [] {
     const CgroupLimits limits = read_cgroup_limits();
     return fmt::format("{} {}", limits.cpus.value_or(-1), limits.memory_bytes.value_or(-1));
@@ -82,7 +82,7 @@ TEST(MachinesUnderFaults, TheSystemsFilesAreReadWholeOrNotAtAll) {
   });
 }
 
-TEST(ShardingsUnderFaults, AndTheirMaps) {
+TEST(ShardingsUnderFaults, BuildTheirMapsOrFail) {
   const ClientRef world = make_world(8, 2);
   expect_safe("make_mesh", [&] {
     const MeshRef mesh = mesh_of(world, {2, 4}, {"x", "y"});
@@ -111,7 +111,7 @@ TEST(ShardingsUnderFaults, AndTheirMaps) {
   expect_safe("sharding_svg", [&] { return sharding_svg(*rows, {16, 8}); }, 3);
 }
 
-TEST(FilesUnderFaults, AreReadWholeOrNotAtAll) {
+TEST(FilesUnderFaults, AreReadCompletelyOrFail) {
   const ClientRef world = make_world(8, 2);
   const std::string bytes = DeviceTopology::of(*world, "test").serialize();
   expect_safe("DeviceTopology.of", [&] { return DeviceTopology::of(*world, "test").serialize(); });
@@ -131,7 +131,7 @@ TEST(FilesUnderFaults, AreReadWholeOrNotAtAll) {
   });
 }
 
-TEST(ClustersUnderFaults, AndPlansOnThem) {
+TEST(ClustersUnderFaults, ArePlannedForOrFail) {
   expect_safe("tpu_cluster", [] { return tpu_cluster("v5p", {4, 4, 4}, 2)->name(); });
   expect_safe("gpu_cluster", [] { return gpu_cluster("h100", 4, {})->name(); });
   expect_safe("the error of a cluster",
@@ -181,7 +181,7 @@ TEST(ClustersUnderFaults, AndPlansOnThem) {
   });
 }
 
-TEST(StepsUnderFaults, ArePlannedOrRefused) {
+TEST(StepsUnderFaults, ArePlannedOrFail) {
   const LetterModel made = two_matrices();
   ClusterParts parts = made_cluster(NetworkKind::kTorus, {4}, {true})->parts();
   parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = SourcedNumber{1000, "given"};
@@ -208,7 +208,7 @@ TEST(StepsUnderFaults, ArePlannedOrRefused) {
       23);
 }
 
-TEST(RooflinesUnderFaults, AreDrawnOrRefused) {
+TEST(RooflinesUnderFaults, AreDrawnOrFail) {
   expect_safe(
       "roofline_svg",
       [] { return roofline_svg({"chip", {{"bfloat16", 1e14, false}, {"memory", 1e12, true}}, {{"batch 1", 1}}, {}}); },

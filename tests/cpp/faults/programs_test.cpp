@@ -34,7 +34,7 @@ std::string text_of(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-TEST(CollectivesUnderFaults, GiveTheSumOrAnError) {
+TEST(CollectivesUnderFaults, ReturnTheSumOrAnError) {
   WorkerPool::process().configure({{.workers = 2, .bind = {}}, {.workers = 1, .bind = {}}});
   config().parallel_copy_bytes.store(4096);
   std::vector<std::vector<float>> inputs(3, std::vector<float>(100'000, 1.25F));
@@ -65,7 +65,7 @@ struct Ends {
   }
 };
 
-TEST(LanesUnderFaults, DeliverLettersToAllOrToNobody) {
+TEST(LanesUnderFaults, DeliverMessagesToAllProcessesOrNone) {
   expect_safe("messages", [] {
     Ends ends;
     const std::vector<int64_t> first{0}, second{1};
@@ -94,7 +94,7 @@ TEST(LanesUnderFaults, CarryReductions) {
   });
 }
 
-TEST(ProgramsUnderFaults, MeetOrSayWhyNot) {
+TEST(ProgramsUnderFaults, MeetOrReportAnError) {
   expect_safe("Rendezvous", [] {
     Rendezvous rendezvous(3);
     const int64_t all = rendezvous.group({0, 1, 2});
@@ -115,7 +115,7 @@ TEST(ProgramsUnderFaults, MeetOrSayWhyNot) {
   });
 }
 
-TEST(ProgramsUnderFaults, AFailureReachesThoseWhoWaitWhereMemoryIsShort) {
+TEST(ProgramsUnderFaults, DeliverFailuresToWaitingParticipantsWithoutMemory) {
   for (const bool late : {false, true}) {
     Rendezvous rendezvous(2);
     const int64_t all = rendezvous.group({0, 1});
@@ -132,7 +132,7 @@ TEST(ProgramsUnderFaults, AFailureReachesThoseWhoWaitWhereMemoryIsShort) {
   }
 }
 
-TEST(ProgramsUnderFaults, ASlowParticipantIsTold) {
+TEST(ProgramsUnderFaults, ReportASlowParticipantAtTheDeadline) {
   Rendezvous rendezvous(3);
   const int64_t all = rendezvous.group({0, 1, 2});
   ASSERT_EQ(rendezvous.arrive(0, all, 1), Rendezvous::Arrival::kWait);

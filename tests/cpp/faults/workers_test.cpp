@@ -51,7 +51,7 @@ std::string sums() {
   return fmt::format("{} {}", first, sum.load());
 }
 
-TEST_F(Workers, TasksRunOnFewerThreadsOrAreRefused) {
+TEST_F(Workers, RunTasksOnFewerThreadsOrRefuseThem) {
   EXPECT_EQ(sums(), "5050 5050");
   EXPECT_GT(fail_each("tasks without a thread", Call::kThread, sums), 0);
   EXPECT_GT(fail_each("tasks without memory", Call::kNew, sums), 0);
@@ -59,19 +59,19 @@ TEST_F(Workers, TasksRunOnFewerThreadsOrAreRefused) {
   EXPECT_EQ(pool().running_workers(), 0);
 }
 
-TEST_F(Workers, NoThreadAtAllIsSaidAndTheCallerWorksAlone) {
+TEST_F(Workers, ReportMissingThreadsAndLetTheCallerWork) {
   pool().shutdown();
   const Failing failing(Call::kThread, 1, true);
   std::atomic<int64_t> sum{0};
   pool().parallel_for(10, 0, [&](int64_t i) { sum.fetch_add(i); });
   EXPECT_EQ(sum.load(), 45);
-  const std::string told = error_of<Unavailable>([] { pool().submit(10, 0, [](int64_t) {}, [](auto) {}); });
-  EXPECT_NE(told.find("cannot create another thread for copying; expected at least 1, got 0"), std::string::npos)
-      << told;
+  const std::string message = error_of<Unavailable>([] { pool().submit(10, 0, [](int64_t) {}, [](auto) {}); });
+  EXPECT_NE(message.find("cannot create another thread for copying; expected at least 1, got 0"), std::string::npos)
+      << message;
   EXPECT_EQ(pool().running_workers(), 0);
 }
 
-TEST_F(Workers, NothingOfATaskIsLeftWhereItWasRefused) {
+TEST_F(Workers, ReleaseRefusedTasks) {
   pool().shutdown();
   for (const Call call : {Call::kThread, Call::kNew}) {
     for (int64_t n = 1; n <= 8; ++n) {
@@ -93,7 +93,7 @@ TEST_F(Workers, NothingOfATaskIsLeftWhereItWasRefused) {
   }
 }
 
-TEST_F(Workers, ATaskThatThrowsEndsItsJobAndNoOther) {
+TEST_F(Workers, EndOnlyTheJobOfATaskThatThrows) {
   for (int64_t bad = 0; bad < 20; ++bad) {
     std::atomic<int64_t> good{0};
     std::promise<std::exception_ptr> failed, fine;
@@ -116,7 +116,7 @@ TEST_F(Workers, ATaskThatThrowsEndsItsJobAndNoOther) {
   EXPECT_EQ(sums(), "5050 5050");
 }
 
-TEST_F(Workers, AnEndThatThrowsHarmsNobody) {
+TEST_F(Workers, SurviveACompletionThatThrows) {
   std::atomic<int> ends{0};
   for (int i = 0; i < 10; ++i) {
     pool().submit(
@@ -131,7 +131,7 @@ TEST_F(Workers, AnEndThatThrowsHarmsNobody) {
   EXPECT_EQ(ends.load(), 10);
 }
 
-TEST_F(Workers, ALaneThatIsStuckKeepsNoOtherAndAWaitForItCanEnd) {
+TEST_F(Workers, IsolateABlockedLaneAndInterruptWaitsForIt) {
   std::promise<void> gate;
   const std::shared_future<void> open = gate.get_future().share();
   Event stuck;
@@ -151,7 +151,7 @@ TEST_F(Workers, ALaneThatIsStuckKeepsNoOtherAndAWaitForItCanEnd) {
   EXPECT_TRUE(stuck.wait_for(100));
 }
 
-TEST_F(Workers, ShutdownWaitsForWhatWasBegun) {
+TEST_F(Workers, FinishStartedTasksAtShutdown) {
   std::atomic<int64_t> done{0};
   std::atomic<bool> ended{false};
   pool().submit(
@@ -165,10 +165,10 @@ TEST_F(Workers, ShutdownWaitsForWhatWasBegun) {
   EXPECT_EQ(done.load(), 20);
   EXPECT_TRUE(ended.load());
   EXPECT_EQ(pool().running_workers(), 0);
-  EXPECT_EQ(sums(), "5050 5050");  // and threads come anew
+  EXPECT_EQ(sums(), "5050 5050");  // and threads start again
 }
 
-/// Arrays whose copies are cut over both lanes and go on after the call.
+/// Arrays whose copies are split over both lanes and continue after the call.
 class SlowDevices : public Workers {
  protected:
   SlowDevices() {
@@ -195,7 +195,7 @@ class SlowDevices : public Workers {
   HostView value_;
 };
 
-TEST_F(SlowDevices, ValuesAreRightInWhateverOrderDevicesWork) {
+TEST_F(SlowDevices, ProduceCorrectValuesInAnyOrder) {
   const std::vector<std::byte> expected = values(value_);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     std::mutex mutex;
@@ -217,7 +217,7 @@ TEST_F(SlowDevices, ValuesAreRightInWhateverOrderDevicesWork) {
 }
 
 // As a signal handler of Python does it: the hook runs while the calling thread waits for the other lane.
-TEST_F(SlowDevices, AForkAmidACopyOverTwoLanesIsAClearErrorInTheChild) {
+TEST_F(SlowDevices, ReportAnErrorInTheChildOfAForkDuringACopy) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   static pid_t child;
   static std::atomic<bool> others_are_at_work;
@@ -258,7 +258,7 @@ TEST_F(SlowDevices, AForkAmidACopyOverTwoLanesIsAClearErrorInTheChild) {
   EXPECT_EQ(values(*device_get(copied)), values(value_));
 }
 
-TEST_F(SlowDevices, ASlowOneIsNotReadyAndTheOthersGoOn) {
+TEST_F(SlowDevices, DoNotDelayOtherDevices) {
   const ArrayRef source = device_put(value_, rows_, true);
   const ArrayRef quick = device_put(value_, SingleDeviceSharding::make(client_->device(0)), true);
   std::promise<void> gate;
@@ -277,7 +277,7 @@ TEST_F(SlowDevices, ASlowOneIsNotReadyAndTheOthersGoOn) {
   EXPECT_EQ(values(*device_get(coming)), values(value_));
 }
 
-TEST_F(SlowDevices, WhatIsDroppedOnTheWayIsFreedAtItsEnd) {
+TEST_F(SlowDevices, FreeDroppedArraysAfterTheirCopies) {
   std::promise<void> gate;
   const std::shared_future<void> open = gate.get_future().share();
   {
@@ -297,7 +297,7 @@ TEST_F(SlowDevices, WhatIsDroppedOnTheWayIsFreedAtItsEnd) {
   EXPECT_EQ(arena_bytes_in_use(client_), 0);
 }
 
-TEST_F(SlowDevices, CopiesWithoutThreadsAreMadeByTheCaller) {
+TEST_F(SlowDevices, CopyInTheCallerWithoutThreads) {
   const std::vector<std::byte> expected = values(value_);
   pool().shutdown();
   {
@@ -312,7 +312,7 @@ TEST_F(SlowDevices, CopiesWithoutThreadsAreMadeByTheCaller) {
   }
 }
 
-TEST_F(SlowDevices, CopiesThatCannotBeHandedOutAreMadeByTheCaller) {
+TEST_F(SlowDevices, CopyInTheCallerWhenSubmissionFails) {
   const std::vector<std::byte> expected = values(value_);
   const ArrayRef source = device_put(value_, rows_, true);
   for (int64_t n = 1;; ++n) {
@@ -328,7 +328,7 @@ TEST_F(SlowDevices, CopiesThatCannotBeHandedOutAreMadeByTheCaller) {
     if (!moved) continue;
     try {
       ASSERT_EQ(values(*device_get(moved)), expected) << "call " << n;
-    } catch (const std::bad_alloc&) {  // the copy was not begun: the array says so, and has no wrong value
+    } catch (const std::bad_alloc&) {  // the copy did not start: the array reports it and has no wrong value
       EXPECT_TRUE(moved->ready_event()->error());
     }
     if (calls < n) break;

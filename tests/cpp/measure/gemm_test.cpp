@@ -46,7 +46,7 @@ void expect_exact(Isa isa) {
   }
 }
 
-TEST(Gemm, EveryInstructionSetOfThisProcessorIsExact) {
+TEST(Gemm, IsExactOnEveryInstructionSet) {
   ASSERT_FALSE(supported_isas().empty());
   EXPECT_EQ(supported_isas().front(), Isa::kBaseline);
   for (const Isa isa : supported_isas()) {
@@ -55,7 +55,7 @@ TEST(Gemm, EveryInstructionSetOfThisProcessorIsExact) {
   }
 }
 
-TEST(Gemm, EmptyMatricesHaveAnEmptyProductAndNoTermsAreZero) {
+TEST(Gemm, MultipliesEmptyMatrices) {
   std::vector<float> c(6, 9.0F);
   gemm(Isa::kBaseline, nullptr, nullptr, c.data(), 0, 4, 0);
   EXPECT_EQ(c, std::vector<float>(6, 9.0F));
@@ -63,7 +63,7 @@ TEST(Gemm, EmptyMatricesHaveAnEmptyProductAndNoTermsAreZero) {
   EXPECT_EQ(c, std::vector<float>(6, 0.0F));
 }
 
-TEST(Gemm, UnsupportedInstructionSetsAndNegativeSizesAreRefused) {
+TEST(Gemm, RefusesUnsupportedInstructionSetsAndNegativeSizes) {
   const float one = 1;
   float out = 0;
   EXPECT_THROW(gemm(static_cast<Isa>(77), &one, &one, &out, 1, 1, 1), InvalidArgument);

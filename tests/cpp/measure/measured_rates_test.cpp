@@ -28,7 +28,7 @@ class MeasuredRates : public ::testing::Test {
   std::vector<int> lanes_ = all_lanes();
 };
 
-TEST_F(MeasuredRates, AKnownPaceIsFound) {
+TEST_F(MeasuredRates, FindAKnownRate) {
   // At most a unit in 2 ms, whatever the machine is busy with.
   const auto prepare = [](int, int) -> WorkStep {
     return []() -> int64_t {
@@ -46,7 +46,7 @@ TEST_F(MeasuredRates, AKnownPaceIsFound) {
   for (const double share : series.shares) EXPECT_LE(share, 0.9);  // sleepers have no CPU
 }
 
-TEST_F(MeasuredRates, EveryWorkerPreparesItsOwnWork) {
+TEST_F(MeasuredRates, PrepareWorkOnEachWorker) {
   const int workers = workers_of(lanes_);
   struct Shared {
     std::atomic<int> sum{0};
@@ -65,7 +65,7 @@ TEST_F(MeasuredRates, EveryWorkerPreparesItsOwnWork) {
   EXPECT_GE(series.workers, 1);
 }
 
-TEST_F(MeasuredRates, ProductsOfEachInstructionSetHaveARate) {
+TEST_F(MeasuredRates, MeasureProductsOfEachInstructionSet) {
   for (const Isa isa : supported_isas()) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
       const RateSeries series = measure_gemm_rate(lanes_, isa, dtype, kShort);
@@ -79,7 +79,7 @@ TEST_F(MeasuredRates, ProductsOfEachInstructionSetHaveARate) {
   EXPECT_THROW(measure_gemm_rate(lanes_, Isa::kBaseline, DType::kInt8, kShort), TypeMismatch);
 }
 
-TEST_F(MeasuredRates, StreamsRunOverArraysThatFitTheMemory) {
+TEST_F(MeasuredRates, MeasureStreamsOverArraysThatFitInMemory) {
   const StreamRates rates = measure_stream_rates(lanes_, {.seconds = 0.04, .window_seconds = 0.005});
   EXPECT_EQ(rates.kernels.size(), rates.series.size());
   EXPECT_EQ(rates.kernels.size(), has_streaming_stores() ? 4U : 2U);
@@ -90,7 +90,7 @@ TEST_F(MeasuredRates, StreamsRunOverArraysThatFitTheMemory) {
   }
 }
 
-TEST_F(MeasuredRates, ErrorsOfTheWorkEndIt) {
+TEST_F(MeasuredRates, EndOnErrorsOfTheWork) {
   EXPECT_THROW(measure_rate(lanes_, [](int, int) -> WorkStep { throw std::bad_alloc(); }, kShort), std::bad_alloc);
   const auto failing = [](int, int) -> WorkStep { return []() -> int64_t { throw std::runtime_error("no"); }; };
   EXPECT_THROW(measure_rate(lanes_, failing, kShort), std::runtime_error);
@@ -98,7 +98,7 @@ TEST_F(MeasuredRates, ErrorsOfTheWorkEndIt) {
   EXPECT_THROW(measure_rate({}, failing, kShort), InvalidArgument);
 }
 
-TEST_F(MeasuredRates, AnInterruptEndsTheCallAndTheWork) {
+TEST_F(MeasuredRates, EndOnInterrupt) {
   static std::atomic<bool> interrupt{true};
   struct Steps {
     std::atomic<int> alive{0};
@@ -122,7 +122,7 @@ TEST_F(MeasuredRates, AnInterruptEndsTheCallAndTheWork) {
   EXPECT_EQ(steps->alive, 0);
 }
 
-TEST_F(MeasuredRates, ADeviceIsMeasuredOnItsOwnLane) {
+TEST_F(MeasuredRates, MeasureADeviceOnItsOwnLane) {
   EXPECT_EQ(lanes_of(*client_->device(0)), std::vector<int>{0});
   ClientOptions options;
   options.compile_only = true;
@@ -132,7 +132,7 @@ TEST_F(MeasuredRates, ADeviceIsMeasuredOnItsOwnLane) {
   EXPECT_EQ(lanes_of(*made_up->device(63)), lanes_.size() == 64 ? std::vector<int>{63} : lanes_);
 }
 
-TEST(LastLevelCache, EachIsCountedOnce) {
+TEST(LastLevelCache, IsCountedOnce) {
   const std::filesystem::path root = std::filesystem::path(::testing::TempDir()) / "artifex_caches";
   const auto write = [&](int cpu, int index, const char* level, const char* size, const char* shared) {
     const auto folder = root / fmt::format("sys/devices/system/cpu/cpu{}/cache/index{}", cpu, index);

@@ -14,7 +14,7 @@ struct alignas(64) Line {
   double elements[8];
 };
 
-TEST(Stream, EachLoopWritesWhatItSaysAndNothingElse) {
+TEST(Stream, WritesExactlyTheResultOfEachLoop) {
   std::vector<Line> a(kCount / 8), b(kCount / 8);
   for (size_t i = 0; i < kCount; ++i) {
     a[i / 8].elements[i % 8] = static_cast<double>(i);
@@ -34,7 +34,7 @@ TEST(Stream, EachLoopWritesWhatItSaysAndNothingElse) {
   }
 }
 
-TEST(Stream, BytesAreCountedAsStreamDoes) {
+TEST(Stream, CountsBytesAsTheStreamBenchmark) {
   EXPECT_EQ(stream_bytes_per_element(StreamKernel::kCopy), 16);
   EXPECT_EQ(stream_bytes_per_element(StreamKernel::kCopyStreaming), 16);
   EXPECT_EQ(stream_bytes_per_element(StreamKernel::kTriad), 24);

@@ -24,7 +24,7 @@ std::string message_of(Function function) {
   return "no error";
 }
 
-TEST(AxisName, EqualTextsAreOneName) {
+TEST(AxisName, IsEqualForEqualTexts) {
   EXPECT_EQ(AxisName("data"), AxisName(std::string("da") + "ta"));
   EXPECT_EQ(AxisName("data").id(), AxisName("data").id());
   EXPECT_NE(AxisName("data"), AxisName("model"));
@@ -33,13 +33,13 @@ TEST(AxisName, EqualTextsAreOneName) {
   EXPECT_FALSE(AxisName("data").is_foreign());
 }
 
-TEST(AxisName, DefaultIsNoName) {
+TEST(AxisName, IsEmptyByDefault) {
   EXPECT_EQ(AxisName().id(), -1);
   EXPECT_EQ(AxisName().text(), "");
   EXPECT_NE(AxisName(), AxisName(""));
 }
 
-TEST(AxisName, EachForeignNameIsNew) {
+TEST(AxisName, IsDistinctForEachForeignObject) {
   const AxisName a = AxisName::foreign("('a', 1)");
   const AxisName b = AxisName::foreign("('a', 1)");
   EXPECT_NE(a, b);
@@ -49,7 +49,7 @@ TEST(AxisName, EachForeignNameIsNew) {
   EXPECT_EQ(a.repr(), "('a', 1)");
 }
 
-TEST(AxisName, ReprIsPythons) {
+TEST(AxisName, PrintsAsPythonRepr) {
   EXPECT_EQ(AxisName("data").repr(), "'data'");
   EXPECT_EQ(AxisName("").repr(), "''");
   EXPECT_EQ(AxisName("a'b").repr(), "\"a'b\"");
@@ -63,7 +63,7 @@ TEST(AxisName, ReprIsPythons) {
   EXPECT_EQ(AxisName("\xFF\xC3").repr(), "'\\udcff\\udcc3'");
 }
 
-TEST(AxisName, ThreadsAgreeOnNames) {
+TEST(AxisName, IsTheSameInAllThreads) {
   constexpr int kThreads = 8;
   constexpr int kNames = 500;
   std::vector<std::vector<int32_t>> ids(kThreads);
@@ -81,7 +81,7 @@ TEST(AxisName, ThreadsAgreeOnNames) {
   EXPECT_EQ(std::ranges::count(ids[0], -2), 0);
 }
 
-TEST(AxisName, AForkedChildCanStillMakeNames) {
+TEST(AxisName, CanBeCreatedInAForkedChild) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the address sanitizer does not support a fork while another thread allocates";
 #endif
@@ -103,7 +103,7 @@ TEST(AxisName, AForkedChildCanStillMakeNames) {
   busy.join();
 }
 
-TEST(AbstractMesh, KnowsItsAxes) {
+TEST(AbstractMesh, ReturnsItsAxes) {
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {2, 4});
   EXPECT_EQ(mesh.size(), 8);
   EXPECT_EQ(mesh.rank(), 2);
@@ -125,7 +125,7 @@ TEST(AbstractMesh, PrintsAsJax) {
   EXPECT_EQ(AbstractMesh({AxisName("x"), AxisName("y")}, {2, 4}).axes_text(), "'x': 2, 'y': 4");
 }
 
-TEST(AbstractMesh, EqualityCountsNamesSizesAndTypes) {
+TEST(AbstractMesh, ComparesNamesSizesAndTypes) {
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {2, 4});
   EXPECT_EQ(mesh, AbstractMesh({AxisName("x"), AxisName("y")}, {2, 4}));
   EXPECT_EQ(mesh.hash(), AbstractMesh({AxisName("x"), AxisName("y")}, {2, 4}).hash());
@@ -135,14 +135,14 @@ TEST(AbstractMesh, EqualityCountsNamesSizesAndTypes) {
   EXPECT_EQ(mesh, mesh.with_axis_types(AxisType::kExplicit).with_axis_types(AxisType::kAuto));
 }
 
-TEST(AbstractMesh, ReportsAllThatIsWrongAtOnce) {
+TEST(AbstractMesh, ReportsAllFaultsAtOnce) {
   EXPECT_EQ(message_of([] { AbstractMesh({AxisName("x"), AxisName("x")}, {2, 0, -4}, {AxisType::kAuto}); }),
             "AbstractMesh: 2 axis names but 3 axis sizes (2, 0, -4); 2 axis names but 1 axis types; axis name 'x' is "
             "given more than once; axis 'x' has size 0; axis number 2 has size -4; expected distinct names with one "
             "size of 1 or more and one type for each; correct the axes");
 }
 
-TEST(AbstractMesh, RefusesAProductThatOverflows) {
+TEST(AbstractMesh, RefusesAnOverflowingProduct) {
   EXPECT_PRED_FORMAT2(
       testing::IsSubstring, "the product of the sizes (4294967296, 2147483648) does not fit 63 bits",
       message_of([] { AbstractMesh({AxisName("x"), AxisName("y")}, {int64_t{1} << 32, int64_t{1} << 31}); }));

@@ -74,7 +74,7 @@ RandomSpec spec_on(std::mt19937& random, AbstractMesh mesh, int64_t max_rank) {
   return made;
 }
 
-TEST(IngressTotals, OfTheSamePositionsAreThoseOfTheDefinition) {
+TEST(IngressTotals, MatchTheDefinitionForTheSamePositions) {
   std::mt19937 random(11);
   for (int round = 0; round < 4000; ++round) {
     const RandomSpec a = random_case(random, 96, 3);
@@ -95,7 +95,7 @@ TEST(IngressTotals, OfTheSamePositionsAreThoseOfTheDefinition) {
   }
 }
 
-TEST(IngressTotals, OfAnyDevicesAreThoseOfTheDefinition) {
+TEST(IngressTotals, MatchTheDefinitionForAnyDevices) {
   std::mt19937 random(12);
   for (int round = 0; round < 1000; ++round) {
     const RandomSpec a = random_case(random, 24, 2);
@@ -125,7 +125,7 @@ struct Square {
   AbstractMesh mesh;
 };
 
-TEST(IngressTotals, OfAMillionDevices) {
+TEST(IngressTotals, HandleAMillionDevices) {
   const Square square(1024);
   const int64_t n = int64_t{1} << 20;
   const Dims shape{n, n};
@@ -150,7 +150,7 @@ TEST(IngressTotals, OfAMillionDevices) {
             (IngressTotals{4 * ((n - 1) * n - (n - 1) * 1024), 4 * (n - 1024), n}));
 }
 
-TEST(IngressTotals, LookAtEachPositionWhereAxesHaveNoCommonRefinement) {
+TEST(IngressTotals, LoopOverPositionsWithoutACommonRefinement) {
   const RandomSpec a{AbstractMesh({AxisName("a"), AxisName("b")}, {2, 3}), PartitionSpec({SpecEntry({AxisName("b")})})};
   const RandomSpec b{AbstractMesh({AxisName("c"), AxisName("d")}, {3, 2}), PartitionSpec({SpecEntry({AxisName("c")})})};
   const TileGrid from(a.mesh, a.spec);
@@ -159,7 +159,7 @@ TEST(IngressTotals, LookAtEachPositionWhereAxesHaveNoCommonRefinement) {
   EXPECT_EQ(ingress_totals(domains(from, {9}), domains(to, {9}), 1), (IngressTotals{4 * 3, 3, 4}));
 }
 
-TEST(IngressTotals, LookAtEachPositionWhereNothingIsAlike) {
+TEST(IngressTotals, LoopOverPositionsThatAllDiffer) {
   // A prime number of elements over 2^16 parts in two orders: nearly every device has an overlap of its own.
   const Square square(256);
   const Dims shape{1000003};
@@ -170,7 +170,7 @@ TEST(IngressTotals, LookAtEachPositionWhereNothingIsAlike) {
   EXPECT_EQ(totals, ingress_totals(domains(rows, shape), devices, domains(few, shape), devices, 1));
 }
 
-TEST(IngressTotals, RefusesWhatDoesNotFit) {
+TEST(IngressTotals, RefuseInvalidArguments) {
   const Square square(1024);
   const TileGrid whole = square.cut({});
   const TileGrid rows = square.cut({{"x", "y"}});
@@ -182,7 +182,7 @@ TEST(IngressTotals, RefusesWhatDoesNotFit) {
   EXPECT_THROW(ingress_totals(domains(TileGrid(), {4}), domains(whole, {4}), 4), InvalidArgument);
 }
 
-TEST(IngressTotals, AreErrorsOfTheOperationThatAsks) {
+TEST(IngressTotals, NameTheOperationInErrors) {
   const Square square(8);
   const Dims big{int64_t{1} << 61};
   const TileGrid rows = square.cut({{"x", "y"}});

@@ -36,7 +36,7 @@ TEST(PartitionSpec, PrintsAsJax) {
   EXPECT_EQ(PartitionSpec({on({AxisName::foreign("('a', 1)")})}).to_string(), "P(('a', 1),)");
 }
 
-TEST(PartitionSpec, EqualityIsThatOfJax) {
+TEST(PartitionSpec, ComparesAsJax) {
   EXPECT_NE(PartitionSpec({on({x})}), PartitionSpec({on({x}), SpecEntry()}));
   EXPECT_NE(PartitionSpec({on({x})}).hash(), PartitionSpec({on({x}), SpecEntry()}).hash());
   EXPECT_EQ(PartitionSpec({on({})}), PartitionSpec({SpecEntry()}));
@@ -61,7 +61,7 @@ TEST(PartitionSpec, ListsAllUnknownAxesAndSuggestsNearNames) {
             "correct the names or make a mesh with these axes");
 }
 
-TEST(PartitionSpec, SuggestsNothingForNamesThatShareNothing) {
+TEST(PartitionSpec, SuggestsNothingForDissimilarNames) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "does not have: 'z'; expected",
                       message_of<InvalidArgument>(PartitionSpec({on({AxisName("z")})}), AbstractMesh({x, y}, {2, 4})));
 }

@@ -11,7 +11,7 @@
 
 namespace artifex_devices {
 
-/// A mesh and a spec on it, made by chance but the same for a seed, with the plain definition of what they mean.
+/// A random mesh and a spec on it, the same for a seed, with their definition in plain code.
 struct RandomSpec {
   AbstractMesh mesh;
   PartitionSpec spec;
@@ -59,7 +59,7 @@ inline RandomSpec random_case(std::mt19937& random, int64_t max_size, int64_t ma
   return made;
 }
 
-/// Cuts of dimension d, by the definition: the product of its axes.
+/// Number of parts of dimension d, by the definition: the product of its axes.
 inline int64_t plain_parts(const RandomSpec& made, int64_t d) {
   int64_t parts = 1;
   if (d >= made.spec.rank()) return parts;
@@ -69,7 +69,7 @@ inline int64_t plain_parts(const RandomSpec& made, int64_t d) {
   return parts;
 }
 
-/// Which cut of dimension d the position has, by the definition: its coordinates on the axes, the first axis major.
+/// Part of dimension d at the position, by the definition: its coordinates on the axes, the first axis major.
 inline int64_t plain_cut(const RandomSpec& made, int64_t position, int64_t d) {
   if (d >= made.spec.rank()) return 0;
   Dims coordinates(made.mesh.rank(), 0);

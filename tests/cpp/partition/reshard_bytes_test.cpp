@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of reshard costs that lies beside the checkout on development machines and in CI.
+// The table of reshard costs beside the checkout on development machines and in CI.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ std::vector<int64_t> read_numbers(const std::string& json) {
   return numbers;
 }
 
-TEST(ReshardBytes, AgreeWithAllCasesOfTheTable) {
+TEST(ReshardBytes, MatchAllCasesOfTheTable) {
   std::ifstream file(ARTIFEX_SHARED_DATA "/topologies/reshard_bytes.json");
   if (!file) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});

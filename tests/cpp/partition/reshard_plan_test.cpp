@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/partition/reshard_plan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -46,7 +47,7 @@ std::vector<std::string> copies_text(const ReshardPlan& plan) {
 using Lines = std::vector<std::string>;
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
-TEST(ReshardPlan, ExampleOfTheHeader) {
+TEST(ReshardPlan, MatchesTheExampleInTheHeader) {
   const TileGrid two(line(2), P({SpecEntry(x)}));
   const TileGrid four(line(4), P({SpecEntry(x)}));
   const ReshardPlan plan(domains(two, {8}), places(two, 4), domains(four, {8}), places(four, 4), 4);
@@ -61,7 +62,7 @@ TEST(ReshardPlan, ExampleOfTheHeader) {
             (std::vector<int64_t>{0, 8, 8, 8}));
 }
 
-TEST(ReshardPlan, EqualShardingsReuseEveryBuffer) {
+TEST(ReshardPlan, ReusesEveryBufferOfEqualShardings) {
   const TileGrid grid(line(4), P({SpecEntry(x)}));
   const ReshardPlan plan(domains(grid, {8}), places(grid, 1), domains(grid, {8}), places(grid, 1), 4);
   EXPECT_EQ(plan.reused(), (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
@@ -69,7 +70,7 @@ TEST(ReshardPlan, EqualShardingsReuseEveryBuffer) {
   EXPECT_EQ(plan.bytes_reused(), 32);
 }
 
-TEST(ReshardPlan, EqualBoxesInOneArenaAreReusedOnAnotherDevice) {
+TEST(ReshardPlan, ReusesEqualBoxesOfOtherDevicesInTheSameArena) {
   const TileGrid grid(line(2), P({SpecEntry(x)}));
   // The same tiles on devices 2 and 3 of an arena of four.
   const ReshardPlan plan(domains(grid, {8}), places(grid, 4), domains(grid, {8}), places(grid, 4, 2), 4);
@@ -77,7 +78,7 @@ TEST(ReshardPlan, EqualBoxesInOneArenaAreReusedOnAnotherDevice) {
   EXPECT_TRUE(plan.list_copies().empty());
 }
 
-TEST(ReshardPlan, EqualBoxesInAnotherArenaAreCopied) {
+TEST(ReshardPlan, CopiesEqualBoxesOfOtherArenas) {
   const TileGrid grid(line(2), P({SpecEntry(x)}));
   const ReshardPlan plan(domains(grid, {8}), places(grid, 2), domains(grid, {8}), places(grid, 2, 2), 4);
   EXPECT_TRUE(plan.reused().empty());
@@ -128,7 +129,7 @@ TEST(ReshardPlan, ReadsTheNearestReplicaOfManyProcesses) {
   EXPECT_EQ(plan.bytes_over(LinkKind::kOtherHost), 2);
 }
 
-TEST(ReshardPlan, EquallyFarReplicasTakeTurns) {
+TEST(ReshardPlan, AlternatesBetweenEquallyNearReplicas) {
   const TileGrid replicated(line(2), P({}));
   const std::vector<BufferPlace> from = {{0, 0, 0}, {0, 1, 1}};
   const TileGrid quarters(line(4), P({SpecEntry(x)}));
@@ -138,7 +139,7 @@ TEST(ReshardPlan, EquallyFarReplicasTakeTurns) {
   EXPECT_EQ(sources, (std::vector<int64_t>{0, 1, 0, 1}));
 }
 
-TEST(ReshardPlan, CopiesComeByDestinationThenRowMajor) {
+TEST(ReshardPlan, OrdersCopiesByDestinationThenRowMajor) {
   const TileGrid rows(line(2), P({SpecEntry(x)}));
   const TileGrid columns(line(2), P({SpecEntry(), SpecEntry(x)}));
   const ReshardPlan plan(domains(rows, {4, 6}), places(rows, 1), domains(columns, {4, 6}), places(columns, 1), 2);
@@ -146,7 +147,7 @@ TEST(ReshardPlan, CopiesComeByDestinationThenRowMajor) {
                                       "0->1 (0, 3)+(2, 3) 12 bytes link 2", "1->1 (2, 3)+(2, 3) 12 bytes link 0"}));
 }
 
-TEST(ReshardPlan, EmptyArraysAndEmptyTilesMoveNothing) {
+TEST(ReshardPlan, MovesNothingForEmptyArraysAndTiles) {
   const TileGrid two(line(2), P({SpecEntry(x)}));
   const TileGrid four(line(4), P({SpecEntry(x)}));
   const Dims huge_beside_zero{0, int64_t{1} << 40, int64_t{1} << 40};
@@ -163,7 +164,7 @@ TEST(ReshardPlan, EmptyArraysAndEmptyTilesMoveNothing) {
                                       "1->1 (3,)+(1,) 1 bytes link 0", "1->2 (4,)+(1,) 1 bytes link 1"}));
 }
 
-TEST(ReshardPlan, RefusesWhatDoesNotFit) {
+TEST(ReshardPlan, RefusesInvalidArguments) {
   const TileGrid two(line(2), P({SpecEntry(x)}));
   const auto plan = [&](const Dims& from, const Dims& to, std::vector<BufferPlace> sources, int64_t itemsize) {
     return ReshardPlan(domains(two, from), sources, domains(two, to), places(two, 1, 7), itemsize);
@@ -272,7 +273,7 @@ TEST(ReshardPlan, WritesEveryElementOnceFromTheNearestReplicaForRandomShardings)
   }
 }
 
-TEST(ReshardPlan, WhatEntersADeviceIsWhatItsOwnShardLacksForRandomShardings) {
+TEST(ReshardPlan, DeliversTheBytesThatEachDeviceLacksForRandomShardings) {
   std::mt19937 random(5);
   for (int round = 0; round < 300; ++round) {
     const RandomSpec a = random_case(random, 16, 2);
@@ -313,7 +314,7 @@ TEST(ReshardPlan, WhatEntersADeviceIsWhatItsOwnShardLacksForRandomShardings) {
   }
 }
 
-TEST(ReshardPlan, CostGrowsWithTheCopiesAndNotWithDevicesSquared) {
+TEST(ReshardPlan, CostsTimeProportionalToItsCopies) {
   // 65,536 devices on as many arenas: all pairs would be 4 * 10^9 intersections.
   const int64_t size = int64_t{1} << 16;
   const TileGrid from(line(size), P({SpecEntry(x)}));
@@ -325,7 +326,7 @@ TEST(ReshardPlan, CostGrowsWithTheCopiesAndNotWithDevicesSquared) {
   EXPECT_EQ(plan.bytes_over(LinkKind::kSameArena), (size - 1) * 8);  // device 0 keeps its first half
 }
 
-TEST(ReshardPlan, TotalsOfAllPairsAreCountedWithoutListingThem) {
+TEST(ReshardPlan, CountsTheTotalsOfAllPairsQuickly) {
   // Rows to columns over 65,536 devices of one memory: 4 * 10^9 copies.
   const int64_t size = int64_t{1} << 16;
   const TileGrid rows(line(size), P({SpecEntry(x)}));
@@ -343,7 +344,7 @@ TEST(ReshardPlan, TotalsOfAllPairsAreCountedWithoutListingThem) {
   EXPECT_EQ(boxes, size);
 }
 
-TEST(ReshardPlan, RunsWithinARangeOfSourceTilesAreThoseOfTheTiles) {
+TEST(ReshardPlan, ReturnsTheRunsOfARangeOfSourceTiles) {
   std::mt19937 random(6);
   for (int round = 0; round < 200; ++round) {
     const RandomSpec a = random_case(random, 24, 3);

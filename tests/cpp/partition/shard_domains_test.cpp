@@ -50,7 +50,7 @@ std::string message_of(const AbstractMesh& mesh, const PartitionSpec& spec, cons
   return "no error";
 }
 
-TEST(TileGrid, ExampleOfTheHeader) {
+TEST(TileGrid, MatchesTheExampleInTheHeader) {
   const TileGrid grid(mesh_2x4(), P({SpecEntry(), on({x})}));
   EXPECT_EQ(grid.positions(), 8);
   EXPECT_EQ(grid.parts(), (Dims{1, 2}));
@@ -64,20 +64,20 @@ TEST(TileGrid, ExampleOfTheHeader) {
   EXPECT_EQ(grid.position(1, 1), 5);
 }
 
-TEST(TileGrid, OrderInsideATupleIsMajorToMinor) {
+TEST(TileGrid, OrdersAxesOfATupleMajorToMinor) {
   EXPECT_EQ(tiles_of(TileGrid(mesh_2x4(), P({on({x, y})}))), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(tiles_of(TileGrid(mesh_2x4(), P({on({y, x})}))), (std::vector<int64_t>{0, 2, 4, 6, 1, 3, 5, 7}));
   EXPECT_EQ(tiles_of(TileGrid(mesh_2x4(), P({on({y}), on({x})}))), (std::vector<int64_t>{0, 2, 4, 6, 1, 3, 5, 7}));
 }
 
-TEST(TileGrid, ReplicasCountEqualTilesInDeviceOrder) {
+TEST(TileGrid, NumbersReplicasInDeviceOrder) {
   EXPECT_EQ(replicas_of(TileGrid(mesh_2x4(), P({on({y})})), {16}), (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1}));
   EXPECT_EQ(replicas_of(TileGrid(mesh_2x4(), P({SpecEntry(), on({x})})), {16, 16}),
             (std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3}));
   EXPECT_EQ(replicas_of(TileGrid(mesh_2x4(), P({})), {16}), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
-TEST(TileGrid, CutsOfAnEmptyDimensionAreReplicasAsInJax) {
+TEST(TileGrid, TreatsPartsOfAnEmptyDimensionAsReplicas) {
   EXPECT_EQ(replicas_of(TileGrid(mesh_2x4(), P({on({x})})), {0}), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(replicas_of(TileGrid(mesh_2x4(), P({on({x}), on({y})})), {0, 8}),
             (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1}));
@@ -85,7 +85,7 @@ TEST(TileGrid, CutsOfAnEmptyDimensionAreReplicasAsInJax) {
             (std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3}));
 }
 
-TEST(TileGrid, IsEqualWhenTheSameBoxesLieAtTheSamePositions) {
+TEST(TileGrid, IsEqualWhenPositionsHoldTheSameBoxes) {
   const AbstractMesh flat({z}, {8});
   const AbstractMesh cube({x, y, z}, {2, 2, 2});
   EXPECT_EQ(TileGrid(mesh_2x4(), P({on({x, y})})), TileGrid(flat, P({on({z})})));
@@ -98,7 +98,7 @@ TEST(TileGrid, IsEqualWhenTheSameBoxesLieAtTheSamePositions) {
             TileGrid(mesh_2x4(), P({on({x}), on({y})})));
 }
 
-TEST(TileGrid, DiffersWhenBoxesDoOrLieElsewhere) {
+TEST(TileGrid, DiffersWhenBoxesOrTheirPositionsDiffer) {
   const AbstractMesh flat({z}, {8});
   EXPECT_NE(TileGrid(mesh_2x4(), P({on({y, x})})), TileGrid(flat, P({on({z})})));
   EXPECT_NE(TileGrid(mesh_2x4(), P({on({x}), on({y})})), TileGrid(flat, P({on({z})})));
@@ -138,7 +138,7 @@ TEST(TileGrid, AgreesWithTheDefinitionForRandomMeshesAndSpecs) {
   }
 }
 
-TEST(TileGrid, IsEqualForRandomSpecsExactlyWhenTilesAre) {
+TEST(TileGrid, IsEqualForRandomSpecsExactlyWhenTilesAreEqual) {
   std::mt19937 random(2);
   int64_t equal = 0;
   for (int round = 0; round < 4000; ++round) {
@@ -153,7 +153,7 @@ TEST(TileGrid, IsEqualForRandomSpecsExactlyWhenTilesAre) {
   EXPECT_GT(equal, 100);  // both outcomes were seen
 }
 
-TEST(ShardDomains, GivesTheBoxOfEachTile) {
+TEST(ShardDomains, ReturnsTheBoxOfEachTile) {
   const TileGrid grid(mesh_2x4(), P({on({x}), on({y})}));
   const ShardDomains of = domains(grid, {4, 8, 3});
   EXPECT_EQ(of.shard_shape(), (Dims{2, 2, 3}));
@@ -162,7 +162,7 @@ TEST(ShardDomains, GivesTheBoxOfEachTile) {
   EXPECT_EQ(of.domain(7), box({2, 6, 0}, {2, 2, 3}));
 }
 
-TEST(ShardDomains, TakesEmptyDimensionsAndScalars) {
+TEST(ShardDomains, AcceptsEmptyDimensionsAndScalars) {
   const TileGrid grid(mesh_2x4(), P({on({x})}));
   EXPECT_EQ(domains(grid, {0, 5}).shard_shape(), (Dims{0, 5}));
   EXPECT_EQ(domains(grid, {0, 5}).domain(1), box({0, 0}, {0, 5}));
@@ -170,7 +170,7 @@ TEST(ShardDomains, TakesEmptyDimensionsAndScalars) {
   EXPECT_EQ(domains(grid, {0, 5}, Uneven::kLastShort).domain(1), box({0, 0}, {0, 5}));
 }
 
-TEST(ShardDomains, LastShortCutsCeilSizedChunks) {
+TEST(ShardDomains, UsesChunksOfCeilSizeWithLastShort) {
   const TileGrid grid(mesh_2x4(), P({on({y})}));
   const ShardDomains of = domains(grid, {10}, Uneven::kLastShort);
   EXPECT_FALSE(of.is_even());
@@ -183,7 +183,7 @@ TEST(ShardDomains, LastShortCutsCeilSizedChunks) {
   EXPECT_TRUE(domains(grid, {8}, Uneven::kLastShort).is_even());
 }
 
-TEST(ShardDomains, ReplicasCountEqualBoxes) {
+TEST(ShardDomains, CountsEqualBoxesAsReplicas) {
   const TileGrid grid(mesh_2x4(), P({on({x, y})}));
   const ShardDomains of = domains(grid, {5}, Uneven::kLastShort);  // positions 5, 6 and 7 hold [5, 5)
   EXPECT_EQ(of.replica(4), 0);
@@ -194,7 +194,7 @@ TEST(ShardDomains, ReplicasCountEqualBoxes) {
   EXPECT_EQ(domains(grid, {8}).replica(7), 0);
 }
 
-TEST(ShardDomains, ReplicasOfAMillionEmptyBoxesAreCountedWithoutListingThem) {
+TEST(ShardDomains, CountsReplicasOfAMillionEmptyBoxesQuickly) {
   // Comparing each position with all before it would be 5 * 10^11 boxes.
   const int64_t side = int64_t{1} << 10;
   const TileGrid grid(AbstractMesh({x, y}, {side, side}), P({on({y, x})}));
@@ -204,14 +204,14 @@ TEST(ShardDomains, ReplicasOfAMillionEmptyBoxesAreCountedWithoutListingThem) {
   }
 }
 
-TEST(ShardDomains, LastShortOfTheLargestSizeDoesNotOverflow) {
+TEST(ShardDomains, DoesNotOverflowAtTheLargestSize) {
   const TileGrid grid(AbstractMesh({x}, {int64_t{1} << 20}), P({on({x})}));
   const ShardDomains of = domains(grid, {INT64_MAX}, Uneven::kLastShort);
   const int64_t chunk = int64_t{1} << 43;
   EXPECT_EQ(of.domain((int64_t{1} << 20) - 1), box({INT64_MAX - chunk + 1}, {chunk - 1}));
 }
 
-TEST(ShardDomains, NamesEveryIndivisibleDimensionAndTheRepair) {
+TEST(ShardDomains, NamesEveryIndivisibleDimensionAndTheFix) {
   EXPECT_EQ(message_of<IndivisibleError>(mesh_2x4(), P({on({x}), SpecEntry(), on({y})}), {3, 5, 6}),
             "device_put: dimension 0 of size 3 is cut into 2 parts by mesh axis 'x', dimension 2 of size 6 is cut into "
             "4 parts by mesh axis 'y', which does not divide; expected sizes that are multiples of the parts, got "
@@ -229,14 +229,14 @@ TEST(ShardDomains, RefusesARankThatIsTooLow) {
   EXPECT_EQ(message_of<InvalidArgument>(mesh_2x4(), P({on({x})}), {4, 1}), "no error");
 }
 
-TEST(ShardDomains, RefusesSizesThatAreNegativeOrOverflow) {
+TEST(ShardDomains, RefusesNegativeAndOverflowingSizes) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "device_put: dimension 0 of (-2,)",
                       message_of<InvalidArgument>(mesh_2x4(), P({on({x})}), {-2}));
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "does not fit 63 bits",
                       message_of<InvalidArgument>(mesh_2x4(), P({}), {INT64_MAX, 2}));
 }
 
-TEST(ShardDomains, TilesCoverRandomArraysExactlyOnce) {
+TEST(ShardDomains, CoversRandomArraysExactlyOnce) {
   std::mt19937 random(3);
   for (int round = 0; round < 400; ++round) {
     const RandomSpec made = random_case(random, 32, 3);

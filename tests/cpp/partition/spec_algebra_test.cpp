@@ -35,7 +35,7 @@ std::string error_of(Function function) {
   return "no error";
 }
 
-TEST(SpecAlgebra, AxesOfSizeOneShardNothing) {
+TEST(SpecAlgebra, IgnoresAxesOfSizeOne) {
   EXPECT_EQ(sharded_axes(kAuto, spec({{one, x}, {}, {one}}), 4), (ShardedAxes{{x}, {}, {}, {}}));
   EXPECT_EQ(sharded_axes(kAuto, spec({{x}, {y}}), 1), (ShardedAxes{{x}}));
   EXPECT_EQ(to_partition_spec({{x}, {}, {}}), spec({{x}}));

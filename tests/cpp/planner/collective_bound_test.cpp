@@ -14,7 +14,7 @@ namespace {
 
 using Groups = std::vector<std::vector<int64_t>>;
 
-TEST(CollectiveBound, GroupsAreAlongTheAxesInTheirOrder) {
+TEST(CollectiveBound, FormsGroupsAlongTheAxesInOrder) {
   const ClusterRef torus = made_cluster(NetworkKind::kTorus, {3, 2}, {false, false}, 2);
   EXPECT_EQ(groups_along(*torus, {"x"}), (Groups{{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {9, 10, 11}}));
   EXPECT_EQ(groups_along(*torus, {"x", "y"})[0], (std::vector<int64_t>{0, 3, 1, 4, 2, 5}));
@@ -26,7 +26,7 @@ TEST(CollectiveBound, GroupsAreAlongTheAxesInTheirOrder) {
   EXPECT_THROW(groups_along(*torus, {"x", "x"}), InvalidArgument);
 }
 
-TEST(CollectiveBound, ChipsAndSlicesLackWhatNoneOfTheirDevicesHas) {
+TEST(CollectiveBound, CountsBytesThatNoDeviceOfAChipOrSliceHolds) {
   const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {2}, {}, 2, 2);  // 8 devices, 4 chips
   const CollectiveBound all = collective_bound(Collective::kAllGather, 800, *cluster, {{0, 1, 2, 3, 4, 5, 6, 7}});
   EXPECT_EQ(all.device_bytes, 700);
@@ -41,7 +41,7 @@ TEST(CollectiveBound, ChipsAndSlicesLackWhatNoneOfTheirDevicesHas) {
   EXPECT_EQ(collective_bound(Collective::kAllReduce, 800, *cluster, {{0, 2, 4, 6}}, 2).slice_bytes, 1600);
 }
 
-TEST(CollectiveBound, CornersOfATorusBoundWhatItsChipsReceive) {
+TEST(CollectiveBound, CountsTheLinksOfTorusCorners) {
   const ClusterRef mesh = made_cluster(NetworkKind::kTorus, {4, 4}, {false, false});
   const CollectiveBound bound = collective_bound(Collective::kAllGather, 1600, *mesh, groups_along(*mesh, {"x", "y"}));
   EXPECT_EQ(bound.chip_bytes, 1500);
@@ -56,7 +56,7 @@ TEST(CollectiveBound, CornersOfATorusBoundWhatItsChipsReceive) {
   EXPECT_DOUBLE_EQ(least_seconds(*mesh, far.bound.bytes_by_chip, 0, 1), 1);
 }
 
-TEST(CollectiveBound, NoAlgorithmIsFaster) {
+TEST(CollectiveBound, IsBelowEveryAlgorithm) {
   const std::vector<ClusterRef> clusters = {made_cluster(NetworkKind::kTorus, {8, 4}, {true, false}),
                                             made_cluster(NetworkKind::kTorus, {4, 4, 2}, {true, true, false}, 2),
                                             made_cluster(NetworkKind::kSwitch, {8}, {}, 3),
@@ -83,7 +83,7 @@ TEST(CollectiveBound, NoAlgorithmIsFaster) {
   EXPECT_EQ(compared, 90);
 }
 
-TEST(CollectiveBound, PermutesAreTheirMessages) {
+TEST(CollectiveBound, BoundsPermutesByTheirMessages) {
   const ClusterRef ring = made_cluster(NetworkKind::kTorus, {8}, {true});
   PermutePairs shift;
   for (int64_t i = 0; i < 8; ++i) shift.emplace_back(i, (i + 3) % 8);

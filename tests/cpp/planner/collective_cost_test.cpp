@@ -32,8 +32,8 @@ CollectiveCost named(const std::vector<CollectiveCost>& costs, std::string_view 
   return {};
 }
 
-TEST(CollectiveCost, BookExampleOfV5e) {
-  // https://jax-ml.github.io/scaling-book: an axis of 4 of a v5e without wrap, 34 MB gathered (8.4 MB a chip).
+TEST(CollectiveCost, MatchesThePublishedExampleForV5e) {
+  // https://jax-ml.github.io/scaling-book: an axis of 4 of a v5e without wrap, 34 MB gathered (8.4 MB per chip).
   const LocalGroup line = torus({{4}}, 4.5e10, {0, kHop});
   const CollectiveCost cost = cheapest(Collective::kAllGather, 4 * 8.4e6, line);
   EXPECT_EQ(cost.algorithm, "line, both directions");
@@ -42,7 +42,7 @@ TEST(CollectiveCost, BookExampleOfV5e) {
   EXPECT_FALSE(cost.is_bound);
 }
 
-TEST(CollectiveCost, RingInBothDirectionsTakesHalfOfOne) {
+TEST(CollectiveCost, HalvesTheTimeOfARingThatUsesBothDirections) {
   const std::vector<CollectiveCost> costs =
       collective_costs(Collective::kAllGather, 800, torus({{8, true}}, 10, {0, 1}));
   ASSERT_EQ(costs.size(), 2);
@@ -63,7 +63,7 @@ TEST(CollectiveCost, PairsAcrossARingUseBothDirections) {
   EXPECT_DOUBLE_EQ(cheapest(Collective::kAllGather, 800, torus({{2, true, 1}})).transfer, 400);
 }
 
-TEST(CollectiveCost, AllReduceIsTwiceAnAllGatherAndStartsOnce) {
+TEST(CollectiveCost, PricesAnAllReduceAsTwoAllGathersWithOneStart) {
   const LocalGroup ring = torus({{8, true}}, 10, {5, 1});
   const CollectiveCost gather = cheapest(Collective::kAllGather, 800, ring);
   const CollectiveCost scatter = cheapest(Collective::kReduceScatter, 800, ring);
@@ -74,7 +74,7 @@ TEST(CollectiveCost, AllReduceIsTwiceAnAllGatherAndStartsOnce) {
   EXPECT_DOUBLE_EQ(reduce.transfer, 2 * gather.transfer);
 }
 
-TEST(CollectiveCost, AllToAllOfRingsAndLines) {
+TEST(CollectiveCost, PricesAllToAllOnRingsAndLines) {
   // V / (8 W), V (N^2-1) / (8 N^2 W), V / (4 W), V (N^2-1) / (4 N^2 W), V (N-1) / (2 N W)
   EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 800, torus({{8, true}})).transfer, 100);
   EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 25, torus({{5, true}})).transfer, 3);
@@ -84,7 +84,7 @@ TEST(CollectiveCost, AllToAllOfRingsAndLines) {
       named(collective_costs(Collective::kAllToAll, 800, torus({{8, true}})), "ring, one direction").transfer, 350);
 }
 
-TEST(CollectiveCost, TorusUsesAllAxesAtOnce) {
+TEST(CollectiveCost, UsesAllAxesOfATorusAtOnce) {
   const LocalGroup cube = torus({{4, true}, {4, true}, {8, true}}, 2, {0, 1});
   const CollectiveCost gather = cheapest(Collective::kAllGather, 1280, cube);
   EXPECT_EQ(gather.algorithm, "torus, all axes at once");
@@ -97,14 +97,14 @@ TEST(CollectiveCost, TorusUsesAllAxesAtOnce) {
   EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 128, cube).transfer, 128.0 * 8 / (8 * 128 * 2));
 }
 
-TEST(CollectiveCost, AxesOfOneDoNotCountAndRingsOfTwoAreLines) {
+TEST(CollectiveCost, IgnoresAxesOfOneAndTreatsRingsOfTwoAsLines) {
   EXPECT_EQ(cheapest(Collective::kAllGather, 80, torus({{1, true}, {4}, {1}})).algorithm, "line, both directions");
   const CollectiveCost two = cheapest(Collective::kAllGather, 80, torus({{2, true}}));
   EXPECT_EQ(two.algorithm, "line, both directions");
   EXPECT_DOUBLE_EQ(two.transfer, 40);
 }
 
-TEST(CollectiveCost, InterleavedGroupsShareTheirLinks) {
+TEST(CollectiveCost, SharesLinksBetweenInterleavedGroups) {
   // Every second chip of a ring of 8: the other four are a group too.
   const CollectiveCost whole = cheapest(Collective::kAllGather, 80, torus({{4, true, 1}}, 1, {0, 1}));
   const CollectiveCost half = cheapest(Collective::kAllGather, 80, torus({{4, true, 2}}, 1, {0, 1}));
@@ -112,7 +112,7 @@ TEST(CollectiveCost, InterleavedGroupsShareTheirLinks) {
   EXPECT_EQ(half.latency, 2 * whole.latency);
 }
 
-TEST(CollectiveCost, SwitchTakesTheFewestRounds) {
+TEST(CollectiveCost, UsesTheFewestRoundsOnASwitch) {
   const LocalGroup nvlink = SwitchGroup{8, 10, {2, 1}};
   const std::vector<CollectiveCost> gather = collective_costs(Collective::kAllGather, 800, nvlink);
   EXPECT_EQ(gather[0].algorithm, "recursive doubling");
@@ -123,7 +123,7 @@ TEST(CollectiveCost, SwitchTakesTheFewestRounds) {
   EXPECT_DOUBLE_EQ(named(collective_costs(Collective::kAllToAll, 800, nvlink), "Bruck").transfer, 15);
 }
 
-TEST(CollectiveCost, ShortMessagesAreReducedByDoublingAlone) {
+TEST(CollectiveCost, ReducesShortMessagesByRecursiveDoubling) {
   const LocalGroup nvlink = SwitchGroup{8, 10, {0, 1}};
   EXPECT_EQ(cheapest(Collective::kAllReduce, 1, nvlink).algorithm, "recursive doubling");  // 3.3 s, else 6.175 s
   EXPECT_DOUBLE_EQ(cheapest(Collective::kAllReduce, 1, nvlink).seconds(), 3.3);
@@ -135,7 +135,7 @@ TEST(CollectiveCost, ShortMessagesAreReducedByDoublingAlone) {
   EXPECT_DOUBLE_EQ(cheapest(Collective::kBroadcast, 1000, nvlink).seconds(), 10 + 175);
 }
 
-TEST(CollectiveCost, FullMeshHasALinkForEachPair) {
+TEST(CollectiveCost, UsesALinkForEachPairOfAFullMesh) {
   const LocalGroup xgmi = FullMeshGroup{8, 2, {0, 1}};
   EXPECT_DOUBLE_EQ(cheapest(Collective::kAllGather, 160, xgmi).seconds(), 1 + 10);
   EXPECT_DOUBLE_EQ(cheapest(Collective::kAllReduce, 160, xgmi).seconds(), 2 + 20);
@@ -144,7 +144,7 @@ TEST(CollectiveCost, FullMeshHasALinkForEachPair) {
   EXPECT_DOUBLE_EQ(named(collective_costs(Collective::kBroadcast, 160, xgmi), "direct").seconds(), 1 + 80);
 }
 
-TEST(CollectiveCost, NodesOfH100) {
+TEST(CollectiveCost, PricesNodesOfH100) {
   // 4 nodes of 8: E = 450e9, network 50e9 a GPU.
   const NodeGroup group{SwitchGroup{8, 450e9, {}}, 4, 50e9, {}};
   const double v = 1e9;
@@ -164,7 +164,7 @@ TEST(CollectiveCost, NodesOfH100) {
   EXPECT_EQ(best(Collective::kAllToAll).limit, "network");
 }
 
-TEST(CollectiveCost, StagesOfAnAllGatherBringWhatEachDeviceLacks) {
+TEST(CollectiveCost, DeliversTheMissingBytesInTheStagesOfAnAllGather) {
   // 3 nodes of 4 gather 1,200 bytes. Across, each device gets the parts of its 2 peers, 100 bytes each, at 2 bytes/s;
   // inside, what its 3 neighbours then have, 300 bytes each, at 10.
   const NodeGroup group{SwitchGroup{4, 10, {}}, 3, 2, {}};
@@ -175,7 +175,7 @@ TEST(CollectiveCost, StagesOfAnAllGatherBringWhatEachDeviceLacks) {
   EXPECT_DOUBLE_EQ(collective_costs(Collective::kAllGather, 1200, narrow).front().transfer, 3 * 300 / 5.0);
 }
 
-TEST(CollectiveCost, AnAllReduceOverNodesIsNeverSlowerThanItsTwoHalves) {
+TEST(CollectiveCost, PricesAnAllReduceOverNodesAtMostAsItsTwoHalves) {
   const CollectiveLatency step{3e-6, 1e-6};
   const std::vector<LocalGroup> locals = {SwitchGroup{8, 450e9, step}, FullMeshGroup{8, 64e9, step},
                                           torus({{4, true}, {4, true}}, 45e9, step), torus({{8}}, 45e9, step),
@@ -195,7 +195,7 @@ TEST(CollectiveCost, AnAllReduceOverNodesIsNeverSlowerThanItsTwoHalves) {
   EXPECT_EQ(compared, 80);
 }
 
-TEST(CollectiveCost, AllReduceOfFourDgxH100IsNearThePublishedTime) {
+TEST(CollectiveCost, PredictsThePublishedTimeOfFourDgxH100) {
   // Published: 32.2 ms for 8 GiB.
   const double v = 8.0 * (1 << 30);
   const NodeGroup group{SwitchGroup{8, 450e9, {0, 3.4e-6}}, 4, 50e9, {0, 9.6e-6}};
@@ -205,13 +205,13 @@ TEST(CollectiveCost, AllReduceOfFourDgxH100IsNearThePublishedTime) {
   EXPECT_NEAR(cost.seconds() / 32.2e-3, 1, 0.05);
 }
 
-TEST(CollectiveCost, OneNodeIsItsLocalGroup) {
+TEST(CollectiveCost, TreatsOneNodeAsItsLocalGroup) {
   const LocalGroup local = SwitchGroup{8, 10, {}};
   const std::vector<CollectiveCost> costs = collective_costs(Collective::kAllGather, 800, NodeGroup{local, 1, 0, {}});
   EXPECT_EQ(costs[0].seconds(), collective_costs(Collective::kAllGather, 800, local)[0].seconds());
 }
 
-TEST(CollectiveCost, OneDeviceDoesNothing) {
+TEST(CollectiveCost, CostsNothingOnOneDevice) {
   for (const LocalGroup& group : {torus({{1, true}}), LocalGroup(SwitchGroup{1, 1, {}}), torus({})}) {
     const std::vector<CollectiveCost> costs = collective_costs(Collective::kAllReduce, 800, group);
     ASSERT_EQ(costs.size(), 1);
@@ -221,7 +221,7 @@ TEST(CollectiveCost, OneDeviceDoesNothing) {
   EXPECT_EQ(received_bytes(Collective::kAllReduce, 800, 1), 0);
 }
 
-TEST(CollectiveCost, BytesThatEachDeviceReceives) {
+TEST(CollectiveCost, CountsTheBytesThatEachDeviceReceives) {
   EXPECT_EQ(received_bytes(Collective::kAllGather, 800, 8), 700);
   EXPECT_EQ(received_bytes(Collective::kReduceScatter, 800, 8), 700);
   EXPECT_EQ(received_bytes(Collective::kAllReduce, 800, 8), 1400);
@@ -255,7 +255,7 @@ TEST(CollectiveCost, RefusesInvalidNetworks) {
 }
 
 /// The formula's all-to-all against every message put on its links.
-TEST(CollectiveCost, AllToAllIsWhatItsMessagesSumUpTo) {
+TEST(CollectiveCost, PricesAllToAllAsTheSumOfItsMessages) {
   struct Torus {
     std::vector<int64_t> dims;
     std::vector<bool> wraps;

@@ -9,7 +9,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(CollectiveBytes, AreThoseOfOneDevice) {
+TEST(CollectiveBytes, CountOneDevice) {
   const auto bytes = [](std::string_view op) {
     const CollectiveBytes found = collective_bytes(op, 100, 4);
     return std::pair(found.received, found.peak);

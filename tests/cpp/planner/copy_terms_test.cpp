@@ -54,7 +54,7 @@ Terms terms_of(const End& from, const End& to, int64_t cache_bytes) {
   return named(copy_terms(direct, from.placed, to.placed, 4, {.cache_bytes = cache_bytes}));
 }
 
-TEST(CopyTerms, DenseCopiesBySize) {
+TEST(CopyTerms, CountDenseCopiesBySize) {
   const CopyLimits limits{.cache_bytes = 32 * kMiB};
   EXPECT_EQ(named(dense_copy_terms(0, 4, limits)), Terms{});
   EXPECT_EQ(named(dense_copy_terms(1000, 2, limits)), (Terms{{"calls", 1}, {"copies", 2}, {"alone", 1000}}));
@@ -73,14 +73,14 @@ TEST(CopyTerms, DenseCopiesBySize) {
   EXPECT_THROW(dense_copy_terms(1, -1, {}), InvalidArgument);
 }
 
-TEST(CopyTerms, ReplicasAreOneBufferAndRightShardsAreNotCopied) {
+TEST(CopyTerms, CountReplicasOnceAndSkipReusedShards) {
   const Dims shape = {64, 64};
   EXPECT_EQ(terms_of(end_of({{"x"}, {}}, shape), end_of({{"x"}, {}}, shape), 0), Terms{});
   EXPECT_EQ(terms_of(end_of({{"x", "y"}, {}}, shape), end_of({}, shape), 0),
             (Terms{{"calls", 1}, {"copies", 4}, {"alone", 64 * 64 * 4}}));
 }
 
-TEST(CopyTerms, ShortRunsOnTheSideThatHasThem) {
+TEST(CopyTerms, CountShortRunsOnTheSideThatHasThem) {
   // Rows of 128 bytes to columns of 32: each row of a source tile is cut, and dense in the destination.
   const Dims narrow = {64, 32};
   const double bytes = 64 * 32 * 4;
@@ -92,7 +92,7 @@ TEST(CopyTerms, ShortRunsOnTheSideThatHasThem) {
             (Terms{{"calls", 1}, {"copies", 16}, {"alone", bytes}, {"written in 32 B", bytes}}));
 }
 
-TEST(CopyTerms, RunsOfALineCostOnlyWhereBytesComeFromMemory) {
+TEST(CopyTerms, CountRunsOfACacheLineOnlyForBytesFromMemory) {
   const Dims shape = {8192, 1024};  // 32 MiB; a quarter of a row has 1024 bytes, between 512 and 16384
   const double bytes = 32 * kMiB;
   const End rows = end_of({{"x", "y"}, {}}, shape);
@@ -104,7 +104,7 @@ TEST(CopyTerms, RunsOfALineCostOnlyWhereBytesComeFromMemory) {
   EXPECT_EQ(cold.size(), 4U);
 }
 
-TEST(CopyTerms, BytesByMemory) {
+TEST(CopyTerms, CountBytesPerMemory) {
   const Dims shape = {8, 8};
   const End rows = end_of({{"x", "y"}, {}}, shape, {0, 0, 1, 1});
   const End whole = end_of({}, shape, {0, 0, 1, 1});

@@ -10,7 +10,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(DirectCopies, DevicesReceiveWhatTheyLack) {
+TEST(DirectCopies, DeliverTheBytesThatEachDeviceLacks) {
   const std::vector<ReferencePair> pairs = reference_pairs();
   if (pairs.empty()) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});
@@ -36,7 +36,7 @@ TEST(DirectCopies, DevicesReceiveWhatTheyLack) {
   }
 }
 
-TEST(DirectCopies, NumberOfCopiesIsKnownBefore) {
+TEST(DirectCopies, AreCountedInAdvance) {
   const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {8}, {});
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});
   const auto copies = [&](const std::vector<std::vector<std::string>>& from,
@@ -59,7 +59,7 @@ TEST(DirectCopies, NumberOfCopiesIsKnownBefore) {
   EXPECT_EQ(copies({{"x"}, {}}, {{"y"}, {}}, {0, 3}), 0);
 }
 
-TEST(DirectCopies, DevicesOfTheMeshMustBeInTheCluster) {
+TEST(DirectCopies, RequireDevicesOfTheCluster) {
   const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {4}, {});
   const AbstractMesh mesh({AxisName("x")}, {2});
   const TileGrid grid(mesh, spec_of({{"x"}}));

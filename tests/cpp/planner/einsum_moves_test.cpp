@@ -97,7 +97,7 @@ TEST(EinsumMoves, TheShardingOfTheResult) {
   expect(array("i0j"), array("j0k"), array("ik0"), {.gather_first = 1, .exchange_second = 1});
 }
 
-TEST(EinsumMoves, IndicesOfAllThree) {
+TEST(EinsumMoves, HandlesIndicesOfBothOperandsAndTheResult) {
   expect(array("e0cd"), array("e0df"), array("e0cf"), {});
   expect(array("e0cd"), array("edf"), array("e0cf"), {});
   expect(array("ec0d"), array("e0df"), array("e0cf"), {.exchange_first = 1});
@@ -108,13 +108,13 @@ TEST(EinsumMoves, IndicesOfAllThree) {
   expect(array("ec0d", 2), array("e0df", 1), array("ecf"), {.gather_second = 1, .gather_result = 1});
 }
 
-TEST(EinsumMoves, ASumOverAnIndexOfOneOperand) {
+TEST(EinsumMoves, ReducesASumOverAnIndexOfOneOperand) {
   expect(array("b0d"), array("b0d"), array("d"), {.all_reduce = 1});
   expect(array("b0d"), array("d"), array("d"), {.all_reduce = 1});
   expect(array("d"), array("b0d"), array("d0"), {.reduce_scatter = 1});
 }
 
-TEST(EinsumMoves, AxesAreIndependent) {
+TEST(EinsumMoves, TreatsAxesIndependently) {
   // In[b_X, d_Y] * W[d_X, f_Y] -> Tmp[b_X, f_Y]
   expect(array("b0d1"), array("d0f1"), array("b0f1"), {.gather_first = 2, .gather_second = 1});
   // Tmp[b_X, f_Y] * W[f_Y, d_X] -> Out[b_X, d_Y]

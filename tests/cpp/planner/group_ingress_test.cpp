@@ -43,7 +43,7 @@ TEST(GroupIngress, RefusesInvalidGroups) {
   EXPECT_THROW(call({8}, {0, 2}), InvalidArgument);
 }
 
-TEST(GroupIngress, HostsOfTheTable) {
+TEST(GroupIngress, MatchesTheTableOfHosts) {
   const std::vector<ReferencePair> pairs = reference_pairs();
   if (pairs.empty()) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});
@@ -103,7 +103,7 @@ TEST(GroupIngress, AgreesWithCountingElements) {
 }
 
 /// Groups by ranges of positions against groups by number, over grids that cut by each way that three axes can.
-TEST(GroupIngress, RangesOfPositionsAreGroupsOfThem) {
+TEST(GroupIngress, TreatsRangesOfPositionsAsGroups) {
   std::mt19937 random(5);
   const auto below = [&](int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random); };
   const std::vector<std::string> names = {"a", "b", "c"};

@@ -36,7 +36,7 @@ TEST(PartIngress, BothAlgorithmsAgree) {
             std::vector<int64_t>(8, 8 * 4 - 2 * 4));
 }
 
-TEST(PartIngress, NumbersAreInTheOrderOfTheBytes) {
+TEST(PartIngress, NumbersPartsInTheOrderOfTheirBytes) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4}, {false}, 1, 2);
   EXPECT_EQ(part_numbers({5, 4, 0}, {7, 0}, *cluster, ClusterPart::kChip), (std::vector<int64_t>{2, 0, 3}));
   const AbstractMesh mesh({AxisName("a")}, {3});

@@ -11,7 +11,7 @@ namespace {
 
 const TorusGroup& torus_of(const std::optional<NodeGroup>& group) { return std::get<TorusGroup>(group.value().local); }
 
-TEST(PlacedGroup, BoxesOfATorus) {
+TEST(PlacedGroup, FindsBoxesOfATorus) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 8}, {false, true});
   const std::optional<NodeGroup> row = placed_group(*cluster, {0, 1, 2, 3});
   EXPECT_EQ(devices_of(row.value()), 4);
@@ -28,7 +28,7 @@ TEST(PlacedGroup, BoxesOfATorus) {
   EXPECT_FALSE(torus_of(placed_group(*cluster, {0, 4, 8, 12})).axes[1].wrap);  // half of it
 }
 
-TEST(PlacedGroup, OtherSetsAreNone) {
+TEST(PlacedGroup, RejectsSetsThatAreNotBoxes) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 4}, {false, false}, 2);
   EXPECT_FALSE(placed_group(*cluster, {0, 1, 4}));       // an angle
   EXPECT_FALSE(placed_group(*cluster, {0, 1, 3}));       // a gap
@@ -37,7 +37,7 @@ TEST(PlacedGroup, OtherSetsAreNone) {
   EXPECT_FALSE(placed_group(*cluster, {0, 1, 16, 20}));  // another box there
 }
 
-TEST(PlacedGroup, SlicesAreNodes) {
+TEST(PlacedGroup, TreatsSlicesAsNodes) {
   const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {8}, {}, 4);
   const std::optional<NodeGroup> all = placed_group(*cluster, {0, 1, 8, 9, 16, 17, 24, 25});
   EXPECT_EQ(all.value().nodes, 4);
@@ -50,7 +50,7 @@ TEST(PlacedGroup, SlicesAreNodes) {
   EXPECT_TRUE(placed_group(*cluster, {5}));
 }
 
-TEST(PlacedGroup, DevicesOfOneChipShareItsLinks) {
+TEST(PlacedGroup, SharesLinksBetweenDevicesOfAChip) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4}, {true}, 1, 2);
   EXPECT_EQ(torus_of(placed_group(*cluster, {0, 1, 2, 3, 4, 5, 6, 7})).link, 100);
   EXPECT_EQ(devices_of(placed_group(*cluster, {0, 1, 2, 3, 4, 5, 6, 7}).value()), 4);

@@ -6,7 +6,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(PositionRanges, DigitsChangeNoOthers) {
+TEST(PositionRanges, KeepOtherDigitsUnchanged) {
   EXPECT_TRUE(are_digits({4, 2}, {1, 8, 16}));
   EXPECT_TRUE(are_digits({4, 2}, {1, 2, 4, 8}));
   EXPECT_FALSE(are_digits({4, 2}, {1, 3, 12}));  // 2 + 2 carries over 3
@@ -15,7 +15,7 @@ TEST(PositionRanges, DigitsChangeNoOthers) {
   EXPECT_TRUE(are_digits({2, 3}, {1, 3, 6, 12}));
 }
 
-TEST(PositionRanges, FirstsAreWhatTheRangesLeave) {
+TEST(PositionRanges, ListTheFirstPositionsOfRanges) {
   EXPECT_EQ(first_positions({{2, 1}, {2, 4}}, 16), (std::vector<int64_t>{0, 2, 8, 10}));
   EXPECT_EQ(first_positions({{2, 4}, {1, 3}, {2, 1}}, 8), (std::vector<int64_t>{0, 2}));
   EXPECT_EQ(first_positions({}, 3), (std::vector<int64_t>{0, 1, 2}));

@@ -59,7 +59,7 @@ struct ReferencePair {
   }
 };
 
-/// The whole table, or nothing where it does not lie beside the checkout.
+/// The table, or nothing when it is not beside the checkout.
 inline std::vector<ReferencePair> reference_pairs() {
   std::ifstream file(ARTIFEX_SHARED_DATA "/topologies/reshard_bytes.json");
   std::vector<ReferencePair> pairs;

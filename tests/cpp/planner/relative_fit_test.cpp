@@ -18,7 +18,7 @@ TimedTerms made(std::vector<double> terms, const std::vector<double>& coefficien
   return {std::move(terms), seconds};
 }
 
-TEST(RelativeFit, FindsTheCoefficientsThatSamplesAreMadeOf) {
+TEST(RelativeFit, RecoversTheCoefficientsOfExactSamples) {
   // Latencies of microseconds beside rates of 1e10 bytes/s, as copies have them; one coefficient is 0.
   const std::vector<double> coefficients = {5e-6, 1e-10, 0, 3e-7};
   std::mt19937 random(1);
@@ -36,7 +36,7 @@ TEST(RelativeFit, FindsTheCoefficientsThatSamplesAreMadeOf) {
   for (const double error : found.relative_errors) EXPECT_NEAR(error, 0, 1e-9);
 }
 
-TEST(RelativeFit, ErrorsCountRelativeToTheTime) {
+TEST(RelativeFit, WeighsErrorsRelativeToTheTime) {
   // One rate for 1 s and 3 s of the same bytes: x - 1 and x / 3 - 1 have the least squares at x = 1.2.
   const RelativeFit found = fit_relative({{{1}, 1}, {{1}, 3}});
   EXPECT_NEAR(found.coefficients[0], 1.2, 1e-12);
@@ -44,7 +44,7 @@ TEST(RelativeFit, ErrorsCountRelativeToTheTime) {
   EXPECT_NEAR(found.relative_errors[1], -0.6, 1e-12);
 }
 
-TEST(RelativeFit, NoCoefficientIsBelowZero) {
+TEST(RelativeFit, ReturnsNoNegativeCoefficient) {
   // Without the bound: 3 for the first, -1 for the second.
   const RelativeFit found = fit_relative({{{1, 1}, 2}, {{2, 4}, 2}, {{1, 0}, 3}});
   EXPECT_GT(found.coefficients[0], 0);
@@ -53,13 +53,13 @@ TEST(RelativeFit, NoCoefficientIsBelowZero) {
   EXPECT_NEAR(found.coefficients[0], (0.5 + 1 + 1.0 / 3) / (0.25 + 1 + 1.0 / 9), 1e-12);
 }
 
-TEST(RelativeFit, TermsWithoutSamplesAndTermsThatAreAlike) {
+TEST(RelativeFit, AcceptsUnusedAndDuplicateTerms) {
   EXPECT_EQ(fit_relative({{{2, 0}, 4}, {{3, 0}, 6}}).coefficients, (std::vector<double>{2, 0}));
   const RelativeFit alike = fit_relative({{{1, 1}, 2}, {{2, 2}, 4}});
   EXPECT_NEAR(alike.coefficients[0] + alike.coefficients[1], 2, 1e-12);
 }
 
-TEST(RelativeFit, NumbersOfAnySize) {
+TEST(RelativeFit, AcceptsNumbersOfAnyMagnitude) {
   for (const double size : {1e-200, 1e200}) {
     const RelativeFit found = fit_relative({{{size, 1}, 3}, {{size, 2}, 4}});
     EXPECT_NEAR(found.coefficients[0] * size, 2, 1e-12);
@@ -67,7 +67,7 @@ TEST(RelativeFit, NumbersOfAnySize) {
   }
 }
 
-TEST(RelativeFit, RefusesWhatCannotBeMeasured) {
+TEST(RelativeFit, RefusesInvalidSamples) {
   EXPECT_THROW(fit_relative({{{1e300}, 1e-300}}), InvalidArgument);
   EXPECT_THROW(fit_relative({}), InvalidArgument);
   EXPECT_THROW(fit_relative({{{1}, 1}, {{1, 2}, 1}}), InvalidArgument);

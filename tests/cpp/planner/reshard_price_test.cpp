@@ -30,13 +30,13 @@ TEST(ReshardPrice, MessagesOfATorusWaitForItsBusiestLink) {
   EXPECT_EQ(price.bytes, (Bytes{7, 0, 800, 0}));
 }
 
-TEST(ReshardPrice, SwitchesCountChipsAndFullMeshesPairs) {
+TEST(ReshardPrice, PricesSwitchesByChipsAndFullMeshesByPairs) {
   const std::vector<DeviceMessage> messages = {{0, 1, 100}, {0, 2, 200}, {3, 2, 300}};
   EXPECT_DOUBLE_EQ(price_messages(*made_cluster(NetworkKind::kSwitch, {4}, {}), messages).price.transfer, 5);
   EXPECT_DOUBLE_EQ(price_messages(*made_cluster(NetworkKind::kFullMesh, {4}, {}), messages).price.transfer, 3);
 }
 
-TEST(ReshardPrice, SlicesMeetOverTheirHosts) {
+TEST(ReshardPrice, ConnectsSlicesThroughTheirHosts) {
   const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {4}, {}, 2);  // hosts of 2 chips
   const MessagesPrice price = price_messages(*cluster, {{0, 4, 100}, {1, 5, 100}, {2, 6, 40}, {0, 1, 300}});
   EXPECT_DOUBLE_EQ(price.price.transfer, 10);  // 200 bytes out of a host with 2 x 10 bytes/s
@@ -45,7 +45,7 @@ TEST(ReshardPrice, SlicesMeetOverTheirHosts) {
   EXPECT_EQ(price.bytes, (Bytes{0, 0, 300, 240}));
 }
 
-TEST(ReshardPrice, CopiesOnAChipTakeNoTime) {
+TEST(ReshardPrice, IsZeroForCopiesOnAChip) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {2}, {false}, 1, 2);
   const MessagesPrice price = price_messages(*cluster, {{0, 1, 100}});
   EXPECT_EQ(price.bytes, (Bytes{0, 100, 0, 0}));
@@ -53,7 +53,7 @@ TEST(ReshardPrice, CopiesOnAChipTakeNoTime) {
   EXPECT_THROW(price_messages(*cluster, {{0, 4, 1}}), InvalidArgument);
 }
 
-TEST(ReshardPrice, StepsTakeWhatTheirGroupsTake) {
+TEST(ReshardPrice, PricesStepsByTheirGroups) {
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 4});
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 4}, {false, true});
   const auto price = [&](const std::vector<std::vector<std::string>>& from,
@@ -95,7 +95,7 @@ TEST(ReshardPrice, GroupsThatAreNotBoxesAreRoutedAsRings) {
   EXPECT_THROW(price_step(*cluster, sequence, 0, {0, 1}), InvalidArgument);
 }
 
-TEST(ReshardPrice, NetworkBytesAreThoseBetweenSlices) {
+TEST(ReshardPrice, CountsNetworkBytesBetweenSlices) {
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {2, 4});
   const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {4}, {}, 2);
   const auto bytes = [&](const std::vector<std::vector<std::string>>& from,
@@ -113,7 +113,7 @@ TEST(ReshardPrice, NetworkBytesAreThoseBetweenSlices) {
   EXPECT_EQ(bytes({{}, {}}, {{"x"}, {}}), 0);
 }
 
-TEST(ReshardPrice, LeastSecondsCountAllLinks) {
+TEST(ReshardPrice, BoundsTimeByAllLinks) {
   EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kTorus, {4, 2, 1}, {true, false, false}), {0, 600}, {}), 2);
   EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}), {600}, {}), 6);
   EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kFullMesh, {4}, {}), {600}, {}), 2);
@@ -122,7 +122,7 @@ TEST(ReshardPrice, LeastSecondsCountAllLinks) {
   EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}), {0}, {0}), 0);
 }
 
-TEST(ReshardPrice, LeastSecondsCountTheLinksThatAChipHas) {
+TEST(ReshardPrice, BoundsTimeByTheLinksOfAChip) {
   const ClusterRef mesh = made_cluster(NetworkKind::kTorus, {4, 4}, {false, false});
   EXPECT_FALSE(chips_have_equal_links(*mesh));
   EXPECT_EQ(links_into(*mesh, 0), 2);   // a corner
@@ -141,7 +141,7 @@ TEST(ReshardPrice, LeastSecondsCountTheLinksThatAChipHas) {
   EXPECT_EQ(links_into(*made_cluster(NetworkKind::kSwitch, {4}, {}), 2), 1);
 }
 
-TEST(ReshardPrice, TheNetworkCountsWhereSeveralSlicesTakePart) {
+TEST(ReshardPrice, IncludesTheNetworkBetweenSlices) {
   ClusterParts parts = made_cluster(NetworkKind::kSwitch, {4}, {}, 2)->parts();
   parts.between.bandwidth.reset();
   const ClusterRef cluster = Cluster::make(parts);
@@ -174,7 +174,7 @@ TEST(ReshardPrice, GroupsThatArePlacedAlikeCostTheSame) {
 }
 
 /// The bound is one: no price of a sequence or of direct messages is below it.
-TEST(ReshardPrice, NothingIsFasterThanTheBound) {
+TEST(ReshardPrice, IsNeverBelowTheBound) {
   const std::vector<ReferencePair> pairs = reference_pairs();
   if (pairs.empty()) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});

@@ -76,7 +76,7 @@ class OnFourByTwo : public ::testing::Test {
   Dims shape_{16, 16};
 };
 
-TEST_F(OnFourByTwo, OneAllToAllMovesAnAxis) {
+TEST_F(OnFourByTwo, MovesAnAxisWithOneAllToAll) {
   const ReshardSequence sequence = plan({{"x"}, {}}, {{}, {"x"}});
   ASSERT_EQ(moves_of(sequence), "all_to_all");
   const ReshardStep& step = sequence.steps[0];
@@ -95,28 +95,28 @@ TEST_F(OnFourByTwo, OneAllToAllMovesAnAxis) {
   EXPECT_EQ(sequence.axes[0].position_stride, 4);
 }
 
-TEST_F(OnFourByTwo, NothingToDoIsNoStep) {
+TEST_F(OnFourByTwo, PlansNoStepForEqualShardings) {
   const ReshardSequence sequence = plan({{"x"}, {"y"}}, {{"x"}, {"y"}});
   EXPECT_EQ(moves_of(sequence), "");
   EXPECT_EQ(sequence.bytes_in, 0);
   EXPECT_EQ(sequence.peak_bytes, 128);
 }
 
-TEST_F(OnFourByTwo, SlicesMoveNothing) {
+TEST_F(OnFourByTwo, SlicesWithoutMovingBytes) {
   const ReshardSequence sequence = plan({{}, {}}, {{"x"}, {"y"}});
   EXPECT_EQ(moves_of(sequence), "slice slice");
   EXPECT_EQ(sequence.bytes_in, 0);
   EXPECT_TRUE(sequence.is_cheapest);
 }
 
-TEST_F(OnFourByTwo, SlicesComeBeforeWhatMoves) {
-  // XLA gathers everything here: 1024 bytes a device. AxesByDimension first, an all-to-all brings 96.
+TEST_F(OnFourByTwo, SlicesBeforeMovingBytes) {
+  // XLA gathers everything here: 1024 bytes per device. AxesByDimension first, an all-to-all brings 96.
   const ReshardSequence sequence = plan({{}, {"x"}}, {{"y", "x"}, {}});
   EXPECT_EQ(moves_of(sequence), "slice all_to_all");
   EXPECT_EQ(sequence.bytes_in, 96);
 }
 
-TEST_F(OnFourByTwo, GathersComeLast) {
+TEST_F(OnFourByTwo, GathersLast) {
   const ReshardSequence sequence = plan({{}, {"y", "x"}}, {{"x"}, {}});
   EXPECT_EQ(moves_of(sequence), "all_to_all all_gather");
   EXPECT_EQ(sequence.bytes_in, 224);
@@ -138,7 +138,7 @@ TEST_F(OnFourByTwo, MemoryLimitIsRespectedOrThrows) {
   }
 }
 
-TEST(ReshardSequence, OtherMeshesOverTheSameDevices) {
+TEST(ReshardSequence, ConnectsDifferentMeshesOverTheSameDevices) {
   const AbstractMesh line = mesh_of({"all"}, {8});
   const AbstractMesh grid = mesh_of({"x", "y"}, {2, 4});
   const PartitionSpec rows = spec_of({{"all"}, {}});
@@ -151,7 +151,7 @@ TEST(ReshardSequence, OtherMeshesOverTheSameDevices) {
   EXPECT_EQ(sequence.axes[2].label, "all.2");
 }
 
-TEST(ReshardSequence, AxesOfOtherPrimes) {
+TEST(ReshardSequence, HandlesAxesOfDifferentPrimes) {
   const AbstractMesh mesh = mesh_of({"x", "y"}, {6, 6});
   const PartitionSpec from = spec_of({{"x"}, {}, {"y"}});
   const PartitionSpec to = spec_of({{}, {"x", "y"}, {}});
@@ -163,7 +163,7 @@ TEST(ReshardSequence, AxesOfOtherPrimes) {
   EXPECT_EQ(sequence.bytes_in, 2160);
 }
 
-TEST(ReshardSequence, RefusesWhatNoSequenceReaches) {
+TEST(ReshardSequence, RefusesUnreachableShardings) {
   const AbstractMesh two_three = mesh_of({"x", "y"}, {2, 3});
   const AbstractMesh three_two = mesh_of({"x", "y"}, {3, 2});
   const AbstractMesh four = mesh_of({"x"}, {4});
@@ -178,7 +178,7 @@ TEST(ReshardSequence, RefusesWhatNoSequenceReaches) {
                InvalidArgument);
 }
 
-TEST(ReshardSequence, LargeMeshesAreSearchedInPartAndKeepTheLaws) {
+TEST(ReshardSequence, SatisfiesTheInvariantsOnLargeMeshes) {
   const AbstractMesh mesh = mesh_of({"data", "fsdp", "model"}, {16, 16, 8});
   const PartitionSpec from = spec_of({{"data"}, {"fsdp", "model"}});
   const PartitionSpec to = spec_of({{"model", "fsdp"}, {}});
@@ -192,7 +192,7 @@ TEST(ReshardSequence, LargeMeshesAreSearchedInPartAndKeepTheLaws) {
   EXPECT_EQ(make_reshard_sequence(shape, 2, {mesh, from}, {mesh, replicated}).bytes_in, 4096 * 4096 * 2 / 2048 * 2047);
 }
 
-TEST(ReshardSequence, RandomOnesKeepTheLaws) {
+TEST(ReshardSequence, SatisfiesTheInvariantsForRandomShardings) {
   std::mt19937 random(7);
   const auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random); };
   const std::vector<AbstractMesh> meshes = {mesh_of({"a", "b"}, {4, 2}), mesh_of({"a", "b", "c"}, {2, 3, 2}),
@@ -232,7 +232,7 @@ TEST(ReshardSequence, RandomOnesKeepTheLaws) {
   }
 }
 
-TEST(ReshardSequence, AreAsCheapAsTheTablesExhaustiveSearch) {
+TEST(ReshardSequence, CostsAsLittleAsTheExhaustiveSearchOfTheTable) {
   const std::vector<ReferencePair> pairs = reference_pairs();
   if (pairs.empty()) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
   const AbstractMesh mesh = mesh_of({"x", "y"}, {4, 2});

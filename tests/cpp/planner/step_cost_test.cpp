@@ -47,7 +47,7 @@ void expect_regimes(const std::vector<StepRegime>& found, const std::vector<Step
   }
 }
 
-TEST(StepCost, SecondsAreThoseOfTheCollectiveModels) {
+TEST(StepCost, UsesTheSecondsOfTheCollectiveModels) {
   // Six collectives of 512 bytes: 3/4 of them over two links of 100 bytes/s, and two hops of a second.
   const StepSeconds seconds = step_seconds(fully_sharded(), hardware(1000), ring(1));
   EXPECT_DOUBLE_EQ(seconds.network, 6 * (512 * 3.0 / 4 / 200 + 2));
@@ -58,14 +58,14 @@ TEST(StepCost, SecondsAreThoseOfTheCollectiveModels) {
   EXPECT_EQ(step_seconds(fully_sharded(), hardware(1e9), ring(1)).overlapped_bound(), StepBound::kNetwork);
 }
 
-TEST(StepCost, BoundsCrossWhereTheLinesDo) {
+TEST(StepCost, FindsTheBatchAtWhichBoundsCross) {
   const double network = 6 * (512 * 3.0 / 4 / 200 + 2);
   expect_regimes(step_regimes(fully_sharded(), hardware(1000), ring(1), true),
                  {{StepBound::kNetwork, 0, network / (kFlops / 1000)},
                   {StepBound::kCompute, network / (kFlops / 1000), INFINITY}});
 }
 
-TEST(StepCost, BoundsCrossOnTheRightPieceOfACurve) {
+TEST(StepCost, FindsCrossingsOnTheCorrectSegmentOfACurve) {
   // Two all-reduces of 16 bytes a token. Below 400 bytes recursive doubling is faster, 2 s + 2 V / 100; from there on
   // halving and doubling, 4 s + 1.5 V / 100. 768 FLOPs a token.
   const StepWork work = tensor_parallel();
@@ -79,7 +79,7 @@ TEST(StepCost, BoundsCrossOnTheRightPieceOfACurve) {
   EXPECT_EQ(tokens(2000), INFINITY);                                   // bytes grow faster than FLOPs are done
 }
 
-TEST(StepCost, BoundsCrossOnTheSlowestOfTwoKindsOfGroups) {
+TEST(StepCost, FindsCrossingsForTheSlowestKindOfGroup) {
   // Two all-reduces of 16 bytes a token: in one kind of group 2 s each and next to nothing a byte, in the other 2.4 s a
   // token each. 768 FLOPs a token.
   StepNetwork network = network_of(SwitchGroup{4, 1e6, {0, 1}});
@@ -96,7 +96,7 @@ TEST(StepCost, BoundsCrossOnTheSlowestOfTwoKindsOfGroups) {
   EXPECT_NEAR(later[0].end * 64, 4 / (4.81 - 2 * 2 * 16 / 1e6), 1e-9);
 }
 
-TEST(StepCost, MemoryBoundsSmallBatches) {
+TEST(StepCost, BoundsSmallBatchesByMemory) {
   // Per product: the matrix, and per token of a device (8 + 32) * 2 bytes and 512 FLOPs; six of them. The update reads
   // a gradient and reads and writes parameters and state.
   const StepWork work = fully_sharded();
@@ -110,7 +110,7 @@ TEST(StepCost, MemoryBoundsSmallBatches) {
   EXPECT_DOUBLE_EQ(regimes[0].end, (fixed / 10) / (kFlops / 10 - 6 * 16 * 80 / 10.0));
 }
 
-TEST(StepCost, WithoutOverlapEachProductHasItsOwnLimit) {
+TEST(StepCost, LimitsEachProductSeparatelyWithoutOverlap) {
   const StepWork work = fully_sharded();
   const StepSeconds seconds = step_seconds(work, hardware(10, 10), ring(1));
   EXPECT_DOUBLE_EQ(seconds.device, kFlops / 10 + (512 + 2 * 2048 + 2 * 512) * 2 / 4 / 10.0);
@@ -121,13 +121,13 @@ TEST(StepCost, WithoutOverlapEachProductHasItsOwnLimit) {
   EXPECT_NEAR(regimes[0].end, 6 * (512 * 3.0 / 4 / 200 + 2) / (kFlops / 1000), 1e-12);
 }
 
-TEST(StepCost, TheSlowestGroupCounts) {
+TEST(StepCost, UsesTheSlowestGroup) {
   StepNetwork network = ring(1);
   network.groups[1].push_back(NodeGroup{TorusGroup{{{4, false, 1}}, 100, {0, 1}}, 1, 0, {}});  // a line
   EXPECT_DOUBLE_EQ(step_seconds(fully_sharded(), hardware(1000), network).network, 6 * (512 * 3.0 / 4 / 100 + 3));
 }
 
-TEST(StepCost, TheLargestBatchThatFits) {
+TEST(StepCost, FindsTheLargestBatchThatFits) {
   StepMemory memory;
   memory.parameters = {100, 0};
   memory.activations = {0, 10};
@@ -142,7 +142,7 @@ TEST(StepCost, TheLargestBatchThatFits) {
   EXPECT_LT(largest_step_scale(fixed, 99), 0);
 }
 
-TEST(StepCost, HardwareIsADevicesShare) {
+TEST(StepCost, UsesTheShareOfOneDevice) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4}, {true});
   EXPECT_THROW(step_hardware(*cluster), Unavailable);
   ClusterParts parts = cluster->parts();
@@ -158,7 +158,7 @@ TEST(StepCost, HardwareIsADevicesShare) {
   EXPECT_THROW(step_seconds(fully_sharded(), hardware(1000), {{4}, {{}, {}}}), Unavailable);
 }
 
-TEST(StepCost, BoundsCrossTwiceWhereAScaledCollectiveOvertakesAndFallsBack) {
+TEST(StepCost, FindsBothCrossingsOfAScaledCollective) {
   // An all-reduce of a byte a unit of scale: 2 s + 2 V / 100, from 400 bytes on 4 s + 1.5 V / 100. The update takes
   // 2.5 s + 1.75 V / 100, between the two: they meet at 200 bytes and at 600. At scale 0 the all-reduce has no bytes.
   StepWork work;

@@ -19,7 +19,7 @@ class LetterModel {
     for (const auto& [letter, size] : sizes_) model.logical_axes.emplace_back(1, letter);
   }
 
-  /// `batch` grows with the batch. Arrays are of 2 bytes an element.
+  /// `batch` grows with the batch. Elements of arrays have 2 bytes.
   LetterModel& tensor(const std::string& name, const std::string& letters, StepRole role = StepRole::kActivation,
                       char batch = 'b') {
     StepTensor made;

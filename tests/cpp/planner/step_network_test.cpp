@@ -9,7 +9,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(StepNetwork, GroupsOfAMesh) {
+TEST(StepNetwork, FindsTheGroupsOfAMesh) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 2}, {true, false});
   const StepNetwork network = step_network(*cluster, {2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}, {1, 2, 3});
   EXPECT_TRUE(network.groups[0].empty());
@@ -21,8 +21,8 @@ TEST(StepNetwork, GroupsOfAMesh) {
   EXPECT_THROW(step_network(*cluster, {2, 4}, {0, 1, 2}, {2}), InvalidArgument);
 }
 
-TEST(StepNetwork, EveryKindOfGroupIsFound) {
-  // Pairs of neighbours by number; where a row of 3 ends they have the same distance and are no boxes.
+TEST(StepNetwork, FindsEveryKindOfGroup) {
+  // Pairs of neighbours by number; where a row of 3 ends they have the same distance but do not form boxes.
   const ClusterRef rows = made_cluster(NetworkKind::kTorus, {3, 4}, {false, true});
   EXPECT_THROW(step_network(*rows, {6, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {2}), InvalidArgument);
   EXPECT_EQ(step_network(*rows, {4, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {2}).groups[2].size(), 1U);

@@ -26,13 +26,13 @@ double flops_of(const StepWork& work) {
 }
 
 // The algorithms of https://jax-ml.github.io/scaling-book/training, line by line.
-TEST(StepWork, DataParallelism) {
+TEST(StepWork, CountsTheCollectivesOfDataParallelism) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}}),
             (Lines{"backward all_reduce d w2 over 1: 512", "backward all_reduce d w1 over 1: 512"}));
 }
 
-TEST(StepWork, FullyShardedDataParallelism) {
+TEST(StepWork, CountsTheCollectivesOfFullyShardedDataParallelism) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'e', kX}}),
             (Lines{"forward all_gather w1 over 1: 512", "forward all_gather w2 over 1: 512",
@@ -40,7 +40,7 @@ TEST(StepWork, FullyShardedDataParallelism) {
                    "backward all_gather w1 over 1: 512", "backward reduce_scatter d w1 over 1: 512"}));
 }
 
-TEST(StepWork, TensorParallelism) {
+TEST(StepWork, CountsTheCollectivesOfTensorParallelism) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'d', kX}, {'f', kX}}),
             (Lines{"forward all_gather in over 1: 1024", "forward reduce_scatter out over 1: 1024",
@@ -48,13 +48,13 @@ TEST(StepWork, TensorParallelism) {
                    "backward all_gather in over 1: 1024"}));
 }
 
-TEST(StepWork, TensorParallelismWithWholeActivations) {
+TEST(StepWork, CountsTensorParallelismWithReplicatedActivations) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'f', kX}}),
             (Lines{"forward all_reduce out over 1: 1024", "backward all_reduce d in over 1: 1024"}));
 }
 
-TEST(StepWork, BothAtOnceMoveLessEach) {
+TEST(StepWork, CombinesDataAndTensorParallelism) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4, 2}, {{'b', kX}, {'e', kX}, {'d', kY}, {'f', kY}}),
             (Lines{"forward all_gather in over 2: 256", "forward all_gather w1 over 1: 256",
@@ -65,7 +65,7 @@ TEST(StepWork, BothAtOnceMoveLessEach) {
                    "backward reduce_scatter d w1 over 1: 256"}));
 }
 
-TEST(StepWork, GradientsOverTwoAxesAreScatteredThenReduced) {
+TEST(StepWork, ScattersThenReducesGradientsOverTwoAxes) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4, 2}, {{'b', kX | kY}, {'e', kX}}),
             (Lines{"forward all_gather w1 over 1: 512", "forward all_gather w2 over 1: 512",
@@ -74,12 +74,12 @@ TEST(StepWork, GradientsOverTwoAxesAreScatteredThenReduced) {
                    "backward reduce_scatter d w1 over 1: 512", "backward all_reduce d w1 over 2: 128"}));
 }
 
-TEST(StepWork, AxesOfOneDeviceMoveNothing) {
+TEST(StepWork, MovesNothingOverAxesOfOneDevice) {
   const LetterModel made = two_matrices();
   EXPECT_TRUE(collectives(made, {1, 1}, {{'b', kX}, {'e', kX}, {'d', kY}, {'f', kY}}).empty());
 }
 
-TEST(StepWork, AForwardStepHasNoBackwardPass) {
+TEST(StepWork, OmitsTheBackwardPassOfAForwardStep) {
   LetterModel made = two_matrices();
   made.model.is_training = false;
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'e', kX}}),
@@ -87,7 +87,7 @@ TEST(StepWork, AForwardStepHasNoBackwardPass) {
   EXPECT_EQ(flops_of(step_work(made.model, {4}, made.rules({{'b', kX}}))), 2.0 * (2 * 64 * 8 * 32) / 4);
 }
 
-TEST(StepWork, WhatSeveralOperationsNeedIsMovedOnceAPass) {
+TEST(StepWork, GathersSharedOperandsOncePerPass) {
   LetterModel made({{'b', 64}, {'d', 8}, {'f', 32}, {'g', 16}});
   made.tensor("x", "bd").tensor("w1", "df", StepRole::kParameter).tensor("w2", "dg", StepRole::kParameter);
   made.tensor("y", "bf").tensor("z", "bg").matmul("x", "w1", "y").matmul("x", "w2", "z");
@@ -102,7 +102,7 @@ TEST(StepWork, WhatSeveralOperationsNeedIsMovedOnceAPass) {
                    "backward all_gather x over 1: 1024 x 5"}));
 }
 
-TEST(StepWork, RecomputedProductsShareWhatTheBackwardPassGathers) {
+TEST(StepWork, SharesGathersBetweenRecomputationAndBackwardPass) {
   LetterModel made = two_matrices();
   made.model.ops[0].is_recomputed = true;
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'e', kX}}),
@@ -112,7 +112,7 @@ TEST(StepWork, RecomputedProductsShareWhatTheBackwardPassGathers) {
   EXPECT_EQ(flops_of(step_work(made.model, {4}, made.rules({{'b', kX}}))), 7.0 * (2 * 64 * 8 * 32) / 4);
 }
 
-TEST(StepWork, LookupsSplitTheTableOrGatherIt) {
+TEST(StepWork, ShardsOrGathersTheTableOfALookup) {
   LetterModel made({{'b', 64}, {'v', 128}, {'d', 8}});
   made.tensor("table", "vd", StepRole::kParameter).tensor("rows", "bd");
   made.op(StepOpKind::kLookup, "table", "", "rows");
@@ -124,7 +124,7 @@ TEST(StepWork, LookupsSplitTheTableOrGatherIt) {
   EXPECT_TRUE(step_work(made.model, {4}, made.rules({})).products.empty());  // no FLOPs
 }
 
-TEST(StepWork, RoutesToExpertsAndBack) {
+TEST(StepWork, RoutesTokensToExpertsAndBack) {
   // 64 tokens, each to 2 of 4 experts: 32 places each. b of the experts' side is the part of the batch.
   LetterModel made({{'b', 64}, {'c', 32}, {'d', 8}, {'x', 4}});
   made.tensor("tokens", "bd").tensor("placed", "xcd", StepRole::kActivation, 'c').tensor("back", "bd");
@@ -139,7 +139,7 @@ TEST(StepWork, RoutesToExpertsAndBack) {
             (Lines{"forward all_gather placed over 1: 2048", "backward all_gather d placed over 1: 2048"}));
 }
 
-TEST(StepWork, MemoryIsWhatEachDeviceHolds) {
+TEST(StepWork, CountsTheMemoryOfEachDevice) {
   LetterModel made = two_matrices();
   made.model.tensors[4].is_kept = false;
   const StepWork work = step_work(made.model, {4, 2}, made.rules({{'b', kX}, {'e', kX}, {'d', kY}, {'f', kY}}));
@@ -158,7 +158,7 @@ TEST(StepWork, MemoryIsWhatEachDeviceHolds) {
             (Lines{"backward all_reduce d w2 over 1: 1024", "backward all_reduce d w1 over 1: 1024"}));
 }
 
-TEST(StepWork, ElementsOfFourBitsAreHalfAByte) {
+TEST(StepWork, CountsFourBitElementsAsHalfAByte) {
   LetterModel made = two_matrices();
   for (StepTensor& tensor : made.model.tensors) tensor.itemsize = 0.5;
   made.model.gradient_itemsize = 0.25;
@@ -208,7 +208,7 @@ TEST(StepWork, RefusesInvalidModels) {
   EXPECT_THROW(step_work(made.model, {4}, made.rules({})), InvalidArgument);
 }
 
-TEST(StepWork, AllToAllsToDifferentDimensionsAreDifferent) {
+TEST(StepWork, SeparatesAllToAllsToDifferentDimensions) {
   LetterModel made(
       {{'b', 4}, {'c', 4}, {'d', 4}, {'e', 4}, {'f', 4}, {'g', 4}, {'h', 4}, {'i', 4}, {'j', 4}, {'o', 1}});
   made.model.is_training = false;
@@ -221,8 +221,8 @@ TEST(StepWork, AllToAllsToDifferentDimensionsAreDifferent) {
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'f', kX}, {'i', kX}}), (Lines{"forward all_to_all x over 1: 128"}));
 }
 
-TEST(StepWork, AllToAllsOfAResultAndOfTheSameOperandAreDifferent) {
-  // y is made cut along its first dimension, kept cut along its second, and used cut along the first.
+TEST(StepWork, SeparatesAllToAllsOfResultsAndOperands) {
+  // y is computed sharded over its first dimension, stored sharded over its second, and used sharded over its first.
   LetterModel made({{'b', 4}, {'d', 4}, {'e', 4}, {'f', 4}, {'g', 4}, {'h', 4}, {'o', 1}});
   made.model.is_training = false;
   made.tensor("x", "bd", StepRole::kGiven).tensor("x2", "bd", StepRole::kGiven).tensor("s", "o", StepRole::kGiven);

@@ -79,13 +79,13 @@ TEST(SuggestionReasons, CompareMemoryOfEquallyFastPlans) {
   }
 }
 
-TEST(SuggestionReasons, OfTheFirstAreItsBound) {
+TEST(SuggestionReasons, ReportTheBoundOfTheFirstPlan) {
   EXPECT_EQ(why_first(plan_with({}), true), "bound by compute: 1 s of FLOPs");
   EXPECT_EQ(why_first(plan_with({{Collective::kAllGather, 0.25}}), false),
             "250 ms of collectives after 1 s of products");
 }
 
-TEST(SuggestionReasons, OfWhatDoesNotFitAreItsGain) {
+TEST(SuggestionReasons, ReportTheGainOfPlansThatDoNotFit) {
   const PlannedStep best = plan_with({{Collective::kAllGather, 2}});
   EXPECT_EQ(gain_over(plan_with({{Collective::kAllGather, 1.5}}), best, true), "500 ms less than 1");
   PlannedStep option = best;
@@ -94,7 +94,7 @@ TEST(SuggestionReasons, OfWhatDoesNotFitAreItsGain) {
   EXPECT_EQ(gain_over(best, best, true), "");
 }
 
-TEST(SuggestedNames, SayWhatAnAxisShards) {
+TEST(SuggestedNames, DescribeWhatAnAxisShards) {
   StepModel model = two_matrices().model;  // letters b, d, e and f
   model.batch_axes = {0};
   EXPECT_EQ(suggested_names(model, 3, {1, 0, 2, 4}), (Names{"data", "model", "model2"}));
@@ -121,7 +121,7 @@ TEST(ExplainSuggestions, PlansWhatTheSearchFound) {
   EXPECT_FALSE(explained.smallest);
 }
 
-TEST(PlanStep, FindsTheLargestBatchAndRefusesRulesThatDoNotFit) {
+TEST(PlanStep, FindsTheLargestBatchAndRefusesInvalidRules) {
   StepModel model = two_matrices().model;
   model.batch_axes = {0};
   ClusterParts parts = made_cluster(NetworkKind::kTorus, {4}, {true})->parts();

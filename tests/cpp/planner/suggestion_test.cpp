@@ -14,7 +14,7 @@
 namespace artifex_devices {
 namespace {
 
-/// In[batch, embed] * W[width, mlp] -> Out[batch, mlp], of sizes 8, 12 and 16; two bytes an element.
+/// In[batch, embed] * W[width, mlp] -> Out[batch, mlp], of sizes 8, 12 and 16; elements have two bytes.
 StepModel one_product() {
   StepModel model;
   model.logical_axes = {"batch", "embed", "width", "mlp"};
@@ -52,7 +52,7 @@ SuggestionSpace space_of(int64_t devices, int most_axes, std::vector<int> sharda
   return space;
 }
 
-TEST(MeshShapes, AreEveryOrderedProduct) {
+TEST(MeshShapes, ListEveryOrderedFactorization) {
   using Shapes = std::vector<std::vector<int64_t>>;
   EXPECT_EQ(mesh_shapes(12, 2), (Shapes{{12}, {2, 6}, {3, 4}, {4, 3}, {6, 2}}));
   EXPECT_EQ(mesh_shapes(8, 3), (Shapes{{8}, {2, 4}, {4, 2}, {2, 2, 2}}));
@@ -81,7 +81,7 @@ TEST(Suggestions, ShardWhatNeedsNoCollectives) {
   }
 }
 
-TEST(Suggestions, AreTheBestOfAllThatFit) {
+TEST(Suggestions, AreTheBestPlansThatFit) {
   const StepModel model = one_product();
   for (const bool overlaps : {true, false}) {
     for (const double memory : {1e6, 250.0, 170.0}) {
@@ -126,7 +126,7 @@ TEST(Suggestions, AreTheBestOfAllThatFit) {
   }
 }
 
-TEST(Suggestions, CountWhatTheyCannotPriceAndMeshesThatMeanTheSameOnce) {
+TEST(Suggestions, CountUnpricedPlansAndSkipEquivalentMeshes) {
   const StepModel model = one_product();
   const ClusterRef ring = ring_of(8, 1e6);
   const Suggestions found = suggest_steps(model, *ring, space_of(8, 3));
@@ -179,7 +179,7 @@ TEST(Suggestions, ReportAndPollForInterruptsByWork) {
   EXPECT_GT(asked, 8 * 40'000 / 256);
 }
 
-TEST(Suggestions, CountAndRefuseWithoutTheSetsThemselves) {
+TEST(Suggestions, CountPlansBeforeListingThem) {
   // Twenty axes that any set may be cut of: 2^20 sets for each axis of a mesh.
   StepModel model;
   for (int i = 0; i < 20; ++i) {

@@ -14,7 +14,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(XlaResharding, ExamplesOfEachKind) {
+TEST(XlaResharding, ChoosesTheExpectedStrategyForEachKind) {
   EXPECT_EQ(xla_gathers_everything(8, {1, 4}, {1, 4}), false);
   EXPECT_EQ(xla_gathers_everything(8, {1, 1}, {4, 2}), false);  // slices
   EXPECT_EQ(xla_gathers_everything(8, {4, 2}, {1, 1}), false);  // meant to be gathered
@@ -26,7 +26,7 @@ TEST(XlaResharding, ExamplesOfEachKind) {
   EXPECT_EQ(xla_gathers_everything(8, {1, 2, 4}, {8, 1, 1}), true);
 }
 
-TEST(XlaResharding, AgreesWithWhatJaxLogged) {
+TEST(XlaResharding, MatchesTheStrategiesThatJaxLogged) {
   std::ifstream file(ARTIFEX_TEST_DATA "/xla_resharding.json");
   ASSERT_TRUE(file);
   int rows = 0;
@@ -62,7 +62,7 @@ TEST(XlaResharding, RefusesInvalidParts) {
 TEST(XlaResharding, ReturnsNothingWhereNeitherNumberOfPartsDividesTheOther) {
   EXPECT_EQ(xla_gathers_everything(12, {3, 4}, {4, 3}), std::nullopt);  // XLA gathers
   EXPECT_EQ(xla_gathers_everything(6, {1, 2}, {2, 3}), std::nullopt);   // it does not
-  EXPECT_EQ(xla_gathers_everything(12, {2, 2}, {3, 1}), true);          // the rule says so, and XLA does
+  EXPECT_EQ(xla_gathers_everything(12, {2, 2}, {3, 1}), true);          // by the rule, and in XLA
   EXPECT_EQ(xla_gathers_everything(12, {3, 1}, {1, 3}), false);
 }
 

@@ -11,7 +11,7 @@
 namespace artifex_devices {
 namespace {
 
-// The text between `begin` and `end`, each time.
+// Every text between `begin` and `end`.
 std::vector<std::string> between(const std::string& text, const std::string& begin, const std::string& end) {
   std::vector<std::string> found;
   for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
@@ -28,7 +28,7 @@ std::vector<std::string> labels(const std::string& svg) {
   return found;
 }
 
-// An attribute of all rectangles that have it.
+// Values of an attribute of all rectangles.
 std::vector<std::string> of_rectangles(const std::string& svg, const std::string& name) {
   std::vector<std::string> found;
   for (const std::string& element : between(svg, "<rect", ">")) {
@@ -67,7 +67,7 @@ std::vector<Box> boxes(const std::string& svg) {
   return found;
 }
 
-TEST(MachineSvgTest, PartsThatHoldOnePartShareABoxAndDevicesHaveColours) {
+TEST(MachineSvg, JoinsBoxesOfSingleChildrenAndColoursDevices) {
   const std::string svg = machine_svg(*Machine::from_synthetic("pack:2 numa:1 l2:1(size=1048576) core:1 pu:2"));
   EXPECT_EQ(labels(svg),
             (std::vector<std::string>{"pack:2 numa:1 l2:1(size=1048576) core:1 pu:2: 2 CPU devices, 4 PUs, 2.0 GiB",
@@ -82,7 +82,7 @@ TEST(MachineSvgTest, PartsThatHoldOnePartShareABoxAndDevicesHaveColours) {
   EXPECT_EQ(found[3], found[5]);
 }
 
-TEST(MachineSvgTest, BoxesLieInEachOtherOrApart) {
+TEST(MachineSvg, NestsOrSeparatesBoxes) {
   for (const char* machine : {"pu:1", "numa:3 pu:5", "pack:2 numa:2 l3:2 core:3 pu:2", "node:16 pu:16"}) {
     const std::vector<Box> found = boxes(machine_svg(*Machine::from_synthetic(machine)));
     ASSERT_GT(found.size(), 1u);
@@ -94,13 +94,13 @@ TEST(MachineSvgTest, BoxesLieInEachOtherOrApart) {
   }
 }
 
-TEST(MachineSvgTest, WhatIsTooMuchIsLeftOutAndSaid) {
+TEST(MachineSvg, ReportsOmittedPus) {
   const std::string svg = machine_svg(*Machine::from_synthetic("node:4 pu:8"), 10);
   EXPECT_EQ(labels(svg).back(), "22 PUs are left out");
   EXPECT_EQ(colours(svg).size(), 10u + 4u);
 }
 
-TEST(MachineSvgTest, TextFromOutsideIsEscaped) {
+TEST(MachineSvg, EscapesTextOfTheMachine) {
   const auto folder = std::filesystem::path(testing::TempDir()) / ("artifex_svg_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const auto path = folder / "a<b>&.xml";

@@ -13,7 +13,7 @@ namespace {
 /// Fills of the small tiles, in order.
 std::vector<std::string> tile_fills(const std::string& svg) { return found(svg, "<rect", " fill=\"", "\""); }
 
-/// What stands under the pointer, after the picture's own title.
+/// All tooltips, without the title of the picture.
 std::vector<std::string> titles(const std::string& svg) {
   std::vector<std::string> all = found(svg, "<title>", "", "</title>");
   all.erase(all.begin());
@@ -32,7 +32,7 @@ PlacedMesh grid_of(int64_t columns, int64_t rows, int64_t layers, std::vector<Pl
   return mesh;
 }
 
-TEST(PlacedMeshSvg, EachAxisHasItsGroupsInColours) {
+TEST(PlacedMeshSvg, ColoursTheGroupsOfEachAxis) {
   const std::string svg = placed_mesh_svg(grid_of(2, 2, 1, {{"data", 2, "y: line of 2"}, {"model", 2, ""}}));
   EXPECT_TRUE(is_well_formed(svg));
   EXPECT_EQ(
@@ -42,7 +42,7 @@ TEST(PlacedMeshSvg, EachAxisHasItsGroupsInColours) {
           "one colour: devices that work together along the axis; number: place along it", "x to the right, y down"}));
   const std::vector<std::string> colours = tile_fills(svg);
   ASSERT_EQ(colours.size(), 8u);
-  // "data" joins devices above each other, "model" those beside each other.
+  // "data" connects devices of a column, "model" devices of a row.
   EXPECT_EQ(colours[0], colours[2]);
   EXPECT_EQ(colours[1], colours[3]);
   EXPECT_NE(colours[0], colours[1]);
@@ -52,7 +52,7 @@ TEST(PlacedMeshSvg, EachAxisHasItsGroupsInColours) {
   EXPECT_EQ(titles(svg)[3], "tpu:3 at (1,1,0): data 1, model 1");
 }
 
-TEST(PlacedMeshSvg, LinksThatGoRoundStandOut) {
+TEST(PlacedMeshSvg, ExtendsWrapAroundLinks) {
   PlacedMesh mesh = grid_of(2, 2, 1, {{"a", 4, ""}});
   const auto paths = [&] { return found(placed_mesh_svg(mesh), "<path d=\"", "", "\""); };
   ASSERT_EQ(paths().size(), 1u);
@@ -64,7 +64,7 @@ TEST(PlacedMeshSvg, LinksThatGoRoundStandOut) {
   EXPECT_EQ(labels(placed_mesh_svg(mesh)).back(), "x to the right (ends joined), y down");
 }
 
-TEST(PlacedMeshSvg, ThreeAxesOfATorusAreABlockForEachZ) {
+TEST(PlacedMeshSvg, DrawsABlockForEachZOfATorus) {
   const std::string svg = placed_mesh_svg(grid_of(2, 1, 3, {{"a", 6, ""}}));
   EXPECT_EQ(labels(svg), (std::vector<std::string>{
                              "a mesh", "a: 1 group of 6", "z = 0", "0", "1", "z = 1", "2", "3", "z = 2", "4", "5",
@@ -72,12 +72,12 @@ TEST(PlacedMeshSvg, ThreeAxesOfATorusAreABlockForEachZ) {
                              "x to the right, a block for each z"}));
 }
 
-TEST(PlacedMeshSvg, BigMeshesAreCutShortAndSaySo) {
+TEST(PlacedMeshSvg, TruncatesLargeMeshesWithANote) {
   const std::string svg = placed_mesh_svg(grid_of(16, 20, 28, {{"data", 28, ""}, {"model", 320, ""}}));
   EXPECT_LT(svg.size(), 80'000u);
   EXPECT_TRUE(is_well_formed(svg));
   EXPECT_EQ(labels(svg).back(), "shown: 3 of 28 layers along z: 960 of 8960 devices");
-  // A path a colour, a square a device: 960 for each of two axes.
+  // One path per colour, one square per device: 960 for each of two axes.
   size_t squares = 0;
   for (const std::string& path : found(svg, "<path fill", "d=\"", "\"")) squares += std::ranges::count(path, 'M');
   EXPECT_EQ(squares, 1920u);
@@ -90,7 +90,7 @@ TEST(PlacedMeshSvg, BigMeshesAreCutShortAndSaySo) {
   EXPECT_EQ(labels(deep).back(), "1 more axis of the mesh is not drawn");
 }
 
-TEST(PlacedMeshSvg, NodesAreBoxes) {
+TEST(PlacedMeshSvg, DrawsNodesAsBoxes) {
   const ClientRef client = make_cluster_client(gpu_cluster("h100", 2, {}));
   const PlacedMesh mesh = placed_mesh(*mesh_of(client, {2, 8}, {"data", "model"}));
   EXPECT_EQ(mesh.title, "Mesh('data': 2, 'model': 8) on 2 nodes x 8 h100");
@@ -139,7 +139,7 @@ TEST(PlacedMeshSvg, NodesAreBoxes) {
   EXPECT_EQ(titles(svg).back(), "gpu:15 of node 1: data 1, model 7");
 }
 
-TEST(PlacedMeshSvg, OfAClusterAnAxisWrapsWhereTheMeshHasAllOfIt) {
+TEST(PlacedMeshSvg, WrapsAnAxisThatTheMeshCovers) {
   const ClientRef client = make_cluster_client(tpu_cluster("v5e", {16, 16}, 1));
   EXPECT_EQ(placed_mesh(*mesh_of(client, {16, 16}, {"a", "b"})).wraps, (std::array<bool, 3>{true, true, false}));
   // The first 32 devices: two rows.
@@ -150,7 +150,7 @@ TEST(PlacedMeshSvg, OfAClusterAnAxisWrapsWhereTheMeshHasAllOfIt) {
   EXPECT_EQ(titles(svg)[3], "tpu:3 at (1,0,0) core 1: a 3");
 }
 
-TEST(PlacedMeshSvg, EscapesAndRefuses) {
+TEST(PlacedMeshSvg, EscapesNamesAndRefusesInvalidMeshes) {
   PlacedMesh mesh = grid_of(2, 1, 1, {{"<b>&", 2, "\"on\""}});
   mesh.title = "<script>";
   const std::string svg = placed_mesh_svg(mesh);

@@ -25,7 +25,7 @@ std::vector<int64_t> counted(int64_t count) {
   return ids;
 }
 
-/// Everybody sends `bytes` to everybody, itself included.
+/// Every device sends `bytes` to every device, itself included.
 std::vector<DeviceTraffic> all_to_all(int64_t count, int64_t bytes) {
   std::vector<DeviceTraffic> traffic;
   for (int64_t from = 0; from < count; ++from) {
@@ -34,19 +34,19 @@ std::vector<DeviceTraffic> all_to_all(int64_t count, int64_t bytes) {
   return traffic;
 }
 
-TEST(TrafficGroups, FewPairsAreThoseOfDevices) {
+TEST(TrafficGroups, ConnectDevicesWhenPairsAreFew) {
   const TrafficGroups groups =
       group_traffic({{0, 1, 8}, {0, 1, 4}, {1, 1, 5}, {1, 0, 0}}, {0, 1}, {0, 1}, nullptr, 8, 8);
   EXPECT_EQ(groups.kind, TrafficGroups::Kind::kDevices);
-  ASSERT_EQ(groups.arrows.size(), 1u);  // bytes of a pair add up; none make no arrow
+  ASSERT_EQ(groups.arrows.size(), 1u);  // bytes of a pair add up; a pair without bytes has no arrow
   EXPECT_EQ(groups.arrows[0].from, 0);
   EXPECT_EQ(groups.arrows[0].to, 1);
   EXPECT_EQ(groups.arrows[0].bytes, 12);
-  EXPECT_EQ(groups.kept, (std::map<int64_t, int64_t>{{1, 5}}));
+  EXPECT_EQ(groups.internal, (std::map<int64_t, int64_t>{{1, 5}}));
   EXPECT_EQ(groups.note({{"same slice", 12}}), "");
 }
 
-TEST(TrafficGroups, ManyPairsAreThoseOfHostsThenSlicesThenOfTheBusiestDevice) {
+TEST(TrafficGroups, ConnectHostsThenSlicesThenTheBusiestDevice) {
   const ClusterRef slices = tpu_cluster("v4", {2, 2, 2}, 2);  // 4 hosts of 4 chips
   const auto group = [&](int64_t most) {
     return group_traffic(all_to_all(16, 10), counted(16), counted(16), slices.get(), most, 24);
@@ -55,7 +55,7 @@ TEST(TrafficGroups, ManyPairsAreThoseOfHostsThenSlicesThenOfTheBusiestDevice) {
   EXPECT_EQ(hosts.kind, TrafficGroups::Kind::kHosts);
   EXPECT_EQ(hosts.arrows.size(), 12u);
   EXPECT_EQ(hosts.arrows[0].bytes, 160);  // 4 devices to 4
-  EXPECT_EQ(hosts.kept.at(0), 160);
+  EXPECT_EQ(hosts.internal.at(0), 160);
   EXPECT_EQ(hosts.note({{"same slice", 1280}, {"network", 0}}),
             "arrows: between hosts, which stand for 240 pairs of devices; in all 1.2 KiB same slice");
   const TrafficGroups two = group(4);
@@ -66,16 +66,16 @@ TEST(TrafficGroups, ManyPairsAreThoseOfHostsThenSlicesThenOfTheBusiestDevice) {
   EXPECT_EQ(one.kind, TrafficGroups::Kind::kBusiest);
   EXPECT_EQ(one.to, std::vector<int64_t>{0});
   EXPECT_EQ(one.arrows.size(), 1u);
-  EXPECT_EQ(one.kept, (std::map<int64_t, int64_t>{{0, 10}}));
+  EXPECT_EQ(one.internal, (std::map<int64_t, int64_t>{{0, 10}}));
   EXPECT_EQ(one.note({}), "arrows: what the busiest device receives, 1 of 240 pairs of devices");
-  // Without a cluster nothing is known of hosts.
+  // Without a cluster, hosts are unknown.
   EXPECT_EQ(group_traffic(all_to_all(16, 1), counted(16), counted(16), nullptr, 32, 24).kind,
             TrafficGroups::Kind::kBusiest);
   EXPECT_EQ(message_of<InvalidArgument>([] { group_traffic({{0, 7, 1}}, {0, 1}, {0, 1}, nullptr, 8, 8); }),
             "reshard_svg: traffic goes from device 0 to 7; expected devices of the source and of the destination");
 }
 
-TEST(ReshardSvg, ArrowsHaveTheBytesOfTheirPairs) {
+TEST(ReshardSvg, LabelsArrowsWithTheirBytes) {
   const ClientRef client = make_world(2);
   const MeshRef mesh = mesh_of(client, {2}, {"x"});
   const ReshardPicture picture{"<rows & columns>", {"4 direct copies"}, all_to_all(2, 2048), "", {}, nullptr};
@@ -105,7 +105,7 @@ TEST(ReshardSvg, ArrowsHaveTheBytesOfTheirPairs) {
   EXPECT_EQ(found(svg, "fill=\"none\" stroke=\"#", "", "\""), (std::vector<std::string>{"d97706", "3b82f6"}));
 }
 
-TEST(ReshardSvg, HostsAreNamedWithTheirDevices) {
+TEST(ReshardSvg, NamesHostsWithTheirDevices) {
   const ClusterRef cluster = gpu_cluster("h100", 2, {});
   const MeshRef mesh = mesh_of(make_cluster_client(cluster), {16}, {"x"});
   const ReshardPicture picture{"r", {}, all_to_all(16, 1 << 20), "", {{"network", 128 << 20}}, cluster.get()};
@@ -117,7 +117,7 @@ TEST(ReshardSvg, HostsAreNamedWithTheirDevices) {
                 "arrows: between hosts, which stand for 240 pairs of devices; in all 128.0 MiB network"}));
 }
 
-TEST(ReshardSvg, WithoutTrafficItSaysWhy) {
+TEST(ReshardSvg, ExplainsMissingTraffic) {
   const MeshRef mesh = mesh_of(make_world(2), {2}, {"x"});
   const ReshardPicture collectives{"r", {"all-to-all", "1.0 MiB"}, {}, "not drawn", {}, nullptr};
   std::vector<std::string> texts = labels(reshard_svg(*cut(mesh, 0), *cut(mesh, 1), {4, 8}, collectives));

@@ -7,7 +7,7 @@
 
 namespace artifex_devices {
 
-/// What stands between each `start` (from which on the next `open` is looked for) and the `close` after it.
+/// The texts between `open` and `close`, where `open` is the first one after each `start`.
 inline std::vector<std::string> found(const std::string& text, const std::string& start, const std::string& open,
                                       const std::string& close) {
   std::vector<std::string> matches;
@@ -23,7 +23,7 @@ inline std::vector<std::string> labels(const std::string& svg) { return found(sv
 inline std::vector<std::string> fills(const std::string& svg) { return found(svg, "<rect", " fill=\"", "\""); }
 inline std::vector<std::string> tooltips(const std::string& svg) { return found(svg, "<g>", "<title>", "</title>"); }
 
-/// Every element is closed, in order; no markup stands inside an attribute.
+/// Checks that elements are closed in order and attributes contain no markup.
 inline bool is_well_formed(const std::string& svg) {
   std::vector<std::string> open;
   for (const std::string& tag : found(svg, "<", "", ">")) {

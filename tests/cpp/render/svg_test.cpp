@@ -28,7 +28,7 @@ class SvgTest : public testing::Test {
   MeshRef flat_ = mesh_of(client_, {8}, {"q"});
 };
 
-TEST_F(SvgTest, MeshHasATileADeviceColouredByMemory) {
+TEST_F(SvgTest, DrawsATilePerDeviceColouredByMemory) {
   const std::string svg = mesh_svg(*mesh_);
   EXPECT_EQ(labels(svg), (std::vector<std::string>{"Mesh(&#39;x&#39;: 2, &#39;y&#39;: 4): 8 cpu devices", "y", "x", "0",
                                                    "1", "2", "3", "0", "0", "1", "2", "3", "1", "4", "5", "6", "7",
@@ -41,7 +41,7 @@ TEST_F(SvgTest, MeshHasATileADeviceColouredByMemory) {
   EXPECT_EQ(tooltips(svg)[5], "cpu:5, memory 1");
 }
 
-TEST_F(SvgTest, ShardingHasATileAPartWithDevicesAndAxes) {
+TEST_F(SvgTest, DrawsATilePerPartWithDevicesAndAxes) {
   const std::string svg = draw(mesh_, {on({"x"}), on({"y"})}, {16, 8});
   EXPECT_EQ(tooltips(svg), (std::vector<std::string>{"[0:8, 0:2] CPU 0", "[0:8, 2:4] CPU 1", "[0:8, 4:6] CPU 2",
                                                      "[0:8, 6:8] CPU 3", "[8:16, 0:2] CPU 4", "[8:16, 2:4] CPU 5",
@@ -68,7 +68,7 @@ TEST_F(SvgTest, DrawsEveryRankAndPolicy) {
             (std::vector<std::string>{"[0:2, 0:3] CPU 5"}));
 }
 
-TEST_F(SvgTest, DrawsASliceForEachPartOfFurtherDimensions) {
+TEST_F(SvgTest, DrawsASliceForEachPartOfOtherDimensions) {
   const MeshRef cube = mesh_of(client_, {2, 2, 2}, {"x", "y", "z"});
   const std::string svg = draw(cube, {on({"x"}), SpecEntry(), on({"y"}), on({"z"})}, {4, 3, 6, 10});
   EXPECT_TRUE(is_well_formed(svg));
@@ -82,7 +82,7 @@ TEST_F(SvgTest, DrawsASliceForEachPartOfFurtherDimensions) {
   std::ranges::sort(colours);
   EXPECT_EQ(std::ranges::unique(colours).size(), 0u);
 
-  // A dimension that runs out in the second slice: nothing is there.
+  // A dimension that ends before the second slice leaves it empty.
   const std::string uneven = draw(cube, {on({"x"}), on({"y"}), on({"z"})}, {2, 2, 1}, Uneven::kLastShort);
   EXPECT_EQ(fills(uneven),
             (std::vector<std::string>{"#accee7", "#de8ca4", "#ace7ac", "#a48cde", "none", "none", "none", "none"}));
@@ -104,7 +104,7 @@ TEST_F(SvgTest, BoundsTheNumberOfSlices) {
   EXPECT_EQ(labels(cut).back(), "shown: 4 of 16 slices");
 }
 
-TEST_F(SvgTest, BoxesGoInFullRows) {
+TEST_F(SvgTest, ArrangesBoxesInFullRows) {
   EXPECT_EQ(SvgDocument::boxes_across(8, 118, 76, 1000), 4);
   EXPECT_EQ(SvgDocument::boxes_across(64, 78, 59, 1000), 8);
   EXPECT_EQ(SvgDocument::boxes_across(64, 78, 59, 400), 4);
@@ -125,7 +125,7 @@ TEST_F(SvgTest, EscapesAllText) {
   EXPECT_EQ(svg_escape("größe"), "größe");
 }
 
-TEST_F(SvgTest, StandsAloneInLightAndDark) {
+TEST_F(SvgTest, IsStandAloneAndFollowsTheColourScheme) {
   for (const std::string& svg : {mesh_svg(*mesh_), mesh_svg(*Mesh::make_empty()), draw(mesh_, {}, {4})}) {
     EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
     EXPECT_TRUE(is_well_formed(svg));

@@ -38,7 +38,7 @@ class TextTest : public testing::Test {
   MeshRef cube_ = mesh_of(client_, {2, 2, 2}, {"a", "b", "c"});
 };
 
-TEST_F(TextTest, MeshOfTwoAxesIsATable) {
+TEST_F(TextTest, DrawsAMeshOfTwoAxesAsATable) {
   EXPECT_EQ(mesh_text(*mesh_),
             "Mesh('x': 2, 'y': 4): 8 cpu devices\n"
             "┌───────┬───┬───┬───┬───┐\n"
@@ -49,7 +49,7 @@ TEST_F(TextTest, MeshOfTwoAxesIsATable) {
             "└───────┴───┴───┴───┴───┘");
 }
 
-TEST_F(TextTest, MeshOfOneAxisIsARow) {
+TEST_F(TextTest, DrawsAMeshOfOneAxisAsARow) {
   EXPECT_EQ(mesh_text(*mesh_of(client_, {3}, {"q"})),
             "Mesh('q': 3): 3 cpu devices\n"
             "┌───┬───┬───┬───┐\n"
@@ -59,14 +59,14 @@ TEST_F(TextTest, MeshOfOneAxisIsARow) {
             "└───┴───┴───┴───┘");
 }
 
-TEST_F(TextTest, LongMeshOfOneAxisIsRowsOfSixteen) {
+TEST_F(TextTest, DrawsALongMeshInRowsOfSixteen) {
   const std::vector<std::string> lines = lines_of(mesh_text(*mesh_of(make_world(18), {18}, {"data"})));
   ASSERT_EQ(lines.size(), 7u);
   EXPECT_TRUE(lines[2].starts_with("│ data │ +0 │ +1 │ +")) << lines[2];
   EXPECT_TRUE(lines[5].starts_with("│  16  │ 16 │ 17 │    │")) << lines[5];
 }
 
-TEST_F(TextTest, MeshOfThreeAxesHasTheLastTwoAsColumns) {
+TEST_F(TextTest, DrawsTheLastTwoOfThreeAxesAsColumns) {
   EXPECT_EQ(mesh_text(*cube_),
             "Mesh('a': 2, 'b': 2, 'c': 2): 8 cpu devices\n"
             "┌─────────┬─────┬─────┬─────┬─────┐\n"
@@ -77,19 +77,19 @@ TEST_F(TextTest, MeshOfThreeAxesHasTheLastTwoAsColumns) {
             "└─────────┴─────┴─────┴─────┴─────┘");
 }
 
-TEST_F(TextTest, MeshSaysWhatItLeavesOut) {
+TEST_F(TextTest, ReportsOmittedDevicesOfAMesh) {
   EXPECT_EQ(lines_of(mesh_text(*mesh_, 5)).back(), "shown: 2 of 2 rows and 2 of 4 columns");
   EXPECT_EQ(lines_of(mesh_text(*flat_, 5)).back(), "shown: 5 of 8 devices");
   EXPECT_EQ(lines_of(mesh_text(*mesh_of(make_world(1024), {32, 32}, {"x", "y"}))).back(),
             "shown: 16 of 32 rows and 16 of 32 columns");
 }
 
-TEST_F(TextTest, MeshesWithoutAxesOrDevices) {
+TEST_F(TextTest, DrawsMeshesWithoutAxesOrDevices) {
   EXPECT_EQ(mesh_text(*Mesh::make_empty()), "Mesh(): no devices");
   EXPECT_EQ(mesh_text(*mesh_of(client_, {}, {})), "Mesh(): 1 cpu device\n┌───┬───┐\n│   │ 0 │\n└───┴───┘");
 }
 
-TEST_F(TextTest, GridIsThatOfJax) {
+TEST_F(TextTest, DrawsTheGridOfJax) {
   EXPECT_EQ(draw(mesh_, {on({"x"}), on({"y"})}, {16, 16}),
             "┌───────┬───────┬───────┬───────┐\n"
             "│       │       │       │       │\n"
@@ -126,7 +126,7 @@ TEST_F(TextTest, GridIsThatOfJax) {
             "└───────┴───────┘");
 }
 
-TEST_F(TextTest, OneDimensionIsTheRowOfJax) {
+TEST_F(TextTest, DrawsOneDimensionAsTheRowOfJax) {
   EXPECT_EQ(draw(mesh_, {on({"y"})}, {16}),
             "┌───────┬───────┬───────┬───────┐\n"
             "│CPU 0,4│CPU 1,5│CPU 2,6│CPU 3,7│\n"
@@ -137,7 +137,7 @@ TEST_F(TextTest, OneDimensionIsTheRowOfJax) {
             "└───────────────────┘");
 }
 
-TEST_F(TextTest, ScalarsEmptyArraysAndSingleDevicesAreDrawn) {
+TEST_F(TextTest, DrawsScalarsEmptyArraysAndSingleDevices) {
   EXPECT_EQ(sharding_text(*SingleDeviceSharding::make(client_->device(3)), {}),
             "┌───────┐\n"
             "│ CPU 3 │\n"
@@ -150,7 +150,7 @@ TEST_F(TextTest, ScalarsEmptyArraysAndSingleDevicesAreDrawn) {
             "└───────────┘");
 }
 
-TEST_F(TextTest, HigherRanksShowTheTwoDimensionsThatAreCutMost) {
+TEST_F(TextTest, DrawsTheTwoDimensionsWithMostParts) {
   EXPECT_EQ(lines_of(draw(mesh_, {on({"y"}), SpecEntry(), on({"x"})}, {4, 4, 4})).back(),
             "rows are dimension 0 and columns dimension 2 of (4, 4, 4)");
   const std::vector<std::string> lines = lines_of(draw(cube_, {on({"a"}), on({"b"}), on({"c"})}, {4, 4, 4}));
@@ -158,11 +158,11 @@ TEST_F(TextTest, HigherRanksShowTheTwoDimensionsThatAreCutMost) {
   EXPECT_EQ(lines.back(), "rows are dimension 0 and columns dimension 1 of (4, 4, 4); dimension 2 is cut into 2 parts");
 }
 
-TEST_F(TextTest, LastShortSaysWhichDevicesHaveNothing) {
+TEST_F(TextTest, ReportsDevicesWithoutElements) {
   EXPECT_EQ(lines_of(draw(flat_, {on({"q"})}, {5}, 80, Uneven::kLastShort)).back(), "without elements: CPU 5,6,7");
 }
 
-TEST_F(TextTest, NarrowPicturesShortenLabelsThenLeaveColumnsOut) {
+TEST_F(TextTest, ShortensLabelsThenOmitsColumns) {
   EXPECT_EQ(draw(mesh_, {}, {16}, 20),
             "┌──────────────────┐\n"
             "│     CPU 0-7      │\n"
@@ -174,7 +174,7 @@ TEST_F(TextTest, NarrowPicturesShortenLabelsThenLeaveColumnsOut) {
             "shown: 1 of 1 rows and 4 of 8 columns of parts");
 }
 
-TEST_F(TextTest, NoLineIsWiderThanAsked) {
+TEST_F(TextTest, KeepsLinesWithinTheWidth) {
   const MeshRef big = mesh_of(make_world(4096), {64, 64}, {"x", "y"});
   for (const int width : {20, 33, 80, 200}) {
     for (const Dims& shape : {Dims{64, 64}, Dims{64, 6400}, Dims{6400, 64}}) {
@@ -186,9 +186,9 @@ TEST_F(TextTest, NoLineIsWiderThanAsked) {
   }
 }
 
-TEST_F(TextTest, ThrowsAsTheShardingDoes) { EXPECT_THROW(draw(mesh_, {on({"x"})}, {3}), IndivisibleError); }
+TEST_F(TextTest, RefusesIndivisibleShapes) { EXPECT_THROW(draw(mesh_, {on({"x"})}, {3}), IndivisibleError); }
 
-TEST(Labels, DevicesTakeTheFullestFormThatFits) {
+TEST(Labels, ListDevicesInTheMostDetailedFormThatFits) {
   EXPECT_EQ(devices_label("CPU", {0, 1, 2, 3}, 11), "CPU 0,1,2,3");
   EXPECT_EQ(devices_label("CPU", {0, 1, 2, 3}, 10), "CPU 0-3");
   EXPECT_EQ(devices_label("CPU", {0, 1, 2, 3, 8, 9}, 12), "CPU 0-3,8,9");
@@ -197,7 +197,7 @@ TEST(Labels, DevicesTakeTheFullestFormThatFits) {
   EXPECT_EQ(devices_label("CPU", {}, 10), "");
 }
 
-TEST(Labels, AxisNamesStandOnOneLineWithoutQuotes) {
+TEST(Labels, WriteAxisNamesOnOneLineWithoutQuotes) {
   EXPECT_EQ(axis_label(AxisName("data")), "data");
   EXPECT_EQ(axis_label(AxisName("a\nb")), "a\\nb");
   EXPECT_EQ(axis_label(AxisName::foreign("('a',\n1)")), "('a', 1)");

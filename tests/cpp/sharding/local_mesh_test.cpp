@@ -24,12 +24,12 @@ MeshRef mesh_over(const ClientRef& client, const Dims& sizes, const std::vector<
   return make_mesh(sizes, {AxisName("x"), AxisName("y")}, {}, devices, "test");
 }
 
-TEST(LocalMesh, is_the_mesh_itself_in_one_process) {
+TEST(LocalMesh, IsTheMeshItselfInOneProcess) {
   const MeshRef mesh = mesh_of(make_world(8), {2, 4}, {"x", "y"});
   EXPECT_EQ(local_mesh(mesh), mesh);
 }
 
-TEST(LocalMesh, is_the_box_of_this_process) {
+TEST(LocalMesh, IsTheBoxOfThisProcess) {
   const ClientRef client = second_process();
   const MeshRef rows = local_mesh(mesh_over(client, {2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(rows->to_string(), "Mesh('x': 1, 'y': 4, axis_types=(Auto, Auto))");
@@ -39,13 +39,13 @@ TEST(LocalMesh, is_the_box_of_this_process) {
   EXPECT_EQ((*columns->devices())[3], client->device(7));
 }
 
-TEST(LocalMesh, must_be_a_box_with_a_device) {
+TEST(LocalMesh, MustBeABoxWithADevice) {
   const ClientRef client = second_process();
   EXPECT_THROW(local_mesh(mesh_over(client, {2, 4}, {0, 4, 1, 5, 6, 2, 7, 3})), InvalidArgument);
   EXPECT_THROW(local_mesh(mesh_over(client, {2, 2}, {0, 1, 2, 3})), InvalidArgument);
 }
 
-TEST(MakeMesh, takes_the_first_devices_of_a_client) {
+TEST(MakeMesh, TakesTheFirstDevicesOfAClient) {
   const ClientRef client = make_world(8);
   const MeshRef mesh = make_mesh({2, 2}, {AxisName("x"), AxisName("y")}, {}, *client, "make_mesh");
   EXPECT_EQ(mesh, mesh_of(client, {2, 2}, {"x", "y"}));

@@ -31,7 +31,7 @@ TEST(Mesh, HoldsDevicesRowMajor) {
   EXPECT_EQ((*mesh->devices())[5], client->device(5));
 }
 
-TEST(Mesh, EmptyMeshHasNoDevices) {
+TEST(Mesh, HasNoDevicesWhenEmpty) {
   EXPECT_TRUE(Mesh::make_empty()->empty());
   EXPECT_EQ(Mesh::make_empty()->size(), 0);
   EXPECT_EQ(Mesh::make_empty()->devices(), nullptr);
@@ -40,7 +40,7 @@ TEST(Mesh, EmptyMeshHasNoDevices) {
   EXPECT_FALSE(*Mesh::make_empty() == *mesh_of(make_world(1), {}, {}));
 }
 
-TEST(Mesh, EqualMeshesThatAreAliveAreOneObject) {
+TEST(Mesh, IsOneObjectForEqualMeshes) {
   const ClientRef client = make_world(8);
   const int64_t before = Mesh::live_count();
   {
@@ -62,7 +62,7 @@ TEST(Mesh, EqualMeshesThatAreAliveAreOneObject) {
   EXPECT_EQ(Mesh::live_count(), before);
 }
 
-TEST(Mesh, MeshesOfDifferentClientsDiffer) {
+TEST(Mesh, DiffersBetweenClients) {
   EXPECT_FALSE(*mesh_of(make_world(2), {2}, {"x"}) == *mesh_of(make_world(2), {2}, {"x"}));
 }
 
@@ -77,7 +77,7 @@ TEST(Mesh, KeepsItsClientAlive) {
   EXPECT_TRUE(watch.expired());
 }
 
-TEST(Mesh, ThreadsThatMakeAndDropEqualMeshesAgree) {
+TEST(Mesh, IsInternedAcrossThreads) {
   const ClientRef client = make_world(4);
   const int64_t before = Mesh::live_count();
   std::vector<std::thread> threads;
@@ -96,7 +96,7 @@ TEST(Mesh, ThreadsThatMakeAndDropEqualMeshesAgree) {
   EXPECT_EQ(Mesh::live_count(), before);
 }
 
-TEST(Mesh, RefusesANumberOfDevicesThatDoesNotFit) {
+TEST(Mesh, RefusesAWrongNumberOfDevices) {
   const ClientRef client = make_world(3);
   const auto list = DeviceList::make(devices_of(client), "Mesh");
   EXPECT_EQ(message_of<InvalidArgument>([&] { Mesh::make(AbstractMesh(names({"x", "y"}), {2, 2}), list, "Mesh"); }),
@@ -114,7 +114,7 @@ TEST(MakeMesh, TakesTheFirstDevices) {
   EXPECT_EQ((*mesh->devices())[2]->id(), 2);
 }
 
-TEST(MakeMesh, SaysBothNumbersWhenThereAreTooFewDevices) {
+TEST(MakeMesh, ReportsBothNumbersWhenDevicesAreMissing) {
   const ClientRef client = make_world(8);
   EXPECT_EQ(message_of<InvalidArgument>([&] { mesh_of(client, {16}, {"x"}); }),
             "make_mesh: Number of devices 8 must be >= the product of mesh_shape (16,); expected at least 16 devices, "

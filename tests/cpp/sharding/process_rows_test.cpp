@@ -40,7 +40,7 @@ TEST_F(ProcessRowsTest, CountsThePartsOfTheProcesses) {
   EXPECT_EQ(process_counts(*sharding({}), 1), (Counts{1}));
 }
 
-TEST_F(ProcessRowsTest, OverlappingPartsHaveNoCount) {
+TEST_F(ProcessRowsTest, ReturnsNoCountForOverlappingParts) {
   const auto devices = devices_of(client_);
   const MeshRef crossed = make_mesh({4}, names({"x"}), {}, {devices[0], devices[2], devices[1], devices[3]}, "mesh");
   EXPECT_EQ(process_counts(*NamedSharding::make(crossed, P({on({"x"})})), 1), (Counts{2}));
@@ -48,12 +48,12 @@ TEST_F(ProcessRowsTest, OverlappingPartsHaveNoCount) {
   EXPECT_EQ(process_counts(*NamedSharding::make(uneven, P({on({"x"})})), 1), (Counts{std::nullopt}));
 }
 
-TEST_F(ProcessRowsTest, StartsAreThoseOfThisProcess) {
+TEST_F(ProcessRowsTest, ReturnsTheStartsOfThisProcess) {
   using Starts = std::vector<std::vector<int64_t>>;
   EXPECT_EQ(process_starts(*sharding({on({"process", "local"})}), {8, 3}), (Starts{{4, 6}, {0}}));
 }
 
-TEST_F(ProcessRowsTest, ABatchShareIsContiguous) {
+TEST_F(ProcessRowsTest, RequiresContiguousBatchShares) {
   EXPECT_EQ(batch_share(*sharding({on({"process"})}), 64, 0), std::make_pair(int64_t{32}, int64_t{64}));
   EXPECT_EQ(batch_share(*sharding({SpecEntry(), on({"process", "local"})}), 8, 1),
             std::make_pair(int64_t{4}, int64_t{8}));

@@ -13,7 +13,7 @@ using test::error_of;
 using test::make_world;
 using test::named;
 
-TEST(ReshardTotals, counts_the_bytes_that_devices_lack) {
+TEST(ReshardTotals, CountsTheBytesThatDevicesLack) {
   const ClientRef world = make_world(1, 4);
   const ShardingRef rows = named(world, {4}, {"a"});
   const ShardingRef replicated = named(world, {4}, {});
@@ -23,7 +23,7 @@ TEST(ReshardTotals, counts_the_bytes_that_devices_lack) {
   EXPECT_EQ(reshard_totals(*rows, *one, {8}, 4, "test"), (IngressTotals{24, 24, 1}));
 }
 
-TEST(ReshardTotals, needs_devices_of_one_world) {
+TEST(ReshardTotals, NeedsDevicesOfOneWorld) {
   const ShardingRef rows = named(make_world(1, 4), {4}, {"a"});
   EXPECT_THROW(reshard_totals(*rows, *named(make_world(1, 4), {4}, {"a"}), {8}, 4, "test"), InvalidArgument);
   const ShardingRef abstract = NamedSharding::make_abstract(AbstractMesh({AxisName("a")}, {4}), PartitionSpec());

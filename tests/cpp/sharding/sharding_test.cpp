@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/sharding/sharding.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -35,7 +36,7 @@ TEST_F(ShardingTest, PrintsAsJax) {
             "SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)");
 }
 
-TEST_F(ShardingTest, EqualityIsMeshSpecKindAndPolicy) {
+TEST_F(ShardingTest, ComparesMeshSpecKindAndPolicy) {
   const auto base = NamedSharding::make(mesh_, P({on({"x"})}));
   const auto same = NamedSharding::make(mesh_of(client_, {2, 4}, {"x", "y"}), P({SpecEntry(AxisName("x"))}));
   EXPECT_TRUE(*base == *same);
@@ -57,7 +58,7 @@ TEST_F(ShardingTest, EqualityIsMeshSpecKindAndPolicy) {
   EXPECT_FALSE(*SingleDeviceSharding::make(client_->device(1)) == *SingleDeviceSharding::make(client_->device(2)));
 }
 
-TEST_F(ShardingTest, EquivalenceCountsBoxesAndNotNames) {
+TEST_F(ShardingTest, IsEquivalentForEqualBoxesRegardlessOfNames) {
   const auto equivalent = [&](const ShardingRef& a, const ShardingRef& b, int64_t ndim) {
     EXPECT_EQ(a->is_equivalent_to(*b, ndim), b->is_equivalent_to(*a, ndim));
     return a->is_equivalent_to(*b, ndim);
@@ -89,13 +90,13 @@ TEST_F(ShardingTest, EquivalenceCountsBoxesAndNotNames) {
   EXPECT_TRUE(equivalent(named(flat_, P({})), named(flat_, P({}), MemoryKind::kDevice, Uneven::kLastShort), 1));
 }
 
-TEST_F(ShardingTest, EquivalenceWantsARankThatTheSpecFits) {
+TEST_F(ShardingTest, RefusesEquivalenceForTooLowARank) {
   const auto sharding = NamedSharding::make(mesh_, P({on({"x"}), on({"y"})}));
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "is_equivalent_to: ndim is 1 but NamedSharding(",
                       message_of<InvalidArgument>([&] { (void)sharding->is_equivalent_to(*sharding, 1); }));
 }
 
-TEST_F(ShardingTest, GivesShardShapes) {
+TEST_F(ShardingTest, ReturnsShardShapes) {
   const auto sharding = NamedSharding::make(mesh_, P({SpecEntry::unconstrained(), on({"x"})}));
   EXPECT_EQ(sharding->shard_shape({4, 4}), (Dims{4, 2}));
   EXPECT_EQ(sharding->num_devices(), 8);
@@ -107,7 +108,7 @@ TEST_F(ShardingTest, GivesShardShapes) {
   EXPECT_EQ(SingleDeviceSharding::make(client_->device(3))->device(), client_->device(3));
 }
 
-TEST_F(ShardingTest, WithMemoryKindChangesOnlyThat) {
+TEST_F(ShardingTest, ChangesOnlyTheMemoryKind) {
   const auto sharding = NamedSharding::make(mesh_, P({on({"x"})}), MemoryKind::kDevice, Uneven::kLastShort);
   const ShardingRef pinned = sharding->with_memory_kind(MemoryKind::kPinnedHost);
   EXPECT_EQ(pinned->memory_kind(), MemoryKind::kPinnedHost);
@@ -118,7 +119,7 @@ TEST_F(ShardingTest, WithMemoryKindChangesOnlyThat) {
             "SingleDeviceSharding(device=CpuDevice(id=2), memory_kind=unpinned_host)");
 }
 
-TEST_F(ShardingTest, ErrorsNameOperationSpecAndMesh) {
+TEST_F(ShardingTest, NamesOperationSpecAndMeshInErrors) {
   const auto sharding = NamedSharding::make(mesh_, P({on({"x"}), on({"y"})}));
   EXPECT_EQ(message_of<IndivisibleError>([&] { (void)sharding->domains({3, 5}, "device_put"); }),
             "device_put: dimension 0 of size 3 is cut into 2 parts by mesh axis 'x', dimension 1 of size 5 is cut into "
@@ -131,7 +132,7 @@ TEST_F(ShardingTest, ErrorsNameOperationSpecAndMesh) {
                       message_of<InvalidArgument>([&] { (void)sharding->shard_shape({4}); }));
 }
 
-TEST_F(ShardingTest, LastShortTakesWhatErrorsRefuse) {
+TEST_F(ShardingTest, AcceptsUnevenShapesWithLastShort) {
   const auto sharding = NamedSharding::make(flat_, P({on({"q"})}), MemoryKind::kDevice, Uneven::kLastShort);
   const ShardDomains domains = sharding->domains({10}, "device_put");
   EXPECT_EQ(domains.shard_shape(), (Dims{2}));
@@ -139,7 +140,7 @@ TEST_F(ShardingTest, LastShortTakesWhatErrorsRefuse) {
   EXPECT_EQ(domains.domain(7).shape, (Dims{0}));
 }
 
-TEST_F(ShardingTest, RefusesSpecsAndMeshesThatDoNotFit) {
+TEST_F(ShardingTest, RefusesInvalidSpecsAndMeshes) {
   EXPECT_THROW(NamedSharding::make(mesh_, P({on({"x"}), on({"x"})})), DuplicateSpecError);
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "NamedSharding: P('z',) names mesh axes that the mesh does not have: 'z'",
                       message_of<InvalidArgument>([&] { NamedSharding::make(mesh_, P({on({"z"})})); }));
@@ -156,7 +157,7 @@ std::vector<int64_t> buffers_of(const Sharding& sharding) {
   return numbers;
 }
 
-TEST_F(ShardingTest, OneArenaHasABufferForEachTile) {
+TEST_F(ShardingTest, UsesABufferForEachTileInOneArena) {
   const auto sharding = NamedSharding::make(mesh_, P({on({"y"})}));
   EXPECT_EQ(sharding->buffers().size(), 4);
   EXPECT_EQ(buffers_of(*sharding), (std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3}));
@@ -166,7 +167,7 @@ TEST_F(ShardingTest, OneArenaHasABufferForEachTile) {
   EXPECT_EQ(turned->buffers().position(turned->grid(), 1), 4);
 }
 
-TEST(BufferMap, SeveralArenasShareBuffersWithinEachAndNumberThemByFirstPosition) {
+TEST(BufferMap, SharesBuffersWithinArenasAndNumbersThemByFirstPosition) {
   const ClientRef client = make_world(8, 2);  // devices 0-3 on the first node, 4-7 on the second
   const MeshRef mesh = mesh_of(client, {2, 4}, {"x", "y"});
 
@@ -191,7 +192,7 @@ TEST(BufferMap, SeveralArenasShareBuffersWithinEachAndNumberThemByFirstPosition)
                                       "tile 2 device 6 arena 1", "tile 3 device 7 arena 1"}));
 }
 
-TEST(BufferMap, KeepsTileAndArenaOfEveryPositionOnAnyMesh) {
+TEST(BufferMap, MapsEveryPositionToItsTileAndArena) {
   std::mt19937 random(7);
   const auto draw = [&](int64_t first, int64_t last) {
     return std::uniform_int_distribution<int64_t>(first, last)(random);
@@ -226,7 +227,7 @@ TEST(BufferMap, KeepsTileAndArenaOfEveryPositionOnAnyMesh) {
   }
 }
 
-TEST_F(ShardingTest, OnAnAbstractMeshTellsShapesAndHasNoDevices) {
+TEST_F(ShardingTest, ComputesShapesWithoutDevicesOnAnAbstractMesh) {
   const auto abstract = NamedSharding::make_abstract(mesh_->abstract_mesh(), P({on({"x"}), on({"y"})}));
   EXPECT_TRUE(abstract->is_abstract());
   EXPECT_FALSE(abstract->is_concrete());

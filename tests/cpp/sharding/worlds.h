@@ -12,7 +12,7 @@
 
 namespace artifex_devices {
 
-/// A client of `devices` CPU devices on a made-up machine of `nodes` NUMA nodes with 4 cores each.
+/// A client of `devices` CPU devices on a synthetic machine of `nodes` NUMA nodes with 4 cores each.
 inline ClientRef make_world(int64_t devices, int nodes = 1) {
   const auto machine = Machine::from_synthetic("numa:" + std::to_string(nodes) + " core:4 pu:1");
   return Client::make(machine, {.num_devices = devices, .bytes_limit = {}, .compile_only = false});
@@ -35,7 +35,7 @@ inline MeshRef mesh_of(const ClientRef& client, const Dims& sizes, const std::ve
   return make_mesh(sizes, names(axes), {}, devices_of(client), "make_mesh");
 }
 
-/// What the error says, "no error" when there is none.
+/// The message of the error, or "no error".
 template <class Expected, class Function>
 std::string message_of(Function function) {
   try {

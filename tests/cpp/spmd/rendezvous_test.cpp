@@ -23,7 +23,7 @@ std::vector<int64_t> all(int64_t count) {
   return members;
 }
 
-TEST(Rendezvous, TheLastToArriveCompletes) {
+TEST(Rendezvous, CompletesAtTheLastArrival) {
   Rendezvous meeting(3);
   const int64_t everybody = meeting.group(all(3));
   EXPECT_EQ(meeting.arrive(2, everybody, 7), Arrival::kWait);
@@ -37,7 +37,7 @@ TEST(Rendezvous, TheLastToArriveCompletes) {
   EXPECT_EQ(meeting.failure(), Failure::kNone);
 }
 
-TEST(Rendezvous, BeginsAnewWithItsGroups) {
+TEST(Rendezvous, RestartsWithItsGroups) {
   Rendezvous meeting(2);
   const int64_t both = meeting.group(all(2));
   EXPECT_EQ(meeting.arrive(0, both, 7), Arrival::kWait);
@@ -64,7 +64,7 @@ TEST(Rendezvous, BeginsAnewWithItsGroups) {
   EXPECT_EQ(meeting.failure(), Failure::kEarlyExit);
 }
 
-TEST(Rendezvous, TheSameMembersAreOneGroup) {
+TEST(Rendezvous, TreatsEqualMembersAsOneGroup) {
   Rendezvous meeting(4);
   EXPECT_EQ(meeting.group({0, 1}), meeting.group({0, 1}));
   EXPECT_NE(meeting.group({0, 1}), meeting.group({1, 0}));
@@ -73,7 +73,7 @@ TEST(Rendezvous, TheSameMembersAreOneGroup) {
   EXPECT_THROW(meeting.group({1, 1}), InvalidArgument);
 }
 
-TEST(Rendezvous, GroupsDoNotWaitForEachOther) {
+TEST(Rendezvous, RunsGroupsIndependently) {
   Rendezvous meeting(4);
   const int64_t low = meeting.group({0, 1});
   const int64_t high = meeting.group({2, 3});
@@ -85,7 +85,7 @@ TEST(Rendezvous, GroupsDoNotWaitForEachOther) {
   EXPECT_FALSE(meeting.may_go(0));
 }
 
-TEST(Rendezvous, AMemberMayGoOnToTheNextOneBeforeOthersWokeUp) {
+TEST(Rendezvous, AllowsTheNextMeetingBeforeOthersWake) {
   Rendezvous meeting(2);
   const int64_t both = meeting.group(all(2));
   EXPECT_EQ(meeting.arrive(0, both, 1), Arrival::kWait);
@@ -97,7 +97,7 @@ TEST(Rendezvous, AMemberMayGoOnToTheNextOneBeforeOthersWokeUp) {
   EXPECT_EQ(meeting.arrive(0, both, 2), Arrival::kComplete);
 }
 
-TEST(Rendezvous, ADifferentSignatureIsAMismatch) {
+TEST(Rendezvous, ReportsADifferentSignature) {
   Rendezvous meeting(2);
   const int64_t both = meeting.group(all(2));
   EXPECT_EQ(meeting.arrive(0, both, 1), Arrival::kWait);
@@ -109,7 +109,7 @@ TEST(Rendezvous, ADifferentSignatureIsAMismatch) {
   EXPECT_EQ(meeting.standings()[1].signature, 2);
 }
 
-TEST(Rendezvous, AMemberThatFinishesLeavesTheOthersWaiting) {
+TEST(Rendezvous, ReportsAMemberThatFinishesEarly) {
   Rendezvous meeting(3);
   const int64_t everybody = meeting.group(all(3));
   EXPECT_EQ(meeting.arrive(0, everybody, 1), Arrival::kWait);
@@ -120,7 +120,7 @@ TEST(Rendezvous, AMemberThatFinishesLeavesTheOthersWaiting) {
   EXPECT_EQ(meeting.arrive(2, everybody, 1), Arrival::kFailed);
 }
 
-TEST(Rendezvous, ArrivingAfterAMemberFinished) {
+TEST(Rendezvous, ReportsArrivalAfterAMemberFinished) {
   Rendezvous meeting(2);
   const int64_t both = meeting.group(all(2));
   meeting.finished(0);
@@ -129,7 +129,7 @@ TEST(Rendezvous, ArrivingAfterAMemberFinished) {
   EXPECT_EQ(meeting.failure(), Failure::kEarlyExit);
 }
 
-TEST(Rendezvous, ACircleOfGroupsIsADeadlock) {
+TEST(Rendezvous, ReportsACycleOfGroupsAsADeadlock) {
   Rendezvous meeting(3);
   EXPECT_EQ(meeting.arrive(0, meeting.group({0, 1}), 1), Arrival::kWait);
   EXPECT_EQ(meeting.arrive(1, meeting.group({1, 2}), 1), Arrival::kWait);
@@ -137,7 +137,7 @@ TEST(Rendezvous, ACircleOfGroupsIsADeadlock) {
   EXPECT_EQ(meeting.failure(), Failure::kDeadlock);
 }
 
-TEST(Rendezvous, AnExceptionEndsAllWaits) {
+TEST(Rendezvous, EndsAllWaitsOnAnException) {
   Rendezvous meeting(2);
   const int64_t both = meeting.group(all(2));
   EXPECT_EQ(meeting.arrive(0, both, 1), Arrival::kWait);
@@ -147,14 +147,14 @@ TEST(Rendezvous, AnExceptionEndsAllWaits) {
   EXPECT_EQ(meeting.standings()[1].state, State::kRaised);
 }
 
-TEST(Rendezvous, AWaitHasADeadline) {
+TEST(Rendezvous, EndsAWaitAtItsDeadline) {
   Rendezvous meeting(2);
   EXPECT_EQ(meeting.arrive(0, meeting.group(all(2)), 1), Arrival::kWait);
   EXPECT_FALSE(meeting.wait(0, 0.01));
   EXPECT_EQ(meeting.failure(), Failure::kDeadline);
 }
 
-TEST(Rendezvous, TheFirstFailureCounts) {
+TEST(Rendezvous, ReportsTheFirstFailure) {
   Rendezvous meeting(2);
   meeting.fail(Failure::kCancelled);
   meeting.raised(0);
@@ -162,7 +162,7 @@ TEST(Rendezvous, TheFirstFailureCounts) {
   EXPECT_EQ(meeting.arrive(1, meeting.group({1}), 1), Arrival::kFailed);
 }
 
-TEST(Rendezvous, WrongCallsAreRefused) {
+TEST(Rendezvous, RefusesInvalidCalls) {
   Rendezvous meeting(2);
   const int64_t alone = meeting.group({0});
   EXPECT_THROW(meeting.arrive(1, alone, 1), InvalidArgument);
@@ -173,7 +173,7 @@ TEST(Rendezvous, WrongCallsAreRefused) {
   EXPECT_THROW(Rendezvous(0), InvalidArgument);
 }
 
-TEST(Rendezvous, ManyThreadsMeetManyTimes) {
+TEST(Rendezvous, SynchronizesManyThreadsRepeatedly) {
   constexpr int64_t kThreads = 8;
   constexpr int64_t kRounds = 500;
   Rendezvous meeting(kThreads);

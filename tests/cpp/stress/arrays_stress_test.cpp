@@ -236,7 +236,7 @@ class ArraysStress : public testing::Test {
   std::atomic<uint32_t> next_tag_{1};
 };
 
-TEST_F(ArraysStress, SharedByAllThreads) {
+TEST_F(ArraysStress, SharesArraysBetweenThreads) {
   const Deadline deadline;
   std::array<std::deque<std::pair<std::shared_ptr<const HostView>, uint32_t>>, 6> kept;
   in_threads(6, deadline, [&](int thread, Random& random) {
@@ -267,7 +267,7 @@ TEST_F(ArraysStress, SharedByAllThreads) {
 }
 
 // As a prefetcher does: a producer places and moves ahead, a consumer reads, and now and then goes away early.
-TEST_F(ArraysStress, BatchesThroughAQueue) {
+TEST_F(ArraysStress, PassesBatchesThroughAQueue) {
   const Deadline deadline;
   in_threads(3, deadline, [&](int, Random& random) {
     std::mutex mutex;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workers and the events: every item once, every end told once, whoever shuts down meanwhile.
+// The workers and the events: every item runs once and every end is reported once, also during shutdowns.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ int64_t pick(Random& random, int64_t least, int64_t most) {
   return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
 }
 
-TEST(PoolStress, JobsWhileOthersShutDown) {
+TEST(PoolStress, RunsJobsDuringShutdown) {
   const Deadline deadline;
   WorkerPool& pool = WorkerPool::process();
   pool.configure({{.workers = 2, .bind = {}}, {.workers = 2, .bind = {}}});
@@ -57,7 +57,7 @@ TEST(PoolStress, JobsWhileOthersShutDown) {
         EXPECT_LE(pool.running_workers(), pool.max_workers());
         EXPECT_GE(pool.lanes(), 1);  // 2 where nothing used it before
         return;
-      default: {  // told by an event, with what the items wrote
+      default: {  // reported by an event, with the results of the items
         begun.fetch_add(1);
         auto values = std::make_shared<std::vector<int64_t>>(static_cast<size_t>(items));
         const auto event = std::make_shared<Event>();
@@ -72,7 +72,7 @@ TEST(PoolStress, JobsWhileOthersShutDown) {
               error ? event->set_error(error) : event->set();
             });
         if (bad >= 0 && bad < items) {
-          // Its text is not read: the sanitizer does not see how libstdc++ counts who holds an exception.
+          // Its text is not read: the sanitizer does not see libstdc++'s reference counts of exceptions.
           EXPECT_THROW(event->wait(), std::runtime_error);
           return;
         }
@@ -86,7 +86,7 @@ TEST(PoolStress, JobsWhileOthersShutDown) {
   EXPECT_EQ(pool.running_workers(), 0);
 }
 
-TEST(PoolStress, ContinuationsRunOnceWhoeverComesFirst) {
+TEST(PoolStress, RunsContinuationsOnceInAnyOrder) {
   const Deadline deadline;
   constexpr int kThreads = 5;
   std::mutex mutex;

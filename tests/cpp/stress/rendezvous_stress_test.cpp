@@ -69,7 +69,7 @@ std::set<Failure> expected_of(Fault fault) {
       return {Failure::kNone};
     case Fault::kRaises:
       return {Failure::kBody};
-    case Fault::kLeaves:  // found by whoever sees it first
+    case Fault::kLeaves:  // found by the first participant that sees it
       return {Failure::kEarlyExit, Failure::kDeadlock};
     case Fault::kDisagrees:
       return {Failure::kMismatch};
@@ -81,7 +81,7 @@ std::set<Failure> expected_of(Fault fault) {
   return {};
 }
 
-TEST(RendezvousStress, ProgramsWithAndWithoutFaults) {
+TEST(RendezvousStress, RunsProgramsWithAndWithoutFaults) {
   const test::Deadline deadline;
   test::in_threads(2, deadline, [&](int, Random& random) {
     Program program;

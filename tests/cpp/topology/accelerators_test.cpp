@@ -22,7 +22,7 @@ std::vector<std::string> addresses(const PciAccelerators& accelerators) {
   return found;
 }
 
-TEST(Accelerators, OfAMachineInXml) {
+TEST(Accelerators, AreReadFromXml) {
   const auto machine = Machine::from_xml(ARTIFEX_TEST_DATA "/machines/two_nodes_accelerators.xml");
   const PciAccelerators accelerators = accelerators_of(*machine);
   EXPECT_EQ(accelerators.source, "hwloc");
@@ -59,11 +59,11 @@ TEST(Accelerators, OfAMachineInXml) {
   EXPECT_EQ(accelerators.found[3].backends, Texts{"RSMI"});
 }
 
-TEST(Accelerators, AMadeUpMachineHasNone) {
+TEST(Accelerators, AreAbsentFromSyntheticMachines) {
   EXPECT_TRUE(accelerators_of(*Machine::from_synthetic("numa:2 pu:2")).found.empty());
 }
 
-TEST(Accelerators, OfTheLiveMachineAreThoseOnItsBus) {
+TEST(Accelerators, AreFoundOnTheBusOfTheLiveMachine) {
   const PciAccelerators accelerators = accelerators_of(*Machine::live());
   std::set<std::string> seen;
   for (const PciAccelerator& each : accelerators.found) {
@@ -100,7 +100,7 @@ class Sysfs : public ::testing::Test {
       ::testing::TempDir() + "accelerators_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-TEST_F(Sysfs, TpusByTheirIds) {
+TEST_F(Sysfs, FindsTpusByTheirIds) {
   const std::map<std::string, std::string> names = {
       {"0x0027", "TPU v2 or v3"}, {"0x0056", "TPU 0056"}, {"0x005e", "TPU v4"}, {"0x0062", "TPU v5p"},
       {"0x0063", "TPU v5e"},      {"0x006f", "TPU v6e"},  {"0x0076", "TPU7x"},  {"0x007c", "TPU8t"},
@@ -125,7 +125,7 @@ TEST_F(Sysfs, TpusByTheirIds) {
   EXPECT_EQ(found.source, root_ + "/sys/bus/pci/devices");
 }
 
-TEST_F(Sysfs, GpusByVendorAndClass) {
+TEST_F(Sysfs, FindsGpusByVendorAndClass) {
   pci("0000:01:00.0", "0x10de", "0x2330", "0x030200", "0");
   pci("0000:02:00.0", "0x10de", "0x1af1", "0x068000", "0");  // NVSwitch
   pci("0000:03:00.0", "0x1002", "0x740c", "0x038000", "-1");
@@ -141,7 +141,7 @@ TEST_F(Sysfs, GpusByVendorAndClass) {
   EXPECT_EQ(found.found[2].name, "");
 }
 
-TEST_F(Sysfs, GpusThatTheKfdRuns) {
+TEST_F(Sysfs, FindsGpusOfTheKfdDriver) {
   pci("0000:c1:00.0", "0x1002", "0x74a1", "0x120000", "1");
   pci("0000:c6:00.0", "0x1002", "0x66a1", "0x030000", "1");
   const std::string nodes = "/sys/class/kfd/kfd/topology/nodes";
@@ -158,7 +158,7 @@ TEST_F(Sysfs, GpusThatTheKfdRuns) {
   EXPECT_EQ(found.found[1].memory_bytes, std::nullopt);
 }
 
-TEST_F(Sysfs, WhatCannotBeReadIsTold) {
+TEST_F(Sysfs, ReportsUnreadableFiles) {
   EXPECT_EQ(accelerators_in_sysfs(root_).problems,
             Texts{root_ + "/sys/bus/pci/devices cannot be read (No such file or directory)"});
   pci("0000:01:00.0", "nonsense", "0x2330", "0x030200", "x");
@@ -174,7 +174,7 @@ TEST_F(Sysfs, WhatCannotBeReadIsTold) {
                                    folder + "0000:04:00.0 has no readable vendor, device and class"}));
 }
 
-TEST(Accelerators, NamesByPciIds) {
+TEST(Accelerators, AreNamedByPciIds) {
   EXPECT_EQ(pci_accelerator_name(0x1ae0, 0x0063), "TPU v5e");
   EXPECT_EQ(pci_accelerator_name(0x10de, 0x1db1), "Tesla V100-SXM2-16GB");
   EXPECT_EQ(pci_accelerator_name(0x10de, 0x20f1), "NVIDIA A100-PCIE-40GB");
@@ -188,7 +188,7 @@ std::optional<AcceleratorLinks> links_of(const std::string& name) {
   return accelerator_links(*machine, addresses(accelerators_of(*machine)));
 }
 
-TEST(Accelerators, LinksBetweenThemAreHwlocsMatrices) {
+TEST(Accelerators, HaveTheLinksOfTheMatricesOfHwloc) {
   if (!fs::exists(ARTIFEX_SHARED_DATA "/topologies/expected.json")) {
     GTEST_SKIP() << "the recorded machines are not beside this checkout";
   }

@@ -27,12 +27,12 @@ class CgroupTest : public testing::Test {
       std::filesystem::path(testing::TempDir()) / ("artifex_cgroup_" + std::to_string(getpid()));
 };
 
-TEST_F(CgroupTest, NothingReadableIsNoLimit) {
+TEST_F(CgroupTest, HasNoLimitWhenNothingIsReadable) {
   EXPECT_FALSE(limits().cpus);
   EXPECT_FALSE(limits().memory_bytes);
 }
 
-TEST_F(CgroupTest, Version2ReadsQuotaAndMemory) {
+TEST_F(CgroupTest, ReadsQuotaAndMemoryOfVersion2) {
   write("proc/self/mountinfo", kVersion2);
   write("proc/self/cgroup", "0::/work.slice/job\n");
   write("sys/fs/cgroup/work.slice/job/cpu.max", "150000 100000\n");
@@ -41,7 +41,7 @@ TEST_F(CgroupTest, Version2ReadsQuotaAndMemory) {
   EXPECT_EQ(limits().memory_bytes.value(), 1073741824);
 }
 
-TEST_F(CgroupTest, Version2TakesTheTightestOnTheWayUp) {
+TEST_F(CgroupTest, TakesTheTightestLimitOfAllParents) {
   write("proc/self/mountinfo", kVersion2);
   write("proc/self/cgroup", "0::/a/b/c\n");
   write("sys/fs/cgroup/a/cpu.max", "200000 100000\n");
@@ -53,7 +53,7 @@ TEST_F(CgroupTest, Version2TakesTheTightestOnTheWayUp) {
   EXPECT_EQ(limits().memory_bytes.value(), 4096000);
 }
 
-TEST_F(CgroupTest, MaxEverywhereIsNoLimit) {
+TEST_F(CgroupTest, HasNoLimitWhenAllValuesAreMax) {
   write("proc/self/mountinfo", kVersion2);
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/cpu.max", "max 100000\n");
@@ -62,7 +62,7 @@ TEST_F(CgroupTest, MaxEverywhereIsNoLimit) {
   EXPECT_FALSE(limits().memory_bytes);
 }
 
-TEST_F(CgroupTest, Version1ReadsEachControllerWhereItIsMounted) {
+TEST_F(CgroupTest, ReadsMountedControllersOfVersion1) {
   write("proc/self/mountinfo",
         "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
         "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
@@ -77,7 +77,7 @@ TEST_F(CgroupTest, Version1ReadsEachControllerWhereItIsMounted) {
   EXPECT_EQ(limits().memory_bytes.value(), 268435456);
 }
 
-TEST_F(CgroupTest, AContainersMountedGroupIsFoundByItsRoot) {
+TEST_F(CgroupTest, FindsTheMountedGroupOfAContainerByItsRoot) {
   write("proc/self/mountinfo", "35 31 0:32 /docker/0123 /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
   write("proc/self/cgroup", "4:memory:/docker/0123/sub\n");
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000\n");
@@ -85,7 +85,7 @@ TEST_F(CgroupTest, AContainersMountedGroupIsFoundByItsRoot) {
   EXPECT_EQ(limits().memory_bytes.value(), 1000000);
 }
 
-TEST_F(CgroupTest, APathThatLeavesTheMountMeansTheMountedGroup) {
+TEST_F(CgroupTest, UsesTheMountedGroupForPathsOutsideTheMount) {
   write("proc/self/mountinfo", kVersion2);
   write("proc/self/cgroup", "0::/../../elsewhere\n");
   write("sys/fs/cgroup/memory.max", "7000000\n");
@@ -93,14 +93,14 @@ TEST_F(CgroupTest, APathThatLeavesTheMountMeansTheMountedGroup) {
   EXPECT_EQ(limits().memory_bytes.value(), 7000000);
 }
 
-TEST_F(CgroupTest, BlanksInMountPointsAreUnescaped) {
+TEST_F(CgroupTest, UnescapesSpacesInMountPoints) {
   write("proc/self/mountinfo", "31 23 0:28 / /my\\040groups rw - cgroup2 cgroup2 rw\n");
   write("proc/self/cgroup", "0::/a\n");
   write("my groups/a/memory.max", "12345678\n");
   EXPECT_EQ(limits().memory_bytes.value(), 12345678);
 }
 
-TEST_F(CgroupTest, JunkIsNoLimit) {
+TEST_F(CgroupTest, IgnoresMalformedLimits) {
   write("proc/self/mountinfo", std::string("- - -\n\n31 23 - cgroup2\n") + kVersion2);
   write("proc/self/cgroup", "junk\n:\n0:\n::\n0::/a\n");
   write("sys/fs/cgroup/a/cpu.max", "lots 0\n");
@@ -109,7 +109,7 @@ TEST_F(CgroupTest, JunkIsNoLimit) {
   EXPECT_FALSE(limits().memory_bytes);
 }
 
-TEST_F(CgroupTest, APathWithoutSlashIsTheMountedGroup) {
+TEST_F(CgroupTest, UsesTheMountedGroupForPathsWithoutSlash) {
   write("proc/self/mountinfo", kVersion2);
   write("sys/fs/cgroup/memory.max", "7000000\n");
   for (const char* line : {"::::\n", "0::a\n", "0::..\n", "0:::\n"}) {
@@ -118,7 +118,7 @@ TEST_F(CgroupTest, APathWithoutSlashIsTheMountedGroup) {
   }
 }
 
-TEST_F(CgroupTest, TheReportNamesTheFilesOfTheTightestLimits) {
+TEST_F(CgroupTest, ReportsTheFilesOfTheTightestLimits) {
   write("proc/self/mountinfo", kVersion2);
   write("proc/self/cgroup", "0::/a/b\n");
   write("sys/fs/cgroup/a/b/cpu.max", "200000 100000\n");
@@ -136,7 +136,7 @@ TEST_F(CgroupTest, TheReportNamesTheFilesOfTheTightestLimits) {
   EXPECT_EQ(report.problems, std::vector<std::string>{});
 }
 
-TEST_F(CgroupTest, TheReportSaysWhatCannotBeRead) {
+TEST_F(CgroupTest, ReportsUnreadableFiles) {
   const std::string proc = root_.string() + "/proc/self/";
   EXPECT_EQ(read_cgroup_report(root_.string()).problems,
             (std::vector<std::string>{proc + "mountinfo cannot be read (No such file or directory)",
@@ -156,7 +156,7 @@ TEST_F(CgroupTest, TheReportSaysWhatCannotBeRead) {
             std::vector<std::string>{root_.string() + "/sys/fs/cgroup/cpu.max is empty"});
 }
 
-TEST_F(CgroupTest, TheReportSaysWhatIsNotUnderstood) {
+TEST_F(CgroupTest, ReportsMalformedFiles) {
   write("proc/self/mountinfo", kVersion2);
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/cpu.max", "spam\n");
@@ -171,7 +171,7 @@ TEST_F(CgroupTest, TheReportSaysWhatIsNotUnderstood) {
             std::vector<std::string>{group + "/cpu.max does not hold a number"});
 }
 
-TEST_F(CgroupTest, TheCpusetIsThatOfTheInnermostGroup) {
+TEST_F(CgroupTest, TakesTheCpusetOfTheInnermostGroup) {
   write("proc/self/mountinfo", kVersion2);
   write("proc/self/cgroup", "0::/a\n");
   write("sys/fs/cgroup/a/cpuset.cpus.effective", "0,2-3\n");
@@ -180,7 +180,7 @@ TEST_F(CgroupTest, TheCpusetIsThatOfTheInnermostGroup) {
   EXPECT_EQ(read_cgroup_report(root_.string()).cpuset_from, root_.string() + "/sys/fs/cgroup/a/cpuset.cpus.effective");
 }
 
-TEST_F(CgroupTest, Version1HasItsCpusetUnderEitherName) {
+TEST_F(CgroupTest, FindsTheCpusetOfVersion1UnderEitherName) {
   write("proc/self/mountinfo", "34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n");
   write("proc/self/cgroup", "3:cpuset:/\n");
   write("sys/fs/cgroup/cpuset/cpuset.cpus", "0-3\n");

@@ -21,27 +21,27 @@ std::string shares_of(const std::string& machine, int parts) {
   return text;
 }
 
-TEST(CpuShareTest, OnePartHasAll) { EXPECT_EQ(shares_of("numa:2 core:2 pu:2", 1), "0-7"); }
+TEST(CpuShare, GivesASinglePartAllCpus) { EXPECT_EQ(shares_of("numa:2 core:2 pu:2", 1), "0-7"); }
 
-TEST(CpuShareTest, FewPartsGetWholeDomains) {
+TEST(CpuShare, GivesFewPartsWholeDomains) {
   EXPECT_EQ(shares_of("numa:2 core:2 pu:2", 2), "0-3 | 4-7");
   EXPECT_EQ(shares_of("numa:4 core:2 pu:1", 2), "0-3 | 4-7");
   EXPECT_EQ(shares_of("numa:4 core:2 pu:1", 3), "0-1 | 2-3 | 4-7");
 }
 
-TEST(CpuShareTest, MorePartsThanDomainsSplitTheCoresOfTheirs) {
+TEST(CpuShare, SplitsCoresBetweenMorePartsThanDomains) {
   EXPECT_EQ(shares_of("numa:2 core:2 pu:1", 3), "0 | 1 | 2-3");
   EXPECT_EQ(shares_of("numa:2 core:4 pu:2", 4), "0-3 | 4-7 | 8-11 | 12-15");
   EXPECT_EQ(shares_of("numa:1 core:5 pu:1", 2), "0-1 | 2-4");
 }
 
-TEST(CpuShareTest, HyperthreadsOfACoreStayTogetherAndMorePartsThanCoresShareThem) {
+TEST(CpuShare, KeepsHyperthreadsTogetherAndSharesCoresBetweenManyParts) {
   EXPECT_EQ(shares_of("numa:1 core:2 pu:2", 2), "0-1 | 2-3");
   EXPECT_EQ(shares_of("numa:1 core:2 pu:2", 4), "0-1 | 0-1 | 2-3 | 2-3");
   EXPECT_EQ(shares_of("numa:1 core:2 pu:1", 3), "0 | 0 | 1");
 }
 
-TEST(CpuShareTest, EveryCpuIsUsedAndNoPartIsEmpty) {
+TEST(CpuShare, UsesEveryCpuAndLeavesNoPartEmpty) {
   const auto machine = Machine::from_synthetic("pack:2 numa:2 core:3 pu:2");
   for (int parts = 1; parts <= 40; ++parts) {
     std::vector<int> users(24);
@@ -53,12 +53,12 @@ TEST(CpuShareTest, EveryCpuIsUsedAndNoPartIsEmpty) {
   }
 }
 
-TEST(CpuShareTest, RefusesNoParts) {
+TEST(CpuShare, RefusesZeroParts) {
   EXPECT_THROW(share_cpus(*Machine::from_synthetic("numa:1 pu:2"), 0), InvalidArgument);
   EXPECT_THROW(share_of_live_cpus(2, 2), InvalidArgument);
 }
 
-TEST(CpuShareTest, ARestrictedLiveMachineHasItsShareOfCpusAndMemory) {
+TEST(CpuShare, RestrictsCpusAndMemoryOfTheLiveMachine) {
   const auto whole = Machine::live();
   const CpuSet mine = share_of_live_cpus(0, 2);
   const pid_t child = fork();
@@ -76,17 +76,15 @@ TEST(CpuShareTest, ARestrictedLiveMachineHasItsShareOfCpusAndMemory) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST(CpuShareTest, RefusesCpusThatMayNotBeUsed) {
-  EXPECT_THROW(restrict_live_machine({{1 << 20}}, {}), InvalidArgument);
-}
+TEST(CpuShare, RefusesUnavailableCpus) { EXPECT_THROW(restrict_live_machine({{1 << 20}}, {}), InvalidArgument); }
 
-TEST(CpuShareTest, ProcessesWithEqualMasksSplitThemInOrder) {
+TEST(CpuShare, SplitsEqualMasksOfProcessesInOrder) {
   const ProcessPlace a{"a", {{0, 1, 2, 3}}};
   const ProcessPlace b{"b", {{0, 1, 2, 3}}};
   EXPECT_EQ(plan_cpu_shares({a, b, a}, "-bind-to core"), (std::vector<CpuShare>{{0, {0, 2}}, {0, {1}}, {1, {0, 2}}}));
 }
 
-TEST(CpuShareTest, OverlappingMasksAreRefusedAndAllOfThemNamed) {
+TEST(CpuShare, RefusesOverlappingMasksAndNamesAllOfThem) {
   const std::vector<ProcessPlace> places = {{"a", {{0, 1, 2}}}, {"a", {{2, 3}}}, {"a", {{2, 3}}}, {"b", {{3}}}};
   try {
     plan_cpu_shares(places, "-bind-to core");
@@ -100,7 +98,7 @@ TEST(CpuShareTest, OverlappingMasksAreRefusedAndAllOfThemNamed) {
   }
 }
 
-TEST(CpuShareTest, AProcessAloneKeepsItsMask) {
+TEST(CpuShare, KeepsTheMaskOfASingleProcess) {
   EXPECT_EQ(take_cpu_share({{"a", {{5, 6}}}}, {{0, {0}}}, 0), (CpuSet{{5, 6}}));
 }
 

@@ -37,7 +37,7 @@ CpuSet cpus_of_domains(const Machine& machine) {
   return all;
 }
 
-TEST(LiveMachineTest, HasTheCpusOfTheAffinityMask) {
+TEST(LiveMachine, HasTheCpusOfTheAffinityMask) {
   const auto machine = Machine::live();
   EXPECT_TRUE(machine->is_live());
   EXPECT_EQ(machine->source(), "live");
@@ -48,7 +48,7 @@ TEST(LiveMachineTest, HasTheCpusOfTheAffinityMask) {
   EXPECT_GT(machine->usable_memory_bytes(), 0);
 }
 
-TEST(LiveMachineTest, ASmallerAffinityMaskMakesASmallerMachine) {
+TEST(LiveMachine, ShrinksWithTheAffinityMask) {
   const CpuSet allowed = affinity_cpus();
   if (allowed.cpus.size() < 2) GTEST_SKIP() << "one CPU only";
 #ifdef __SANITIZE_THREAD__
@@ -67,7 +67,7 @@ TEST(LiveMachineTest, ASmallerAffinityMaskMakesASmallerMachine) {
             0);
 }
 
-TEST(LiveMachineTest, IgnoresVariablesThatReplaceTheMachine) {
+TEST(LiveMachine, IgnoresVariablesThatReplaceTheMachine) {
   const std::string other = ARTIFEX_TEST_DATA "/machines/two_packages_two_memories.xml";
   const std::vector<std::pair<std::string, std::string>> variables = {{"HWLOC_XMLFILE", other},
                                                                       {"HWLOC_SYNTHETIC", "numa:4 pu:16"},
@@ -87,7 +87,7 @@ TEST(LiveMachineTest, IgnoresVariablesThatReplaceTheMachine) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadows need the address space
-TEST(LiveMachineTest, TheAddressSpaceLimitBoundsTheMemory) {
+TEST(LiveMachine, LimitsMemoryToTheAddressSpace) {
   EXPECT_EQ(in_child([] {
               const rlimit limit{rlim_t{1} << 30, RLIM_INFINITY};
               if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
@@ -98,7 +98,7 @@ TEST(LiveMachineTest, TheAddressSpaceLimitBoundsTheMemory) {
 }
 #endif
 
-TEST(LiveMachineTest, BindsAThreadToADomain) {
+TEST(LiveMachine, BindsAThreadToADomain) {
   const auto machine = Machine::live();
   const CpuSet& cpus = machine->cpu_domains().back().cpus;
   bool bound = false;
@@ -111,7 +111,7 @@ TEST(LiveMachineTest, BindsAThreadToADomain) {
   EXPECT_EQ(after, cpus);
 }
 
-TEST(LiveMachineTest, RefusesToBindToCpusThatAreNotThere) {
+TEST(LiveMachine, RefusesToBindToUnknownCpus) {
   const auto machine = Machine::live();
   const CpuSet before = affinity_cpus();
   EXPECT_FALSE(bind_this_thread(*machine, CpuSet{}));
@@ -120,7 +120,7 @@ TEST(LiveMachineTest, RefusesToBindToCpusThatAreNotThere) {
   EXPECT_EQ(affinity_cpus(), before);
 }
 
-TEST(LiveMachineTest, BoundMemoryLiesOnItsNode) {
+TEST(LiveMachine, BindsMemoryToItsNode) {
   const auto machine = Machine::live();
   const size_t bytes = size_t{1} << 20;
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -128,14 +128,14 @@ TEST(LiveMachineTest, BoundMemoryLiesOnItsNode) {
   const int node = machine->cpu_domains()[0].default_node;
   const bool bound = bind_memory(*machine, node, data, bytes);
   *static_cast<volatile char*>(data) = 1;
-  const int lies_on = memory_node(*machine, data);
-  EXPECT_TRUE(!bound || lies_on == -1 || lies_on == node) << lies_on;
+  const int actual = memory_node(*machine, data);
+  EXPECT_TRUE(!bound || actual == -1 || actual == node) << actual;
   EXPECT_FALSE(bind_memory(*machine, 4711, data, bytes));
   EXPECT_FALSE(bind_memory(*machine, -1, data, bytes));
   munmap(data, bytes);
 }
 
-TEST(LiveMachineTest, ExportsAndReadsItself) {
+TEST(LiveMachine, ExportsAndReadsItself) {
   const auto again = Machine::from_xml_text(Machine::live()->to_xml());
   EXPECT_EQ(cpus_of_domains(*again), cpus_of_domains(*Machine::live()));
   EXPECT_FALSE(bind_this_thread(*again, again->cpu_domains()[0].cpus));
@@ -153,7 +153,7 @@ class SystemXmlTest : public testing::Test {
       std::filesystem::path(testing::TempDir()) / ("artifex_system_" + std::to_string(getpid()));
 };
 
-TEST_F(SystemXmlTest, DescribesNodesWithTheCpusThatAreAllowed) {
+TEST_F(SystemXmlTest, DescribesNodesWithAllowedCpus) {
   write("sys/devices/system/node/node0/cpulist", "0-3\n");
   write("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:  1024 kB\nNode 0 MemFree: 3 kB\n");
   write("sys/devices/system/node/node8/cpulist", "4-7\n");
@@ -168,7 +168,7 @@ TEST_F(SystemXmlTest, DescribesNodesWithTheCpusThatAreAllowed) {
   EXPECT_EQ(machine->cpu_domains()[1].cpus.to_string(), "6");
 }
 
-TEST_F(SystemXmlTest, WithoutNodesThereIsOneDomainWithAllCpus) {
+TEST_F(SystemXmlTest, HasOneDomainWithAllCpusWithoutNodes) {
   write("proc/meminfo", "MemTotal:       4096 kB\nMemFree:  1 kB\n");
   const auto machine = Machine::from_xml_text(system_xml(CpuSet{{0, 5}}, root_.string()));
   ASSERT_EQ(machine->cpu_domains().size(), 1u);
@@ -176,7 +176,7 @@ TEST_F(SystemXmlTest, WithoutNodesThereIsOneDomainWithAllCpus) {
   EXPECT_EQ(machine->usable_memory_bytes(), 4096 * 1024);
 }
 
-TEST(NoTopologyTest, OneDomainWithTheCpusGiven) {
+TEST(NoTopology, HasOneDomainWithTheGivenCpus) {
   const LoadedMachine machine(CpuSet{{2, 3, 7}}, 1 << 20);
   ASSERT_EQ(machine.cpu_domains().size(), 1u);
   EXPECT_EQ(machine.cpu_domains()[0].cpus.to_string(), "2-3,7");
@@ -185,7 +185,7 @@ TEST(NoTopologyTest, OneDomainWithTheCpusGiven) {
   EXPECT_FALSE(bind_this_thread(machine, machine.cpu_domains()[0].cpus));
 }
 
-TEST(LimitsTest, AQuotaIsRoundedUpAndNeverBelowOne) {
+TEST(Limits, RoundAQuotaUpToAtLeastOneCpu) {
   LoadedMachine machine(CpuSet{{0, 1, 2, 3}}, int64_t{1} << 40);
   machine.apply_limits(2.5, int64_t{1} << 30);
   EXPECT_EQ(machine.usable_cpus(), 3);

@@ -15,7 +15,7 @@ std::vector<std::string> types(const std::vector<MachineObject>& objects) {
   return found;
 }
 
-TEST(MachineObjectsTest, ParentsStandBeforeTheirChildrenAndMemoryFirst) {
+TEST(MachineObjects, ListParentsFirstAndMemoryBeforeOtherChildren) {
   const auto objects = machine_objects(*Machine::from_synthetic("pack:2 numa:1 l2:1(size=1MB) core:1 pu:2"));
   EXPECT_EQ(types(objects),
             (std::vector<std::string>{"Machine", "  Package", "    NUMANode", "    L2Cache", "      Core", "        PU",
@@ -27,7 +27,7 @@ TEST(MachineObjectsTest, ParentsStandBeforeTheirChildrenAndMemoryFirst) {
   EXPECT_EQ(objects[12].os_index, 3);
 }
 
-TEST(MachineObjectsTest, WithoutATopologyThereAreNodesAndPus) {
+TEST(MachineObjects, HaveNodesAndPusWithoutATopology) {
   const auto objects = machine_objects(LoadedMachine(CpuSet{{2, 7}}, 1 << 20));
   EXPECT_EQ(types(objects), (std::vector<std::string>{"Machine", "  NUMANode", "  PU", "  PU"}));
   EXPECT_EQ(objects[0].cpus.to_string(), "2,7");
@@ -36,7 +36,7 @@ TEST(MachineObjectsTest, WithoutATopologyThereAreNodesAndPus) {
   EXPECT_EQ(objects[3].os_index, 7);
 }
 
-TEST(LastLevelCache, IsTheThirdLevelOfTheCpusOrTheSecondWhereThereIsNone) {
+TEST(LastLevelCache, IsTheThirdLevelOrElseTheSecond) {
   constexpr int64_t kMiB = int64_t{1} << 20;
   const auto three = Machine::from_synthetic("pack:2 l3:2(size=32MB) l2:4(size=1MB) core:1 pu:1");
   CpuSet first{{0, 1, 2, 3}};

@@ -23,14 +23,14 @@ std::string message_of(const std::string& synthetic) {
   return "(accepted)";
 }
 
-TEST(CpuSetTest, PrintsRangesAsHwlocDoes) {
+TEST(CpuSet, PrintsRangesAsHwlocDoes) {
   EXPECT_EQ(CpuSet{}.to_string(), "");
   EXPECT_EQ((CpuSet{{3}}).to_string(), "3");
   EXPECT_EQ((CpuSet{{0, 1, 2, 3, 8}}).to_string(), "0-3,8");
   EXPECT_EQ((CpuSet{{0, 2, 4, 5}}).to_string(), "0,2,4-5");
 }
 
-TEST(SyntheticTest, CountsObjectsOfEachType) {
+TEST(Synthetic, CountsObjectsOfEachType) {
   const auto machine = Machine::from_synthetic("pack:2 numa:2 l3:1 core:4 pu:2");
   EXPECT_FALSE(machine->is_live());
   EXPECT_EQ(machine->source(), "pack:2 numa:2 l3:1 core:4 pu:2");
@@ -44,7 +44,7 @@ TEST(SyntheticTest, CountsObjectsOfEachType) {
   EXPECT_EQ(machine->usable_memory_bytes(), int64_t{4} << 30);
 }
 
-TEST(SyntheticTest, EachNumaNodeIsADomainOfItsCpus) {
+TEST(Synthetic, CreatesADomainForEachNumaNode) {
   const auto machine = Machine::from_synthetic("numa:2 core:2 pu:2");
   const auto& domains = machine->cpu_domains();
   ASSERT_EQ(domains.size(), 2u);
@@ -57,7 +57,7 @@ TEST(SyntheticTest, EachNumaNodeIsADomainOfItsCpus) {
   EXPECT_TRUE(domains[0].wider_nodes.empty());
 }
 
-TEST(SyntheticTest, TwoMemoriesOfOnePackageAreOneDomainWithTheLargerAsDefault) {
+TEST(Synthetic, JoinsTwoMemoriesOfAPackageWithTheLargerAsDefault) {
   const auto machine = Machine::from_synthetic("pack:2 [numa(memory=1GB)] [numa(memory=4GB)] core:4 pu:2");
   const auto& domains = machine->cpu_domains();
   ASSERT_EQ(domains.size(), 2u);
@@ -69,7 +69,7 @@ TEST(SyntheticTest, TwoMemoriesOfOnePackageAreOneDomainWithTheLargerAsDefault) {
   EXPECT_EQ(machine->numa_nodes()[1].memory_bytes, 4'000'000'000);
 }
 
-TEST(SyntheticTest, AWiderNodeIsNoDomainOfItsOwn) {
+TEST(Synthetic, CreatesNoDomainForAWiderNode) {
   const auto machine = Machine::from_synthetic("[numa(memory=64GB)] pack:2 [numa(memory=8GB)] core:2 pu:1");
   const auto& domains = machine->cpu_domains();
   ASSERT_EQ(domains.size(), 2u);
@@ -79,7 +79,7 @@ TEST(SyntheticTest, AWiderNodeIsNoDomainOfItsOwn) {
   EXPECT_NE(domains[0].default_node, domains[0].wider_nodes[0]);
 }
 
-TEST(SyntheticTest, RefusesMalformedTextWithTheTextAndAGoodExample) {
+TEST(Synthetic, QuotesMalformedTextAndShowsAnExample) {
   for (const std::string text :
        {"", "   ", "pack", "pack:", "pack:x", "pack:-1", "pack:0 pu:2", "pack:2 numa:2(memory=1GB pu:2", "[numa",
         "foo:2 pu:2", "pu:2 core:4", "numa:2 pu:+3", "pu:1.5", "pack:2 \x01", "pu:2)"}) {
@@ -90,7 +90,7 @@ TEST(SyntheticTest, RefusesMalformedTextWithTheTextAndAGoodExample) {
   EXPECT_NE(message_of("pack:x").find("\"pack:x\""), std::string::npos);
 }
 
-TEST(SyntheticTest, RefusesWhatHwlocWouldCrashOn) {
+TEST(Synthetic, RefusesTextThatCrashesHwloc) {
   EXPECT_NE(message_of("memcache:1 pu:2").find("has a type that cannot be a level"), std::string::npos);
   EXPECT_NE(message_of("pack:1 [l3] pu:2").find("only numa stands in brackets"), std::string::npos);
   EXPECT_NE(message_of("pu:2(indexes=0,4294967295)").find("an index of more than 65535"), std::string::npos);
@@ -99,7 +99,7 @@ TEST(SyntheticTest, RefusesWhatHwlocWouldCrashOn) {
   EXPECT_EQ(Machine::from_synthetic("Package:2 L3:1 NUMANode:1(memory=1GB) Core:2 PU:1")->counts().l3_caches, 2);
 }
 
-TEST(SyntheticTest, RefusesSizesThatHwlocCannotBuildInTime) {
+TEST(Synthetic, RefusesSizesThatAreTooSlowForHwloc) {
   EXPECT_NE(message_of("pu:4097").find("4096"), std::string::npos);
   EXPECT_NE(message_of("node:4000000000 pu:4000000000").find("4096"), std::string::npos);
   EXPECT_NE(message_of("pack:99999999999999999999 pu:2").find("4096"), std::string::npos);
@@ -113,7 +113,7 @@ TEST(SyntheticTest, RefusesSizesThatHwlocCannotBuildInTime) {
   EXPECT_LT(message_of(std::string(100'000, 'x')).size(), 600u);
 }
 
-TEST(SyntheticTest, BindingDoesNothingAndSaysSo) {
+TEST(Synthetic, ReportsThatBindingHasNoEffect) {
   const auto machine = Machine::from_synthetic("numa:2 pu:2");
   alignas(4096) static std::byte page[4096];
   EXPECT_FALSE(bind_this_thread(*machine, machine->cpu_domains()[0].cpus));
@@ -121,7 +121,7 @@ TEST(SyntheticTest, BindingDoesNothingAndSaysSo) {
   EXPECT_EQ(memory_node(*machine, page), -1);
 }
 
-TEST(XmlRoundTripTest, ExportedMachinesComeBackEqual) {
+TEST(XmlRoundTrip, PreservesExportedMachines) {
   for (const std::string text :
        {"numa:2 core:2 pu:2", kKnlLike.c_str(), "[numa(memory=2GB)] pack:2 [numa] l2:2 pu:2"}) {
     const auto first = Machine::from_synthetic(text);
@@ -142,7 +142,7 @@ TEST(XmlRoundTripTest, ExportedMachinesComeBackEqual) {
   }
 }
 
-TEST(XmlFileTest, ReadsBothFormats) {
+TEST(XmlFile, ReadsBothFormats) {
   const std::string folder = ARTIFEX_TEST_DATA "/machines/";
   const auto two = Machine::from_xml(folder + "two_packages_two_memories.xml");
   EXPECT_EQ(two->source(), folder + "two_packages_two_memories.xml");
@@ -159,7 +159,7 @@ TEST(XmlFileTest, ReadsBothFormats) {
   EXPECT_EQ(old->numa_nodes()[0].memory_bytes, 8'000'000'000);
 }
 
-TEST(XmlFileTest, EveryRecordedMachineLoadsWithDomainsThatDoNotOverlap) {
+TEST(XmlFile, LoadsEveryRecordedMachineWithDisjointDomains) {
   const std::filesystem::path folder = ARTIFEX_SHARED_DATA "/topologies";
   if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no folder of recorded machines beside this checkout";
   int machines = 0;

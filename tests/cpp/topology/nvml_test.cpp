@@ -26,7 +26,7 @@ NvmlReport read(const std::string& settings, const std::string& library = ARTIFE
 
 using Texts = std::vector<std::string>;
 
-TEST(Nvml, TellsWhatTheLibrarySays) {
+TEST(Nvml, ReturnsTheFactsOfTheLibrary) {
   const NvmlReport report = read("driver=535.129.03;cuda=12020;" + kA100 +
                                  "switch@0:b0:0,gpu@0:36:0,off;gpu=Tesla T4|15843721216|7.5|1:d8:1f|1eb810de");
   EXPECT_EQ(report.library, ARTIFEX_NVML_STAND_IN);
@@ -55,14 +55,14 @@ TEST(Nvml, TellsWhatTheLibrarySays) {
   EXPECT_EQ(second.problems, Texts{});
 }
 
-TEST(Nvml, NoGpuIsNoProblem) {
+TEST(Nvml, AcceptsAMachineWithoutGpus) {
   const NvmlReport report = read("");
   EXPECT_TRUE(report.is_ready);
   EXPECT_TRUE(report.gpus.empty());
   EXPECT_EQ(report.problems, Texts{});
 }
 
-TEST(Nvml, IsShutDownAfterwardsWhateverFailed) {
+TEST(Nvml, IsShutDownAfterEveryFailure) {
   const std::string log = ::testing::TempDir() + "nvml_test_log";
   for (const std::string failure : {"", "nvmlDeviceGetCount_v2:4", "nvmlDeviceGetHandleByIndex_v2:15"}) {
     std::remove(log.c_str());
@@ -84,7 +84,7 @@ struct Refusal {
   std::string problem;
 };
 
-TEST(Nvml, WhyItDoesNotStart) {
+TEST(Nvml, ReportsWhyItDoesNotStart) {
   for (const auto& [setting, problem] : std::vector<Refusal>{
            {"nvmlInit_v2:4", "nvmlInit_v2: no permission (NVML error 4)"},
            {"nvmlInit_v2:9", "nvmlInit_v2: the driver is not loaded (NVML error 9)"},
@@ -100,7 +100,7 @@ TEST(Nvml, WhyItDoesNotStart) {
   }
 }
 
-TEST(Nvml, AFailingFunctionCostsItsFactAlone) {
+TEST(Nvml, OmitsOnlyTheFactOfAFailingFunction) {
   const std::string settings = kA100 + "gpu@0:36:0";
   const auto with = [&](const std::string& function) { return read(settings + ";fail=" + function + ":3"); };
   const NvmlGpu whole = read(settings).gpus.at(0);
@@ -132,7 +132,7 @@ TEST(Nvml, AFailingFunctionCostsItsFactAlone) {
   EXPECT_EQ(with("nvmlShutdown").problems, Texts{"nvmlShutdown: not supported (NVML error 3)"});
 }
 
-TEST(Nvml, AGpuThatIsLostIsStillCounted) {
+TEST(Nvml, CountsLostGpus) {
   const NvmlReport report = read(kA100 + ";count=3");
   ASSERT_EQ(report.gpus.size(), 3u);
   EXPECT_EQ(report.gpus[0].problems, Texts{});
@@ -141,7 +141,7 @@ TEST(Nvml, AGpuThatIsLostIsStillCounted) {
   EXPECT_EQ(report.gpus[2].problems, Texts{"nvmlDeviceGetHandleByIndex_v2: invalid argument (NVML error 2)"});
 }
 
-TEST(Nvml, AnswersThatCannotBeAreReasons) {
+TEST(Nvml, ReportsImpossibleAnswers) {
   const NvmlReport report = read(
       "driver=*;cuda=-5;gpu=*|-1|-3.0|0:fff:0|0|other@0:0:ff;gpu=t\xc3\xa9\x01|N/"
       "A|8.0|0:1:0|0;gpu=x|0|700.1|0:2:0|0");
@@ -162,13 +162,13 @@ TEST(Nvml, AnswersThatCannotBeAreReasons) {
                                             "nvmlDeviceGetCudaComputeCapability: 700.1 is not a compute capability"}));
 }
 
-TEST(Nvml, TooManyGpusAreNotAllAsked) {
+TEST(Nvml, QueriesALimitedNumberOfGpus) {
   const NvmlReport report = read("count=4000000000");
   EXPECT_EQ(report.gpus.size(), 256u);
   EXPECT_EQ(report.problems, Texts{"nvmlDeviceGetCount_v2: 4000000000 GPUs; only the first 256 were queried"});
 }
 
-TEST(Nvml, MissingFunctionsAreNamedOnce) {
+TEST(Nvml, NamesMissingFunctionsOnce) {
   const NvmlReport report = read(kA100 + ";" + kA100, ARTIFEX_NVML_STAND_IN_BARE);
   EXPECT_TRUE(report.is_ready);
   ASSERT_EQ(report.gpus.size(), 2u);
@@ -178,7 +178,7 @@ TEST(Nvml, MissingFunctionsAreNamedOnce) {
   EXPECT_EQ(report.problems.back(), "nvmlDeviceGetNvLinkRemoteDeviceType: the library has no such function");
 }
 
-TEST(Nvml, AnotherLibraryIsNotStarted) {
+TEST(Nvml, DoesNotStartAnotherLibrary) {
   const NvmlReport report = read("", ARTIFEX_NVML_STAND_IN_EMPTY);
   EXPECT_FALSE(report.is_ready);
   EXPECT_EQ(report.problems,
@@ -187,7 +187,7 @@ TEST(Nvml, AnotherLibraryIsNotStarted) {
                    "nvmlDeviceGetHandleByIndex_v2: the library has no such function"}));
 }
 
-TEST(Nvml, ALibraryThatIsNotThereOrIsNone) {
+TEST(Nvml, ReportsMissingAndInvalidLibraries) {
   const NvmlReport absent = read_nvml("/nowhere/libnvidia-ml.so.1");
   EXPECT_FALSE(absent.is_ready);
   ASSERT_EQ(absent.problems.size(), 1u);
@@ -197,7 +197,7 @@ TEST(Nvml, ALibraryThatIsNotThereOrIsNone) {
   EXPECT_TRUE(read_nvml(text).problems.at(0).starts_with("cannot be loaded: "));
 }
 
-TEST(Nvml, ARelativePathIsRefused) {
+TEST(Nvml, RefusesRelativePaths) {
   for (const std::string library : {"libnvidia-ml.so.1", "./x.so", "x"}) {
     EXPECT_THROW(read_nvml(library), InvalidArgument) << library;
   }

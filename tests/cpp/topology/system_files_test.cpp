@@ -44,12 +44,12 @@ class SystemFilesTest : public testing::Test {
       std::filesystem::path(testing::TempDir()) / ("artifex_files_" + std::to_string(getpid()));
 };
 
-TEST_F(SystemFilesTest, AMachineThatShowsAllLacksNothing) {
+TEST_F(SystemFilesTest, ReportNoProblemWhenAllFilesExist) {
   EXPECT_EQ(problem(), "");
   EXPECT_EQ(facts(), std::vector<std::string>{});
 }
 
-TEST_F(SystemFilesTest, WithoutCoresHwlocMayNotLook) {
+TEST_F(SystemFilesTest, DisableHwlocWithoutCores) {
   remove(first_cpu() + "/topology");
   EXPECT_EQ(problem(), at(first_cpu() + "/topology/thread_siblings") + " cannot be read (No such file or directory)");
   EXPECT_EQ(facts(), std::vector<std::string>{"cores, caches and packages"});
@@ -59,34 +59,34 @@ TEST_F(SystemFilesTest, WithoutCoresHwlocMayNotLook) {
   EXPECT_EQ(problem(), at(first_cpu() + "/topology/thread_siblings") + " is empty");
 }
 
-TEST_F(SystemFilesTest, WithAFolderOfNodesWithoutANodeHwlocMayNotLook) {
+TEST_F(SystemFilesTest, DisableHwlocWhenTheNodeFolderIsEmpty) {
   remove("sys/devices/system/node/node0");
   EXPECT_EQ(problem(), at("sys/devices/system/node") + " has no node");
   EXPECT_EQ(facts(), (std::vector<std::string>{"cores, caches and packages", "memory nodes"}));
 }
 
-TEST_F(SystemFilesTest, WithoutAFolderOfNodesHwlocMayLook) {
+TEST_F(SystemFilesTest, EnableHwlocWithoutANodeFolder) {
   remove("sys/devices/system/node");
   EXPECT_EQ(problem(), "");
   EXPECT_EQ(facts(), std::vector<std::string>{"memory nodes"});
 }
 
-TEST_F(SystemFilesTest, AnEmptyListOfNodesIsAProblem) {
+TEST_F(SystemFilesTest, ReportAnEmptyListOfNodes) {
   write("sys/devices/system/node/online", "");
   EXPECT_EQ(problem(), at("sys/devices/system/node/online") + " is empty");
 }
 
-TEST_F(SystemFilesTest, AnEmptyListOfCpusIsAProblem) {
+TEST_F(SystemFilesTest, ReportAnEmptyListOfCpus) {
   write("sys/devices/system/cpu/online", "");
   EXPECT_EQ(problem(), at("sys/devices/system/cpu/online") + " is empty");
 }
 
-TEST_F(SystemFilesTest, ANodeThatHidesItsCpusIsAProblem) {
+TEST_F(SystemFilesTest, ReportANodeWithoutCpus) {
   write("sys/devices/system/node/node0/cpumap", "");
   EXPECT_EQ(problem(), at("sys/devices/system/node/node0/cpumap") + " is empty");
 }
 
-TEST_F(SystemFilesTest, EachMissingFileIsNamedWithWhatIsAssumed) {
+TEST_F(SystemFilesTest, NameEachMissingFileWithItsDefault) {
   remove("proc/meminfo");
   remove("proc/self/cgroup");
   remove("sys/devices/system/node/node0/meminfo");
@@ -99,12 +99,12 @@ TEST_F(SystemFilesTest, EachMissingFileIsNamedWithWhatIsAssumed) {
   EXPECT_EQ(missing[2].reason, at("proc/self/cgroup") + " cannot be read (No such file or directory)");
 }
 
-TEST(SystemMemoryTest, WithoutAFileTheSystemIsAskedForItsMemory) {
+TEST(SystemMemory, QueriesTheSystemWithoutAFile) {
   EXPECT_GT(system_memory_bytes(), 0);
   EXPECT_EQ(system_memory_bytes("/nonexistent"), 0);  // another root is never filled up from this system
 }
 
-TEST_F(SystemFilesTest, AvailableMemoryIsTheKernelsNumberOrUnknown) {
+TEST_F(SystemFilesTest, ReadAvailableMemoryOrReportItUnknown) {
   EXPECT_EQ(available_memory_bytes(root_.string()), std::nullopt);  // kernels before 3.14
   write("proc/meminfo", "MemTotal: 2048 kB\nMemAvailable:    1024 kB\nBuffers: 1 kB\n");
   EXPECT_EQ(available_memory_bytes(root_.string()), 1024 * 1024);
@@ -117,12 +117,12 @@ TEST_F(SystemFilesTest, AvailableMemoryIsTheKernelsNumberOrUnknown) {
   EXPECT_EQ(available_memory_bytes(root_.string()), std::nullopt);
 }
 
-TEST(MemoryPolicyTest, IsTheDefaultOrSaysWhyNot) {
+TEST(MemoryPolicy, IsTheDefaultOrReportsWhyNot) {
   const MemoryPolicy policy = memory_policy();
   EXPECT_NE(policy.name.empty(), policy.problem.empty());
 }
 
-TEST(HwlocVersionTest, IsThreeNumbers) { EXPECT_GE(hwloc_version().size(), 5u); }
+TEST(HwlocVersion, IsThreeNumbers) { EXPECT_GE(hwloc_version().size(), 5u); }
 
 }  // namespace
 }  // namespace artifex_devices

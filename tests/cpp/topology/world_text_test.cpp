@@ -9,7 +9,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(WorldTextTest, ANumberIsThatManyDevicesOnTheLiveMachine) {
+TEST(WorldText, ReadsANumberAsDevicesOnTheLiveMachine) {
   for (const std::string text : {"8", " 8 ", "8\n"}) {
     const WorldText world = parse_world(text);
     EXPECT_EQ(world.num_devices, 8);
@@ -18,7 +18,7 @@ TEST(WorldTextTest, ANumberIsThatManyDevicesOnTheLiveMachine) {
   }
 }
 
-TEST(WorldTextTest, NodesTimesDevicesIsASyntheticMachine) {
+TEST(WorldText, ReadsNodesTimesDevicesAsASyntheticMachine) {
   for (const std::string text : {"2 nodes x 4", "2 nodes x 4 devices", " 2 nodes  x  4 ", "2 nodes * 4", "2nodes x4"}) {
     const WorldText world = parse_world(text);
     EXPECT_EQ(world.num_devices, 8) << text;
@@ -28,20 +28,20 @@ TEST(WorldTextTest, NodesTimesDevicesIsASyntheticMachine) {
   EXPECT_EQ(parse_world("1 node x 1").synthetic, "numa:1 core:1 pu:1");
 }
 
-TEST(WorldTextTest, LargeWorldsKeepTheSyntheticMachineSmall) {
+TEST(WorldText, KeepsTheSyntheticMachineOfLargeWorldsSmall) {
   const WorldText world = parse_world("64 nodes x 1024");
   EXPECT_EQ(world.num_devices, 65536);
   EXPECT_EQ(Machine::from_synthetic(world.synthetic)->cpu_domains().size(), 64u);
 }
 
-TEST(WorldTextTest, OtherTextsArePassedOn) {
+TEST(WorldText, ReturnsOtherTextsUnchanged) {
   EXPECT_EQ(parse_world("pack:2 numa:2 core:4 pu:2").synthetic, "pack:2 numa:2 core:4 pu:2");
   EXPECT_EQ(parse_world("2 4").synthetic, "2 4");  // hwloc's form without types
   EXPECT_EQ(parse_world("machines/big one.xml").xml_path, "machines/big one.xml");
   EXPECT_FALSE(parse_world("machines/big one.xml").num_devices);
 }
 
-TEST(WorldTextTest, RefusesEmptyAndImpossibleWorlds) {
+TEST(WorldText, RefusesEmptyAndImpossibleWorlds) {
   for (const std::string text :
        {"", "  ", "0", "99999999999999999999", "0 nodes x 4", "2 nodes x 0", "2 nodes x", "2 nodes", "2 nodes x 4 cats",
         "2 nodes y 4", "100000 nodes x 1", "2 nodes x 9223372036854775807"}) {

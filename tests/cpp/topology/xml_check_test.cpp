@@ -37,7 +37,7 @@ void expect_refused(const std::string& xml, const std::string& why) {
   EXPECT_NE(message.find(why), std::string::npos) << message;
 }
 
-TEST(XmlTextTest, RefusesWhatIsNoXml) {
+TEST(XmlText, RefusesTextThatIsNotXml) {
   expect_refused("", "empty");
   expect_refused("  \n ", "empty");
   expect_refused("hello", "does not begin with '<'");
@@ -56,7 +56,7 @@ TEST(XmlTextTest, RefusesWhatIsNoXml) {
   expect_refused("<topology version=\"2.0\"></topology>", "no PU");
 }
 
-TEST(XmlTextTest, RefusesEntitiesBeforeAParserSeesThem) {
+TEST(XmlText, RefusesEntitiesBeforeAParserSeesThem) {
   std::string bomb = "<?xml version=\"1.0\"?>\n<!DOCTYPE topology [\n<!ENTITY a \"aaaaaaaaaa\">\n";
   for (char c = 'b'; c < 'k'; ++c) {
     bomb += "<!ENTITY ";
@@ -72,7 +72,7 @@ TEST(XmlTextTest, RefusesEntitiesBeforeAParserSeesThem) {
   expect_refused("<topology><!ENTITY x \"y\"></topology>", "declaration");
 }
 
-TEST(XmlTextTest, RefusesDeepNestingAndEndlessLists) {
+TEST(XmlText, RefusesDeepNestingAndEndlessLists) {
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += "<topology>";
   expect_refused(deep, "nested more than 512 deep");
@@ -82,18 +82,18 @@ TEST(XmlTextTest, RefusesDeepNestingAndEndlessLists) {
   expect_refused(many + "</topology>", "more than 200000 elements");
 }
 
-TEST(XmlTextTest, RefusesFilesThatAreCutShort) {
+TEST(XmlText, RefusesTruncatedFiles) {
   const std::string xml = good_xml();
   for (const size_t part : {size_t{10}, size_t{150}, xml.size() / 3, xml.size() / 2, xml.size() - 20}) {
     EXPECT_NE(message_of(xml.substr(0, part)), "(accepted)") << part;
   }
 }
 
-TEST(XmlTextTest, RefusesTheFormatThatHwloc2CannotRead) {
+TEST(XmlText, RefusesTheFormatThatHwloc2CannotRead) {
   expect_refused(replaced(good_xml(), "version=\"2.0\"", "version=\"3.0\""), "format 3");
 }
 
-TEST(XmlTextTest, RefusesObjectsThatHwlocWouldCrashOn) {
+TEST(XmlText, RefusesObjectsThatHwlocWouldCrashOn) {
   const std::string xml = good_xml();
   const std::string pu = "type=\"PU\" os_index=\"0\"";
   const std::string sets = "cpuset=\"0x00000001\" complete_cpuset=\"0x00000001\" ";
@@ -111,7 +111,7 @@ TEST(XmlTextTest, RefusesObjectsThatHwlocWouldCrashOn) {
   expect_refused(replaced(xml, "type=\"Machine\"", "type=\"PU\""), "not its index");
 }
 
-TEST(XmlTextTest, RefusesAttributesThatHwlocWouldStopAt) {
+TEST(XmlText, RefusesAttributesThatHwlocWouldReject) {
   const auto tag = [](const std::string& attributes) { return "<topology " + attributes + "></topology>"; };
   expect_refused(tag("5a=\"b\""), "malformed");
   expect_refused(tag("a =\"b\""), "malformed");
@@ -133,7 +133,7 @@ TEST(XmlTextTest, RefusesAttributesThatHwlocWouldStopAt) {
       "Node 0 has a nodeset, and Machine  has none");
 }
 
-TEST(XmlTextTest, ChangedBytesNeverCrash) {
+TEST(XmlText, NeverCrashesOnChangedBytes) {
   const std::string xml = good_xml();
   std::mt19937 random(1);
   int accepted = 0;
@@ -162,13 +162,13 @@ class XmlPathTest : public testing::Test {
       std::filesystem::path(testing::TempDir()) / ("artifex_xml_" + std::to_string(getpid()));
 };
 
-TEST_F(XmlPathTest, AMissingFileIsFileNotFound) {
+TEST_F(XmlPathTest, ReportsMissingFilesAsFileNotFound) {
   EXPECT_THROW(Machine::from_xml((folder_ / "missing.xml").string()), FileNotFound);
   EXPECT_THROW(Machine::from_xml((folder_ / "missing" / "m.xml").string()), FileNotFound);
   EXPECT_THROW(Machine::from_xml(""), FileNotFound);
 }
 
-TEST_F(XmlPathTest, OnlyRegularFilesAreRead) {
+TEST_F(XmlPathTest, ReadsOnlyRegularFiles) {
   EXPECT_NE(refusal(folder_.string()).find("a directory"), std::string::npos);
   EXPECT_NE(refusal("/dev/null").find("not a regular file"), std::string::npos);
   const std::string pipe = (folder_ / "pipe.xml").string();
@@ -177,20 +177,20 @@ TEST_F(XmlPathTest, OnlyRegularFilesAreRead) {
   EXPECT_NE(refusal(std::string("a\0b.xml", 7)).find("zero byte"), std::string::npos);
 }
 
-TEST_F(XmlPathTest, MoreThan64MiBAreRefusedUnread) {
+TEST_F(XmlPathTest, RefusesFilesOver64MiBWithoutReading) {
   const std::string path = (folder_ / "large.xml").string();
   std::ofstream(path) << "<topology>";
   std::filesystem::resize_file(path, (uintmax_t{64} << 20) + 1);  // a hole
   EXPECT_NE(refusal(path).find("64 MiB"), std::string::npos);
 }
 
-TEST_F(XmlPathTest, TheMessageNamesTheFile) {
+TEST_F(XmlPathTest, NamesTheFileInMessages) {
   const std::string path = (folder_ / "junk.xml").string();
   std::ofstream(path) << "junk";
   EXPECT_NE(refusal(path).find(path), std::string::npos);
 }
 
-TEST_F(XmlPathTest, NothingIsWrittenToStandardError) {
+TEST_F(XmlPathTest, WritesNothingToStandardError) {
   const std::string xml = good_xml();
   testing::internal::CaptureStderr();
   (void)message_of("junk");

@@ -17,7 +17,7 @@ using test::named;
 using test::Random;
 using test::values;
 
-TEST(Adopt, copies_parts_and_shares_memory) {
+TEST(Adopt, CopiesPartsAndSharesMemory) {
   Random random(1);
   const ClientRef world = make_world(1, 2);
   const ShardingRef rows = named(world, {2}, {"a"});
@@ -33,7 +33,7 @@ TEST(Adopt, copies_parts_and_shares_memory) {
   EXPECT_EQ(test::shard_values(array, 1), values(shared));
 }
 
-TEST(Adopt, takes_short_and_empty_last_parts) {
+TEST(Adopt, TakesShortAndEmptyLastParts) {
   Random random(2);
   const ShardingRef rows = named(make_world(1, 4), {4}, {"a"}, Uneven::kLastShort);
   std::vector<AdoptedPart> parts;
@@ -44,7 +44,7 @@ TEST(Adopt, takes_short_and_empty_last_parts) {
   }
 }
 
-TEST(Adopt, refuses_parts_that_do_not_fit) {
+TEST(Adopt, RefusesPartsThatDoNotFit) {
   Random random(3);
   const ShardingRef rows = named(make_world(1, 2), {2}, {"a"});
   const HostView part = test::dense(random, {2}, DType::kInt8);
@@ -56,7 +56,7 @@ TEST(Adopt, refuses_parts_that_do_not_fit) {
             "shard_map: part 0 does not fit; expected uint8(2,), got int8(2,)");
 }
 
-TEST(Adopt, shares_only_dense_aligned_memory_of_the_right_kind) {
+TEST(Adopt, SharesOnlyDenseAlignedMemoryOfTheRightKind) {
   Random random(4);
   const ClientRef world = make_world(1, 1);
   const HostView host = test::dense(random, {4, 4}, DType::kFloat64);

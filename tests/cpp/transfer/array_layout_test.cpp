@@ -28,7 +28,7 @@ LayoutRef random_order(Random& random, int64_t rank) {
   return stored_layout(artifex_devices::Layout(order, {}, 0), rank, "test");
 }
 
-TEST(ArrayLayout, row_major_is_no_layout_and_tiles_are_not_stored) {
+TEST(ArrayLayout, NormalizesRowMajorAndRefusesTiles) {
   EXPECT_EQ(stored_layout(artifex_devices::Layout({1, 0}, {}, 0), 2, "test"), nullptr);
   EXPECT_EQ(stored_layout(artifex_devices::Layout({0}, {}, 0), 1, "test"), nullptr);
   EXPECT_EQ(stored_layout(artifex_devices::Layout({0, 1}, {}, 0), 2, "test")->to_string(), "{0,1}");
@@ -37,7 +37,7 @@ TEST(ArrayLayout, row_major_is_no_layout_and_tiles_are_not_stored) {
   }
 }
 
-TEST(ArrayLayout, column_major_memory_holds_columns) {
+TEST(ArrayLayout, StoresColumnsInColumnMajorMemory) {
   const auto world = make_world(1, 1);
   std::vector<float> source{1, 2, 3, 4, 5, 6};
   HostView view;
@@ -61,7 +61,7 @@ TEST(ArrayLayout, column_major_memory_holds_columns) {
 
 class ArrayLayoutRandom : public testing::TestWithParam<int> {};
 
-TEST_P(ArrayLayoutRandom, every_move_keeps_the_value) {
+TEST_P(ArrayLayoutRandom, KeepsTheValueInEveryMove) {
   Random random(static_cast<uint64_t>(GetParam()) + 900);
   const auto world = make_world(static_cast<int>(pick(random, 1, 3)), 8);
   const int64_t parallel = config().parallel_copy_bytes.load();

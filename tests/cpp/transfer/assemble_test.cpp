@@ -33,7 +33,7 @@ Assembly assembly_of(const ShardingRef& sharding, std::vector<Assembly::Part> pa
   return assembly;
 }
 
-TEST(Assemble, shards_make_the_array_that_they_came_from_on_the_same_memory) {
+TEST(Assemble, RebuildsAnArrayFromItsShardsWithoutACopy) {
   Random random(1);
   const HostView source = test::dense(random, {8, 6}, DType::kFloat32);
   const auto world = make_world(2, 4);
@@ -53,7 +53,7 @@ TEST(Assemble, shards_make_the_array_that_they_came_from_on_the_same_memory) {
   }
 }
 
-TEST(Assemble, names_each_part_that_does_not_fit) {
+TEST(Assemble, NamesEachPartThatDoesNotFit) {
   Random random(2);
   const auto world = make_world(1, 4);
   const ShardingRef sharding = named(world, {4}, {"a"});
@@ -64,13 +64,13 @@ TEST(Assemble, names_each_part_that_does_not_fit) {
       device_put(test::dense(random, {1, 6}, DType::kInt8), SingleDeviceSharding::make(world->device(1)), true);
   assembly.parts[2].array = assembly.parts[3].array;
   const std::string text = error_of<InvalidArgument>([&] { assemble(std::move(assembly)); });
-  for (const char* told : {"arrays[1] has dtype int8; expected float32", "arrays[1] has shape (1, 6); expected (2, 6)",
+  for (const char* part : {"arrays[1] has dtype int8; expected float32", "arrays[1] has shape (1, 6); expected (2, 6)",
                            "arrays[3] is on cpu:3 as arrays[2] is", "no part for cpu:2"}) {
-    EXPECT_NE(text.find(told), std::string::npos) << told << "\n" << text;
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }
 
-TEST(Assemble, parts_of_ours_are_not_charged_twice) {
+TEST(Assemble, ChargesOwnPartsOnce) {
   Random random(3);
   const auto world = make_world(1, 2);
   const ShardingRef sharding = named(world, {2}, {"a"});
@@ -88,7 +88,7 @@ TEST(Assemble, parts_of_ours_are_not_charged_twice) {
   EXPECT_EQ(whole->shape(), (Dims{2, 64}));
 }
 
-TEST(ShardWriter, writes_each_part_once_and_compares_replicas) {
+TEST(ShardWriter, WritesEachPartOnceAndComparesReplicas) {
   Random random(4);
   const auto world = make_world(1, 4);
   const ShardingRef sharding = named(world, {2, 2}, {"a"});
@@ -106,7 +106,7 @@ TEST(ShardWriter, writes_each_part_once_and_compares_replicas) {
   EXPECT_EQ(values(*device_get(writer.finish())), values(source));
 }
 
-TEST(DeviceGetAsync, gathers_without_the_array) {
+TEST(DeviceGetAsync, GathersWithoutTheArray) {
   Random random(5);
   const HostView source = test::dense(random, {64, 4096}, DType::kFloat64);
   ArrayRef array = device_put(source, named(make_world(1, 4), {4}, {"", "a"}), true);

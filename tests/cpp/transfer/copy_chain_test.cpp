@@ -17,7 +17,7 @@ namespace {
 using test::pick;
 using test::Random;
 
-TEST(CopyChain, copies_boxes_at_any_distances_as_one_by_one) {
+TEST(CopyChain, CopiesBoxesAtAnyDistance) {
   Random random(1);
   for (int round = 0; round < 300; ++round) {
     const int64_t rows = pick(random, 1, 3);
@@ -48,7 +48,7 @@ TEST(CopyChain, copies_boxes_at_any_distances_as_one_by_one) {
   }
 }
 
-TEST(CopyBatch, runs_each_unit_of_a_bulk_once_and_counts_its_bytes) {
+TEST(CopyBatch, RunsEachUnitOnceAndCountsItsBytes) {
   std::vector<std::atomic<int>> runs(1000);
   CopyBatch batch;
   batch.add(CopyBatch::Bulk{-1, 1000, int64_t{64} << 20, [&](int64_t first, int64_t last) {
@@ -61,7 +61,7 @@ TEST(CopyBatch, runs_each_unit_of_a_bulk_once_and_counts_its_bytes) {
   for (const auto& each : runs) ASSERT_EQ(each, 1);
 }
 
-TEST(CopyBatch, an_error_of_a_bulk_is_that_of_the_batch) {
+TEST(CopyBatch, ReportsTheErrorOfAUnit) {
   const auto bulk = [] {
     return CopyBatch::Bulk{-1, 100, int64_t{64} << 20, [](int64_t first, int64_t last) {
                              if (first <= 50 && 50 < last) throw std::runtime_error("no memory for 50");
@@ -78,7 +78,7 @@ TEST(CopyBatch, an_error_of_a_bulk_is_that_of_the_batch) {
   EXPECT_EQ(copied, 0);
 }
 
-TEST(CopyBatchLanes, ATransfersBytesAreSharedByTheLanesThatItHas) {
+TEST(CopyBatchLanes, DivideTheBytesOfATransferOverItsLanes) {
   EXPECT_EQ(bytes_of_one_lane(1200, {0, 0, 0}), 1200);
   EXPECT_EQ(bytes_of_one_lane(1200, {2, 0, 1, 2, 0}), 400);
   EXPECT_EQ(bytes_of_one_lane(1200, {}), 1200);

@@ -13,7 +13,7 @@ using test::error_of;
 using test::Random;
 using test::values;
 
-TEST(CopyViews, copies_arrays_of_any_strides) {
+TEST(CopyViews, CopiesArraysOfAnyStrides) {
   Random random(1);
   std::vector<ViewCopy> copies;
   for (int i = 0; i < 20; ++i) {
@@ -25,7 +25,7 @@ TEST(CopyViews, copies_arrays_of_any_strides) {
   for (const auto& [to, from] : copies) EXPECT_EQ(values(to), values(from));
 }
 
-TEST(CopyViews, copies_nothing_where_one_pair_does_not_fit) {
+TEST(CopyViews, CopiesNothingWhereOnePairDoesNotFit) {
   Random random(2);
   const HostView from = test::dense(random, {4}, DType::kInt8);
   const HostView to = test::dense(random, {4}, DType::kInt8);

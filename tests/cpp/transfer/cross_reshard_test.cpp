@@ -91,7 +91,7 @@ std::map<std::pair<int, int>, int64_t> exchange(std::vector<CrossReshard>& parts
   return sent;
 }
 
-TEST(CrossReshard, ExampleOfTheHeader) {
+TEST(CrossReshard, MatchesTheExampleInTheHeader) {
   const auto clients = processes({1, 1});
   Random random(1);
   const HostView source = test::dense(random, {8}, DType::kFloat32);
@@ -114,7 +114,7 @@ TEST(CrossReshard, ExampleOfTheHeader) {
   }
 }
 
-TEST(CrossReshard, RandomShardingsOfRandomProcesses) {
+TEST(CrossReshard, MovesRandomShardingsBetweenRandomProcesses) {
   Random random(20);
   int crossing = 0;
   const int64_t listed = PlannedCopies::most_listed;
@@ -159,7 +159,7 @@ TEST(CrossReshard, RandomShardingsOfRandomProcesses) {
   PlannedCopies::most_listed = listed;
 }
 
-TEST(CrossReshard, MessagesOfManyBoxesAreFoundAgainInThePlan) {
+TEST(CrossReshard, MatchesMessagesOfManyBoxesToThePlan) {
   // 256 + 256 devices: each process sends 65,536 boxes of 192 bytes, 12 MiB; the second of 2 messages begins amid those
   // into one buffer.
   const auto clients = processes({256, 256});
@@ -180,7 +180,7 @@ TEST(CrossReshard, MessagesOfManyBoxesAreFoundAgainInThePlan) {
   }
 }
 
-TEST(CrossReshard, LongBoxesAreCutIntoMessages) {
+TEST(CrossReshard, SplitsLongBoxesIntoMessages) {
   const auto clients = processes({1, 1});
   const int64_t row = CrossReshard::kMessageBytes + 4096;  // bytes: longer than one message
   Random random(3);
@@ -201,7 +201,7 @@ TEST(CrossReshard, LongBoxesAreCutIntoMessages) {
   }
 }
 
-TEST(CrossReshard, SmallBoxesShareAMessage) {
+TEST(CrossReshard, JoinsSmallBoxesInAMessage) {
   const auto clients = processes({4, 4});
   Random random(4);
   const HostView source = test::dense(random, {8, 8}, DType::kInt16);
@@ -212,7 +212,7 @@ TEST(CrossReshard, SmallBoxesShareAMessage) {
   EXPECT_FALSE(part.send_in_place(0).block);
 }
 
-TEST(CrossReshard, WithoutMessagesReshardDoesItAlone) {
+TEST(CrossReshard, UsesReshardWhenNoMessagesAreNeeded) {
   const auto clients = processes({2, 2});
   Random random(5);
   const HostView source = test::dense(random, {8, 4}, DType::kFloat32);
@@ -231,7 +231,7 @@ TEST(CrossReshard, WithoutMessagesReshardDoesItAlone) {
   }
 }
 
-TEST(CrossReshard, MemoryIsChargedHereOnlyAndGivenBack) {
+TEST(CrossReshard, ChargesAndFreesOnlyLocalMemory) {
   const auto clients = processes({2, 2});
   Random random(6);
   const HostView source = test::dense(random, {8, 4}, DType::kFloat32);

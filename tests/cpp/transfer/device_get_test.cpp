@@ -26,7 +26,7 @@ int64_t gathered_bytes(const ArrayRef& array) {
   return transfer_counters().device_to_host_bytes - before;
 }
 
-TEST(DeviceGet, one_buffer_is_shown_without_a_copy) {
+TEST(DeviceGet, ReturnsOneBufferWithoutACopy) {
   Random random(1);
   const auto world = make_world(2, 4);
   const HostView source = test::dense(random, {4, 4}, DType::kFloat32);
@@ -38,7 +38,7 @@ TEST(DeviceGet, one_buffer_is_shown_without_a_copy) {
   }
 }
 
-TEST(DeviceGet, rows_in_one_slab_are_shown_without_a_copy) {
+TEST(DeviceGet, ReturnsRowsOfOneSlabWithoutACopy) {
   Random random(2);
   const HostView source = test::dense(random, {8, 32}, DType::kFloat32);
   const ArrayRef array = device_put(source, named(make_world(1, 4), {4}, {"a"}), true);
@@ -48,7 +48,7 @@ TEST(DeviceGet, rows_in_one_slab_are_shown_without_a_copy) {
   EXPECT_EQ(gathered_bytes(array), 0);
 }
 
-TEST(DeviceGet, rows_with_padding_between_them_are_gathered) {
+TEST(DeviceGet, GathersRowsWithPadding) {
   Random random(3);
   const HostView source = test::dense(random, {8, 3}, DType::kFloat32);
   const ArrayRef array = device_put(source, named(make_world(1, 4), {4}, {"a"}), true);
@@ -56,7 +56,7 @@ TEST(DeviceGet, rows_with_padding_between_them_are_gathered) {
   EXPECT_EQ(values(*device_get(array)), values(source));
 }
 
-TEST(DeviceGet, gathers_once_and_keeps_the_value) {
+TEST(DeviceGet, GathersOnceAndCachesTheValue) {
   Random random(4);
   const auto world = make_world(1, 4);
   const HostView source = test::dense(random, {8, 32}, DType::kFloat32);
@@ -70,7 +70,7 @@ TEST(DeviceGet, gathers_once_and_keeps_the_value) {
   EXPECT_EQ(test::arena_bytes_in_use(world), before - 1024);
 }
 
-TEST(DeviceGet, a_view_outlives_the_array_and_then_gives_the_memory_back) {
+TEST(DeviceGet, KeepsMemoryUntilTheViewIsReleased) {
   Random random(5);
   const auto world = make_world(2, 4);
   const int64_t before = test::arena_bytes_in_use(world);
@@ -90,7 +90,7 @@ TEST(DeviceGet, a_view_outlives_the_array_and_then_gives_the_memory_back) {
   EXPECT_EQ(test::arena_bytes_in_use(world), before);
 }
 
-TEST(DeviceGet, a_shard_is_shown_without_a_copy) {
+TEST(DeviceGet, ReturnsAShardWithoutACopy) {
   Random random(6);
   const HostView source = test::dense(random, {8, 3}, DType::kInt8);
   const ArrayRef array = device_put(source, named(make_world(2, 4), {4}, {"a"}), true);
@@ -104,7 +104,7 @@ TEST(DeviceGet, a_shard_is_shown_without_a_copy) {
   EXPECT_EQ(values(*view), values(last));
 }
 
-TEST(DeviceGet, deleted_arrays_raise) {
+TEST(DeviceGet, RefusesDeletedArrays) {
   Random random(7);
   const ArrayRef array = device_put(test::dense(random, {8}, DType::kInt8), named(make_world(1, 4), {4}, {"a"}), true);
   array->delete_();
@@ -114,7 +114,7 @@ TEST(DeviceGet, deleted_arrays_raise) {
   EXPECT_THROW(device_get_into(array, test::dense(random, {8}, DType::kInt8)), DeletedArray);
 }
 
-TEST(DeviceGet, waits_for_the_array_and_rethrows_its_error) {
+TEST(DeviceGet, WaitsForTheArrayAndRethrowsItsError) {
   const auto world = make_world(1, 2);
   const auto sharding = named(world, {2}, {"a"});
   for (const bool fails : {false, true}) {
@@ -135,7 +135,7 @@ TEST(DeviceGet, waits_for_the_array_and_rethrows_its_error) {
   }
 }
 
-TEST(DeviceGetInto, says_all_that_does_not_fit) {
+TEST(DeviceGetInto, ReportsAllMismatches) {
   Random random(8);
   const ArrayRef array = device_put(test::dense(random, {8}, DType::kInt8), named(make_world(1, 4), {4}, {"a"}), true);
   HostView into = test::dense(random, {4}, DType::kInt16);
@@ -145,7 +145,7 @@ TEST(DeviceGetInto, says_all_that_does_not_fit) {
             "int8, got int16; writable: expected true, got false; give a writable array of the same shape and dtype");
 }
 
-TEST(DeviceGet, threads_that_gather_the_same_array_get_one_value) {
+TEST(DeviceGet, ReturnsOneValueToConcurrentReaders) {
   Random random(9);
   const auto world = make_world(1, 4);
   for (int round = 0; round < 30; ++round) {
@@ -160,7 +160,7 @@ TEST(DeviceGet, threads_that_gather_the_same_array_get_one_value) {
   }
 }
 
-TEST(RowMajorTiles, are_recognised) {
+TEST(RowMajorTiles, AreRecognized) {
   const auto world = make_world(1, 4);
   const auto in_order = [&](const Dims& mesh, const std::vector<std::string_view>& spec, const Dims& shape,
                             Uneven uneven = Uneven::kError) {
@@ -177,7 +177,7 @@ TEST(RowMajorTiles, are_recognised) {
   EXPECT_FALSE(in_order({2, 2}, {"a", "b"}, {1, 4}, Uneven::kLastShort));
 }
 
-TEST(RowMajorTiles, dense_strides_are_recognised) {
+TEST(RowMajorTiles, RecognizeDenseStrides) {
   EXPECT_TRUE(is_dense({2, 3}, {12, 4}, 4));
   EXPECT_FALSE(is_dense({2, 3}, {16, 4}, 4));
   EXPECT_FALSE(is_dense({2, 3}, {4, 8}, 4));

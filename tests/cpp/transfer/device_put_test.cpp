@@ -50,7 +50,7 @@ float at(const ArrayRef& array, int64_t position, int64_t i) {
   return reinterpret_cast<const float*>(array->storage()->data(array->buffer_number(position)))[i];
 }
 
-TEST(DevicePut, cuts_rows) {
+TEST(DevicePut, ShardsRows) {
   const auto world = make_world(1, 4);
   std::vector<float> data(32);
   std::iota(data.begin(), data.end(), 0.0f);
@@ -65,7 +65,7 @@ TEST(DevicePut, cuts_rows) {
   EXPECT_FALSE(device_put(view_of(data, {8, 4}), named(world, {4}, {"a"}), false)->committed());
 }
 
-TEST(DevicePut, cuts_both_dimensions) {
+TEST(DevicePut, ShardsBothDimensions) {
   std::vector<float> data(32);
   std::iota(data.begin(), data.end(), 0.0f);
   const ArrayRef array = device_put(view_of(data, {8, 4}), named(make_world(2, 4), {2, 2}, {"a", "b"}), true);
@@ -78,7 +78,7 @@ TEST(DevicePut, cuts_both_dimensions) {
 // Everything that a user can hand in, in the way of small and of big arrays.
 class DevicePutRandom : public testing::TestWithParam<int> {};
 
-TEST_P(DevicePutRandom, puts_and_gets_back_any_value) {
+TEST_P(DevicePutRandom, RoundTripsAnyValue) {
   Random random(static_cast<uint64_t>(GetParam()));
   const auto world = make_world(static_cast<int>(test::pick(random, 1, 4)), 8);
   for (int round = 0; round < 60; ++round) {
@@ -110,7 +110,7 @@ TEST_P(DevicePutRandom, puts_and_gets_back_any_value) {
 
 INSTANTIATE_TEST_SUITE_P(seeds, DevicePutRandom, testing::Range(0, 12));
 
-TEST(DevicePut, big_arrays_arrive_in_pieces) {
+TEST(DevicePut, PlacesLargeArraysInPieces) {
   Random random(3);
   const auto world = make_world(2, 4);
   const HostView source = test::dense(random, {1024, 2560}, DType::kFloat32);
@@ -123,7 +123,7 @@ TEST(DevicePut, big_arrays_arrive_in_pieces) {
   }
 }
 
-TEST(DevicePut, later_writes_to_the_source_change_nothing) {
+TEST(DevicePut, IgnoresLaterWritesToTheSource) {
   Random random(4);
   const auto world = make_world(1, 4);
   for (const Dims& shape : {Dims{4}, Dims{4, 16}, Dims{64, 4096}}) {
@@ -139,7 +139,7 @@ TEST(DevicePut, later_writes_to_the_source_change_nothing) {
   }
 }
 
-TEST(DevicePut, broadcast_sources_are_written_out) {
+TEST(DevicePut, MaterializesBroadcastSources) {
   float one = 2.5f;
   HostView source;
   source.data = &one;
@@ -149,7 +149,7 @@ TEST(DevicePut, broadcast_sources_are_written_out) {
   for (int64_t p = 0; p < 4; ++p) EXPECT_EQ(at(array, p, 2), 2.5f);
 }
 
-TEST(DevicePut, replicas_share_memory_and_are_charged_each) {
+TEST(DevicePut, SharesMemoryOfReplicasAndChargesEach) {
   Random random(5);
   const auto world = make_world(1, 8);
   const int64_t before = test::arena_bytes_in_use(world);
@@ -159,7 +159,7 @@ TEST(DevicePut, replicas_share_memory_and_are_charged_each) {
   EXPECT_EQ(test::arena_bytes_in_use(world) - before, 4 << 20);
 }
 
-TEST(DevicePut, over_a_limit_names_the_biggest_arrays_and_leaves_all_as_it_was) {
+TEST(DevicePut, NamesTheLargestArraysOverALimit) {
   Random random(6);
   const auto world = make_world(1, 2, 1000);
   const auto sharding = named(world, {2}, {"a"});
@@ -177,7 +177,7 @@ TEST(DevicePut, over_a_limit_names_the_biggest_arrays_and_leaves_all_as_it_was) 
   EXPECT_EQ(values(*device_get(device_put(source, sharding, true))), values(source));
 }
 
-TEST(DevicePut, refuses_sizes_beyond_63_bits) {
+TEST(DevicePut, RefusesSizesBeyond63Bits) {
   const auto world = make_world(1, 2);
   float one = 1;
   HostView source;
@@ -194,9 +194,9 @@ TEST(DevicePut, refuses_sizes_beyond_63_bits) {
   for (const Dims& shape : {Dims{0, huge, huge}, Dims{huge, huge, 0}}) {  // whose strides do not fit
     source.shape = shape;
     source.byte_strides = {0, 0, 0};
-    const std::string told = error_of<InvalidArgument>([&] { device_put(source, named(world, {2}, {"a"}), true); });
-    EXPECT_EQ(told, "device_put: shape " + to_string(shape) +
-                        " of float32 is more bytes than fit 63 bits, counting sizes of 0 as 1; use smaller sizes");
+    const std::string message = error_of<InvalidArgument>([&] { device_put(source, named(world, {2}, {"a"}), true); });
+    EXPECT_EQ(message, "device_put: shape " + to_string(shape) +
+                           " of float32 is more bytes than fit 63 bits, counting sizes of 0 as 1; use smaller sizes");
   }
   source.byte_strides = {0, 0};
   source.shape = {int64_t{1} << 50, 1};
@@ -206,7 +206,7 @@ TEST(DevicePut, refuses_sizes_beyond_63_bits) {
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
 }
 
-TEST(DevicePut, refuses_strides_that_do_not_go_with_the_shape) {
+TEST(DevicePut, RefusesStridesOfTheWrongLength) {
   float one = 1;
   HostView source;
   source.data = &one;
@@ -216,14 +216,14 @@ TEST(DevicePut, refuses_strides_that_do_not_go_with_the_shape) {
             "device_put: source has 1 strides for the 2 dimensions of shape (1, 1); expected one each");
 }
 
-TEST(DevicePut, shapes_that_the_mesh_does_not_divide_charge_nothing) {
+TEST(DevicePut, ChargesNothingForIndivisibleShapes) {
   Random random(7);
   const auto world = make_world(1, 4);
   EXPECT_THROW(device_put(test::dense(random, {6}, DType::kInt8), named(world, {4}, {"a"}), true), IndivisibleError);
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
 }
 
-TEST(DevicePut, compile_only_devices_take_no_data) {
+TEST(DevicePut, RefusesCompileOnlyDevices) {
   Random random(8);
   ClientOptions options;
   options.num_devices = 2;
@@ -232,7 +232,7 @@ TEST(DevicePut, compile_only_devices_take_no_data) {
   EXPECT_THROW(device_put(test::dense(random, {2}, DType::kInt8), named(world, {2}, {"a"}), true), Unavailable);
 }
 
-TEST(DevicePut, an_interrupt_leaves_no_array_and_no_charge) {
+TEST(DevicePut, LeavesNoArrayAndNoChargeOnInterrupt) {
   static std::atomic<int> calls_left;
   Random random(9);
   const auto world = make_world(2, 2);
@@ -256,7 +256,7 @@ TEST(DevicePut, an_interrupt_leaves_no_array_and_no_charge) {
   }
 }
 
-TEST(DevicePutAlias, shows_the_memory_of_the_source_and_holds_its_owner) {
+TEST(DevicePutAlias, SharesTheMemoryOfTheSourceAndKeepsItsOwner) {
   Random random(10);
   const auto world = make_world(1, 2);
   HostView source = test::dense(random, {4, 4}, DType::kInt16);
@@ -276,7 +276,7 @@ TEST(DevicePutAlias, shows_the_memory_of_the_source_and_holds_its_owner) {
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
 }
 
-TEST(DevicePutAlias, says_all_that_stands_against_it) {
+TEST(DevicePutAlias, ReportsAllReasonsAgainstSharing) {
   Random random(11);
   const auto world = make_world(1, 2);
   HostView source = test::dense(random, {4, 4}, DType::kInt16);
@@ -290,7 +290,7 @@ TEST(DevicePutAlias, says_all_that_stands_against_it) {
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
 }
 
-TEST(DevicePutThreads, put_get_and_delete_at_the_same_time) {
+TEST(DevicePutThreads, PutGetAndDeleteConcurrently) {
   const auto world = make_world(2, 4);
   const ParallelFrom parallel(4096);
   std::vector<std::thread> threads;

@@ -18,7 +18,7 @@ using test::values;
 
 ShardingRef first_device(const ClientRef& world) { return SingleDeviceSharding::make(world->device(0)); }
 
-TEST(Dlpack, exports_the_memory_of_an_array_and_keeps_it_alive) {
+TEST(Dlpack, ExportsTheMemoryOfAnArrayAndKeepsItAlive) {
   Random random(1);
   const ClientRef world = make_world(1, 1);
   const HostView host = test::dense(random, {4, 3}, DType::kFloat32);
@@ -35,7 +35,7 @@ TEST(Dlpack, exports_the_memory_of_an_array_and_keeps_it_alive) {
   EXPECT_EQ(view.byte_strides, (Dims{12, 4}));
 }
 
-TEST(Dlpack, exports_copies) {
+TEST(Dlpack, ExportsCopies) {
   Random random(2);
   const ClientRef world = make_world(1, 1);
   const ArrayRef array = device_put(test::dense(random, {5}, DType::kInt8), first_device(world), true);
@@ -45,7 +45,7 @@ TEST(Dlpack, exports_copies) {
   EXPECT_EQ(values(view_of_dlpack(managed->tensor, managed->flags)), values(*device_get(array)));
 }
 
-TEST(Dlpack, imports_every_dtype_that_it_exports) {
+TEST(Dlpack, ImportsEveryDtypeThatItExports) {
   Random random(3);
   const ClientRef world = make_world(1, 1);
   for (int i = 0; i < kDTypeCount; ++i) {
@@ -56,7 +56,7 @@ TEST(Dlpack, imports_every_dtype_that_it_exports) {
   }
 }
 
-TEST(Dlpack, refuses_arrays_and_versions_that_it_cannot_describe) {
+TEST(Dlpack, RefusesArraysAndVersionsThatItCannotDescribe) {
   Random random(4);
   const ClientRef world = make_world(1, 2);
   const ArrayRef spread = device_put(test::dense(random, {4}, DType::kInt8), named(world, {2}, {"a"}), true);
@@ -80,7 +80,7 @@ class DlpackTensor : public testing::Test {
   dlpack::Tensor tensor_ = {data_, {dlpack::kCpu, 0}, 2, {0, 16, 1}, shape_, strides_, 0};
 };
 
-TEST_F(DlpackTensor, may_lack_strides_and_begin_at_an_offset) {
+TEST_F(DlpackTensor, MayLackStridesAndBeginAtAnOffset) {
   tensor_.strides = nullptr;
   EXPECT_EQ(view_of_dlpack(tensor_, 0).byte_strides, (Dims{6, 2}));
   shape_[0] = 1;
@@ -88,7 +88,7 @@ TEST_F(DlpackTensor, may_lack_strides_and_begin_at_an_offset) {
   EXPECT_EQ(view_of_dlpack(tensor_, 0).data, data_ + 3);
 }
 
-TEST_F(DlpackTensor, of_another_device_or_element_is_unsupported) {
+TEST_F(DlpackTensor, IsUnsupportedForOtherDevicesAndElements) {
   tensor_.device.type = 2;
   EXPECT_EQ(error(),
             "from_dlpack: the memory is of DLPack device type 2; expected 1, the host; copy it to the host in the "
@@ -104,7 +104,7 @@ TEST_F(DlpackTensor, of_another_device_or_element_is_unsupported) {
   EXPECT_EQ(view_of_dlpack(tensor_, dlpack::kSubBytePadded).dtype, DType::kInt4);
 }
 
-TEST_F(DlpackTensor, is_checked_before_its_memory_is_read) {
+TEST_F(DlpackTensor, IsCheckedBeforeItsMemoryIsRead) {
   shape_[0] = -1;
   EXPECT_EQ(error(), "from_dlpack: shape (-1, 3); the producer's capsule is malformed");
   shape_[0] = int64_t{1} << 62;
@@ -123,7 +123,7 @@ TEST_F(DlpackTensor, is_checked_before_its_memory_is_read) {
   EXPECT_EQ(error(), "from_dlpack: 65 dimensions; expected 0 to 64; the producer's capsule is malformed");
 }
 
-TEST_F(DlpackTensor, becomes_an_array_without_a_copy_where_that_is_possible) {
+TEST_F(DlpackTensor, BecomesAnArrayWithoutACopyWhereThatIsPossible) {
   const ClientRef world = make_world(1, 2);
   const HostView view = view_of_dlpack(tensor_, 0);
   EXPECT_EQ(array_from_dlpack(view, first_device(world), {})->storage()->data(0), static_cast<const void*>(data_));

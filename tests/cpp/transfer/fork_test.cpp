@@ -62,7 +62,7 @@ int move_around(const ClientRef& world, const ArrayRef& kept, const std::vector<
   return 0;
 }
 
-TEST(Fork, a_child_goes_on_while_other_threads_were_busy) {
+TEST(Fork, LeavesTheChildUsableWhenThreadsWereBusy) {
   SKIP_UNDER_SANITIZERS();
   Random random(1);
   const auto world = make_world(2, 4);
@@ -88,7 +88,7 @@ TEST(Fork, a_child_goes_on_while_other_threads_were_busy) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Fork, unfinished_arrays_are_an_error_in_the_child) {
+TEST(Fork, ReportsUnfinishedArraysInTheChild) {
   SKIP_UNDER_SANITIZERS();
   const auto world = make_world(1, 2);
   const auto sharding = named(world, {2}, {"a"});

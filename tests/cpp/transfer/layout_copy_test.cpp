@@ -32,25 +32,25 @@ std::vector<uint16_t> packed(const Layout& layout, const Dims& shape) {
   return memory;
 }
 
-TEST(LayoutCopy, ExampleOfTheHeader) {
+TEST(LayoutCopy, MatchesTheExampleInTheHeader) {
   EXPECT_EQ(packed(Layout({1, 0}, {{2, 2}}, 0), {2, 3}), (std::vector<uint16_t>{1, 2, 4, 5, 3, 0, 6, 0}));
 }
 
-TEST(LayoutCopy, ColumnMajorIsATranspose) {
+TEST(LayoutCopy, TransposesForColumnMajor) {
   EXPECT_EQ(packed(Layout({0, 1}, {}, 0), {2, 3}), (std::vector<uint16_t>{1, 4, 2, 5, 3, 6}));
 }
 
-TEST(LayoutCopy, StarMergesDimensionsThatDoNotFollowEachOther) {
+TEST(LayoutCopy, MergesNonadjacentDimensionsAtAStar) {
   // (3, 2) turned: 1 3 5 / 2 4 6, merged to six, cut by four.
   EXPECT_EQ(packed(Layout({0, 1}, {{Layout::kCombine, 4}}, 0), {3, 2}),
             (std::vector<uint16_t>{1, 3, 5, 2, 4, 6, 0, 0}));
 }
 
-TEST(LayoutCopy, SecondTilesInterleaveRows) {
+TEST(LayoutCopy, InterleavesRowsWithSecondTiles) {
   EXPECT_EQ(packed(Layout({1, 0}, {{2, 4}, {2, 1}}, 0), {2, 4}), (std::vector<uint16_t>{1, 5, 2, 6, 3, 7, 4, 8}));
 }
 
-TEST(LayoutCopy, EveryOrderAndTileComesBack) {
+TEST(LayoutCopy, RoundTripsEveryOrderAndTile) {
   const Dims shape{5, 4, 7};
   for (const Dims& order : {Dims{2, 1, 0}, Dims{0, 1, 2}, Dims{1, 2, 0}}) {
     for (const std::vector<Dims>& tiles :
@@ -93,7 +93,7 @@ std::vector<uint16_t> tiled_by_a_loop(const Dims& shape, const std::vector<Dims>
   return values;
 }
 
-TEST(LayoutCopy, TilesOfTilesEqualALoop) {
+TEST(LayoutCopy, CopiesTilesOfTilesAsALoop) {
   for (const Dims& shape : {Dims{5, 4, 7}, Dims{16, 8, 12}, Dims{3, 17, 30}, Dims{1, 1, 1}, Dims{2, 0, 3}}) {
     for (const std::vector<Dims>& tiles : {std::vector<Dims>{{4, 6}, {2, 1}},
                                            {{4, 6}, {2, 2}},
@@ -115,7 +115,7 @@ TEST(LayoutCopy, TilesOfTilesEqualALoop) {
   }
 }
 
-TEST(LayoutCopy, HalfBytesShareAByteAndTheFirstIsLow) {
+TEST(LayoutCopy, PacksTwoHalfBytesLowFirst) {
   std::vector<uint8_t> values{1, 8, 7};
   HostView view;
   view.data = values.data();

@@ -36,14 +36,14 @@ class Place : public testing::Test {
   ShardingRef replicated_ = named(world_, {4}, {});
 };
 
-TEST_F(Place, returns_the_source_where_it_is_placed_so_already) {
+TEST_F(Place, ReturnsASourceThatIsAlreadyPlaced) {
   const ArrayRef source = put(rows_);
   EXPECT_EQ(place(source, {}), source);
   EXPECT_EQ(place(source, {rows_, true}), source);
   EXPECT_EQ(plan_placement(*source, {rows_, true}, {}).strategy, PlacementStrategy::kUnchanged);
 }
 
-TEST_F(Place, makes_another_array_on_the_same_buffers_where_only_committed_changes) {
+TEST_F(Place, SharesBuffersWhenOnlyCommittedChanges) {
   const ArrayRef source = put(rows_, false);
   const ArrayRef result = place(source, {rows_, true});
   EXPECT_NE(result, source);
@@ -51,14 +51,14 @@ TEST_F(Place, makes_another_array_on_the_same_buffers_where_only_committed_chang
   EXPECT_EQ(result->storage()->data(0), source->storage()->data(0));
 }
 
-TEST_F(Place, copies_where_sharing_is_forbidden) {
+TEST_F(Place, CopiesWhereSharingIsForbidden) {
   const ArrayRef source = put(rows_);
   const ArrayRef result = place(source, {rows_, true}, {.may_alias = false});
   EXPECT_NE(result->storage()->data(0), source->storage()->data(0));
   EXPECT_EQ(values(*device_get(result)), values(host_));
 }
 
-TEST_F(Place, reshards_to_other_devices_of_the_world) {
+TEST_F(Place, ReshardsToOtherDevicesOfTheWorld) {
   const ArrayRef source = put(rows_);
   for (const ShardingRef& to : {columns_, replicated_, on_device(3)}) {
     EXPECT_EQ(plan_placement(*source, {to, true}, {}).strategy, PlacementStrategy::kReshard);
@@ -68,7 +68,7 @@ TEST_F(Place, reshards_to_other_devices_of_the_world) {
   }
 }
 
-TEST_F(Place, goes_through_the_host_to_another_world) {
+TEST_F(Place, GoesThroughTheHostToAnotherWorld) {
   const ClientRef other = make_world(1, 2);
   const ArrayRef source = put(rows_);
   const ShardingRef to = named(other, {2}, {"a"});
@@ -78,14 +78,14 @@ TEST_F(Place, goes_through_the_host_to_another_world) {
   EXPECT_TRUE(source->is_deleted());
 }
 
-TEST_F(Place, keeps_the_devices_where_only_the_kind_of_memory_changes) {
+TEST_F(Place, KeepsTheDevicesWhereOnlyTheKindOfMemoryChanges) {
   const ArrayRef source = put(rows_);
   const ArrayRef result = place(source, {.committed = true, .memory_kind = MemoryKind::kUnpinnedHost});
   EXPECT_EQ(*result->sharding(), *rows_->with_memory_kind(MemoryKind::kUnpinnedHost));
   EXPECT_EQ(values(*device_get(result)), values(host_));
 }
 
-TEST_F(Place, deletes_a_donated_source_now_or_leaves_that_to_the_caller) {
+TEST_F(Place, DeletesADonatedSourceNowOrLeavesThatToTheCaller) {
   const ArrayRef now = put(rows_);
   place(now, {columns_, true}, {.donation = Donation::kNow});
   EXPECT_TRUE(now->is_deleted());
@@ -95,7 +95,7 @@ TEST_F(Place, deletes_a_donated_source_now_or_leaves_that_to_the_caller) {
   EXPECT_THROW(place(now, {rows_, true}), DeletedArray);
 }
 
-TEST_F(Place, stores_a_value_in_the_layout_of_the_target) {
+TEST_F(Place, StoresAValueInTheLayoutOfTheTarget) {
   const auto column_major = std::make_shared<const Layout>(Dims{0, 1}, std::vector<Dims>{}, 0);
   const ArrayRef result = place(put(rows_), {rows_, true, column_major});
   EXPECT_EQ(result->strides({2, 4}), (Dims{4, 8}));
@@ -107,7 +107,7 @@ TEST_F(Place, stores_a_value_in_the_layout_of_the_target) {
             "same rank; leave the layout out for row-major");
 }
 
-TEST_F(Place, guards_moves_of_arrays_but_not_what_is_in_place) {
+TEST_F(Place, GuardsOnlyMovesOfArrays) {
   const ArrayRef source = put(rows_);
   const ArrayRef everywhere = put(replicated_);
   const PlacementOptions by_name{.guards = guards(GuardLevel::kDisallowExplicit)};
@@ -124,14 +124,14 @@ TEST_F(Place, guards_moves_of_arrays_but_not_what_is_in_place) {
   EXPECT_FALSE(is_already_placed(*everywhere, *on_device(2)->with_memory_kind(MemoryKind::kPinnedHost)));
 }
 
-TEST_F(Place, lets_an_operation_reshard_over_the_devices_that_it_works_on) {
+TEST_F(Place, LetsAnOperationReshardOverTheDevicesThatItWorksOn) {
   const ArrayRef source = put(rows_);
   const PlacementOptions of_operation{.is_explicit = false, .guards = guards(GuardLevel::kDisallow)};
   EXPECT_EQ(place(source, {columns_, true}, of_operation)->sharding(), columns_);
   EXPECT_THROW(place(source, {on_device(1), true}, of_operation), TransferGuardError);
 }
 
-TEST_F(Place, guards_copies_from_the_host) {
+TEST_F(Place, GuardsCopiesFromTheHost) {
   const TransferGuards refusing = guards(GuardLevel::kDisallow);
   EXPECT_EQ(error_of<TransferGuardError>(
                 [&] { place(host_, {on_device(0), true}, {.is_explicit = false, .guards = refusing}); }),
@@ -145,7 +145,7 @@ TEST_F(Place, guards_copies_from_the_host) {
   EXPECT_THROW(place(host_, {rows_, true}, {.guards = guards(GuardLevel::kDisallowExplicit)}), IndivisibleError);
 }
 
-TEST_F(Place, shows_the_memory_of_a_host_array_only_where_one_buffer_holds_it) {
+TEST_F(Place, SharesHostMemoryOnlyWithinOneBuffer) {
   const PlacementOptions share{.may_alias = true};
   EXPECT_EQ(place(host_, {on_device(0), true}, share)->storage()->data(0), host_.data);
   EXPECT_NE(place(host_, {on_device(0), true})->storage()->data(0), host_.data);
@@ -159,7 +159,7 @@ TEST_F(Place, shows_the_memory_of_a_host_array_only_where_one_buffer_holds_it) {
   EXPECT_EQ(values(*device_get(place(transposed, {on_device(0), true}, share))), values(transposed));
 }
 
-TEST_F(Place, refuses_targets_and_options_that_make_no_sense) {
+TEST_F(Place, RefusesInvalidTargetsAndOptions) {
   EXPECT_EQ(error_of<InvalidArgument>([&] { place(host_, {}); }),
             "device_put: the target has no sharding; expected one, as a host array is on no device");
   const ShardingRef abstract = NamedSharding::make_abstract(AbstractMesh({AxisName("a")}, {4}, {}), PartitionSpec());
@@ -178,7 +178,7 @@ TEST_F(Place, refuses_targets_and_options_that_make_no_sense) {
       "device_put: donate and may_alias are both True; expected at most one of them, as a donated source is deleted");
 }
 
-TEST(PlaceBetweenProcesses, exchanges_global_arrays_and_takes_the_value_of_each_process_for_others) {
+TEST(PlaceBetweenProcesses, ExchangesGlobalArraysAndUsesTheLocalValueOtherwise) {
   const auto machine = Machine::from_synthetic("pack:2 [numa] core:2 pu:1");
   ClientOptions options;
   options.processes = {Client::describe(*machine, 2), Client::describe(*machine, 2)};

@@ -17,7 +17,7 @@ using test::named;
 using test::Random;
 using test::values;
 
-TEST(Reinterpret, shows_the_same_memory_in_another_shape) {
+TEST(Reinterpret, ShowsTheSameMemoryInAnotherShape) {
   Random random(1);
   const ShardingRef rows = named(make_world(1, 4), {4}, {"a"});
   const HostView host = test::dense(random, {8, 4}, DType::kFloat32);
@@ -28,7 +28,7 @@ TEST(Reinterpret, shows_the_same_memory_in_another_shape) {
   EXPECT_EQ(values(*device_get(array)), values(host));
 }
 
-TEST(Reinterpret, puts_a_column_major_source_in_order_first) {
+TEST(Reinterpret, PutsAColumnMajorSourceInOrderFirst) {
   Random random(2);
   const ShardingRef one = SingleDeviceSharding::make(make_world(1, 1)->device(0));
   const HostView host = test::dense(random, {4, 2}, DType::kInt16);
@@ -37,7 +37,7 @@ TEST(Reinterpret, puts_a_column_major_source_in_order_first) {
   EXPECT_EQ(values(*device_get(array)), values(host));
 }
 
-TEST(Reinterpret, refuses_other_numbers_of_elements_and_other_devices) {
+TEST(Reinterpret, RefusesOtherNumbersOfElementsAndOtherDevices) {
   Random random(3);
   const ClientRef world = make_world(1, 4);
   const ShardingRef rows = named(world, {4}, {"a"});

@@ -75,7 +75,7 @@ void expect_all(const ArrayRef& array, float value) {
 
 class ReshardRandom : public testing::TestWithParam<int> {};
 
-TEST_P(ReshardRandom, keeps_the_value_and_moves_the_planned_bytes) {
+TEST_P(ReshardRandom, KeepsTheValueAndMovesThePlannedBytes) {
   Random random(static_cast<uint64_t>(GetParam()) + 100);
   const auto world = make_world(static_cast<int>(test::pick(random, 1, 4)), 8);
   for (int round = 0; round < 60; ++round) {
@@ -108,7 +108,7 @@ TEST_P(ReshardRandom, keeps_the_value_and_moves_the_planned_bytes) {
 
 INSTANTIATE_TEST_SUITE_P(seeds, ReshardRandom, testing::Range(0, 12));
 
-TEST(Reshard, counts_the_bytes_of_the_example) {
+TEST(Reshard, CountsTheBytesOfTheExample) {
   Random random(1);
   const auto world = make_world(1, 4);
   const ArrayRef array = put(random, named(world, {2}, {"a"}), {8});
@@ -141,7 +141,7 @@ int64_t listed_by_rows_to_columns(int arenas, int64_t count, const Dims& shape, 
   return after.copies_listed - before.copies_listed;
 }
 
-TEST(Reshard, rows_to_columns_of_many_shards_lists_no_pairs) {
+TEST(Reshard, MovesRowsToColumnsWithoutListingPairs) {
   const int64_t count = 1024;  // a million pairs
   EXPECT_LE(listed_by_rows_to_columns(1, count, {count, 2 * count}, Uneven::kError, false), 1);
   EXPECT_LE(listed_by_rows_to_columns(1, count, {count, 2 * count}, Uneven::kError, true), 1);
@@ -150,7 +150,7 @@ TEST(Reshard, rows_to_columns_of_many_shards_lists_no_pairs) {
   EXPECT_EQ(listed_by_rows_to_columns(4, count, {count - 3, 2 * count - 5}, Uneven::kLastShort, true), 0);
 }
 
-TEST(Reshard, blocks_of_their_own_are_moved_without_a_list) {
+TEST(Reshard, MovesSeparateBlocksWithoutAList) {
   Random random(8);
   const MostListed listed(0);
   const auto world = make_world(1, 8);
@@ -163,7 +163,7 @@ TEST(Reshard, blocks_of_their_own_are_moved_without_a_list) {
   test::expect_shards(moved, source);
 }
 
-TEST(ReshardAsync, an_error_reaches_results_that_are_not_listed) {
+TEST(ReshardAsync, DeliversErrorsToUnlistedResults) {
   const MostListed listed(0);
   const auto world = make_world(2, 8);
   auto ready = std::make_shared<Event>();
@@ -173,7 +173,7 @@ TEST(ReshardAsync, an_error_reaches_results_that_are_not_listed) {
   EXPECT_EQ(error_of<InvalidArgument>([&] { moved->block_until_ready(); }), "the disk is gone");
 }
 
-TEST(Reshard, is_done_on_return_on_a_client_that_is_not_asynchronous) {
+TEST(Reshard, IsSynchronousOnASynchronousClient) {
   Random random(3);
   const CopySizes sizes(0, 0);  // else small ones are done at once anyway
   const auto world = Client::make(Machine::from_synthetic("pu:2"), {.num_devices = 2, .asynchronous = false});
@@ -183,7 +183,7 @@ TEST(Reshard, is_done_on_return_on_a_client_that_is_not_asynchronous) {
   }
 }
 
-TEST(Reshard, an_equal_layout_shares_all_memory) {
+TEST(Reshard, SharesAllMemoryOfAnEqualLayout) {
   Random random(2);
   const auto world = make_world(1, 8);
   for (const Dims& shape : {Dims{8, 16}, Dims{8, 1 << 16}}) {
@@ -199,7 +199,7 @@ TEST(Reshard, an_equal_layout_shares_all_memory) {
   }
 }
 
-TEST(Reshard, a_shared_slab_is_still_a_slab) {
+TEST(Reshard, KeepsASharedSlab) {
   Random random(3);
   const auto world = make_world(1, 8);
   const ArrayRef array = put(random, named(world, {8}, {"a"}), {8, 16});
@@ -208,7 +208,7 @@ TEST(Reshard, a_shared_slab_is_still_a_slab) {
   EXPECT_EQ(stride, 64);
 }
 
-TEST(Reshard, force_copy_shares_nothing) {
+TEST(Reshard, SharesNothingWithForceCopy) {
   Random random(4);
   const auto world = make_world(1, 4);
   const ArrayRef array = put(random, named(world, {4}, {"a"}), {8});
@@ -219,7 +219,7 @@ TEST(Reshard, force_copy_shares_nothing) {
   EXPECT_EQ(values(*device_get(copy)), values(*device_get(array)));
 }
 
-TEST(Reshard, donating_deletes_the_source_and_keeps_what_is_shared) {
+TEST(Reshard, DeletesADonatedSourceAndKeepsSharedBuffers) {
   Random random(5);
   const auto world = make_world(1, 4);
   const HostView source = test::dense(random, {4, 1 << 18}, DType::kFloat32);
@@ -238,7 +238,7 @@ TEST(Reshard, donating_deletes_the_source_and_keeps_what_is_shared) {
   EXPECT_EQ(test::arena_bytes_in_use(world), before);
 }
 
-TEST(Reshard, a_shard_can_be_moved) {
+TEST(Reshard, MovesAShard) {
   Random random(6);
   const auto world = make_world(2, 4);
   const HostView source = test::dense(random, {8, 4}, DType::kInt32);
@@ -253,7 +253,7 @@ TEST(Reshard, a_shard_can_be_moved) {
   EXPECT_FALSE(array->is_deleted());
 }
 
-TEST(ReshardAsync, returns_before_the_source_is_written) {
+TEST(ReshardAsync, ReturnsBeforeTheSourceIsWritten) {
   const auto world = make_world(2, 4);
   const auto rows = named(world, {4}, {"a"});
   auto ready = std::make_shared<Event>();
@@ -271,7 +271,7 @@ TEST(ReshardAsync, returns_before_the_source_is_written) {
   expect_all(shared, 3);
 }
 
-TEST(ReshardAsync, deleting_source_and_steps_in_between_is_harmless) {
+TEST(ReshardAsync, AllowsDeletionOfSourceAndIntermediates) {
   const auto world = make_world(1, 4);
   const int64_t before = test::arena_bytes_in_use(world);
   {
@@ -292,7 +292,7 @@ TEST(ReshardAsync, deleting_source_and_steps_in_between_is_harmless) {
   EXPECT_EQ(test::arena_bytes_in_use(world), before);
 }
 
-TEST(ReshardAsync, a_deleted_result_gives_its_memory_back_after_the_copy) {
+TEST(ReshardAsync, FreesADeletedResultAfterTheCopy) {
   const auto world = make_world(1, 4);
   auto ready = std::make_shared<Event>();
   const ArrayRef source = unfinished(named(world, {4}, {"a"}), {4, 1 << 18}, ready);
@@ -308,7 +308,7 @@ TEST(ReshardAsync, a_deleted_result_gives_its_memory_back_after_the_copy) {
   EXPECT_EQ(test::arena_bytes_in_use(world), before);
 }
 
-TEST(ReshardAsync, an_error_goes_down_the_chain) {
+TEST(ReshardAsync, PropagatesErrorsAlongTheChain) {
   const auto world = make_world(1, 4);
   auto ready = std::make_shared<Event>();
   const ArrayRef source = unfinished(named(world, {4}, {"a"}), {8, 8}, ready);
@@ -323,7 +323,7 @@ TEST(ReshardAsync, an_error_goes_down_the_chain) {
   EXPECT_EQ(transfer_counters().device_to_device_bytes, before);
 }
 
-TEST(ReshardAsync, big_copies_end_after_the_call) {
+TEST(ReshardAsync, FinishesLargeCopiesAfterTheCall) {
   Random random(7);
   const auto world = make_world(2, 8);
   const HostView source = test::dense(random, {1024, 2048}, DType::kFloat32);
@@ -337,7 +337,7 @@ TEST(ReshardAsync, big_copies_end_after_the_call) {
   EXPECT_EQ(live_arrays(world.get()), (std::vector<ArrayRef>{array}));
 }
 
-TEST(Reshard, other_worlds_are_an_invalid_argument) {
+TEST(Reshard, RefusesOtherWorlds) {
   Random random(8);
   const ArrayRef array = put(random, named(make_world(1, 2), {2}, {"a"}), {8});
   EXPECT_EQ(error_of<InvalidArgument>([&] { reshard(array, named(make_world(1, 2), {2}, {"a"}), {}); }),
@@ -346,7 +346,7 @@ TEST(Reshard, other_worlds_are_an_invalid_argument) {
             "device_put(device_get(x), sharding)");
 }
 
-TEST(Reshard, failures_leave_the_source_as_it_was) {
+TEST(Reshard, LeavesTheSourceUnchangedOnFailure) {
   Random random(9);
   const auto world = make_world(1, 4, 1000);
   const ArrayRef array = put(random, named(world, {4}, {"a"}), {4, 128});
@@ -363,7 +363,7 @@ TEST(Reshard, failures_leave_the_source_as_it_was) {
       "it only after its last use");
 }
 
-TEST(ReshardThreads, moves_race_with_deletes_without_harm) {
+TEST(ReshardThreads, MoveDuringConcurrentDeletion) {
   const auto world = make_world(2, 4);
   const CopySizes sizes(1024, 2048);
   std::vector<std::thread> threads;

@@ -13,7 +13,7 @@ namespace {
 using test::make_world;
 using test::named;
 
-TEST(TilingCopy, does_the_example) {
+TEST(TilingCopy, MatchesTheExampleInTheHeader) {
   // (8, 4) of bytes 0 .. 31 in 2 x 1 tiles, to 4 x 2 tiles that lie 8 bytes apart.
   std::vector<std::byte> from(32);
   for (size_t i = 0; i < 32; ++i) from[i] = static_cast<std::byte>(i);
@@ -32,7 +32,7 @@ TEST(TilingCopy, does_the_example) {
   EXPECT_EQ(at(7, 4), 0);   // padding is left alone
 }
 
-TEST(TilingCopy, parts_must_divide_in_each_dimension) {
+TEST(TilingCopy, RequiresPartsThatDivideEachDimension) {
   const auto world = make_world(1, 12);
   const auto divide = [&](const Dims& a, const Dims& b) {
     return parts_divide(named(world, a, {"a", "b"})->grid(), named(world, b, {"a", "b"})->grid(), 2);
@@ -43,7 +43,7 @@ TEST(TilingCopy, parts_must_divide_in_each_dimension) {
   EXPECT_FALSE(divide({4, 3}, {4, 2}));
 }
 
-TEST(Tiling, is_there_for_slabs_of_even_tiles) {
+TEST(Tiling, ExistsForSlabsOfEvenTiles) {
   const auto world = make_world(2, 4);
   const auto tiling = [&](const ShardingRef& sharding, const Dims& shape) {
     const ShardDomains domains = sharding->domains(shape, "test");

@@ -20,7 +20,7 @@ constexpr auto kRefuse = GuardVerdict::kRefuse;
 constexpr TransferDirection kDirections[] = {TransferDirection::kHostToDevice, TransferDirection::kDeviceToDevice,
                                              TransferDirection::kDeviceToHost};
 
-TEST(TransferGuard, decides_by_level_direction_and_whether_the_transfer_is_explicit) {
+TEST(TransferGuard, DecidesByLevelDirectionAndWhetherTheTransferIsExplicit) {
   struct Case {
     GuardLevel level;
     GuardVerdict when_implicit;
@@ -43,7 +43,7 @@ TEST(TransferGuard, decides_by_level_direction_and_whether_the_transfer_is_expli
   }
 }
 
-TEST(TransferGuard, knows_the_names_of_levels_and_directions) {
+TEST(TransferGuard, NamesLevelsAndDirections) {
   EXPECT_EQ(guard_level_from_name("allow"), GuardLevel::kAllow);
   EXPECT_EQ(guard_level_from_name("disallow_explicit"), GuardLevel::kDisallowExplicit);
   EXPECT_EQ(guard_level_from_name("log_explicit_device_put"), GuardLevel::kLogExplicit);
@@ -56,7 +56,7 @@ TEST(TransferGuard, knows_the_names_of_levels_and_directions) {
 
 TransferDescription description() { return {"device_put", "(8,)", "float32", "cpu:0", "cpu:1"}; }
 
-TEST(TransferGuard, reports_to_the_log_of_the_caller) {
+TEST(TransferGuard, ReportsToTheLogOfTheCaller) {
   static std::vector<std::string> lines;
   lines.clear();
   TransferGuards guards;
@@ -70,7 +70,7 @@ TEST(TransferGuard, reports_to_the_log_of_the_caller) {
                        "device_put: implicit host-to-device transfer of a (8,) float32 from cpu:0 to cpu:1"});
 }
 
-TEST(TransferGuard, describes_a_transfer_only_where_a_message_is_needed) {
+TEST(TransferGuard, DescribesATransferOnlyWhereAMessageIsNeeded) {
   TransferGuards guards;
   int described = 0;
   const auto describe = [&] {

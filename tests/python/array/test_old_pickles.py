@@ -60,19 +60,9 @@ def alike(found, made, where=""):
         assert found == made, where
 
 
-def made_by(version, name):
-    """The value as that version made it: a plan has the figures of the model of its time."""
-    made = make_pickles.values()[name]
-    if (version, name) == ("0.1.0", "plans"):  # its bound counted four links at each chip, also at a corner with two
-        bound = made[1].lower_bound
-        bound = dataclasses.replace(bound, estimate_seconds=bound.estimate_seconds / 2)
-        made = [made[0], dataclasses.replace(made[1], lower_bound=bound)]
-    return made
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_what_was_pickled_is_what_is_made_now(path):
-    made = made_by(path.parent.name, path.stem)
+    made = make_pickles.values()[path.stem]
     with path.open("rb") as file:
         for _ in make_pickles.PROTOCOLS:
             alike(pickle.load(file), made, path.stem)
@@ -101,7 +91,7 @@ class Wary(pickle.Unpickler):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_an_unpickler_with_a_list_of_what_it_allows_reads_them(path):
-    made = made_by(path.parent.name, path.stem)
+    made = make_pickles.values()[path.stem]
     with path.open("rb") as file:
         for _ in make_pickles.PROTOCOLS:
             alike(Wary(file).load(), made, path.stem)
@@ -148,7 +138,7 @@ def test_a_version_is_written_once():
 
 
 PUBLIC = (
-    *("accelerator_report", "allocator_config", "batch_measurement", "calibration", "cluster", "device_manager"),
+    *("batch_measurement", "calibration", "cluster", "device_manager"),
     *("device_placement", "distributed", "doctor", "errors", "layout", "memory", "mesh", "mesh_utils", "models"),
     *("planner", "prefetch", "roofline", "sharding", "tree_util", "xla_client"),
 )
@@ -228,7 +218,9 @@ def test_a_suggestion_whose_mesh_is_of_other_devices_is_an_error():
     option = make_pickles.values()["suggestions"].options[0]
     shape, names, ids = option.__getstate__()["mesh"]
     for mesh in ((shape, names, [10**9 for _ in ids]), ((3, 5), names, ids), (shape, ("a", "a"), ids), (1, 2)):
-        with pytest.raises(ValueError, match=r"^Suggestion: in the pickle's state mesh is no shape.*pickle it again"):
+        with pytest.raises(
+            ValueError, match=r"^Suggestion: in the pickle's state mesh is not a shape.*pickle it again"
+        ):
             type(option).__new__(type(option)).__setstate__({**option.__getstate__(), "mesh": mesh})
 
 
@@ -249,7 +241,9 @@ def test_a_suggestion_whose_mesh_is_of_other_devices_is_an_error():
 )
 def test_a_forged_structure_of_a_tree_is_an_error(node, leaves):
     make, _ = ad.tree.structure([1]).__reduce__()
-    with pytest.raises(ValueError, match=r"^PyTreeDef: the pickle's nodes or its number of leaves are none"):
+    with pytest.raises(
+        ValueError, match=r"^PyTreeDef: the pickle's nodes or its number of leaves do not form a structure"
+    ):
         make(node, leaves)
 
 
@@ -262,52 +256,52 @@ def test_forged_bytes_by_device_are_an_error(told):
 
 LONE = "\ud800"  # half a character: has no UTF-8
 WRONG_STATES = {
-    "array without parts": ("_array_from_pickle", (), TypeError, "array_from_pickle: value is missing"),
-    "array of a sharding": ("_array_from_pickle", ([1.0], 5, True), ValueError, "device_put: device is of type int"),
-    "array of another layout": ("_array_from_pickle", ([1.0], None, True, "{8}"), ValueError, "Layout: "),
-    "assignment of text": ("_device_assignment", ("a",), TypeError, "DeviceAssignment.deserialize: the argument is"),
-    "assignment of bytes": ("_device_assignment", (b"a",), ValueError, "DeviceAssignment"),
-    "topology of text": ("_device_topology", ("a",), TypeError, "DeviceTopology.deserialize: the argument is of"),
-    "topology of bytes": ("_device_topology", (b"a",), ValueError, "DeviceTopology"),
-    "list of no ids": ("_device_list_from_pickle", ("cpu", 3), TypeError, "device_list_from_pickle: device_ids is of"),
-    "list of an edge": ("_device_list_from_pickle", ("cpu", [2**63 - 1]), ValueError, "unpickle: device cpu:922337203"),
+    "array without parts": ("array", (), TypeError, "array_from_pickle: value is missing"),
+    "array of a sharding": ("array", ([1.0], 5, True), ValueError, "device_put: device is 5 (int)"),
+    "array of another layout": ("array", ([1.0], None, True, "{8}"), ValueError, "Layout: "),
+    "assignment of text": ("device_assignment", ("a",), TypeError, "DeviceAssignment.deserialize: the argument is"),
+    "assignment of bytes": ("device_assignment", (b"a",), ValueError, "DeviceAssignment"),
+    "topology of text": ("device_topology", ("a",), TypeError, "DeviceTopology.deserialize: the argument is of"),
+    "topology of bytes": ("device_topology", (b"a",), ValueError, "DeviceTopology"),
+    "list of no ids": ("device_list", ("cpu", 3), TypeError, "device_list_from_pickle: device_ids is of"),
+    "list of an edge": ("device_list", ("cpu", [2**63 - 1]), ValueError, "unpickle: device cpu:922337203"),
     "device of an edge": (
-        "_find_device",
+        "device",
         ("cpu", 2**63 - 1),
         ValueError,
         "unpickle: device cpu:9223372036854775807 is",
     ),
-    "device below": ("_find_device", ("cpu", -(2**63)), ValueError, "unpickle: device cpu:-9223372036854775808 is not"),
-    "device beyond": ("_find_device", ("cpu", 2**63), TypeError, "find_device: id is out of range"),
-    "device of half a character": ("_find_device", (LONE, 0), TypeError, "find_device: "),
-    "memory of another kind": ("_find_memory", ("cpu", 0, "vram"), RuntimeError, 'memory: kind "vram" is unknown'),
-    "layout of a number": ("_layout_from_text", (5,), TypeError, "layout_from_text: text is of another type"),
-    "layout of other text": ("_layout_from_text", ("{",), ValueError, "Layout"),
-    "cluster of nothing": ("_make_cluster", ({},), TypeError, "unpickle: the state of a Cluster is damaged; expected"),
-    "cluster of a list": ("_make_cluster", ([],), TypeError, "make_cluster: parts is of another type"),
-    "mesh of text": ("_mesh_from_pickle", ("cpu", ["a"], ("x",), None), TypeError, "unpickle: the state of a Mesh is"),
-    "mesh of large ids": ("_mesh_from_pickle", ("cpu", [2**70], ("x",), None), TypeError, "the state of a Mesh is"),
-    "mesh without names": ("_mesh_from_pickle", ("cpu", [0], (), None), ValueError, "Mesh: "),
+    "device below": ("device", ("cpu", -(2**63)), ValueError, "unpickle: device cpu:-9223372036854775808 is not"),
+    "device beyond": ("device", ("cpu", 2**63), TypeError, "find_device: id is out of range"),
+    "device of half a character": ("device", (LONE, 0), TypeError, "find_device: "),
+    "memory of another kind": ("memory", ("cpu", 0, "vram"), RuntimeError, 'memory: kind "vram" is unknown'),
+    "layout of a number": ("layout", (5,), TypeError, "layout_from_text: text is of another type"),
+    "layout of other text": ("layout", ("{",), ValueError, "Layout"),
+    "cluster of nothing": ("cluster", ({},), TypeError, "unpickle: the state of a Cluster is damaged; expected"),
+    "cluster of a list": ("cluster", ([],), TypeError, "make_cluster: parts is of another type"),
+    "mesh of text": ("mesh", ("cpu", ["a"], ("x",), None), TypeError, "unpickle: the state of a Mesh is"),
+    "mesh of large ids": ("mesh", ("cpu", [2**70], ("x",), None), TypeError, "the state of a Mesh is"),
+    "mesh without names": ("mesh", ("cpu", [0], (), None), ValueError, "Mesh: "),
     "sharding of a class": (
-        "_named_sharding_from_pickle",
+        "named_sharding",
         (dict, None, None, None, None),
         TypeError,
         "unpickle: the class of a sharding is damaged; expected NamedSharding or a derived class, got <class 'dict'>",
     ),
     "sharding of a function": (
-        "_single_device_sharding_from_pickle",
+        "single_device_sharding",
         (print, 1, None),
         TypeError,
         "single_device_sharding_from_pickle: kind is of another type; expected type",
     ),
     "sharding of no device": (
-        "_single_device_sharding_from_pickle",
+        "single_device_sharding",
         (ad.SingleDeviceSharding, 1, None),
         TypeError,
         "SingleDeviceSharding: device is of type int; expected a Device",
     ),
     "sharding of no mesh": (
-        "_named_sharding_from_pickle",
+        "named_sharding",
         (ad.NamedSharding, None, ad.P(), None, None),
         TypeError,
         "NamedSharding: mesh is of another type; expected Mesh | AbstractMesh, got None",
@@ -321,7 +315,7 @@ def test_a_wrong_state_is_told_in_our_words(row):
 
     class Forged:
         def __reduce__(self):
-            return getattr(ad._core, name), state
+            return getattr(importlib.import_module("artifex_devices.unpickle"), name), state
 
     for protocol in make_pickles.PROTOCOLS:
         with pytest.raises(error, match=re.escape(words)) as told:

@@ -416,9 +416,9 @@ CALLS = [
                 "find_accelerators:",
                 "machine",
                 "'live'",
-                repair=r"write (Machine\.from_xml\(path\))",
-                then="ad.find_accelerators({})",
-                given="path = folder / 'm.xml'; path.write_text(ad.Machine.from_synthetic('core:2 pu:1').to_xml()); path = str(path)",
+                repair=r"write Machine\.from_xml\('(machine\.xml)'\)",
+                then="ad.find_accelerators(ad.Machine.from_xml(str(folder / '{}')))",
+                given="(folder / 'machine.xml').write_text(ad.Machine.from_synthetic('core:2 pu:1').to_xml())",
             ),
             bad("ad.find_accelerators(root=3)", TypeError, "find_accelerators:", "machine", "root"),
             bad(

@@ -247,7 +247,7 @@ CALLS = [
                 "shard_map(<lambda>):",
                 "in_specs",
                 "'x'",
-                repair="write (P\\('x'\\)) for cut",
+                repair="write (P\\('x'\\)) for sharded",
                 then="ad.shard_map(lambda x: x, mesh=line, in_specs={}, out_specs=P('x'))(X)",
             ),
             bad(
@@ -377,7 +377,7 @@ CALLS = [
                 IndivisibleError,
                 "pmap(<lambda>):",
                 "in_axes",
-                repair="use (in_axes=None) for",
+                repair="use (in_axes=None) to",
                 then="ad.pmap(lambda x, y: x, in_axes=(0, None))(X, X[:4])",
             ),
             bad("ad.pmap(lambda x: x, in_axes=9)(X)", IndexError, "pmap(<lambda>):", "in_axes", "devices"),

@@ -540,7 +540,7 @@ CALLS = [
                 ValueError,
                 "ShapeDtypeStruct:",
                 "dtype",
-                repair="say (np\\.float32)",
+                repair="give (np\\.float32)",
                 then="ad.ShapeDtypeStruct((8,), {})",
             ),
             bad("ad.ShapeDtypeStruct((8,), 'spam')", TypeError, "'spam'", "understood"),

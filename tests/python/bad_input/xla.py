@@ -408,7 +408,7 @@ CALLS = [
         "cluster.dgx",
         "ad.cluster.dgx('h100', nodes=2)",
         [
-            bad("ad.cluster.dgx('spam')", ValueError, "cluster.dgx:", "nodes", "'spam'"),
+            bad("ad.cluster.dgx('spam')", ValueError, "cluster.dgx:", "gpu", "'spam'"),
             bad("ad.cluster.dgx(3)", TypeError, "cluster.dgx:", "gpu"),
             bad("ad.cluster.dgx('h100', nodes=0)", ValueError, "cluster.gpus:", "nodes"),
             bad("ad.cluster.dgx('h100', nodes=-1)", ValueError, "cluster.gpus:", "nodes"),
@@ -560,7 +560,7 @@ CALLS = [
                 TypeError,
                 "create_device_mesh:",
                 "devices",
-                repair="give (devices\\(\\)) or",
+                repair="pass (devices\\(\\)) or",
                 then="mesh_utils.create_device_mesh((8,), devices={})",
             ),
             bad(

@@ -235,7 +235,7 @@ def test_plans_of_this_machine_have_seconds():
         per_byte = 2e-10 + 9e-10 * (1 - share) + 8e-10 * share
         assert cut.seconds == pytest.approx(2e-6 + 16e-6 + 4096 * per_byte)
         assert plan_reshard((512, 512), np.float32, rows, rows, calibration=made()).seconds == 0
-        with pytest.raises(RuntimeError, match="collectives are not used"):
+        with pytest.raises(RuntimeError, match="collectives are not used on this machine's own devices"):
             _ = plan_reshard((512, 512), np.float32, rows, whole, way="collectives", calibration=made()).seconds
         with pytest.raises(RuntimeError, match=r"or calibration= for this machine's own"):
             _ = plan_reshard((512, 512), np.float32, rows, whole).seconds

@@ -68,7 +68,7 @@ def test_devices_behind_switches_have_slices_but_no_coordinates():
     assert not hasattr(device, "coords")
     with pytest.raises(
         AttributeError,
-        match=r"core_on_chip: GpuDevice\(id=9, process_index=1\) has none; expected a device of a cluster with a torus",
+        match=r"core_on_chip: GpuDevice\(id=9, process_index=1\) does not have it; expected a device of a cluster with a torus",
     ):
         _ = device.core_on_chip
     with ad.simulate(1):

@@ -121,7 +121,7 @@ def test_everything_that_is_wrong_is_listed(named, devices):
         "arrays[3] is on cpu:3 of another world",
         "arrays[4] is on cpu:0 as arrays[0] is",
         "arrays[5] is of type numpy.ndarray; expected an Array",
-        "arrays[6] lies on 8 devices; expected one",
+        "arrays[6] is on 8 devices; expected one",
         "arrays[7] was deleted",
         "no part for cpu:3",
     ):

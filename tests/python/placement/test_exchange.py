@@ -330,7 +330,7 @@ def test_without_a_transport_only_what_needs_none_is_done():
         x = placed(X, named((4,), ("x",), "x"))
         check_value(ad.device_put(x, named((2, 2), ("a", "b"), ("a", "b"))), X)
         with pytest.raises(
-            RuntimeError, match=r"device_put of int32.* data would go to another process, but there is no"
+            RuntimeError, match=r"device_put of int32.* data would go to another process, but no transport"
         ):
             ad.device_put(x, named((4,), ("x",)))
 

@@ -61,7 +61,9 @@ def test_a_process_without_devices_needs_the_dtype():
                 ValueError, match=r"make_array_from_callback: no device of .* determines the dtype; expected"
             ):
                 ad.make_array_from_callback((8, 4), first, X.__getitem__)
-            with pytest.raises(ValueError, match="so that no part says shape and dtype; expected both, got a shape on"):
+            with pytest.raises(
+                ValueError, match="so no part determines shape and dtype; expected both, got a shape on"
+            ):
                 ad.make_array_from_single_device_arrays((8, 4), first, [])
             y = ad.make_array_from_single_device_arrays((8, 4), first, [], dtype=np.float32)
             assert (y.shape, y.dtype, y.addressable_shards) == ((8, 4), np.float32, [])

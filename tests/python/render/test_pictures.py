@@ -207,17 +207,17 @@ def test_a_roofline_has_its_limits_and_batches():
     picture = v5e.to_svg([1, 64, 512], network_bandwidth=4.5e10)
     words = texts_of(picture)
     assert words[0] == "roofline of TPU v5e, bfloat16"
-    assert "memory: 819 GB/s, ridge point at 240.5 FLOP a byte" in words
-    assert "network, for each byte that crosses it: 45 GB/s, ridge point at 4378 FLOP a byte" in words
+    assert "memory: 819 GB/s, ridge point at 240.5 FLOP per byte" in words
+    assert "network, for each byte that crosses it: 45 GB/s, ridge point at 4378 FLOP per byte" in words
     assert titles_of(picture)[-3:] == [
-        "batch 1: 1 FLOP a byte, 819 GFLOP/s, by the model",
-        "batch 64: 64 FLOP a byte, 52.4 TFLOP/s, by the model",
-        "batch 512: 512 FLOP a byte, 197 TFLOP/s, by the model",
+        "batch 1: 1 FLOP per byte, 819 GFLOP/s, by the model",
+        "batch 64: 64 FLOP per byte, 52.4 TFLOP/s, by the model",
+        "batch 512: 512 FLOP per byte, 197 TFLOP/s, by the model",
     ]
     layered = v5e.to_svg([64], layer=(4096, 4096), points=[RooflinePoint("mine", 60, 4e13)])
     assert titles_of(layered)[-2:] == [
-        "batch 64: 62.06 FLOP a byte, 50.8 TFLOP/s, by the model",
-        "mine: 60 FLOP a byte, 40 TFLOP/s, measured",
+        "batch 64: 62.06 FLOP per byte, 50.8 TFLOP/s, by the model",
+        "mine: 60 FLOP per byte, 40 TFLOP/s, measured",
     ]
     ET.fromstring(v5e._repr_html_())
 
@@ -230,7 +230,7 @@ def test_a_roofline_has_its_limits_and_batches():
         ({"layer": (4,)}, ValueError, r"layer is \(4,\); expected two sizes"),
         ({"network_bandwidth": -1}, ValueError, "network_bandwidth is -1; expected a finite number above 0"),
         ({"network_bandwidth": "fast"}, TypeError, r"network_bandwidth is 'fast' \(str\)"),
-        ({"points": [RooflinePoint("a", 0.0)]}, ValueError, "a has 0 FLOP a byte"),
+        ({"points": [RooflinePoint("a", 0.0)]}, ValueError, "a has 0 FLOP per byte"),
     ],
 )
 def test_points_that_cannot_be_drawn(options, error, text):
@@ -249,13 +249,13 @@ def test_a_step_is_a_point_for_each_batch():
     peak = roofline("tpu_v5e")
     words = texts_of(picture)
     assert "bfloat16: 197 TFLOP/s" in words
-    assert f"memory: 819 GB/s, ridge point at {peak.ridge_point:.4g} FLOP a byte" in words
+    assert f"memory: 819 GB/s, ridge point at {peak.ridge_point:.4g} FLOP per byte" in words
     for plan in (small, large):
         moved = sum(product.bytes for product in plan.products) + plan.update_bytes
         received = sum(each.bytes_received * each.count for each in plan.collectives)
         of_memory, of_network = (text for text in titles_of(picture) if text.startswith(f"batch {plan.model.batch}: "))
-        assert f": {plan.flops / moved:.4g} FLOP a byte of memory, " in of_memory
-        assert f": {plan.flops / received:.4g} FLOP a byte of network, for each byte received, " in of_network
+        assert f": {plan.flops / moved:.4g} FLOP per byte of memory, " in of_memory
+        assert f": {plan.flops / received:.4g} FLOP per byte of network, for each byte received, " in of_network
     ET.fromstring(small._repr_html_())
     other = plan_step(models.transformer("llama-2-7b", batch=4, sequence=2048), mesh, {"batch": "data"})
     with pytest.raises(ValueError, match=r"StepPlan.to_svg: .* other rules"):

@@ -216,7 +216,7 @@ class TestBufferFromPyval:
             assert text in str(caught.value)
 
     def test_errors_of_placing_have_its_name(self, client) -> None:
-        with pytest.raises(TypeError, match=r"^buffer_from_pyval: a leaf of type str is no array"):
+        with pytest.raises(TypeError, match=r"^buffer_from_pyval: a leaf of type str is not an array"):
             client.buffer_from_pyval("text")
         with pytest.raises(ValueError, match=r"^buffer_from_pyval: a masked array"):
             client.buffer_from_pyval(np.ma.masked_array([1], mask=[True]))

@@ -109,7 +109,7 @@ def test_a_path_that_is_not_utf8_is_refused():
     for read in (cluster.from_toml, cluster.from_xml):
         with pytest.raises(ValueError, match=r"path is b'l\\xffab'; expected a path in UTF-8; rename it"):
             read(b"l\xffab")
-    with pytest.raises(ValueError, match=r"cluster\.gpus: gpu is 'h\\udcff'; expected letters"):
+    with pytest.raises(ValueError, match=r"cluster\.gpus: gpu is 'h\\udcff'; expected characters that can be printed"):
         cluster.gpus("h\udcff")
 
 
