@@ -28,7 +28,7 @@ TEST(PlanReshard, PlansCopiesBetweenDevicesOfThisProcess) {
   EXPECT_EQ(planned.cluster, nullptr);
   EXPECT_EQ(planned.plan.strategy, ReshardStrategy::kCopies);
   ASSERT_EQ(planned.plan.steps.size(), 1U);
-  EXPECT_EQ(planned.plan.steps[0].text, "12 direct copies");
+  EXPECT_EQ(planned.plan.steps[0].text, "16 direct copies");
   EXPECT_EQ(planned.plan.steps[0].shard_bytes, 8);
   EXPECT_EQ(planned.plan.steps[0].shard_bytes_after, 32);
   EXPECT_FALSE(planned.plan.steps[0].price);
