@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 import operator
+import sys
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from artifex_devices._base.text import alternatives
 
 _Error = TypeVar("_Error", bound=Exception)
 _FIX = "correct it"
+_LARGEST = sys.float_info.max  # larger integers have no float
 
 
 def wrong_type(
@@ -140,9 +141,9 @@ def check_number(
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise wrong_type(operation, name, value, expected, fix)
     number: Any = value
-    if above is not None and not above < number < math.inf:
+    if above is not None and not above < number <= _LARGEST:
         raise wrong_value(operation, name, value, f"a finite number above {above:g}", fix)
-    if minimum is not None and not minimum <= number < math.inf:
+    if minimum is not None and not minimum <= number <= _LARGEST:
         raise wrong_value(operation, name, value, f"a finite number of {minimum:g} or more", fix)
     return number  # type: ignore[no-any-return]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -124,12 +124,10 @@ def _device(f: Any, options: dict[str, Any]) -> Device | None:
         raise ValueError(f"{operation}: device and backend are both given; expected one of them; drop backend")
     if device is not None:
         check_type(operation, "device", device, Device, "a Device", "choose one of devices()")
-        chosen: Device = device
-        return chosen
+        return cast(Device, device)
     from artifex_devices._runtime.devices import devices
 
-    chosen = devices(backend)[0]
-    return chosen
+    return devices(backend)[0]
 
 
 class _Placed:

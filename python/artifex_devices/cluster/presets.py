@@ -17,6 +17,7 @@ from artifex_devices._base.checks import (
     wrong_value,
 )
 from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Cluster, Machine
 from artifex_devices._hardware.detection import path_text
@@ -114,8 +115,8 @@ def dgx(gpu: str = "h100", *, nodes: int = 1, network_bandwidth: float | None = 
     _check_name("dgx", "gpu", gpu)
     if gpu.lower() not in _DGX_GPUS:
         raise ValueError(
-            f"cluster.dgx: gpu is {gpu!r}{did_you_mean(gpu, _DGX_GPUS)}; expected one of {', '.join(_DGX_GPUS)}; see "
-            "cluster.gpus, cluster.nvl72 and cluster.mi300x for others"
+            f"cluster.dgx: gpu is {safe_repr(gpu)}{did_you_mean(gpu, _DGX_GPUS)}; expected one of "
+            f"{', '.join(_DGX_GPUS)}; see cluster.gpus, cluster.nvl72 and cluster.mi300x for others"
         )
     return gpus(gpu, nodes=nodes, network_bandwidth=network_bandwidth)
 

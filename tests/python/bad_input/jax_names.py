@@ -102,9 +102,9 @@ CALLS = [
         [
             bad("ad.smap(lambda a: a, in_axes=0, axis_name='x')", TypeError, "smap: out_axes is missing"),
             bad("ad.smap(lambda a: a, in_axes=0, out_axes=0)", TypeError, "smap:", "axis_name='x'"),
-            bad("ad.smap(lambda a: a, in_axes=[0], out_axes=0, axis_name='x')", TypeError, "smap: in_axes", "[0]"),
+            bad("ad.smap(lambda a: a, in_axes=[0], out_axes=0, axis_name='x')", TypeError, "smap:", "in_axes", "[0]"),
             bad("ad.smap(lambda a: a, in_axes=-1, out_axes=0, axis_name='x')", ValueError, "smap:", "in_axes", "-1"),
-            bad("ad.smap(lambda a: a, in_axes=0, out_axes='a', axis_name='x')", TypeError, "smap: out_axes", "'a'"),
+            bad("ad.smap(lambda a: a, in_axes=0, out_axes='a', axis_name='x')", TypeError, "smap:", "out_axes", "'a'"),
             bad("ad.smap(lambda a: a, in_axes=0, out_axes=0, axis_name=['x'])", TypeError, "smap: axis_name", "['x']"),
             bad("ad.smap(lambda a: a, in_specs=P(), out_axes=0, axis_name='x')", TypeError, "smap: in_specs"),
             bad("ad.smap(3, in_axes=0, out_axes=0, axis_name='x')", TypeError, "f is not a function", "3"),

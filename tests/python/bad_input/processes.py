@@ -91,7 +91,7 @@ CALLS = [
                 "ad.distributed.initialize(b'localhost:1')",
                 TypeError,
                 "distributed.initialize:",
-                "coordinator_address is of type bytes",
+                "coordinator_address is b'localhost:1' (bytes)",
                 "b'localhost:1'",
             ),
             bad(

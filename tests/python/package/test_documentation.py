@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from artifex_devices.device_manager import process_manager
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -19,7 +20,8 @@ def blocks_of(page: Path, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_of_a_page_runs(page: Path) -> None:
+def test_code_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_manager._global, "manager", None)  # a page is read from a new process
     namespace: dict[str, Any] = {}
     for code in blocks_of(page, "python"):
         exec(compile(code, page.name, "exec"), namespace)
