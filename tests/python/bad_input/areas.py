@@ -3,20 +3,7 @@
 
 import importlib
 
-_AREAS = (
-    "devices",
-    "meshes",
-    "placement",
-    "arrays",
-    "lax",
-    "layouts",
-    "trees",
-    "xla",
-    "planner",
-    "managers",
-    "processes",
-    "jax_names",
-)
+_AREAS = ("devices", "meshes", "placement", "arrays", "lax", "layouts", "trees", "xla", "planner", "managers", "processes", "jax_names")
 AREAS = {area: importlib.import_module(f"bad_input.{area}").CALLS for area in _AREAS}
 
 _RECORD = "a record that the library makes and hands out; the functions that make it check what goes in"
@@ -72,9 +59,7 @@ EXEMPT = {
         ],
         _RECORD,
     ),
-    **dict.fromkeys(
-        ["tree_util.DictKey", "tree_util.FlattenedIndexKey", "tree_util.GetAttrKey", "tree_util.SequenceKey"], _KEY
-    ),
+    **dict.fromkeys(["tree_util.DictKey", "tree_util.FlattenedIndexKey", "tree_util.GetAttrKey", "tree_util.SequenceKey"], _KEY),
     "DeviceDetector": "a protocol: it is not made",
     "layout.AutoLayout": "a class without arguments",
     "xla_client.GpuAllocatorConfig.Kind": "an IntEnum: its call is Python's",

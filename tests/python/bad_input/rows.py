@@ -46,13 +46,6 @@ class Calls:
     where: str = ""
 
 
-def bad(
-    call: str,
-    error: type[BaseException],
-    *words: str,
-    repair: str | None = None,
-    then: str = "{}",
-    given: str = "",
-) -> Bad:
+def bad(call: str, error: type[BaseException], *words: str, repair: str | None = None, then: str = "{}", given: str = "") -> Bad:
     """A row."""
     return Bad(call, error, words, repair, then, given)
