@@ -67,7 +67,7 @@ CALLS = [
             bad("ad.smap(lambda a: a, in_axes=0, out_axes='a', axis_name='x')", TypeError, "smap:", "out_axes", "'a'"),
             bad("ad.smap(lambda a: a, in_axes=0, out_axes=0, axis_name=['x'])", TypeError, "smap: axis_name", "['x']"),
             bad("ad.smap(lambda a: a, in_specs=P(), out_axes=0, axis_name='x')", TypeError, "smap: in_specs"),
-            bad("ad.smap(3, in_axes=0, out_axes=0, axis_name='x')", TypeError, "f is not a function", "3"),
+            bad("ad.smap(3, in_axes=0, out_axes=0, axis_name='x')", TypeError, "f is 3 (int); expected a function"),
             bad("within(ad.set_mesh(line), lambda: ad.smap(lambda a: a, in_axes=0, out_axes=0, axis_name='q')(X))", ValueError, "'q'"),
         ],
     ),

@@ -191,7 +191,7 @@ def test_words_that_are_not_understood(words, text, capsys):
         (["measure", "script.py:step"], "ended the program while it was imported"),
         (["measure", "train.py:step", "json:dumps_", *QUICK], "'json' has no 'dumps_'"),
         (["measure", "train.py:step", "--target", "1.5"], "target is 1.5; expected more than 0 and less than 1"),
-        (["measure", "train.py:step", "--min", "9", "--max", "4"], "no batch size is allowed"),
+        (["measure", "train.py:step", "--min", "9", "--max", "4"], "the range of batch sizes is empty"),
     ],
 )
 def test_what_cannot_be_done_says_why(folder, words, text, capsys):

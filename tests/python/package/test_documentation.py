@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from artifex_devices.device_manager import process_manager
+from artifex_devices import device_manager
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -21,7 +21,7 @@ def blocks_of(page: Path, language: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_manager._global, "manager", None)  # a page is read from a new process
+    monkeypatch.setattr(device_manager._Process, "manager", None)  # a page is read from a new process
     namespace: dict[str, Any] = {}
     for code in blocks_of(page, "python"):
         exec(compile(code, page.name, "exec"), namespace)

@@ -288,7 +288,7 @@ PRINTED_001 = {
 }
 RAISED_001 = {
     # GPU-only lines: no GPU is not a target, and no share of a batch.
-    ("Custom Device Selection", 0): (ValueError, "target_devices is empty: there is no GPU here"),
+    ("Custom Device Selection", 0): (ValueError, "target_devices is empty: this machine has no GPU"),
     ('Issue: "Out of Memory (OOM) Errors"', 2): (ZeroDivisionError, "by zero"),
 }
 NO_GPU_001 = ('Issue: "No GPU Detected"', 0)
