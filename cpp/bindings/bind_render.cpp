@@ -39,9 +39,9 @@ std::string picture_of_places(const std::string& title, const Axes& axes, const 
   return placed_mesh_svg(mesh, max_cells);
 }
 
-using Roofs = std::vector<std::tuple<std::string, double, bool>>;  // name, rate, per byte
-using Points =
-    std::vector<std::tuple<std::string, double, double, bool, int64_t>>;  // label, FLOP per byte, FLOP/s, measured, roof
+using Roofs = std::vector<std::tuple<std::string, double, bool>>;                    // name, rate, per byte
+using Points = std::vector<std::tuple<std::string, double, double, bool, int64_t>>;  // label, FLOP per byte, FLOP/s,
+                                                                                     // measured, roof
 
 std::string picture_of_roofline(const std::string& title, const Roofs& roofs, const Points& points,
                                 const std::vector<std::string>& notes) {

@@ -49,8 +49,9 @@ void check_devices(const std::vector<int64_t>& devices, const Cluster& cluster) 
 
 void check_has_domains(const Sharding& sharding) {
   if (sharding.is_concrete() || sharding.is_abstract()) return;
-  throw_error("{}: {} leaves a dimension UNCONSTRAINED; expected None or mesh axes for each dimension; replace UNCONSTRAINED",
-              kPlanReshard, sharding.to_string());
+  throw_error(
+      "{}: {} leaves a dimension UNCONSTRAINED; expected None or mesh axes for each dimension; replace UNCONSTRAINED",
+      kPlanReshard, sharding.to_string());
 }
 
 /// The price of a step, or the reason why it is not known.

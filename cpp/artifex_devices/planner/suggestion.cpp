@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/planner/axis_choices.h"
 
 namespace artifex_devices {

@@ -65,7 +65,8 @@ std::vector<std::vector<int64_t>> process_starts(const Sharding& sharding, const
 }
 
 std::pair<int64_t, int64_t> batch_share(const Sharding& sharding, int64_t length, int64_t dimension) {
-  if (dimension < 0) throw_error("batch_share: dimension is {}; expected 0 or more; count from the first one", dimension);
+  if (dimension < 0)
+    throw_error("batch_share: dimension is {}; expected 0 or more; count from the first one", dimension);
   Dims shape(std::max(dimension + 1, sharding.grid().parts().size()), sharding.num_devices());
   shape[dimension] = length;
   const ShardDomains domains = sharding.domains(shape, "addressable_devices_indices_map");
