@@ -12,7 +12,6 @@ from oracle import check_pickle, check_refusal, require
 MODULES = (
     "artifex_devices.cluster.file",
     "artifex_devices._base.toml",
-    "artifex_devices._base.toml",
     "tomllib",
 )
 _FILE = Path(tempfile.mkdtemp(prefix="fuzz-")) / "lab.toml"

@@ -14,7 +14,6 @@ from oracle import check_pickle, check_refusal, require
 MODULES = (
     "artifex_devices.command_line.plan_model",
     "artifex_devices._base.toml",
-    "artifex_devices._base.toml",
     "artifex_devices.models",
     "tomllib",
 )
