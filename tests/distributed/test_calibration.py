@@ -12,7 +12,7 @@ from artifex_devices.planner.calibration_values import Calibration
 
 def measure(folder):
     """A small one."""
-    calibration_measurement._USUAL_ARRAY = 8 << 20
+    calibration_measurement._DEFAULT_ARRAY = 8 << 20
     calibration_measurement._CACHE_MULTIPLE = 0
     before = [str(device) for device in ad.devices()]
     found = calibration.calibrate(rounds=1, cache=folder, progress=False)
@@ -44,7 +44,7 @@ def plan(found):
 
 def test_a_calibration_has_no_seconds_of_devices_of_other_processes(processes):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibration_measurement, "_USUAL_ARRAY", 8 << 20)
+        patch.setattr(calibration_measurement, "_DEFAULT_ARRAY", 8 << 20)
         patch.setattr(calibration_measurement, "_CACHE_MULTIPLE", 0)
         found = calibration.calibrate(rounds=1, cache=False)
     errors = processes(2, plan, found).errors

@@ -101,11 +101,11 @@ def test_wrong_arguments_are_an_error_in_every_process(processes, kind, message)
 
 
 def different_versions():
-    import artifex_devices
     from artifex_devices import distributed
+    from artifex_devices.distributed import job
 
     number = int(os.environ.get("PMI_RANK") or os.environ["OMPI_COMM_WORLD_RANK"])
-    artifex_devices.__version__ = f"9.{number}"
+    job.__version__ = f"9.{number}"
     distributed.initialize()
 
 

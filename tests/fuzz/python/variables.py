@@ -20,7 +20,7 @@ MODULES = (
     "artifex_devices.device_manager.process_settings",
     "artifex_devices.roofline.cache",
     "artifex_devices.distributed.launcher",
-    "artifex_devices.doctor.environment",
+    "artifex_devices.doctor.machine",
 )
 _NAMES = (
     "JAX_NUM_CPU_DEVICES",
