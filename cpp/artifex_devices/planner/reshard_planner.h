@@ -21,9 +21,9 @@ enum class ReshardStrategy : uint8_t { kCopies, kCollectives };
 std::string_view to_string(ReshardStrategy strategy) noexcept;  // "copies", "collectives"
 
 struct ReshardRequest {
-  ClusterRef cluster;                       // null: the cluster that the devices belong to, if any
-  std::optional<int64_t> memory_limit;      // bytes that a device may hold during the reshard
-  std::optional<ReshardStrategy> strategy;  // nothing: the faster one on a cluster, else direct copies
+  ClusterRef cluster = nullptr;                            // null: the cluster that the devices belong to, if any
+  std::optional<int64_t> memory_limit = std::nullopt;      // bytes that a device may hold during the reshard
+  std::optional<ReshardStrategy> strategy = std::nullopt;  // nothing: the faster one on a cluster, else direct copies
 };
 
 /// One step, with its price or the reason why it has none.
