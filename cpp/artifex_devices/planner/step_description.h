@@ -15,7 +15,7 @@ struct TensorDescription {
   std::string name;
   Dims shape;
   std::vector<std::string> axes;  // logical name of each dimension
-  std::string dtype;
+  std::string dtype = {};
   double itemsize = 2;  // bytes of one element; less than 1 for packed formats
   std::string role = "activation";
   int64_t count = 1;
@@ -27,10 +27,10 @@ struct OperationDescription {
   std::string name;
   std::string einsum;
   std::vector<std::string> inputs;
-  std::string output;
+  std::string output = {};
   std::string kind = "matmul";
   int64_t count = 1;
-  std::string dtype;  // of a product; empty: that of its operands
+  std::string dtype = {};  // of a product; empty: that of its operands
   bool is_recomputed = false;
 };
 

@@ -35,9 +35,9 @@ struct StepCollective {
   StepPass pass = StepPass::kForward;
   Collective kind = Collective::kAllGather;
   MeshAxes axes = 0;
-  int64_t group = 1;  // devices that work together
-  int64_t count = 1;  // repetitions in a step
-  BatchAmount bytes;  // of the global array of a group, each time (collective_cost.h)
+  int64_t group = 1;       // devices that work together
+  int64_t count = 1;       // repetitions in a step
+  BatchAmount bytes = {};  // of the global array of a group, each time (collective_cost.h)
 };
 
 /// A product is the operation itself, or the gradient of one of its inputs.

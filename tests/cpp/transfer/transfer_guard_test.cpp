@@ -37,7 +37,8 @@ TEST(TransferGuard, DecidesByLevelDirectionAndWhetherTheTransferIsExplicit) {
       EXPECT_EQ(guard_verdict(guards, direction, false), is_read ? kAllow : each.when_implicit);
       EXPECT_EQ(guard_verdict(guards, direction, true), is_read ? kAllow : each.when_explicit);
       for (const TransferDirection other : kDirections) {  // the other directions keep their default
-        if (other != direction) EXPECT_EQ(guard_verdict(guards, other, false), kAllow);
+        if (other == direction) continue;
+        EXPECT_EQ(guard_verdict(guards, other, false), kAllow);
       }
     }
   }
