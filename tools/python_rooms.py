@@ -59,8 +59,8 @@ LAZY = (
     "tree_util",
 )
 LAZY_LIBRARIES = (
-    "ast", "colorsys", "difflib", "importlib", "itertools", "logging", "ml_dtypes", "mpi4py", "numpy", "optree",
-    "pathlib", "rich", "sys", "threadpoolctl", "traceback", "warnings",
+    "colorsys", "difflib", "importlib", "itertools", "logging", "ml_dtypes", "mpi4py", "numpy", "optree", "rich",
+    "threadpoolctl",
 )  # fmt: skip
 
 # Third-party libraries and the only files that import them.

@@ -5,8 +5,8 @@
     tools/test_quick.py              the rooms of the files that differ from the last commit
     tools/test_quick.py planner      these rooms, by the name of a C++ room, a Python room or a folder of tests
 
-For each room: the order of the rooms, the C++ tests of cpp/artifex_devices/ROOM (built first) and tests/python/ROOM.
-`make test` runs everything before a change is submitted.
+For each room: the order of the rooms, the C++ tests of cpp/artifex_devices/ROOM and tests/python/ROOM. After a change
+in C++ the extension is built and installed first. `make test` runs everything before a change is submitted.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ BUILD = ROOT / "build" / "python"
 
 # Modules of the package's root, and C++ rooms without a folder of Python tests: the folders that test them.
 TESTED_BY = {
+    "__init__": ("package",),
+    "__main__": ("command_line",),
     "accelerators": ("hardware",),
     "advice": ("hardware",),
     "array_api": ("array_ops",),
@@ -33,6 +35,8 @@ TESTED_BY = {
     "device": ("runtime",),
     "device_placement": ("placement",),
     "dlpack": ("placement",),
+    "errors": ("package",),
+    "experimental": ("package",),
     "lax": ("spmd",),
     "layout": ("placement",),
     "measure": ("roofline",),
@@ -42,9 +46,12 @@ TESTED_BY = {
     "multihost_utils": ("distributed",),
     "partition": ("sharding",),
     "prefetch": ("placement",),
+    "profiler": ("package",),
+    "testing": ("package",),
     "topology": ("runtime", "hardware"),
     "transfer": ("placement",),
     "tree_util": ("tree",),
+    "unpickle": ("array",),
     "xla_client": ("runtime",),
 }
 
@@ -53,7 +60,10 @@ def room_of(path: str) -> str | None:
     """The room of a file of the repository, or None where no room owns it."""
     parts = Path(path).parts
     if parts[:2] in (("cpp", "artifex_devices"), ("python", "artifex_devices"), ("tests", "python"), ("tests", "cpp")):
-        return Path(parts[2]).stem.removeprefix("_") if len(parts) > 2 else None
+        name = Path(parts[2]).stem
+        if parts[0] == "tests" and len(parts) == 3:
+            return None  # shared by the tests of several rooms
+        return name if name.startswith("__") else name.removeprefix("_")
     return {"cpp": "bindings", "tools": "tools", "bench": "tools"}.get(parts[0])
 
 
@@ -78,15 +88,18 @@ def commands(rooms: set[str]) -> list[list[str]]:
         has_cpp_tests = (CPP_TESTS / room).is_dir()
         own = {room} if (PYTHON_TESTS / room).is_dir() else set(TESTED_BY.get(room, ()))
         if not own and not has_cpp_tests:
-            names = sorted({*TESTED_BY, *(path.name for path in PYTHON_TESTS.iterdir() if path.is_dir())})
+            folders_of_tests = (path.name for path in PYTHON_TESTS.iterdir() if path.is_dir())
+            names = sorted(name for name in {*TESTED_BY, *folders_of_tests} if not name.startswith("__"))
             raise ValueError(f"test_quick: {room} is not a room; expected some of {', '.join(names)}")
         folders |= own
         if has_cpp_tests and (ROOT / "cpp" / "artifex_devices" / room).is_dir():
             targets.append(f"{room}_test")
     found = [[sys.executable, "tools/check_layers.py"]]
     if targets or "bindings" in rooms:
-        found.append(["cmake", "--build", str(BUILD), "--target", "_core", *targets])
-    found += [[str(BUILD / "cpp" / "artifex_devices" / target.removesuffix("_test") / target)] for target in targets]
+        found.append(["tools/setup.sh"])  # pytest loads the installed extension, which ninja alone does not replace
+    if targets:
+        found.append(["cmake", "--build", str(BUILD), "--target", *targets])
+    found += [[str(BUILD / "cpp" / "artifex_devices" / target)] for target in targets]
     if folders:
         tests = [f"tests/python/{folder}" for folder in sorted(folders)]
         found.append([sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *tests])
@@ -95,7 +108,7 @@ def commands(rooms: set[str]) -> list[list[str]]:
 
 def main(arguments: list[str]) -> int:
     """Runs the tests of the named or changed rooms and returns the first exit status that is not 0."""
-    rooms = {name.removeprefix("_") for name in arguments} or changed_rooms()
+    rooms = {room_of(f"python/artifex_devices/{name}") or name for name in arguments} or changed_rooms()
     if not rooms:
         print("test_quick: no file of a room differs from the last commit; name a room, such as planner")
         return 0

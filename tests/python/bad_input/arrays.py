@@ -64,7 +64,12 @@ CALLS = [
     Calls(
         "Array.__array__",
         "np.asarray(put(X))",
-        [bad("put(X).__array__(copy='yes')", TypeError, "__array__:", "expected"), bad("put(X).__array__(np.int32, copy=False)", ValueError, "__array__:", "expected"), bad("put(X).__array__(3)", TypeError, "interpret", "Cannot"), bad("put(X).__array__(None, None, None)", TypeError, "Array.__array__:", "expected")],
+        [
+            bad("put(X).__array__(copy='yes')", TypeError, "__array__:", "expected"),
+            bad("put(X).__array__(np.int32, copy=False)", ValueError, "__array__:", "expected"),
+            bad("put(X).__array__(3)", TypeError, "interpret", "Cannot"),
+            bad("put(X).__array__(None, None, None)", TypeError, "Array.__array__:", "expected"),
+        ],
     ),
     Calls(
         "Array.__dlpack__",
@@ -93,20 +98,66 @@ CALLS = [
             bad("put(X, 'x').addressable_data(BAD_INDEX)", ZeroDivisionError, "no int"),
         ],
     ),
-    Calls("Array.all", "put(X).all().item()", [bad("put(X).all(9)", AxisError, "dimension", "bounds"), bad("put(X).all(axis='x')", TypeError, "interpreted", "integer"), bad("put(X).all(axis=(0, 0))", ValueError, "repeated"), bad("put(X).all(out='x')", TypeError, "all:", "out")]),
-    Calls("Array.any", "put(X).any().item()", [bad("put(X).any(9)", AxisError, "dimension", "bounds"), bad("put(X).any(axis=0.5)", TypeError, "iterable", "object"), bad("put(X).any(axis=(0, 0))", ValueError, "repeated"), bad("put(X).any(out='x')", TypeError, "any:", "out")]),
+    Calls(
+        "Array.all",
+        "put(X).all().item()",
+        [
+            bad("put(X).all(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).all(axis='x')", TypeError, "interpreted", "integer"),
+            bad("put(X).all(axis=(0, 0))", ValueError, "repeated"),
+            bad("put(X).all(out='x')", TypeError, "all:", "out"),
+        ],
+    ),
+    Calls(
+        "Array.any",
+        "put(X).any().item()",
+        [
+            bad("put(X).any(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).any(axis=0.5)", TypeError, "iterable", "object"),
+            bad("put(X).any(axis=(0, 0))", ValueError, "repeated"),
+            bad("put(X).any(out='x')", TypeError, "any:", "out"),
+        ],
+    ),
     Calls(
         "Array.argmax",
         "put(X).argmax().item()",
-        [bad("put(X).argmax(9)", AxisError, "dimension", "bounds"), bad("put(X).argmax(axis='x')", TypeError, "interpreted", "integer"), bad("put(X).argmax(axis=0.5)", TypeError, "argument", "expected"), bad("put(X).argmax(out='x')", TypeError, "argmax:", "out"), bad("put(X[:0]).argmax()", ValueError, "argmax:", "0")],
+        [
+            bad("put(X).argmax(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).argmax(axis='x')", TypeError, "interpreted", "integer"),
+            bad("put(X).argmax(axis=0.5)", TypeError, "argument", "expected"),
+            bad("put(X).argmax(out='x')", TypeError, "argmax:", "out"),
+            bad("put(X[:0]).argmax()", ValueError, "argmax:", "0"),
+        ],
     ),
-    Calls("Array.argmin", "put(X).argmin().item()", [bad("put(X).argmin(-3)", AxisError, "dimension", "bounds"), bad("put(X).argmin(axis='x')", TypeError, "interpreted", "integer"), bad("put(X).argmin(axis=(0, 1))", TypeError, "interpreted", "integer"), bad("put(X[:0]).argmin()", ValueError, "argmin:", "0")]),
+    Calls(
+        "Array.argmin",
+        "put(X).argmin().item()",
+        [
+            bad("put(X).argmin(-3)", AxisError, "dimension", "bounds"),
+            bad("put(X).argmin(axis='x')", TypeError, "interpreted", "integer"),
+            bad("put(X).argmin(axis=(0, 1))", TypeError, "interpreted", "integer"),
+            bad("put(X[:0]).argmin()", ValueError, "argmin:", "0"),
+        ],
+    ),
     Calls(
         "Array.argpartition",
         "put(X).argpartition(3)",
-        [bad("put(X).argpartition(99)", ValueError, "99", "bounds"), bad("put(X).argpartition('x')", TypeError, "Partition", "integer"), bad("put(X).argpartition(1.5)", TypeError, "Partition", "integer"), bad("put(X).argpartition(3, axis=9)", AxisError, "dimension", "bounds")],
+        [
+            bad("put(X).argpartition(99)", ValueError, "99", "bounds"),
+            bad("put(X).argpartition('x')", TypeError, "Partition", "integer"),
+            bad("put(X).argpartition(1.5)", TypeError, "Partition", "integer"),
+            bad("put(X).argpartition(3, axis=9)", AxisError, "dimension", "bounds"),
+        ],
     ),
-    Calls("Array.argsort", "put(X).argsort()", [bad("put(X).argsort(9)", AxisError, "dimension", "bounds"), bad("put(X).argsort(axis='x')", TypeError, "interpreted", "integer"), bad("put(X).argsort(order='x')", TypeError, "argsort:", "order", "'x'")]),
+    Calls(
+        "Array.argsort",
+        "put(X).argsort()",
+        [
+            bad("put(X).argsort(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).argsort(axis='x')", TypeError, "interpreted", "integer"),
+            bad("put(X).argsort(order='x')", TypeError, "argsort:", "order", "'x'"),
+        ],
+    ),
     Calls(
         "Array.astype",
         "put(X).astype('int32')",
@@ -122,18 +173,72 @@ CALLS = [
     Calls(
         "Array.clip",
         "put(X).clip(0, 5)",
-        [bad("put(X).clip('a', 'b')", TypeError, "signature", "matching"), bad("put(X).clip(np.zeros(3), None)", ValueError, "maximum:", "3"), bad("put(X).clip(0, 1, out='x')", TypeError, "clip:", "out"), bad("put(X).clip(NO_REPR, 1)", TypeError, "clip:", "<NoRepr, whose repr raised ZeroDivisionError>")],
+        [
+            bad("put(X).clip('a', 'b')", TypeError, "signature", "matching"),
+            bad("put(X).clip(np.zeros(3), None)", ValueError, "maximum:", "3"),
+            bad("put(X).clip(0, 1, out='x')", TypeError, "clip:", "out"),
+            bad("put(X).clip(NO_REPR, 1)", TypeError, "clip:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
     ),
     Calls(
         "Array.compress",
         "put(X).compress([True, False], axis=0)",
-        [bad("put(X).compress([True, False], axis=9)", AxisError, "take:", "axis", "out"), bad("put(X).compress('x')", ValueError, "compress:", "condition"), bad("put(X).compress([[True]], axis=0)", ValueError, "compress:", "condition"), bad("put(X).compress([True] * 99, axis=0)", IndexError, "index:", "axis", "out")],
+        [
+            bad("put(X).compress([True, False], axis=9)", AxisError, "take:", "axis", "out"),
+            bad("put(X).compress('x')", ValueError, "compress:", "condition"),
+            bad("put(X).compress([[True]], axis=0)", ValueError, "compress:", "condition"),
+            bad("put(X).compress([True] * 99, axis=0)", IndexError, "index:", "axis", "out"),
+        ],
     ),
-    Calls("Array.cumprod", "put(X).cumprod(0)", [bad("put(X).cumprod(9)", AxisError, "dimension", "bounds"), bad("put(X).cumprod('x')", TypeError, "interpreted", "integer"), bad("put(X).cumprod(0, dtype='spam')", TypeError, "'spam'", "understood"), bad("put(X).cumprod(0, out='x')", TypeError, "cumprod:", "out")]),
-    Calls("Array.cumsum", "put(X).cumsum(0)", [bad("put(X).cumsum(9)", AxisError, "dimension", "bounds"), bad("put(X).cumsum(0.5)", TypeError, "argument", "expected"), bad("put(X).cumsum(0, dtype='spam')", TypeError, "'spam'", "understood"), bad("put(X).cumsum(0, out='x')", TypeError, "cumsum:", "out")]),
-    Calls("Array.diagonal", "put(X).diagonal()", [bad("put(X).diagonal('x')", TypeError, "interpreted", "integer"), bad("put(X).diagonal(0, 9, 1)", AxisError, "axis1:", "9"), bad("put(X).diagonal(0, 1, 1)", ValueError, "diagonal:", "axis1", "axis2"), bad("put(X[0]).diagonal()", ValueError, "diagonal:", "expected")]),
-    Calls("Array.dot", "put(X).dot(X)", [bad("put(X).dot('x')", TypeError, "signature", "matching"), bad("put(X).dot(np.zeros(3))", ValueError, "dot:", "3"), bad("put(X).dot(X, out='x')", TypeError, "dot:", "out"), bad("put(X).dot(NO_REPR)", TypeError, "dot:", "<NoRepr, whose repr raised ZeroDivisionError>")]),
-    Calls("Array.flatten", "put(X).flatten()", [bad("put(X).flatten('Z')", TypeError, "flatten:", "order", "'Z'", repair="first: (.*)$", given="x = put(X)"), bad("put(X).flatten(3)", TypeError, "flatten:", "order"), bad("put(X, None, 'x').flatten('F')", TypeError, "flatten:", "order", "'F'")]),
+    Calls(
+        "Array.cumprod",
+        "put(X).cumprod(0)",
+        [
+            bad("put(X).cumprod(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).cumprod('x')", TypeError, "interpreted", "integer"),
+            bad("put(X).cumprod(0, dtype='spam')", TypeError, "'spam'", "understood"),
+            bad("put(X).cumprod(0, out='x')", TypeError, "cumprod:", "out"),
+        ],
+    ),
+    Calls(
+        "Array.cumsum",
+        "put(X).cumsum(0)",
+        [
+            bad("put(X).cumsum(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).cumsum(0.5)", TypeError, "argument", "expected"),
+            bad("put(X).cumsum(0, dtype='spam')", TypeError, "'spam'", "understood"),
+            bad("put(X).cumsum(0, out='x')", TypeError, "cumsum:", "out"),
+        ],
+    ),
+    Calls(
+        "Array.diagonal",
+        "put(X).diagonal()",
+        [
+            bad("put(X).diagonal('x')", TypeError, "interpreted", "integer"),
+            bad("put(X).diagonal(0, 9, 1)", AxisError, "axis1:", "9"),
+            bad("put(X).diagonal(0, 1, 1)", ValueError, "diagonal:", "axis1", "axis2"),
+            bad("put(X[0]).diagonal()", ValueError, "diagonal:", "expected"),
+        ],
+    ),
+    Calls(
+        "Array.dot",
+        "put(X).dot(X)",
+        [
+            bad("put(X).dot('x')", TypeError, "signature", "matching"),
+            bad("put(X).dot(np.zeros(3))", ValueError, "dot:", "3"),
+            bad("put(X).dot(X, out='x')", TypeError, "dot:", "out"),
+            bad("put(X).dot(NO_REPR)", TypeError, "dot:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
+    ),
+    Calls(
+        "Array.flatten",
+        "put(X).flatten()",
+        [
+            bad("put(X).flatten('Z')", TypeError, "flatten:", "order", "'Z'", repair="first: (.*)$", given="x = put(X)"),
+            bad("put(X).flatten(3)", TypeError, "flatten:", "order"),
+            bad("put(X, None, 'x').flatten('F')", TypeError, "flatten:", "order", "'F'"),
+        ],
+    ),
     Calls(
         "Array.item",
         "put(X).item(3)",
@@ -158,11 +263,54 @@ CALLS = [
             bad("put(X).max(where=[True] * 3)", ValueError, "max:", "initial", "where"),
         ],
     ),
-    Calls("Array.mean", "put(X).mean().item()", [bad("put(X).mean(9)", AxisError, "dimension", "bounds"), bad("put(X).mean(axis='x')", TypeError, "interpreted", "integer"), bad("put(X).mean(dtype='spam')", TypeError, "'spam'", "understood"), bad("put(X).mean(out='x')", TypeError, "mean:", "out")]),
-    Calls("Array.min", "put(X).min().item()", [bad("put(X).min(9)", AxisError, "dimension", "bounds"), bad("put(X).min(axis=(0, 0))", ValueError, "repeated"), bad("put(X).min(out='x')", TypeError, "min:", "out"), bad("put(X[:0]).min()", ValueError, "min:", "initial")]),
-    Calls("Array.prod", "put(X).prod().item()", [bad("put(X).prod(9)", AxisError, "dimension", "bounds"), bad("put(X).prod(axis='x')", TypeError, "interpreted", "integer"), bad("put(X).prod(dtype='spam')", TypeError, "'spam'", "understood"), bad("put(X).prod(out='x')", TypeError, "prod:", "out")]),
-    Calls("Array.ptp", "put(X).ptp().item()", [bad("put(X).ptp(9)", AxisError, "dimension", "bounds"), bad("put(X).ptp(axis='x')", TypeError, "interpreted", "integer"), bad("put(X[:0]).ptp()", ValueError, "ptp:", "0")]),
-    Calls("Array.ravel", "put(X).ravel()", [bad("put(X).ravel('Z')", TypeError, "ravel:", "order", "'Z'", repair="first: (.*)$", given="x = put(X)"), bad("put(X).ravel(3)", TypeError, "ravel:", "order"), bad("put(X, None, 'x').ravel('F')", TypeError, "ravel:", "order", "'F'")]),
+    Calls(
+        "Array.mean",
+        "put(X).mean().item()",
+        [
+            bad("put(X).mean(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).mean(axis='x')", TypeError, "interpreted", "integer"),
+            bad("put(X).mean(dtype='spam')", TypeError, "'spam'", "understood"),
+            bad("put(X).mean(out='x')", TypeError, "mean:", "out"),
+        ],
+    ),
+    Calls(
+        "Array.min",
+        "put(X).min().item()",
+        [
+            bad("put(X).min(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).min(axis=(0, 0))", ValueError, "repeated"),
+            bad("put(X).min(out='x')", TypeError, "min:", "out"),
+            bad("put(X[:0]).min()", ValueError, "min:", "initial"),
+        ],
+    ),
+    Calls(
+        "Array.prod",
+        "put(X).prod().item()",
+        [
+            bad("put(X).prod(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).prod(axis='x')", TypeError, "interpreted", "integer"),
+            bad("put(X).prod(dtype='spam')", TypeError, "'spam'", "understood"),
+            bad("put(X).prod(out='x')", TypeError, "prod:", "out"),
+        ],
+    ),
+    Calls(
+        "Array.ptp",
+        "put(X).ptp().item()",
+        [
+            bad("put(X).ptp(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).ptp(axis='x')", TypeError, "interpreted", "integer"),
+            bad("put(X[:0]).ptp()", ValueError, "ptp:", "0"),
+        ],
+    ),
+    Calls(
+        "Array.ravel",
+        "put(X).ravel()",
+        [
+            bad("put(X).ravel('Z')", TypeError, "ravel:", "order", "'Z'", repair="first: (.*)$", given="x = put(X)"),
+            bad("put(X).ravel(3)", TypeError, "ravel:", "order"),
+            bad("put(X, None, 'x').ravel('F')", TypeError, "ravel:", "order", "'F'"),
+        ],
+    ),
     Calls(
         "Array.repeat",
         "put(X).repeat(2, 0)",
@@ -192,11 +340,24 @@ CALLS = [
             bad("put(X).reshape()", ValueError, "reshape:", "expected"),
         ],
     ),
-    Calls("Array.round", "put(X).round(1)", [bad("put(X).round('x')", TypeError, "interpreted", "integer"), bad("put(X).round(1.5)", TypeError, "interpreted", "integer"), bad("put(X).round(1, out='x')", TypeError, "round:", "out")]),
+    Calls(
+        "Array.round",
+        "put(X).round(1)",
+        [
+            bad("put(X).round('x')", TypeError, "interpreted", "integer"),
+            bad("put(X).round(1.5)", TypeError, "interpreted", "integer"),
+            bad("put(X).round(1, out='x')", TypeError, "round:", "out"),
+        ],
+    ),
     Calls(
         "Array.searchsorted",
         "put(X[0]).searchsorted(3.0)",
-        [bad("put(X).searchsorted(3.0)", ValueError, "desired", "object"), bad("put(X[0]).searchsorted('x')", TypeError, "searchsorted:", "expected"), bad("put(X[0]).searchsorted(3.0, side='up')", ValueError, "'up'", "search"), bad("put(X[0]).searchsorted(3.0, sorter=[0])", ValueError, "sorter", "equal")],
+        [
+            bad("put(X).searchsorted(3.0)", ValueError, "desired", "object"),
+            bad("put(X[0]).searchsorted('x')", TypeError, "searchsorted:", "expected"),
+            bad("put(X[0]).searchsorted(3.0, side='up')", ValueError, "'up'", "search"),
+            bad("put(X[0]).searchsorted(3.0, sorter=[0])", ValueError, "sorter", "equal"),
+        ],
     ),
     Calls(
         "Array.sort",
@@ -213,7 +374,16 @@ CALLS = [
         ],
         where="gone = put(X); gone.delete()",
     ),
-    Calls("Array.squeeze", "put(X[:1]).squeeze(0)", [bad("put(X).squeeze(0)", ValueError, "squeeze:", "axis"), bad("put(X).squeeze(9)", AxisError, "dimension", "bounds"), bad("put(X).squeeze('x')", TypeError, "interpreted", "integer"), bad("put(X[:1]).squeeze((0, 0))", ValueError, "repeated")]),
+    Calls(
+        "Array.squeeze",
+        "put(X[:1]).squeeze(0)",
+        [
+            bad("put(X).squeeze(0)", ValueError, "squeeze:", "axis"),
+            bad("put(X).squeeze(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).squeeze('x')", TypeError, "interpreted", "integer"),
+            bad("put(X[:1]).squeeze((0, 0))", ValueError, "repeated"),
+        ],
+    ),
     Calls(
         "Array.std",
         "put(X).std().item()",
@@ -241,7 +411,15 @@ CALLS = [
             bad("put(X).sum(axis=NAN)", TypeError, "iterable", "object"),
         ],
     ),
-    Calls("Array.swapaxes", "put(X).swapaxes(0, 1)", [bad("put(X).swapaxes(0, 9)", AxisError, "axis2:", "9"), bad("put(X).swapaxes('x', 1)", TypeError, "interpreted", "integer"), bad("put(X).swapaxes(0.5, 1)", TypeError, "argument", "expected")]),
+    Calls(
+        "Array.swapaxes",
+        "put(X).swapaxes(0, 1)",
+        [
+            bad("put(X).swapaxes(0, 9)", AxisError, "axis2:", "9"),
+            bad("put(X).swapaxes('x', 1)", TypeError, "interpreted", "integer"),
+            bad("put(X).swapaxes(0.5, 1)", TypeError, "argument", "expected"),
+        ],
+    ),
     Calls(
         "Array.take",
         "put(X).take([0, 1], 0)",
@@ -264,7 +442,16 @@ CALLS = [
             bad("put(X).to_device(NO_REPR)", TypeError, "to_device:", "<NoRepr, whose repr raised ZeroDivisionError>"),
         ],
     ),
-    Calls("Array.trace", "put(X).trace().item()", [bad("put(X).trace('x')", TypeError, "interpreted", "integer"), bad("put(X).trace(0, 9, 1)", AxisError, "axis1:", "out"), bad("put(X[0]).trace()", ValueError, "trace:", "expected"), bad("put(X).trace(dtype='spam')", TypeError, "'spam'", "understood")]),
+    Calls(
+        "Array.trace",
+        "put(X).trace().item()",
+        [
+            bad("put(X).trace('x')", TypeError, "interpreted", "integer"),
+            bad("put(X).trace(0, 9, 1)", AxisError, "axis1:", "out"),
+            bad("put(X[0]).trace()", ValueError, "trace:", "expected"),
+            bad("put(X).trace(dtype='spam')", TypeError, "'spam'", "understood"),
+        ],
+    ),
     Calls(
         "Array.transpose",
         "put(X).transpose(1, 0)",
@@ -276,7 +463,33 @@ CALLS = [
             bad("put(X).transpose(0.5, 1)", TypeError, "argument", "expected"),
         ],
     ),
-    Calls("Array.var", "put(X).var().item()", [bad("put(X).var(9)", AxisError, "dimension", "bounds"), bad("put(X).var(axis='x')", TypeError, "interpreted", "integer"), bad("put(X).var(ddof='x')", TypeError, "unsupported", "operand"), bad("put(X).var(dtype='spam')", TypeError, "'spam'", "understood")]),
-    Calls("Array.conj", "put(X).conj()", [bad("put(X).conj(3)", TypeError, "positional", "conjugate"), bad("put(X).conj(out=3)", TypeError, "'out'"), bad("gone.conj()", RuntimeError, "was deleted", "(8, 8)")], where="gone = put(X); gone.delete()"),
-    Calls("Array.delete", "put(X).delete() is None", [bad("ad.Array.delete(3)", TypeError, "Array.delete:", "3"), bad("ad.Array.delete(None)", TypeError, "Array.delete:", "None"), bad("ad.Array.delete(ad.Array.__new__(ad.Array))", TypeError, "artifex_devices:", "expected")]),
+    Calls(
+        "Array.var",
+        "put(X).var().item()",
+        [
+            bad("put(X).var(9)", AxisError, "dimension", "bounds"),
+            bad("put(X).var(axis='x')", TypeError, "interpreted", "integer"),
+            bad("put(X).var(ddof='x')", TypeError, "unsupported", "operand"),
+            bad("put(X).var(dtype='spam')", TypeError, "'spam'", "understood"),
+        ],
+    ),
+    Calls(
+        "Array.conj",
+        "put(X).conj()",
+        [
+            bad("put(X).conj(3)", TypeError, "positional", "conjugate"),
+            bad("put(X).conj(out=3)", TypeError, "'out'"),
+            bad("gone.conj()", RuntimeError, "was deleted", "(8, 8)"),
+        ],
+        where="gone = put(X); gone.delete()",
+    ),
+    Calls(
+        "Array.delete",
+        "put(X).delete() is None",
+        [
+            bad("ad.Array.delete(3)", TypeError, "Array.delete:", "3"),
+            bad("ad.Array.delete(None)", TypeError, "Array.delete:", "None"),
+            bad("ad.Array.delete(ad.Array.__new__(ad.Array))", TypeError, "artifex_devices:", "expected"),
+        ],
+    ),
 ]

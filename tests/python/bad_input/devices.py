@@ -31,7 +31,15 @@ CALLS = [
             bad("d.set_bytes_limit(NAN)", TypeError, "set_bytes_limit:", "expected"),
         ],
     ),
-    Calls("Device", "d.id", [bad("ad.Device()", TypeError, "Device:", "expected", repair="use (devices\\(\\))"), bad("ad.Device(0)", TypeError, "Device:", "expected"), bad("ad.Device(id=0)", TypeError, "Device:", "expected")]),
+    Calls(
+        "Device",
+        "d.id",
+        [
+            bad("ad.Device()", TypeError, "Device:", "expected", repair="use (devices\\(\\))"),
+            bad("ad.Device(0)", TypeError, "Device:", "expected"),
+            bad("ad.Device(id=0)", TypeError, "Device:", "expected"),
+        ],
+    ),
     Calls(
         "Client",
         "client.platform",
@@ -126,23 +134,87 @@ CALLS = [
             bad("ad.local_devices(backend=3)", TypeError, "local_devices:", "backend"),
         ],
     ),
-    Calls("device_count", "ad.device_count()", [bad("ad.device_count('gpu')", RuntimeError, "device_count:", "backend", "'gpu'"), bad("ad.device_count(3)", TypeError, "device_count:", "backend"), bad("ad.device_count(NO_REPR)", TypeError, "device_count:", "<NoRepr, whose repr raised ZeroDivisionError>")]),
+    Calls(
+        "device_count",
+        "ad.device_count()",
+        [
+            bad("ad.device_count('gpu')", RuntimeError, "device_count:", "backend", "'gpu'"),
+            bad("ad.device_count(3)", TypeError, "device_count:", "backend"),
+            bad("ad.device_count(NO_REPR)", TypeError, "device_count:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
+    ),
     Calls(
         "local_device_count",
         "ad.local_device_count()",
-        [bad("ad.local_device_count('gpu')", RuntimeError, "local_device_count:", "backend", "'gpu'"), bad("ad.local_device_count(3)", TypeError, "local_device_count:", "backend"), bad("ad.local_device_count(NO_REPR)", TypeError, "local_device_count:", "<NoRepr, whose repr raised ZeroDivisionError>")],
+        [
+            bad("ad.local_device_count('gpu')", RuntimeError, "local_device_count:", "backend", "'gpu'"),
+            bad("ad.local_device_count(3)", TypeError, "local_device_count:", "backend"),
+            bad("ad.local_device_count(NO_REPR)", TypeError, "local_device_count:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
     ),
-    Calls("process_count", "ad.process_count()", [bad("ad.process_count('gpu')", RuntimeError, "process_count:", "backend", "'gpu'"), bad("ad.process_count(3)", TypeError, "process_count:", "backend"), bad("ad.process_count(NO_REPR)", TypeError, "process_count:", "<NoRepr, whose repr raised ZeroDivisionError>")]),
-    Calls("process_index", "ad.process_index()", [bad("ad.process_index('gpu')", RuntimeError, "process_index:", "backend", "'gpu'"), bad("ad.process_index(3)", TypeError, "process_index:", "backend"), bad("ad.process_index(NO_REPR)", TypeError, "process_index:", "<NoRepr, whose repr raised ZeroDivisionError>")]),
+    Calls(
+        "process_count",
+        "ad.process_count()",
+        [
+            bad("ad.process_count('gpu')", RuntimeError, "process_count:", "backend", "'gpu'"),
+            bad("ad.process_count(3)", TypeError, "process_count:", "backend"),
+            bad("ad.process_count(NO_REPR)", TypeError, "process_count:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
+    ),
+    Calls(
+        "process_index",
+        "ad.process_index()",
+        [
+            bad("ad.process_index('gpu')", RuntimeError, "process_index:", "backend", "'gpu'"),
+            bad("ad.process_index(3)", TypeError, "process_index:", "backend"),
+            bad("ad.process_index(NO_REPR)", TypeError, "process_index:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
+    ),
     Calls(
         "process_indices",
         "ad.process_indices()",
-        [bad("ad.process_indices('gpu')", RuntimeError, "process_indices:", "backend", "'gpu'"), bad("ad.process_indices(3)", TypeError, "process_indices:", "backend"), bad("ad.process_indices(NO_REPR)", TypeError, "process_indices:", "<NoRepr, whose repr raised ZeroDivisionError>")],
+        [
+            bad("ad.process_indices('gpu')", RuntimeError, "process_indices:", "backend", "'gpu'"),
+            bad("ad.process_indices(3)", TypeError, "process_indices:", "backend"),
+            bad("ad.process_indices(NO_REPR)", TypeError, "process_indices:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
     ),
-    Calls("host_count", "ad.host_count()", [bad("ad.host_count('gpu')", RuntimeError, "host_count:", "backend", "'gpu'"), bad("ad.host_count(3)", TypeError, "host_count:", "backend"), bad("ad.host_count(NO_REPR)", TypeError, "host_count:", "<NoRepr, whose repr raised ZeroDivisionError>")]),
-    Calls("host_id", "ad.host_id()", [bad("ad.host_id('gpu')", RuntimeError, "host_id:", "backend", "'gpu'"), bad("ad.host_id(3)", TypeError, "host_id:", "backend"), bad("ad.host_id(NO_REPR)", TypeError, "host_id:", "<NoRepr, whose repr raised ZeroDivisionError>")]),
-    Calls("host_ids", "ad.host_ids()", [bad("ad.host_ids('gpu')", RuntimeError, "host_ids:", "backend", "'gpu'"), bad("ad.host_ids(3)", TypeError, "host_ids:", "backend"), bad("ad.host_ids(NO_REPR)", TypeError, "host_ids:", "<NoRepr, whose repr raised ZeroDivisionError>")]),
-    Calls("live_arrays", "ad.live_arrays()", [bad("ad.live_arrays('gpu')", RuntimeError, "live_arrays:", "'gpu'"), bad("ad.live_arrays(3)", TypeError, "live_arrays:", "3"), bad("ad.live_arrays(NO_REPR)", TypeError, "live_arrays:", "<NoRepr, whose repr raised ZeroDivisionError>")]),
+    Calls(
+        "host_count",
+        "ad.host_count()",
+        [
+            bad("ad.host_count('gpu')", RuntimeError, "host_count:", "backend", "'gpu'"),
+            bad("ad.host_count(3)", TypeError, "host_count:", "backend"),
+            bad("ad.host_count(NO_REPR)", TypeError, "host_count:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
+    ),
+    Calls(
+        "host_id",
+        "ad.host_id()",
+        [
+            bad("ad.host_id('gpu')", RuntimeError, "host_id:", "backend", "'gpu'"),
+            bad("ad.host_id(3)", TypeError, "host_id:", "backend"),
+            bad("ad.host_id(NO_REPR)", TypeError, "host_id:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
+    ),
+    Calls(
+        "host_ids",
+        "ad.host_ids()",
+        [
+            bad("ad.host_ids('gpu')", RuntimeError, "host_ids:", "backend", "'gpu'"),
+            bad("ad.host_ids(3)", TypeError, "host_ids:", "backend"),
+            bad("ad.host_ids(NO_REPR)", TypeError, "host_ids:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
+    ),
+    Calls(
+        "live_arrays",
+        "ad.live_arrays()",
+        [
+            bad("ad.live_arrays('gpu')", RuntimeError, "live_arrays:", "'gpu'"),
+            bad("ad.live_arrays(3)", TypeError, "live_arrays:", "3"),
+            bad("ad.live_arrays(NO_REPR)", TypeError, "live_arrays:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
+    ),
     Calls(
         "Machine.from_xml",
         "ad.Machine.from_xml(path)",
@@ -169,7 +241,15 @@ CALLS = [
             bad("ad.Machine.from_synthetic('core:-1 pu:1')", ValueError, "from_synthetic:", "expected"),
         ],
     ),
-    Calls("Machine", "ad.Machine.live()", [bad("ad.Machine()", TypeError, "Machine:", "expected", repair="use (Machine\\.live\\(\\)),"), bad("ad.Machine('live')", TypeError, "Machine:", "expected"), bad("ad.Machine(spam=1)", TypeError, "Machine:", "the class has no constructor", repair="use (Machine\\.live\\(\\)),")]),
+    Calls(
+        "Machine",
+        "ad.Machine.live()",
+        [
+            bad("ad.Machine()", TypeError, "Machine:", "expected", repair="use (Machine\\.live\\(\\)),"),
+            bad("ad.Machine('live')", TypeError, "Machine:", "expected"),
+            bad("ad.Machine(spam=1)", TypeError, "Machine:", "the class has no constructor", repair="use (Machine\\.live\\(\\)),"),
+        ],
+    ),
     Calls(
         "simulate",
         "within(ad.simulate(2), ad.device_count)",
@@ -199,7 +279,11 @@ CALLS = [
     Calls(
         "simulate.__call__",
         "ad.simulate(2)(ad.device_count)()",
-        [bad("ad.simulate(2)(3)", TypeError, "simulate:", "function", repair="`with (simulate\\(8\\)):`", then="within({}, ad.devices)"), bad("ad.simulate(2)(None)", TypeError, "simulate:", "function"), bad("ad.simulate(2)('f')", TypeError, "simulate:", "function")],
+        [
+            bad("ad.simulate(2)(3)", TypeError, "simulate:", "function", repair="`with (simulate\\(8\\)):`", then="within({}, ad.devices)"),
+            bad("ad.simulate(2)(None)", TypeError, "simulate:", "function"),
+            bad("ad.simulate(2)('f')", TypeError, "simulate:", "function"),
+        ],
     ),
     Calls(
         "default_device",

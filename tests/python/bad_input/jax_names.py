@@ -6,11 +6,23 @@ from artifex_devices.errors import TransferGuardError
 from bad_input.rows import Calls, bad
 
 CALLS = [
-    Calls("Mesh.update", "line.update(axis_names=('a',))", [bad("line.update(devices=devices[:4], axis_names=('a', 'b'))", ValueError, "Mesh:", "('a', 'b')"), bad("line.update(devices=[1])", TypeError, "Mesh:", "devices[0]"), bad("line.update(axis_types=3)", TypeError, "Mesh:", "axis_types")]),
+    Calls(
+        "Mesh.update",
+        "line.update(axis_names=('a',))",
+        [
+            bad("line.update(devices=devices[:4], axis_names=('a', 'b'))", ValueError, "Mesh:", "('a', 'b')"),
+            bad("line.update(devices=[1])", TypeError, "Mesh:", "devices[0]"),
+            bad("line.update(axis_types=3)", TypeError, "Mesh:", "axis_types"),
+        ],
+    ),
     Calls(
         "AbstractMesh.update",
         "AbstractMesh((2, 4), ('x', 'y')).update(axis_sizes=(4, 4))",
-        [bad("AbstractMesh((2,), ('x',)).update(axis_sizes=(0,))", ValueError, "AbstractMesh:", "0"), bad("AbstractMesh((2,), ('x',)).update(axis_names=('a', 'b'))", ValueError, "AbstractMesh:", "2"), bad("AbstractMesh((2,), ('x',)).update(axis_types='Auto')", TypeError, "AbstractMesh:", "'Auto'")],
+        [
+            bad("AbstractMesh((2,), ('x',)).update(axis_sizes=(0,))", ValueError, "AbstractMesh:", "0"),
+            bad("AbstractMesh((2,), ('x',)).update(axis_names=('a', 'b'))", ValueError, "AbstractMesh:", "2"),
+            bad("AbstractMesh((2,), ('x',)).update(axis_types='Auto')", TypeError, "AbstractMesh:", "'Auto'"),
+        ],
     ),
     Calls(
         "AbstractMesh.update_axis_types",
@@ -24,17 +36,31 @@ CALLS = [
     Calls(
         "Sharding.check_compatible_aval",
         "named('x').check_compatible_aval((8,))",
-        [bad("named('x', 'y').check_compatible_aval((8,))", ValueError, "check_compatible_aval:", "expected 2 at least, got 1"), bad("named('x').check_compatible_aval(())", ValueError, "check_compatible_aval:", "P()"), bad("named('x').check_compatible_aval(3)", TypeError, "len()")],
+        [
+            bad("named('x', 'y').check_compatible_aval((8,))", ValueError, "check_compatible_aval:", "expected 2 at least, got 1"),
+            bad("named('x').check_compatible_aval(())", ValueError, "check_compatible_aval:", "P()"),
+            bad("named('x').check_compatible_aval(3)", TypeError, "len()"),
+        ],
     ),
     Calls(
         "NamedSharding.update",
         "named('x').update(spec=P('y'))",
-        [bad("named('x').update(sepc=P())", TypeError, "update:", "sepc"), bad("named('x').update(spec=P('q'))", ValueError, "NamedSharding:", "'q'"), bad("named('x').update(memory_kind='gpu')", ValueError, '"gpu"', "pinned_host"), bad("named('y').update(mesh=line)", ValueError, "NamedSharding:", "'y'")],
+        [
+            bad("named('x').update(sepc=P())", TypeError, "update:", "sepc"),
+            bad("named('x').update(spec=P('q'))", ValueError, "NamedSharding:", "'q'"),
+            bad("named('x').update(memory_kind='gpu')", ValueError, '"gpu"', "pinned_host"),
+            bad("named('y').update(mesh=line)", ValueError, "NamedSharding:", "'y'"),
+        ],
     ),
     Calls(
         "P.update",
         "P('x').update(partitions=('y',))",
-        [bad("P('x').update(partitions='y')", TypeError, "update:", "'y'"), bad("P('x').update(partitions=3)", TypeError, "update:", "partitions is 3 (int)"), bad("P('x').update(partitions=[(None,)])", ValueError, "PartitionSpec:", "None"), bad("P('x').update(partitions=BAD_ITER)", ZeroDivisionError, "no more")],
+        [
+            bad("P('x').update(partitions='y')", TypeError, "update:", "'y'"),
+            bad("P('x').update(partitions=3)", TypeError, "update:", "partitions is 3 (int)"),
+            bad("P('x').update(partitions=[(None,)])", ValueError, "PartitionSpec:", "None"),
+            bad("P('x').update(partitions=BAD_ITER)", ZeroDivisionError, "no more"),
+        ],
     ),
     Calls(
         "sharding.make_single_device_sharding",
@@ -81,7 +107,15 @@ CALLS = [
             bad("ad.debug.inspect_array_sharding(put(X), callback=lambda s: 1 / 0)", ZeroDivisionError, "division by zero"),
         ],
     ),
-    Calls("dlpack.is_supported_dtype", "ad.dlpack.is_supported_dtype('float32')", [bad("ad.dlpack.is_supported_dtype(None)", TypeError, "is_supported_dtype:", "'float32'"), bad("ad.dlpack.is_supported_dtype('bogus')", TypeError, "bogus"), bad("ad.dlpack.is_supported_dtype(3)", TypeError, "3")]),
+    Calls(
+        "dlpack.is_supported_dtype",
+        "ad.dlpack.is_supported_dtype('float32')",
+        [
+            bad("ad.dlpack.is_supported_dtype(None)", TypeError, "is_supported_dtype:", "'float32'"),
+            bad("ad.dlpack.is_supported_dtype('bogus')", TypeError, "bogus"),
+            bad("ad.dlpack.is_supported_dtype(3)", TypeError, "3"),
+        ],
+    ),
     *[
         Calls(
             f"multihost_utils.{name}",
@@ -101,11 +135,19 @@ CALLS = [
     Calls(
         "profiler.device_memory_profile",
         "ad.profiler.device_memory_profile()",
-        [bad("ad.profiler.device_memory_profile('gpu')", RuntimeError, "device_memory_profile:", "'gpu'"), bad("ad.profiler.device_memory_profile('CPU')", RuntimeError, "lower case"), bad("ad.profiler.device_memory_profile(3)", TypeError, "device_memory_profile:", "3")],
+        [
+            bad("ad.profiler.device_memory_profile('gpu')", RuntimeError, "device_memory_profile:", "'gpu'"),
+            bad("ad.profiler.device_memory_profile('CPU')", RuntimeError, "lower case"),
+            bad("ad.profiler.device_memory_profile(3)", TypeError, "device_memory_profile:", "3"),
+        ],
     ),
     Calls(
         "profiler.save_device_memory_profile",
         "ad.profiler.save_device_memory_profile(folder / 'memory.prof')",
-        [bad("ad.profiler.save_device_memory_profile(folder)", IsADirectoryError, "directory"), bad("ad.profiler.save_device_memory_profile(folder / 'a' / 'b')", FileNotFoundError, "a/b"), bad("ad.profiler.save_device_memory_profile(folder / 'a', 'gpu')", RuntimeError, "'gpu'")],
+        [
+            bad("ad.profiler.save_device_memory_profile(folder)", IsADirectoryError, "directory"),
+            bad("ad.profiler.save_device_memory_profile(folder / 'a' / 'b')", FileNotFoundError, "a/b"),
+            bad("ad.profiler.save_device_memory_profile(folder / 'a', 'gpu')", RuntimeError, "'gpu'"),
+        ],
     ),
 ]

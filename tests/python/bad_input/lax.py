@@ -39,7 +39,12 @@ CALLS = [
     Calls(
         "lax.pmin",
         "body(lambda x: lax.pmin(x, 'x'))",
-        [bad("body(lambda x: lax.pmin(x, 'z'))", NameError, "pmin:", "'z'"), bad("body(lambda x: lax.pmin(x, None))", NameError, "pmin:", "None"), bad("body(lambda x: lax.pmin(object(), 'x'))", TypeError, "pmin:", "object"), bad("lax.pmin(X, 'x')", NameError, "pmin:", "'x'")],
+        [
+            bad("body(lambda x: lax.pmin(x, 'z'))", NameError, "pmin:", "'z'"),
+            bad("body(lambda x: lax.pmin(x, None))", NameError, "pmin:", "None"),
+            bad("body(lambda x: lax.pmin(object(), 'x'))", TypeError, "pmin:", "object"),
+            bad("lax.pmin(X, 'x')", NameError, "pmin:", "'x'"),
+        ],
     ),
     Calls(
         "lax.pmean",
@@ -155,16 +160,34 @@ CALLS = [
             bad("lax.pcast(X, 'x', to='varying')", NameError, "pvary:", "'x'"),
         ],
     ),
-    Calls("lax.pvary", "body(lambda x: lax.pvary(lax.psum(x, 'x'), 'x'))", [bad("body(lambda x: lax.pvary(x, 'z'))", NameError, "pvary:", "'z'"), bad("body(lambda x: lax.pvary(x, 3))", NameError, "pvary:", "3"), bad("lax.pvary(X, 'x')", NameError, "pvary:", "'x'")]),
+    Calls(
+        "lax.pvary",
+        "body(lambda x: lax.pvary(lax.psum(x, 'x'), 'x'))",
+        [
+            bad("body(lambda x: lax.pvary(x, 'z'))", NameError, "pvary:", "'z'"),
+            bad("body(lambda x: lax.pvary(x, 3))", NameError, "pvary:", "3"),
+            bad("lax.pvary(X, 'x')", NameError, "pvary:", "'x'"),
+        ],
+    ),
     Calls(
         "lax.axis_index",
         "body(lambda x: x + lax.axis_index('x'))",
-        [bad("body(lambda x: x + lax.axis_index('z'))", NameError, "axis_index:", "'z'"), bad("body(lambda x: x + lax.axis_index(3))", NameError, "axis_index:", "3"), bad("body(lambda x: x + lax.axis_index(None))", NameError, "axis_index:", "None"), bad("lax.axis_index('x')", NameError, "axis_index:", "'x'")],
+        [
+            bad("body(lambda x: x + lax.axis_index('z'))", NameError, "axis_index:", "'z'"),
+            bad("body(lambda x: x + lax.axis_index(3))", NameError, "axis_index:", "3"),
+            bad("body(lambda x: x + lax.axis_index(None))", NameError, "axis_index:", "None"),
+            bad("lax.axis_index('x')", NameError, "axis_index:", "'x'"),
+        ],
     ),
     Calls(
         "lax.axis_size",
         "body(lambda x: x + lax.axis_size('x'))",
-        [bad("body(lambda x: x + lax.axis_size('z'))", NameError, "axis_size:", "'z'"), bad("body(lambda x: x + lax.axis_size(3))", NameError, "axis_size:", "3"), bad("body(lambda x: x + lax.axis_size(None))", NameError, "axis_size:", "None"), bad("lax.axis_size('x')", NameError, "axis_size:", "'x'")],
+        [
+            bad("body(lambda x: x + lax.axis_size('z'))", NameError, "axis_size:", "'z'"),
+            bad("body(lambda x: x + lax.axis_size(3))", NameError, "axis_size:", "3"),
+            bad("body(lambda x: x + lax.axis_size(None))", NameError, "axis_size:", "None"),
+            bad("lax.axis_size('x')", NameError, "axis_size:", "'x'"),
+        ],
     ),
     Calls(
         "shard_map",

@@ -89,7 +89,12 @@ CALLS = [
     Calls(
         "xla_client.PjRtLayout",
         "xla_client.PjRtLayout(xla_client.Layout((1, 0)))",
-        [bad("xla_client.PjRtLayout(3)", TypeError, "PjRtLayout:", "3"), bad("xla_client.PjRtLayout(None)", TypeError, "PjRtLayout:", "None"), bad("xla_client.PjRtLayout()", TypeError, "PjRtLayout:", "expected"), bad("xla_client.PjRtLayout('{1,0}')", TypeError, "PjRtLayout:", "'{1,0}'")],
+        [
+            bad("xla_client.PjRtLayout(3)", TypeError, "PjRtLayout:", "3"),
+            bad("xla_client.PjRtLayout(None)", TypeError, "PjRtLayout:", "None"),
+            bad("xla_client.PjRtLayout()", TypeError, "PjRtLayout:", "expected"),
+            bad("xla_client.PjRtLayout('{1,0}')", TypeError, "PjRtLayout:", "'{1,0}'"),
+        ],
     ),
     Calls(
         "layout.Layout",
@@ -165,7 +170,16 @@ CALLS = [
             bad("xla_client.check_and_canonicalize_memory_kind('', xla_client.DeviceList((d,)))", ValueError, "check_and_canonicalize_memory_kind:", "expected"),
         ],
     ),
-    Calls("memory.Space", "ad.memory.Space.Device", [bad("ad.memory.Space('spam')", ValueError, "'spam'", "MemorySpace"), bad("ad.memory.Space(99)", ValueError, "99", "MemorySpace"), bad("ad.memory.Space(None)", ValueError, "MemorySpace", "valid"), bad("ad.memory.Space['spam']", KeyError, "'spam'")]),
+    Calls(
+        "memory.Space",
+        "ad.memory.Space.Device",
+        [
+            bad("ad.memory.Space('spam')", ValueError, "'spam'", "MemorySpace"),
+            bad("ad.memory.Space(99)", ValueError, "99", "MemorySpace"),
+            bad("ad.memory.Space(None)", ValueError, "MemorySpace", "valid"),
+            bad("ad.memory.Space['spam']", KeyError, "'spam'"),
+        ],
+    ),
     Calls(
         "memory_report",
         "ad.memory_report(3)",
@@ -223,12 +237,21 @@ CALLS = [
     Calls(
         "enable_x64",
         "within(ad.enable_x64(True), lambda: 1)",
-        [bad("ad.enable_x64('yes')", ValueError, "enable_x64:", "'yes'"), bad("ad.enable_x64(3)", ValueError, "enable_x64:", "3"), bad("ad.enable_x64(None)", ValueError, "enable_x64:", "None"), bad("ad.enable_x64(NO_REPR)", ValueError, "enable_x64:", "<NoRepr, whose repr raised ZeroDivisionError>")],
+        [
+            bad("ad.enable_x64('yes')", ValueError, "enable_x64:", "'yes'"),
+            bad("ad.enable_x64(3)", ValueError, "enable_x64:", "3"),
+            bad("ad.enable_x64(None)", ValueError, "enable_x64:", "None"),
+            bad("ad.enable_x64(NO_REPR)", ValueError, "enable_x64:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
     ),
     Calls(
         "experimental.disable_x64",
         "within(ad.experimental.disable_x64(), lambda: 1)",
-        [bad("ad.experimental.disable_x64(3)", TypeError, "positional", "arguments"), bad("ad.experimental.disable_x64(new_val=True)", TypeError, "disable_x64", "'new_val'"), bad("ad.experimental.disable_x64().__enter__(3)", TypeError, "positional")],
+        [
+            bad("ad.experimental.disable_x64(3)", TypeError, "positional", "arguments"),
+            bad("ad.experimental.disable_x64(new_val=True)", TypeError, "disable_x64", "'new_val'"),
+            bad("ad.experimental.disable_x64().__enter__(3)", TypeError, "positional"),
+        ],
     ),
     Calls(
         "config.update",

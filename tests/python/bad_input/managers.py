@@ -37,7 +37,11 @@ CALLS = [
     Calls(
         "DeviceManager.acts_by",
         "manager.acts_by(ad.DeviceConfiguration())",
-        [bad("manager.acts_by()", TypeError, "DeviceManager", "positional"), bad("manager.acts_by(1, 2)", TypeError, "DeviceManager", "positional"), bad("manager.acts_by(spam=1)", TypeError, "'spam'")],
+        [
+            bad("manager.acts_by()", TypeError, "DeviceManager", "positional"),
+            bad("manager.acts_by(1, 2)", TypeError, "DeviceManager", "positional"),
+            bad("manager.acts_by(spam=1)", TypeError, "'spam'"),
+        ],
         where="manager = ad.DeviceManager(ad.DeviceConfiguration(platform_priority=['cpu']))",
     ),
     Calls(
@@ -77,7 +81,11 @@ CALLS = [
     Calls(
         "get_device_manager",
         "ad.get_device_manager(ad.DeviceConfiguration(platform_priority=['cpu']), force_reinit=True)",
-        [bad("ad.get_device_manager(3)", TypeError, "get_device_manager:", "config"), bad("ad.get_device_manager('cpu')", TypeError, "get_device_manager:", "config", "'cpu'"), bad("ad.get_device_manager(ad.DeviceManager)", TypeError, "get_device_manager:", "config")],
+        [
+            bad("ad.get_device_manager(3)", TypeError, "get_device_manager:", "config"),
+            bad("ad.get_device_manager('cpu')", TypeError, "get_device_manager:", "config", "'cpu'"),
+            bad("ad.get_device_manager(ad.DeviceManager)", TypeError, "get_device_manager:", "config"),
+        ],
     ),
     Calls(
         "configure_for_generative_models",
@@ -88,7 +96,15 @@ CALLS = [
             bad("ad.configure_for_generative_models(enable_mixed_precision='yes')", TypeError, "DeviceConfiguration:", "enable_mixed_precision", "'yes'"),
         ],
     ),
-    Calls("CUDADetector", "ad.CUDADetector()", [bad("ad.CUDADetector(root=3)", TypeError, "CUDADetector:", "root"), bad("ad.CUDADetector(nvml_library=3)", TypeError, "CUDADetector:", "nvml_library"), bad("ad.CUDADetector(nvml_library='libspam.so')", ValueError, "CUDADetector:", "nvml_library", "'libspam.so'")]),
+    Calls(
+        "CUDADetector",
+        "ad.CUDADetector()",
+        [
+            bad("ad.CUDADetector(root=3)", TypeError, "CUDADetector:", "root"),
+            bad("ad.CUDADetector(nvml_library=3)", TypeError, "CUDADetector:", "nvml_library"),
+            bad("ad.CUDADetector(nvml_library='libspam.so')", ValueError, "CUDADetector:", "nvml_library", "'libspam.so'"),
+        ],
+    ),
     Calls(
         "DeviceMeshManager",
         "ad.DeviceMeshManager(devices)",
@@ -152,7 +168,15 @@ CALLS = [
             bad("ad.DeviceMeshManager(devices).get_mesh_info('x')", TypeError, "DeviceMeshManager.get_mesh_info:", "'x'"),
         ],
     ),
-    Calls("DevicePlacement", "ad.DevicePlacement(d)", [bad("ad.DevicePlacement(3)", TypeError, "DevicePlacement:", "default_device"), bad("ad.DevicePlacement('cpu:0')", TypeError, "DevicePlacement:", "default_device", "'cpu:0'"), bad("ad.DevicePlacement([d])", TypeError, "DevicePlacement:", "default_device")]),
+    Calls(
+        "DevicePlacement",
+        "ad.DevicePlacement(d)",
+        [
+            bad("ad.DevicePlacement(3)", TypeError, "DevicePlacement:", "default_device"),
+            bad("ad.DevicePlacement('cpu:0')", TypeError, "DevicePlacement:", "default_device", "'cpu:0'"),
+            bad("ad.DevicePlacement([d])", TypeError, "DevicePlacement:", "default_device"),
+        ],
+    ),
     Calls(
         "DevicePlacement.place_on_device",
         "ad.DevicePlacement().place_on_device(X)",
@@ -166,7 +190,11 @@ CALLS = [
     Calls(
         "DevicePlacement.distribute_batch",
         "ad.DevicePlacement().distribute_batch(X, named('x'))",
-        [bad("ad.DevicePlacement().distribute_batch(X, 3)", TypeError, "distribute_batch:", "the target is"), bad("ad.DevicePlacement().distribute_batch(X[:7], named('x'))", IndivisibleError, "device_put:", "'x'"), bad("ad.DevicePlacement().distribute_batch('text', named('x'))", TypeError, "device_put:", "expected")],
+        [
+            bad("ad.DevicePlacement().distribute_batch(X, 3)", TypeError, "distribute_batch:", "the target is"),
+            bad("ad.DevicePlacement().distribute_batch(X[:7], named('x'))", IndivisibleError, "device_put:", "'x'"),
+            bad("ad.DevicePlacement().distribute_batch('text', named('x'))", TypeError, "device_put:", "expected"),
+        ],
     ),
     Calls(
         "DevicePlacement.replicate_across_devices",
@@ -235,9 +263,33 @@ CALLS = [
             bad("ad.get_batch_size_recommendation(bytes_per_example=NAN)", TypeError, "get_batch_size_recommendation:", "bytes_per_example"),
         ],
     ),
-    Calls("HardwareType", "ad.HardwareType", [bad("ad.HardwareType('spam')", ValueError, "'spam'", "HardwareType"), bad("ad.HardwareType(99)", ValueError, "99", "HardwareType"), bad("ad.HardwareType['spam']", KeyError, "'spam'")]),
-    Calls("DeviceType", "ad.DeviceType", [bad("ad.DeviceType('spam')", ValueError, "'spam'", "DeviceType"), bad("ad.DeviceType(99)", ValueError, "99", "DeviceType"), bad("ad.DeviceType['spam']", KeyError, "'spam'")]),
-    Calls("MemoryStrategy", "ad.MemoryStrategy", [bad("ad.MemoryStrategy('spam')", ValueError, "'spam'", "MemoryStrategy"), bad("ad.MemoryStrategy(99)", ValueError, "99", "MemoryStrategy"), bad("ad.MemoryStrategy['spam']", KeyError, "'spam'")]),
+    Calls(
+        "HardwareType",
+        "ad.HardwareType",
+        [
+            bad("ad.HardwareType('spam')", ValueError, "'spam'", "HardwareType"),
+            bad("ad.HardwareType(99)", ValueError, "99", "HardwareType"),
+            bad("ad.HardwareType['spam']", KeyError, "'spam'"),
+        ],
+    ),
+    Calls(
+        "DeviceType",
+        "ad.DeviceType",
+        [
+            bad("ad.DeviceType('spam')", ValueError, "'spam'", "DeviceType"),
+            bad("ad.DeviceType(99)", ValueError, "99", "DeviceType"),
+            bad("ad.DeviceType['spam']", KeyError, "'spam'"),
+        ],
+    ),
+    Calls(
+        "MemoryStrategy",
+        "ad.MemoryStrategy",
+        [
+            bad("ad.MemoryStrategy('spam')", ValueError, "'spam'", "MemoryStrategy"),
+            bad("ad.MemoryStrategy(99)", ValueError, "99", "MemoryStrategy"),
+            bad("ad.MemoryStrategy['spam']", KeyError, "'spam'"),
+        ],
+    ),
     Calls(
         "measure_batch_size",
         "ad.measure_batch_size(lambda b: b, lambda n: np.zeros(n), max_batch_size=2, max_seconds=0.2, probe_seconds=0.01, progress=False)",

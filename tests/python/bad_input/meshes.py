@@ -65,14 +65,45 @@ CALLS = [
             bad("AbstractMesh((8,), (BAD_EQ,))", TypeError, "AbstractMesh:", "expected"),
         ],
     ),
-    Calls("AxisType", "AxisType.Auto", [bad("AxisType('spam')", ValueError, "'spam'", "AxisType"), bad("AxisType(99)", ValueError, "99", "AxisType"), bad("AxisType(None)", ValueError, "AxisType", "valid"), bad("AxisType['spam']", KeyError, "'spam'")]),
+    Calls(
+        "AxisType",
+        "AxisType.Auto",
+        [
+            bad("AxisType('spam')", ValueError, "'spam'", "AxisType"),
+            bad("AxisType(99)", ValueError, "99", "AxisType"),
+            bad("AxisType(None)", ValueError, "AxisType", "valid"),
+            bad("AxisType['spam']", KeyError, "'spam'"),
+        ],
+    ),
     Calls(
         "PartitionSpec",
         "P('x', None)",
-        [bad("P({'x'})", TypeError, "PartitionSpec:", "'x'"), bad("P(spam=1)", TypeError, "PartitionSpec:", "expected"), bad("P(1.5j, [['x']])", ValueError, "PartitionSpec:", "'x'"), bad("P(('x', None))", ValueError, "PartitionSpec:", "None"), bad("P(BAD_EQ)", TypeError, "PartitionSpec:", "expected")],
+        [
+            bad("P({'x'})", TypeError, "PartitionSpec:", "'x'"),
+            bad("P(spam=1)", TypeError, "PartitionSpec:", "expected"),
+            bad("P(1.5j, [['x']])", ValueError, "PartitionSpec:", "'x'"),
+            bad("P(('x', None))", ValueError, "PartitionSpec:", "None"),
+            bad("P(BAD_EQ)", TypeError, "PartitionSpec:", "expected"),
+        ],
     ),
-    Calls("PartitionSpec.count", "P('x', 'x').count('x')", [bad("P('x').count()", TypeError, "PartitionSpec.count:", "expected"), bad("P('x').count('x', 'y')", TypeError, "PartitionSpec.count:", "expected"), bad("P('x').count(spam=1)", TypeError, "PartitionSpec.count:", "expected")]),
-    Calls("PartitionSpec.index", "P('x', 'y').index('y')", [bad("P('x').index('z')", ValueError, "index", "tuple"), bad("P('x').index()", TypeError, "PartitionSpec.index:", "expected"), bad("P('x').index(3)", ValueError, "index", "tuple")]),
+    Calls(
+        "PartitionSpec.count",
+        "P('x', 'x').count('x')",
+        [
+            bad("P('x').count()", TypeError, "PartitionSpec.count:", "expected"),
+            bad("P('x').count('x', 'y')", TypeError, "PartitionSpec.count:", "expected"),
+            bad("P('x').count(spam=1)", TypeError, "PartitionSpec.count:", "expected"),
+        ],
+    ),
+    Calls(
+        "PartitionSpec.index",
+        "P('x', 'y').index('y')",
+        [
+            bad("P('x').index('z')", ValueError, "index", "tuple"),
+            bad("P('x').index()", TypeError, "PartitionSpec.index:", "expected"),
+            bad("P('x').index(3)", ValueError, "index", "tuple"),
+        ],
+    ),
     Calls(
         "PartitionSpec.__getitem__",
         "P('x', 'y')[0]",
@@ -87,12 +118,23 @@ CALLS = [
         ],
     ),
     Calls(
-        "PartitionSpec.__contains__", "'x' in P('x')", [bad("P('x').__contains__()", TypeError, "PartitionSpec.__contains__:", "expected"), bad("P('x').__contains__('x', 'y')", TypeError, "PartitionSpec.__contains__:", "expected"), bad("P('x').__contains__(spam=1)", TypeError, "PartitionSpec.__contains__:", "'spam'")]
+        "PartitionSpec.__contains__",
+        "'x' in P('x')",
+        [
+            bad("P('x').__contains__()", TypeError, "PartitionSpec.__contains__:", "expected"),
+            bad("P('x').__contains__('x', 'y')", TypeError, "PartitionSpec.__contains__:", "expected"),
+            bad("P('x').__contains__(spam=1)", TypeError, "PartitionSpec.__contains__:", "'spam'"),
+        ],
     ),
     Calls(
         "set_mesh",
         "within(ad.set_mesh(grid), lambda: 1)",
-        [bad("ad.set_mesh(3)", ValueError, "set_mesh:", "3"), bad("ad.set_mesh('x')", ValueError, "set_mesh:", "'x'"), bad("ad.set_mesh(devices)", ValueError, "set_mesh:", "expected"), bad("ad.set_mesh(NO_REPR)", ValueError, "set_mesh:", "<NoRepr, whose repr raised ZeroDivisionError>")],
+        [
+            bad("ad.set_mesh(3)", ValueError, "set_mesh:", "3"),
+            bad("ad.set_mesh('x')", ValueError, "set_mesh:", "'x'"),
+            bad("ad.set_mesh(devices)", ValueError, "set_mesh:", "expected"),
+            bad("ad.set_mesh(NO_REPR)", ValueError, "set_mesh:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+        ],
     ),
     Calls(
         "sharding.use_abstract_mesh",
@@ -183,7 +225,11 @@ CALLS = [
     Calls(
         "Sharding.addressable_devices_indices_map",
         "len(named('x').addressable_devices_indices_map((8,)))",
-        [bad("named('x').addressable_devices_indices_map((7,))", IndivisibleError, "devices_indices_map:", "'x'"), bad("named('x').addressable_devices_indices_map((-8,))", ValueError, "devices_indices_map:", "-8"), bad("named('x').addressable_devices_indices_map((8.5,))", TypeError, "devices_indices_map:", "8.5")],
+        [
+            bad("named('x').addressable_devices_indices_map((7,))", IndivisibleError, "devices_indices_map:", "'x'"),
+            bad("named('x').addressable_devices_indices_map((-8,))", ValueError, "devices_indices_map:", "-8"),
+            bad("named('x').addressable_devices_indices_map((8.5,))", TypeError, "devices_indices_map:", "8.5"),
+        ],
     ),
     Calls(
         "Sharding.device_index",

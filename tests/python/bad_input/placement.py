@@ -154,7 +154,11 @@ CALLS = [
     Calls(
         "HostCopy.result",
         "ad.copy_to_host_async(put(X)).result(5)",
-        [bad("ad.copy_to_host_async(put(X)).result('soon')", TypeError, "result:", "timeout", "'soon'"), bad("ad.copy_to_host_async(put(X)).result(NAN)", TypeError, "result:", "timeout"), bad("ad.copy_to_host_async(put(X)).result([])", TypeError, "result:", "timeout")],
+        [
+            bad("ad.copy_to_host_async(put(X)).result('soon')", TypeError, "result:", "timeout", "'soon'"),
+            bad("ad.copy_to_host_async(put(X)).result(NAN)", TypeError, "result:", "timeout"),
+            bad("ad.copy_to_host_async(put(X)).result([])", TypeError, "result:", "timeout"),
+        ],
     ),
     Calls(
         "HostCopy.exception",

@@ -261,7 +261,12 @@ CALLS = [
     Calls(
         "roofline.MeasuredRoofline.from_dict",
         "roofline.MeasuredRoofline.from_dict",
-        [bad("roofline.MeasuredRoofline.from_dict(3)", ValueError, "from_dict:"), bad("roofline.MeasuredRoofline.from_dict({})", ValueError, "from_dict:"), bad("roofline.MeasuredRoofline.from_dict({'scope': 3})", ValueError, "from_dict:"), bad("roofline.MeasuredRoofline.from_dict(None)", ValueError, "from_dict:")],
+        [
+            bad("roofline.MeasuredRoofline.from_dict(3)", ValueError, "from_dict:"),
+            bad("roofline.MeasuredRoofline.from_dict({})", ValueError, "from_dict:"),
+            bad("roofline.MeasuredRoofline.from_dict({'scope': 3})", ValueError, "from_dict:"),
+            bad("roofline.MeasuredRoofline.from_dict(None)", ValueError, "from_dict:"),
+        ],
     ),
     Calls(
         "roofline.RooflinePoint",
@@ -299,7 +304,12 @@ CALLS = [
     Calls(
         "calibration.Calibration.from_dict",
         "ad.calibration.Calibration.from_dict",
-        [bad("ad.calibration.Calibration.from_dict(3)", ValueError, "from_dict:"), bad("ad.calibration.Calibration.from_dict({})", ValueError, "from_dict:"), bad("ad.calibration.Calibration.from_dict({'links': 3})", ValueError, "from_dict:"), bad("ad.calibration.Calibration.from_dict(None)", ValueError, "from_dict:")],
+        [
+            bad("ad.calibration.Calibration.from_dict(3)", ValueError, "from_dict:"),
+            bad("ad.calibration.Calibration.from_dict({})", ValueError, "from_dict:"),
+            bad("ad.calibration.Calibration.from_dict({'links': 3})", ValueError, "from_dict:"),
+            bad("ad.calibration.Calibration.from_dict(None)", ValueError, "from_dict:"),
+        ],
     ),
     Calls(
         "planner.StepPlan.to_svg",

@@ -22,17 +22,39 @@ CALLS = [
     Calls(
         "tree.map_with_path",
         "tree.map_with_path(lambda p, x: x, {'a': 1})",
-        [bad("tree.map_with_path(3, {'a': 1})", TypeError, "tree_map_with_path:", "f is 3 (int)"), bad("tree.map_with_path(lambda p, x, y: x, {'a': 1}, {'b': 1})", ValueError, "tree_map_with_path:", "rest", "'a'"), bad("tree.map_with_path(lambda p, x: x, [1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf")],
+        [
+            bad("tree.map_with_path(3, {'a': 1})", TypeError, "tree_map_with_path:", "f is 3 (int)"),
+            bad("tree.map_with_path(lambda p, x, y: x, {'a': 1}, {'b': 1})", ValueError, "tree_map_with_path:", "rest", "'a'"),
+            bad("tree.map_with_path(lambda p, x: x, [1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
+        ],
     ),
     Calls(
-        "tree.flatten", "tree.flatten({'a': 1})", [bad("tree.flatten({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"), bad("tree.flatten([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"), bad("tree.flatten(functools.reduce(lambda t, _: [t], range(20000), 1))", RecursionError, "tree_flatten:", "expected")]
+        "tree.flatten",
+        "tree.flatten({'a': 1})",
+        [
+            bad("tree.flatten({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"),
+            bad("tree.flatten([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
+            bad("tree.flatten(functools.reduce(lambda t, _: [t], range(20000), 1))", RecursionError, "tree_flatten:", "expected"),
+        ],
     ),
     Calls(
         "tree.flatten_with_path",
         "tree.flatten_with_path({'a': 1})",
-        [bad("tree.flatten_with_path({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"), bad("tree.flatten_with_path([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"), bad("tree.flatten_with_path(functools.reduce(lambda t, _: [t], range(20000), 1))", RecursionError, "tree_flatten:", "expected")],
+        [
+            bad("tree.flatten_with_path({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"),
+            bad("tree.flatten_with_path([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
+            bad("tree.flatten_with_path(functools.reduce(lambda t, _: [t], range(20000), 1))", RecursionError, "tree_flatten:", "expected"),
+        ],
     ),
-    Calls("tree.leaves", "tree.leaves({'a': 1})", [bad("tree.leaves({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"), bad("tree.leaves([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"), bad("tree.leaves(functools.reduce(lambda t, _: [t], range(20000), 1))", RecursionError, "tree_flatten:", "expected")]),
+    Calls(
+        "tree.leaves",
+        "tree.leaves({'a': 1})",
+        [
+            bad("tree.leaves({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"),
+            bad("tree.leaves([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
+            bad("tree.leaves(functools.reduce(lambda t, _: [t], range(20000), 1))", RecursionError, "tree_flatten:", "expected"),
+        ],
+    ),
     Calls(
         "tree.leaves_with_path",
         "tree.leaves_with_path({'a': 1})",
@@ -47,9 +69,21 @@ CALLS = [
     Calls(
         "tree.structure",
         "tree.structure({'a': 1})",
-        [bad("tree.structure({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"), bad("tree.structure([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"), bad("tree.structure(functools.reduce(lambda t, _: [t], range(20000), 1))", RecursionError, "tree_flatten:", "expected")],
+        [
+            bad("tree.structure({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"),
+            bad("tree.structure([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
+            bad("tree.structure(functools.reduce(lambda t, _: [t], range(20000), 1))", RecursionError, "tree_flatten:", "expected"),
+        ],
     ),
-    Calls("tree.all", "tree.all([True])", [bad("tree.all({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"), bad("tree.all([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"), bad("tree.all([np.ones(2)])", ValueError, "ambiguous", "element")]),
+    Calls(
+        "tree.all",
+        "tree.all([True])",
+        [
+            bad("tree.all({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"),
+            bad("tree.all([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
+            bad("tree.all([np.ones(2)])", ValueError, "ambiguous", "element"),
+        ],
+    ),
     Calls(
         "tree.broadcast",
         "tree.broadcast(1, [1, 2])",
@@ -60,16 +94,33 @@ CALLS = [
             bad("tree.broadcast([1], [1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
         ],
     ),
-    Calls("tree.reduce", "tree.reduce(operator.add, [1, 2])", [bad("tree.reduce(3, [1, 2])", TypeError, "tree_reduce:", "function is 3 (int)"), bad("tree.reduce(operator.add, [])", TypeError, "tree_reduce:", "initializer"), bad("tree.reduce(operator.add, [1, 'a'])", TypeError, "unsupported", "operand")]),
+    Calls(
+        "tree.reduce",
+        "tree.reduce(operator.add, [1, 2])",
+        [
+            bad("tree.reduce(3, [1, 2])", TypeError, "tree_reduce:", "function is 3 (int)"),
+            bad("tree.reduce(operator.add, [])", TypeError, "tree_reduce:", "initializer"),
+            bad("tree.reduce(operator.add, [1, 'a'])", TypeError, "unsupported", "operand"),
+        ],
+    ),
     Calls(
         "tree.reduce_associative",
         "tree.reduce_associative(operator.add, [1, 2])",
-        [bad("tree.reduce_associative(3, [1, 2])", TypeError, "tree_reduce_associative:", "operation is 3 (int)"), bad("tree.reduce_associative(operator.add, [])", TypeError, "tree_reduce_associative:", "identity"), bad("tree.reduce_associative(operator.add, [1, 'a'])", TypeError, "unsupported", "operand")],
+        [
+            bad("tree.reduce_associative(3, [1, 2])", TypeError, "tree_reduce_associative:", "operation is 3 (int)"),
+            bad("tree.reduce_associative(operator.add, [])", TypeError, "tree_reduce_associative:", "identity"),
+            bad("tree.reduce_associative(operator.add, [1, 'a'])", TypeError, "unsupported", "operand"),
+        ],
     ),
     Calls(
         "tree.static",
         "tree.static(default=1)",
-        [bad("tree.static(spam=1)", TypeError, "unexpected", "argument"), bad("tree.static(3)", TypeError, "positional", "arguments"), bad("tree.static(metadata=3)", TypeError, "static:", "metadata", "3"), bad("tree.static(default=1, default_factory=list)", ValueError, "default_factory")],
+        [
+            bad("tree.static(spam=1)", TypeError, "unexpected", "argument"),
+            bad("tree.static(3)", TypeError, "positional", "arguments"),
+            bad("tree.static(metadata=3)", TypeError, "static:", "metadata", "3"),
+            bad("tree.static(default=1, default_factory=list)", ValueError, "default_factory"),
+        ],
     ),
     Calls(
         "tree.transpose",
@@ -92,16 +143,32 @@ CALLS = [
             bad("tree.unflatten(tree.structure([0]), BAD_ITER)", ZeroDivisionError, "no more"),
         ],
     ),
-    Calls("tree_util.all_leaves", "tree_util.all_leaves([1, 2])", [bad("tree_util.all_leaves(3)", TypeError, "all_leaves:", "iterable"), bad("tree_util.all_leaves([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"), bad("tree_util.all_leaves(BAD_ITER)", ZeroDivisionError, "no more")]),
+    Calls(
+        "tree_util.all_leaves",
+        "tree_util.all_leaves([1, 2])",
+        [
+            bad("tree_util.all_leaves(3)", TypeError, "all_leaves:", "iterable"),
+            bad("tree_util.all_leaves([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
+            bad("tree_util.all_leaves(BAD_ITER)", ZeroDivisionError, "no more"),
+        ],
+    ),
     Calls(
         "tree_util.broadcast_prefix",
         "tree_util.broadcast_prefix(1, [1, 2])",
-        [bad("tree_util.broadcast_prefix([1], [1, 2])", ValueError, "broadcast_prefix:", "1", "2"), bad("tree_util.broadcast_prefix({'a': 1}, {'b': 1})", ValueError, "broadcast_prefix:", "'a'", "'b'"), bad("tree_util.broadcast_prefix([1], [1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf")],
+        [
+            bad("tree_util.broadcast_prefix([1], [1, 2])", ValueError, "broadcast_prefix:", "1", "2"),
+            bad("tree_util.broadcast_prefix({'a': 1}, {'b': 1})", ValueError, "broadcast_prefix:", "'a'", "'b'"),
+            bad("tree_util.broadcast_prefix([1], [1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
+        ],
     ),
     Calls(
         "tree_util.flatten_one_level",
         "tree_util.flatten_one_level([1])",
-        [bad("tree_util.flatten_one_level(3)", ValueError, "flatten_one_level:", "expected"), bad("tree_util.flatten_one_level('text')", ValueError, "flatten_one_level:", "expected"), bad("tree_util.flatten_one_level(NO_REPR)", ValueError, "flatten_one_level:", "expected")],
+        [
+            bad("tree_util.flatten_one_level(3)", ValueError, "flatten_one_level:", "expected"),
+            bad("tree_util.flatten_one_level('text')", ValueError, "flatten_one_level:", "expected"),
+            bad("tree_util.flatten_one_level(NO_REPR)", ValueError, "flatten_one_level:", "expected"),
+        ],
     ),
     Calls(
         "tree_util.flatten_one_level_with_keys",
@@ -112,7 +179,15 @@ CALLS = [
             bad("tree_util.flatten_one_level_with_keys(NO_REPR)", ValueError, "flatten_one_level_with_keys:", "expected"),
         ],
     ),
-    Calls("tree_util.is_tree_node", "tree_util.is_tree_node(list)", [bad("tree_util.is_tree_node()", TypeError, "is_tree_node", "positional"), bad("tree_util.is_tree_node(list, list)", TypeError, "is_tree_node", "positional"), bad("tree_util.is_tree_node(spam=1)", TypeError, "'spam'")]),
+    Calls(
+        "tree_util.is_tree_node",
+        "tree_util.is_tree_node(list)",
+        [
+            bad("tree_util.is_tree_node()", TypeError, "is_tree_node", "positional"),
+            bad("tree_util.is_tree_node(list, list)", TypeError, "is_tree_node", "positional"),
+            bad("tree_util.is_tree_node(spam=1)", TypeError, "'spam'"),
+        ],
+    ),
     Calls(
         "tree_util.keystr",
         "tree_util.keystr((tree_util.SequenceKey(0),))",
@@ -174,7 +249,11 @@ CALLS = [
     Calls(
         "tree_util.register_static",
         "tree_util.register_static(type('A', (), {}))",
-        [bad("tree_util.register_static(3)", TypeError, "register_static:", "3"), bad("tree_util.register_static(list)", ValueError, "register_static:", "expected"), bad("tree_util.register_static(None)", TypeError, "register_static:", "None")],
+        [
+            bad("tree_util.register_static(3)", TypeError, "register_static:", "3"),
+            bad("tree_util.register_static(list)", ValueError, "register_static:", "expected"),
+            bad("tree_util.register_static(None)", TypeError, "register_static:", "None"),
+        ],
     ),
     Calls(
         "tree_util.register_dataclass",
@@ -207,11 +286,23 @@ CALLS = [
             bad("tree_util.treedef_is_leaf('x')", TypeError, "treedef_is_leaf:", "'x'", repair="take (tree\\.structure\\(x\\))", given="x = 'x'", then="tree_util.treedef_is_leaf({})"),
         ],
     ),
-    Calls("tree_util.treedef_tuple", "tree_util.treedef_tuple([tree.structure([0])])", [bad("tree_util.treedef_tuple(3)", TypeError, "treedef_tuple:", "treedefs"), bad("tree_util.treedef_tuple([3])", TypeError, "treedef_tuple:", "3"), bad("tree_util.treedef_tuple(None)", TypeError, "treedef_tuple:", "treedefs")]),
+    Calls(
+        "tree_util.treedef_tuple",
+        "tree_util.treedef_tuple([tree.structure([0])])",
+        [
+            bad("tree_util.treedef_tuple(3)", TypeError, "treedef_tuple:", "treedefs"),
+            bad("tree_util.treedef_tuple([3])", TypeError, "treedef_tuple:", "3"),
+            bad("tree_util.treedef_tuple(None)", TypeError, "treedef_tuple:", "treedefs"),
+        ],
+    ),
     Calls(
         "tree_util.PyTreeDef.unflatten",
         "tree.structure([0]).unflatten([1])",
-        [bad("tree.structure([0]).unflatten([1, 2])", ValueError, "tree_unflatten:", "leaves"), bad("tree.structure([0]).unflatten(3)", TypeError, "tree_unflatten:", "leaves"), bad("tree.structure([0]).unflatten(BAD_ITER)", ZeroDivisionError, "no more")],
+        [
+            bad("tree.structure([0]).unflatten([1, 2])", ValueError, "tree_unflatten:", "leaves"),
+            bad("tree.structure([0]).unflatten(3)", TypeError, "tree_unflatten:", "leaves"),
+            bad("tree.structure([0]).unflatten(BAD_ITER)", ZeroDivisionError, "no more"),
+        ],
     ),
     Calls(
         "tree_util.PyTreeDef.compose",
@@ -226,12 +317,20 @@ CALLS = [
     Calls(
         "tree_util.PyTreeDef.flatten_up_to",
         "tree.structure([0]).flatten_up_to([1])",
-        [bad("tree.structure([0]).flatten_up_to(3)", ValueError, "flatten_up_to:", "tree"), bad("tree.structure([0]).flatten_up_to([1, 2])", ValueError, "flatten_up_to:", "tree"), bad("tree.structure([0]).flatten_up_to({'a': 1})", ValueError, "flatten_up_to:", "tree", "'a'")],
+        [
+            bad("tree.structure([0]).flatten_up_to(3)", ValueError, "flatten_up_to:", "tree"),
+            bad("tree.structure([0]).flatten_up_to([1, 2])", ValueError, "flatten_up_to:", "tree"),
+            bad("tree.structure([0]).flatten_up_to({'a': 1})", ValueError, "flatten_up_to:", "tree", "'a'"),
+        ],
     ),
     Calls(
         "tree_util.PyTreeDef.walk",
         "tree.structure([0]).walk(lambda *a: 1, lambda x: x, [1])",
-        [bad("tree.structure([0]).walk(3, lambda x: x, [1])", TypeError, "walk:", "f_node is 3 (int)"), bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, [])", ValueError, "walk:", "leaves"), bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, 3)", TypeError, "walk:", "leaves is 3 (int)")],
+        [
+            bad("tree.structure([0]).walk(3, lambda x: x, [1])", TypeError, "walk:", "f_node is 3 (int)"),
+            bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, [])", ValueError, "walk:", "leaves"),
+            bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, 3)", TypeError, "walk:", "leaves is 3 (int)"),
+        ],
     ),
     Calls(
         "tree_util.PyTreeDef.from_node_data_and_children",
@@ -245,7 +344,12 @@ CALLS = [
     Calls(
         "tree_util.Partial",
         "tree_util.Partial(lambda x: x, 1)()",
-        [bad("tree_util.Partial(3)", TypeError, "argument", "callable"), bad("tree_util.Partial()", TypeError, "positional", "argument"), bad("tree_util.Partial(None)", TypeError, "callable"), bad("tree_util.Partial(lambda x: x, 1)(2)", TypeError, "lambda", "positional")],
+        [
+            bad("tree_util.Partial(3)", TypeError, "argument", "callable"),
+            bad("tree_util.Partial()", TypeError, "positional", "argument"),
+            bad("tree_util.Partial(None)", TypeError, "callable"),
+            bad("tree_util.Partial(lambda x: x, 1)(2)", TypeError, "lambda", "positional"),
+        ],
     ),
     Calls(
         "tree_util.PyTreeDef",

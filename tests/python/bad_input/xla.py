@@ -161,7 +161,11 @@ CALLS = [
     Calls(
         "xla_client.HostBufferSemantics",
         "xla_client.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL",
-        [bad("xla_client.HostBufferSemantics('spam')", ValueError, "'spam'", "HostBufferSemantics"), bad("xla_client.HostBufferSemantics(99)", ValueError, "99", "HostBufferSemantics"), bad("xla_client.HostBufferSemantics(None)", ValueError, "HostBufferSemantics", "valid")],
+        [
+            bad("xla_client.HostBufferSemantics('spam')", ValueError, "'spam'", "HostBufferSemantics"),
+            bad("xla_client.HostBufferSemantics(99)", ValueError, "99", "HostBufferSemantics"),
+            bad("xla_client.HostBufferSemantics(None)", ValueError, "HostBufferSemantics", "valid"),
+        ],
     ),
     Calls(
         "cluster.Cluster",
@@ -173,7 +177,15 @@ CALLS = [
             bad("ad.cluster.Cluster.__new__(ad.cluster.Cluster).describe()", TypeError, "no value"),
         ],
     ),
-    Calls("cluster.describe", "ad.cluster.describe(ad.cluster.dgx('h100', nodes=1))", [bad("ad.cluster.describe(3)", TypeError, "cluster.describe:", "3"), bad("ad.cluster.describe(None)", TypeError, "cluster.describe:", "None"), bad("ad.cluster.describe('h100')", TypeError, "cluster.describe:", "'h100'")]),
+    Calls(
+        "cluster.describe",
+        "ad.cluster.describe(ad.cluster.dgx('h100', nodes=1))",
+        [
+            bad("ad.cluster.describe(3)", TypeError, "cluster.describe:", "3"),
+            bad("ad.cluster.describe(None)", TypeError, "cluster.describe:", "None"),
+            bad("ad.cluster.describe('h100')", TypeError, "cluster.describe:", "'h100'"),
+        ],
+    ),
     Calls(
         "cluster.dgx",
         "ad.cluster.dgx('h100', nodes=2)",
@@ -332,7 +344,11 @@ CALLS = [
     Calls(
         "render.machine_svg",
         "render.machine_svg(ad.Machine.live())",
-        [bad("render.machine_svg(3)", TypeError, "machine_svg:", "3", repair="give (Machine\\.live\\(\\))", then="render.machine_svg({})"), bad("render.machine_svg(None)", TypeError, "machine_svg:", "None"), bad("render.machine_svg(ad.Machine.live(), max_cells='x')", TypeError, "machine_svg:", "max_cells", "'x'")],
+        [
+            bad("render.machine_svg(3)", TypeError, "machine_svg:", "3", repair="give (Machine\\.live\\(\\))", then="render.machine_svg({})"),
+            bad("render.machine_svg(None)", TypeError, "machine_svg:", "None"),
+            bad("render.machine_svg(ad.Machine.live(), max_cells='x')", TypeError, "machine_svg:", "max_cells", "'x'"),
+        ],
     ),
     Calls(
         "render.mesh_svg",
@@ -347,7 +363,12 @@ CALLS = [
     Calls(
         "render.mesh_text",
         "render.mesh_text(grid)",
-        [bad("render.mesh_text(3)", TypeError, "mesh_text:", "3"), bad("render.mesh_text(None)", TypeError, "mesh_text:", "None"), bad("render.mesh_text(grid, max_cells=1.5)", TypeError, "mesh_text:", "max_cells", "1.5"), bad("render.mesh_text(grid, max_cells='x')", TypeError, "mesh_text:", "max_cells", "'x'")],
+        [
+            bad("render.mesh_text(3)", TypeError, "mesh_text:", "3"),
+            bad("render.mesh_text(None)", TypeError, "mesh_text:", "None"),
+            bad("render.mesh_text(grid, max_cells=1.5)", TypeError, "mesh_text:", "max_cells", "1.5"),
+            bad("render.mesh_text(grid, max_cells='x')", TypeError, "mesh_text:", "max_cells", "'x'"),
+        ],
     ),
     Calls(
         "render.placed_mesh_svg",

@@ -13,7 +13,6 @@ import test_quick as quick  # noqa: E402
 
 CPP_ROOMS = [path.name for path in (ROOT / "cpp" / "artifex_devices").iterdir() if path.is_dir()]
 PYTHON_ROOMS = [name for names in python_rooms.ORDER for name in names]
-WITHOUT_TESTS_OF_THEIR_OWN = {"__main__", "errors", "experimental", "profiler", "testing", "tree", "unpickle"}
 
 
 @pytest.mark.parametrize(
@@ -27,15 +26,17 @@ WITHOUT_TESTS_OF_THEIR_OWN = {"__main__", "errors", "experimental", "profiler", 
         ("tests/cpp/base/shape_test.cpp", "base"),
         ("tools/setup.sh", "tools"),
         ("README.md", None),
+        ("python/artifex_devices/__init__.pyi", "__init__"),
+        ("tests/python/conftest.py", None),
     ],
 )
 def test_the_room_of_a_file(path, room):
     assert quick.room_of(path) == room
 
 
-@pytest.mark.parametrize("room", sorted({*CPP_ROOMS, *PYTHON_ROOMS} - WITHOUT_TESTS_OF_THEIR_OWN))
+@pytest.mark.parametrize("room", sorted({*CPP_ROOMS, *PYTHON_ROOMS, "__init__"}))
 def test_every_room_has_tests(room):
-    steps = quick.commands({room.removeprefix("_")})
+    steps = quick.commands({quick.room_of(f"python/artifex_devices/{room}")})
     assert steps[0][1:] == ["tools/check_layers.py"]
     folders = [word for word in steps[-1] if word.startswith("tests/python/")]
     assert all((ROOT / folder).is_dir() for folder in folders)
@@ -43,10 +44,12 @@ def test_every_room_has_tests(room):
     assert folders or runs_cpp_tests
 
 
-def test_cpp_tests_are_built_before_they_run():
-    build, run = quick.commands({"planner"})[1:3]
-    assert build[-2:] == ["_core", "planner_test"]
-    assert run[0].endswith("/planner/planner_test")
+def test_the_extension_is_installed_and_cpp_tests_are_built_before_they_run():
+    install, build, run = quick.commands({"planner"})[1:4]
+    assert install == ["tools/setup.sh"]
+    assert build[-1:] == ["planner_test"]
+    built = [path for path in (ROOT / "build" / "python").resolve().rglob("planner_test") if path.is_file()]
+    assert not built or Path(run[0]).resolve() in built
 
 
 def test_an_unknown_room_is_refused():
