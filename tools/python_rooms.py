@@ -53,8 +53,6 @@ LAZY = (
     "batch_measurement.report",
     "calibration.processes",
     "distributed",
-    "planner.plan_picture",
-    "planner.step_picture",
     "roofline.picture",
     "tree_util",
 )

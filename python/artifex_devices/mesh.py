@@ -91,7 +91,9 @@ class DeviceMeshManager:
                 "expected a product of sizes that the devices can fill; make an axis smaller "
                 "or name more devices"
             )
-        return Mesh(_array_of(pool[:needed], sizes), tuple(name for name, _ in axes))
+        placed = np.empty(needed, dtype=object)
+        placed[:] = pool[:needed]
+        return Mesh(placed.reshape(sizes), tuple(name for name, _ in axes))
 
     def create_data_parallel_mesh(self, num_devices: int | None = None, axis_name: Hashable = "data") -> Mesh:
         """Creates a mesh of one axis, to shard batches over.
@@ -189,10 +191,3 @@ def _axes_of(operation: str, mesh_shape: Any) -> list[tuple[Hashable, int]]:
             'at least 1; write {"data": 2, "model": 4}'
         )
     return axes
-
-
-def _array_of(devices: Any, sizes: list[int]) -> Any:
-    """Returns the devices as an ndarray of the mesh's shape."""
-    array = np.empty(len(devices), dtype=object)
-    array[:] = devices
-    return array.reshape(sizes)
