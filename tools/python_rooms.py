@@ -69,7 +69,7 @@ LIBRARIES = {
     "rich": (
         "_base/progress.py",
         "batch_measurement/report.py",
-        "calibration/progress.py",
+        "calibration/run.py",
         "command_line/doctor.py",
         "debug.py",
     ),

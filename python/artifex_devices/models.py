@@ -83,7 +83,7 @@ def transformer(
             f"models.transformer: cache is {cache} in a training step; expected 0, because training has no tokens "
             "from before; give optimizer=None"
         )
-    kept, named = _kept(keep)
+    kept = _kept(keep)
     sizes = {
         "b": batch, "s": sequence, "t": cache or sequence, "d": shape.embed, "n": shape.embed, "k": shape.kv_heads,
         "g": shape.heads // shape.kv_heads, "h": shape.head_dim, "f": shape.mlp, "v": shape.vocab,
@@ -106,7 +106,8 @@ def transformer(
     parts.add_norm("final_norm", "last", "final_in", count=1)
     parts.add_product("logits", "bsd,dv->bsv", "final_in", "w_out", "logits", count=1)
     activations = [tensor.name for tensor in parts.tensors if tensor.role == "activation"]
-    if unknown := sorted(named - set(activations)):
+    unknown = sorted(kept.difference(activations))
+    if unknown and not isinstance(keep, str):  # _KEPT has names of dense models and of experts
         raise ValueError(
             f"models.transformer: keep names {', '.join(map(safe_repr, unknown))}; expected activations of the model "
             f"({', '.join(activations)}); correct it"
@@ -205,17 +206,16 @@ def _model(name: str, parts: StepBuilder, tokens: int, optimizer: Optimizer | No
     return StepModel(name, tuple(parts.tensors), tuple(parts.operations), tokens, axes, optimizer)
 
 
-def _kept(keep: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns the names of kept activations, and those that the caller has named."""
+def _kept(keep: Any) -> frozenset[str]:
     expected = f"{', '.join(map(repr, _KEPT))} or names of tensors"
     if isinstance(keep, str):
         if keep not in _KEPT:
             raise wrong_value("models.transformer", "keep", keep, expected, "choose one")
-        return frozenset(_KEPT[keep]), frozenset()
-    names = tuple(keep) if isinstance(keep, Iterable) else (None,)
+        return frozenset(_KEPT[keep])
+    names: tuple[Any, ...] = tuple(keep) if isinstance(keep, Iterable) else (None,)
     if not all(isinstance(name, str) for name in names):
         raise wrong_type("models.transformer", "keep", keep, expected, "choose one")
-    return frozenset(names), frozenset(names)
+    return frozenset(names)
 
 
 def _factor(operation: str, factor: Any) -> float:

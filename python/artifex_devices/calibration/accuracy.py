@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from artifex_devices._base.checks import check_choice, check_int
+from artifex_devices._base.checks import check_int, wrong_value
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, seconds_text, table_lines
 from artifex_devices._base.timing import Repeats
@@ -113,14 +113,27 @@ class CalibrationCheck:
         """
         fix = "write least_bytes=0 for all rows"
         least_bytes = check_int("median_error", "least_bytes", least_bytes, fix, minimum=0)
-        check_choice("median_error", "kind", kind, (None, "reshard", "collective"), "leave it out for both")
+        if kind not in (None, "reshard", "collective"):
+            expected = "None or one of 'reshard', 'collective'"
+            raise wrong_value("median_error", "kind", kind, expected, "leave it out for both")
         errors = [abs(row.error) for row in self.rows if row.nbytes >= least_bytes and kind in (None, row.kind)]
         return statistics.median(errors) if errors else None
 
     def __str__(self) -> str:
         """The table, and the medians."""
         head = ("", "bytes", "devices", "predicted", "measured", "median", "spread", "error")
-        lines = table_lines([head, *map(_cells, self.rows)], numbers_right=True)
+        rows = [
+            (
+                row.name,
+                bytes_text(row.nbytes),
+                str(row.devices),
+                *map(seconds_text, (row.predicted, row.measured, row.median)),
+                f"{100 * row.spread / row.measured:.0f} %",
+                f"{100 * row.error:+.0f} %",
+            )
+            for row in self.rows
+        ]
+        lines = table_lines([head, *rows], numbers_right=True)
         for text, kind in (("reshards", "reshard"), ("collectives", "collective"), ("all", None)):
             errors = (self.median_error(least_bytes=least, kind=kind) for least in (self.LARGE, 0))
             large, every = ("no rows" if error is None else f"{100 * error:.1f} %" for error in errors)
@@ -146,12 +159,6 @@ class CalibrationCheck:
     def to_json(self) -> str:
         """All rows and medians as JSON, with the calibration."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
-
-
-def _cells(row: CheckedRow) -> tuple[str, ...]:
-    times = (row.predicted, row.measured, row.median)
-    share, error = f"{100 * row.spread / row.measured:.0f} %", f"{100 * row.error:+.0f} %"
-    return (row.name, bytes_text(row.nbytes), str(row.devices), *map(seconds_text, times), share, error)
 
 
 _Prediction = tuple[Case, str, float]  # a case, its kind, and the predicted seconds

@@ -38,21 +38,13 @@ _MAX_CALLS = 50
 
 @dataclass(frozen=True)
 class Case:
-    """A call to time.
-
-    Attributes:
-        name: Name of the case.
-        nbytes: Bytes of the value that is moved.
-        devices: Number of devices that take part.
-        prepare: Creates the input; returns the call to time, whose result has `block_until_ready`.
-        terms: Terms of its seconds, by the names of TERMS.
-    """
+    """A call to time. `prepare` creates its input and returns it; its result has `block_until_ready`."""
 
     name: str
-    nbytes: int
-    devices: int
+    nbytes: int  # of the value that is moved
+    devices: int  # that take part
     prepare: Callable[[], Callable[[], Any]]
-    terms: dict[str, float] = field(default_factory=dict)
+    terms: dict[str, float] = field(default_factory=dict)  # by the names of TERMS
 
 
 def host_values(nbytes: int) -> np.ndarray[Any, Any]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_int, wrong_value
 from artifex_devices._hardware.fingerprint import machine_fingerprint
 from artifex_devices.calibration.accuracy import CalibrationCheck, check_rows
 from artifex_devices.calibration.measurement import measure_calibration
-from artifex_devices.calibration.progress import progress_on
 from artifex_devices.planner.calibration_values import Calibration
 from artifex_devices.planner.machine_plans import check_calibration
 from artifex_devices.roofline.cache import check_cache, find_or_measure, measurement_lock, measurement_path
@@ -21,6 +24,7 @@ from artifex_devices.roofline.cache import check_cache, find_or_measure, measure
 _ROUNDS = 10
 _CHECK_ROUNDS = 3
 _MAX_ROUNDS = 100
+_LINES = 10  # of progress without a terminal
 _JOB_NOTE = "not stored: in a job of several processes each measures its share of the machine while the others do"
 _SINGLE_NOTE = "one process: no links between processes to measure (mpiexec, distributed.initialize)"
 
@@ -49,8 +53,7 @@ def calibrate(
         rounds: Number of times that each case is run: more for a busy machine. A stored calibration is used if it had
             at least as many; otherwise it is measured again and replaced. With fewer than 3 a busy machine cannot be
             detected.
-        cache: As for `measure_roofline`: a directory, True for the user's, False to store nothing and measure now; None
-            reads the environment variable ARTIFEX_DEVICES_CACHE and otherwise means the user's.
+        cache: As for `measure_roofline`.
         progress: Whether to show a progress bar on standard error; None shows one on a terminal if rich is installed.
 
     Returns:
@@ -161,3 +164,52 @@ def _check_common(operation: str, rounds: Any, default: int, progress: Any) -> N
     check_int(operation, "rounds", rounds, f"write rounds={default}", minimum=1, maximum=_MAX_ROUNDS)
     if progress is not None:
         check_bool(operation, "progress", progress, "leave it out")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a measurement; `step` records that the next part begins, by its name and the number of parts."""
+
+    step: Callable[[str, int], None]
+
+
+@contextmanager
+def progress_on(operation: str, show: bool | None, stream: TextIO | None = None) -> Iterator[Progress]:
+    """A bar on a terminal if rich is installed; elsewhere lines if `show` is True, and nothing if it is None.
+
+    `operation` names the bar; a `show` of False shows nothing; `stream` None means sys.stderr.
+    """
+    stream = sys.stderr if stream is None else stream
+    is_terminal = show is not False and stream is not None and stream.isatty()
+    bar = _bar(operation, stream) if is_terminal else None
+    if bar is None:
+        yield _lines(operation, stream) if show and stream is not None else Progress(lambda name, total: None)
+        return
+    with bar:
+        task = bar.add_task("", total=None)
+        # Drawn between the measurements so as not to disturb them.
+        yield Progress(lambda name, total: bar.update(task, advance=1, total=total, description=name, refresh=True))
+
+
+def _bar(operation: str, stream: TextIO | None) -> Any:
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    except ImportError:
+        return None
+    columns: list[Any] = [TextColumn(operation), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    columns.append(TextColumn("{task.description}"))
+    return Progress(*columns, console=Console(file=stream), auto_refresh=False, transient=True)
+
+
+def _lines(operation: str, stream: TextIO) -> Progress:
+    """A line for each tenth."""
+    done = 0
+
+    def step(name: str, total: int) -> None:
+        nonlocal done
+        done += 1
+        if done * _LINES // total > (done - 1) * _LINES // total:
+            print(f"{operation}: {100 * done // total} %, {name}", file=stream, flush=True)
+
+    return Progress(step)

@@ -248,11 +248,15 @@ class Calibration:
             Link(**checked_record(Link, each, "a link", source=0, destination=0, rate=_RATE))
             for each in _list(fields["links"], "links")
         ]
+        between = fields["processes"]
+        if between is not None:
+            limits = {"rate": _RATE, "sum_rate": _RATE, "latency": _SECONDS, "sum_latency": _SECONDS}
+            between = checked_record(ProcessLink, between, "processes", processes=2, **limits)
         return cls(
             coefficients=MappingProxyType(coefficients),
             links=tuple(links),
             fresh_page_seconds=checked_number(fields["fresh_page_seconds"], "fresh_page_seconds", 0, 1.0),
-            processes=None if fields["processes"] is None else _process_link(fields["processes"]),
+            processes=between and ProcessLink(**between),
             samples=tuple(_sample(each) for each in _list(fields["samples"], "samples")),
             conditions=_conditions(fields["conditions"]),
         )
@@ -291,11 +295,6 @@ def _list(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list) or not 1 <= len(value) <= _MAX_ENTRIES:
         raise ValueError(f"{what} is not a list of 1 to {_MAX_ENTRIES}")
     return value
-
-
-def _process_link(value: Any) -> ProcessLink:
-    rates, seconds = dict.fromkeys(("rate", "sum_rate"), _RATE), dict.fromkeys(("latency", "sum_latency"), _SECONDS)
-    return ProcessLink(**checked_record(ProcessLink, value, "processes", processes=2, **rates, **seconds))
 
 
 def _sample(value: Any) -> Sample:

@@ -81,10 +81,8 @@ def plan_collective(
             return machine_collective(op, nbytes, names, cluster, groups, calibration)
         network = _core._cluster_of_device(cluster.devices.flat[0])
     if not isinstance(network, Cluster):
-        raise wrong_type(
-            "plan_collective", "cluster", cluster, "a Cluster, or a Mesh of a cluster's devices",
-            "make one by artifex_devices.cluster; give calibration= for this machine's own devices",
-        )  # fmt: skip
+        fix = "make one by artifex_devices.cluster; give calibration= for this machine's own devices"
+        raise wrong_type("plan_collective", "cluster", cluster, "a Cluster, or a Mesh of a cluster's devices", fix)
     if calibration is not None:
         raise ValueError(
             f"plan_collective: cluster is {safe_repr(cluster)} and calibration is given; expected a Mesh of this "

@@ -51,10 +51,8 @@ def executor_for(op: str, nbytes: float, devices: int) -> str:
 
 def check_calibration(operation: str, calibration: Any) -> None:
     """Raises TypeError for anything but a Calibration or None."""
-    check_type(
-        operation, "calibration", calibration, (Calibration, type(None)), "a Calibration or None",
-        "give what artifex_devices.calibration.calibrate() returns",
-    )  # fmt: skip
+    fix = "give what artifex_devices.calibration.calibrate() returns"
+    check_type(operation, "calibration", calibration, (Calibration, type(None)), "a Calibration or None", fix)
 
 
 def calibrated(calibration: Calibration) -> Provenance:

@@ -84,12 +84,10 @@ def plan_reshard(
         (['all-to-all over x: dimension 0 to 1'], 6291456, 6291456)
     """
     kind = _checked_dtype(dtype)
-    check_type("plan_reshard", "src", src, Sharding, "a Sharding", "write NamedSharding(mesh, P('x'))")
-    check_type("plan_reshard", "dst", dst, Sharding, "a Sharding", "write NamedSharding(mesh, P('x'))")
-    check_type(
-        "plan_reshard", "cluster", cluster, (Cluster, type(None)), "a Cluster or None",
-        "make one by artifex_devices.cluster",
-    )  # fmt: skip
+    for name, end in (("src", src), ("dst", dst)):
+        check_type("plan_reshard", name, end, Sharding, "a Sharding", "write NamedSharding(mesh, P('x'))")
+    fix = "make one by artifex_devices.cluster"
+    check_type("plan_reshard", "cluster", cluster, (Cluster, type(None)), "a Cluster or None", fix)
     check_choice("plan_reshard", "way", way, (None, "copies", "collectives"), "leave it out")
     check_calibration("plan_reshard", calibration)
     if cluster is not None and calibration is not None:
@@ -98,10 +96,9 @@ def plan_reshard(
             "devices"
         )
     if memory_limit is not None:
-        memory_limit = check_int(
-            "plan_reshard", "memory_limit", memory_limit, "write 16 * 2**30", minimum=0, maximum=2**63 - 1,
-            expected="a number of bytes or None",
-        )  # fmt: skip
+        fix, most, expected = "write 16 * 2**30", 2**63 - 1, "a number of bytes or None"
+        name = "memory_limit"
+        memory_limit = check_int("plan_reshard", name, memory_limit, fix, minimum=0, maximum=most, expected=expected)
     sizes = check_sequence_of_ints("plan_reshard", "shape", shape, "write (4096, 4096)")
     nbytes = math.prod(sizes) * kind.itemsize
     if nbytes >= 2**63 > math.prod(sizes):

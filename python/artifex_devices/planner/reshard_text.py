@@ -21,7 +21,11 @@ def reshard_layout(plan: ReshardPlan) -> Layout:
     """Formats the facts of a plan, and its steps as a table."""
     bound = plan.lower_bound
     links = ", ".join(f"{bytes_text(count)} {name}" for name, count in plan.bytes_by_link.items() if count)
-    facts = [("strategy", plan.way + ("" if plan.other is None else f" (the other: {_other_text(plan.other)})"))]
+    strategy, other = plan.way, plan.other
+    if other is not None:
+        time = f"{seconds_text(other.seconds)}, " if all(step.estimate for step in other.steps) else ""
+        strategy += f" (the other: {other.way}, {time}{bytes_text(other.busiest_bytes)} by the busiest device)"
+    facts = [("strategy", strategy)]
     if plan.why_no_other:
         facts.append(("no other strategy", plan.why_no_other))
     facts += [
@@ -43,11 +47,6 @@ def reshard_layout(plan: ReshardPlan) -> Layout:
     ends = " -> ".join(repr(getattr(end, "spec", end)) for end in (plan.source, plan.destination))
     title = f"reshard of {plan.shape} {plan.dtype.name}: {ends}, {plan.destination.num_devices} devices"
     return Layout(title, facts, _STEPS, [_row(step) for step in plan.steps])
-
-
-def _other_text(plan: ReshardPlan) -> str:
-    time = f"{seconds_text(plan.seconds)}, " if all(step.estimate for step in plan.steps) else ""
-    return f"{plan.way}, {time}{bytes_text(plan.busiest_bytes)} by the busiest device"
 
 
 def _row(step: PlanStep) -> tuple[str, ...]:

@@ -58,10 +58,8 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Any]) -> StepPla
     checked_mesh: Any = mesh
     network = _core._cluster_of_device(mesh.devices.flat[0]) if isinstance(checked_mesh, Mesh) and mesh.size else None
     if not isinstance(network, Cluster):
-        raise wrong_type(
-            "plan_step", "mesh", mesh, "a Mesh of a cluster's devices",
-            "make one of cluster.tpu('v5p', (4, 4, 4)).devices()",
-        )  # fmt: skip
+        fix = "make one of cluster.tpu('v5p', (4, 4, 4)).devices()"
+        raise wrong_type("plan_step", "mesh", mesh, "a Mesh of a cluster's devices", fix)
     names = mesh.axis_names
     sharded = _sharded_axes(model, names, rules)
     bits = [sum(1 << names.index(axis) for axis in sharded[logical]) for logical in model.logical_axes]
@@ -77,10 +75,8 @@ def _sharded_axes(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[
     for logical, value in rules.items():
         axes = () if value is None else (value,) if isinstance(value, str) or _is_in(value, names) else value
         if not isinstance(axes, Sequence) or not all(isinstance(axis, str) or _is_in(axis, names) for axis in axes):
-            raise wrong_type(
-                "plan_step", f"the rule of {safe_repr(logical)}", value, "an axis of the mesh, several, or None",
-                "write 'data', ('data', 'tensor') or None",
-            )  # fmt: skip
+            rule, expected = f"the rule of {safe_repr(logical)}", "an axis of the mesh, several, or None"
+            raise wrong_type("plan_step", rule, value, expected, "write 'data', ('data', 'tensor') or None")
         if logical not in result:
             meant = did_you_mean(logical, model.logical_axes) if isinstance(logical, str) else ""
             wrong.append(

@@ -260,13 +260,11 @@ def _check_parts(scope: Any, products: Any, streams: Any, conditions: Any, notes
 def _rates(value: Any, what: str) -> list[Rate]:
     if not isinstance(value, list) or not 1 <= len(value) <= 16:
         raise ValueError(f"{what} is not a list of rates")
-    rates = []
     limits = {"best": (1e3, 1e19), "median": (0, 1e19), "spread": (0, 1e19), "relative_error": (0, 1e3)}
-    for each in value:
-        rate = Rate(**checked_record(Rate, each, f"a rate of {what}", **limits))
+    rates = [Rate(**checked_record(Rate, each, f"a rate of {what}", **limits)) for each in value]
+    for rate in rates:
         for name in ("median", "spread"):
             checked_number(getattr(rate, name), name, 0, rate.best)
-        rates.append(rate)
     return rates
 
 
