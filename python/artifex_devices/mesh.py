@@ -91,9 +91,7 @@ class DeviceMeshManager:
                 "expected a product of sizes that the devices can fill; make an axis smaller "
                 "or name more devices"
             )
-        placed = np.empty(needed, dtype=object)
-        placed[:] = pool[:needed]
-        return Mesh(placed.reshape(sizes), tuple(name for name, _ in axes))
+        return Mesh(np.array(pool[:needed], object).reshape(sizes), tuple(name for name, _ in axes))
 
     def create_data_parallel_mesh(self, num_devices: int | None = None, axis_name: Hashable = "data") -> Mesh:
         """Creates a mesh of one axis, to shard batches over.

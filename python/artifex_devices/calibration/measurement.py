@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -15,8 +14,7 @@ import numpy as np
 from artifex_devices import _core
 from artifex_devices._base.text import bytes_text
 from artifex_devices._base.timing import Repeats
-from artifex_devices._core import Device, Machine, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding, __version__
-from artifex_devices._hardware.fingerprint import cpu_model
+from artifex_devices._core import Device, Machine, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._runtime.devices import devices
 from artifex_devices._runtime.world import simulate
@@ -29,7 +27,7 @@ from artifex_devices.calibration.cases import (
     time_cases,
 )
 from artifex_devices.planner.calibration_values import Calibration, CalibrationConditions, Link, fitted
-from artifex_devices.roofline.measurement import load_average
+from artifex_devices.roofline.measurement import conditions_before
 
 _DEVICES = 6  # simulated ones; the check has 4 and 8
 _SMALL_GROUP = 2
@@ -69,8 +67,7 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
         KeyboardInterrupt: At Ctrl-C.
     """
     begin = time.perf_counter()
-    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    load = load_average()
+    before = conditions_before()
     cache_bytes = _core._last_level_cache_bytes() or None
     largest = largest_array_bytes(cache_bytes)
     notes: list[str] = []
@@ -104,25 +101,21 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
     fresh = _fresh_page_seconds(host)
     coefficients, samples = fitted([case.name for case in cases], [case.terms for case in cases], timed)
     conditions = CalibrationConditions(
-        date=date,
-        cpu_model=cpu_model(),
+        **before,
         workers=_core._measured_scope(None)[1],
         memory_nodes=len({link.source for link in links}),
         cache_bytes=cache_bytes,
         model_cache_bytes=model_cache_bytes,
-        cpu_quota=_core._cgroup_cpus(),
-        load_average=load,
         seconds=time.perf_counter() - begin,
         array_bytes=largest,
         memory_bytes=_ARRAYS * largest,
-        numpy_version=np.__version__,
-        library_version=__version__,
         rounds=rounds,
     )
     found = Calibration(coefficients, links, fresh, None, samples, conditions)
     if found.was_busy:
         notes.append("the machine was busy: repeats differ by more than a quarter; measure again on a quiet one")
     elif rounds < _CONCLUSIVE_ROUNDS:
+        load = conditions.load_average
         load_text = "not known" if load is None else f"{load:.2g}"
         notes.append(
             f"{rounds} round{'s' * (rounds > 1)}: too few to detect a busy machine (its load before was {load_text}); "

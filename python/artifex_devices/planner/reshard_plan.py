@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.packed_dtypes import elements_per_byte, packed_shape
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
 from artifex_devices._base.svg import Picture
 from artifex_devices._core import AbstractMesh, Cluster, Sharding
 from artifex_devices.planner.collective_plan import Estimate
 from artifex_devices.planner.device_bytes import DeviceBytes
+from artifex_devices.planner.packed_dtypes import bytes_shape, elements_per_byte
 from artifex_devices.planner.report import Layout, Report, picked
 from artifex_devices.planner.reshard_text import picture_lines, received_bars, reshard_layout
 from artifex_devices.roofline import Provenance
@@ -94,15 +94,6 @@ class Copy(NamedTuple):
     destination: int
     box: tuple[tuple[int, int], ...]
     bytes: int
-
-
-def bytes_shape(
-    shape: tuple[int, ...], dtype: np.dtype[Any], source: Sharding, destination: Sharding, cluster: Cluster | None
-) -> tuple[tuple[int, ...], int | None]:
-    """Returns the shape in bytes of an array that a cluster packs, and the packed dimension, else None."""
-    if cluster is None or elements_per_byte(dtype) == 1:
-        return shape, None
-    return packed_shape(shape, dtype, [source.shard_shape(shape), destination.shard_shape(shape)])
 
 
 @public("artifex_devices.planner")

@@ -19,13 +19,13 @@ from artifex_devices._base.checks import (
     wrong_type,
     wrong_value,
 )
-from artifex_devices._base.packed_dtypes import dtype_of, holds_numbers
 from artifex_devices._core import Cluster, Sharding
 from artifex_devices.planner.calibration_values import Calibration
 from artifex_devices.planner.collective_plan import Estimate, rates_of
 from artifex_devices.planner.device_bytes import DeviceBytes
 from artifex_devices.planner.machine_plans import calibrated, check_calibration, copies_estimate
-from artifex_devices.planner.reshard_plan import LowerBound, PlanStep, ReshardPlan, bytes_shape
+from artifex_devices.planner.packed_dtypes import bytes_shape, dtype_of, holds_numbers
+from artifex_devices.planner.reshard_plan import LowerBound, PlanStep, ReshardPlan
 
 _NOT_CALIBRATED = (
     "plan_reshard: collectives are not used on this machine's own devices, and a calibration has no seconds for them; "

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.packed_dtypes import dtype_of, holds_numbers
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices.planner.packed_dtypes import dtype_of, holds_numbers
 
 FORMATS = ("tensorfloat32", "float8", "int4", "float4")  # of products, beside NumPy's dtypes
 _LIMIT = 2**62

@@ -117,9 +117,7 @@ def suggest(
             for logical, bits in zip(model.logical_axes, each["rules"], strict=True)
         }
         plan = step_plan(model, cluster, dict(zip(names, shape, strict=True)), rules, each["plan"])
-        ordered = np.empty(len(devices), dtype=object)
-        ordered[:] = [devices[number] for number in ids]
-        mesh = Mesh(ordered.reshape(shape), names)
+        mesh = Mesh(np.array([devices[number] for number in ids], object).reshape(shape), names)
         why = each["why"]
         if not plan.fits:
             why = f"does not fit: {memory_text(plan)}{'; ' * bool(why)}{why}"

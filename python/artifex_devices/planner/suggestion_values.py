@@ -88,9 +88,7 @@ class Suggestion:
         by_id = {device.id: device for device in fields["plan"].cluster.devices()}
         try:
             shape, names, ids = fields["mesh"]
-            devices = np.empty(len(ids), dtype=object)
-            devices[:] = [by_id[number] for number in ids]
-            mesh = Mesh(devices.reshape(shape), names)
+            mesh = Mesh(np.array([by_id[number] for number in ids], object).reshape(shape), names)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 "Suggestion: in the pickle's state mesh is not a shape, names and ids of the cluster's "

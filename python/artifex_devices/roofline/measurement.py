@@ -14,8 +14,8 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_number, check_type, wrong_value
-from artifex_devices._core import Device, __version__
-from artifex_devices._hardware.fingerprint import core_frequency_hz, cpu_model, machine_fingerprint
+from artifex_devices._core import Device
+from artifex_devices._hardware.fingerprint import core_frequency_hz, machine_fingerprint
 from artifex_devices._runtime.device_arguments import check_device
 from artifex_devices._runtime.devices import devices
 from artifex_devices.roofline.cache import check_cache, find_or_measure, measurement_path
@@ -111,11 +111,10 @@ def _measured(
     device: Device | None, scope: str, sharing: int, together: bool, seconds: float, isa: str | None
 ) -> MeasuredRoofline:
     _, workers, _ = _core._measured_scope(device)
-    quota = _core._cgroup_cpus()
+    before, frequency = conditions_before(), core_frequency_hz()
+    quota = before["cpu_quota"]
     expected = min(1.0, quota / workers) if quota else 1.0
     window, seconds = (_WINDOW_SECONDS, seconds) if expected == 1 else (_QUOTA_WINDOW_SECONDS, 10 * seconds)
-    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    load, frequency = load_average(), core_frequency_hz()
     known = _core._gemm_isas()
     isas = [isa] if isa else known[1:] or known  # the baseline is never the fastest of several
 
@@ -150,30 +149,29 @@ def _measured(
             "machine"
         )
     conditions = Conditions(
-        date=date,
-        cpu_model=cpu_model(),
+        **before,
         isa=chosen,
         workers=series["workers"],
         bound_workers=series["bound_workers"],
         devices_sharing=sharing,
         together=together,
-        load_average=load,
         frequency_hz=frequency,
-        cpu_quota=quota,
         array_bytes=array_bytes,
         cache_bytes=cache_bytes or None,
-        numpy_version=np.__version__,
-        library_version=__version__,
     )
     return MeasuredRoofline.from_rates(scope, products, streams, conditions, notes)
 
 
-def load_average() -> float | None:
-    """Load of the last minute; None where the system does not report it."""
+def conditions_before() -> dict[str, Any]:
+    """The conditions that every measurement records when it starts."""
     try:
-        return os.getloadavg()[0]
-    except OSError:
-        return None
+        load = os.getloadavg()[0]
+    except OSError:  # the system does not report it
+        load = None
+    machine = machine_fingerprint()
+    known = {name: machine[name] for name in ("cpu_model", "cpu_quota", "library_version", "numpy_version")}
+    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    return {**known, "date": date, "load_average": load}
 
 
 def _numpy_product(dtype: str, seconds: float, window: float, expected_share: float) -> Rate:
