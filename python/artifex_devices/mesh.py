@@ -106,11 +106,13 @@ class DeviceMeshManager:
         Raises:
             ValueError: There are fewer devices, or num_devices is below 1.
         """
-        return self.create_device_mesh([(axis_name, self._count(num_devices))])
+        # At least one device, so that a manager without devices raises "Not enough devices".
+        count = max(1, len(self._devices)) if num_devices is None else num_devices
+        return self.create_device_mesh([(axis_name, count)])
 
     def create_model_parallel_mesh(self, num_devices: int | None = None, axis_name: Hashable = "model") -> Mesh:
         """Creates a mesh of one axis, to shard parameters over; see create_data_parallel_mesh."""
-        return self.create_device_mesh([(axis_name, self._count(num_devices))])
+        return self.create_data_parallel_mesh(num_devices, axis_name)
 
     def create_hybrid_mesh(
         self,
@@ -150,10 +152,6 @@ class DeviceMeshManager:
         name, fix = "DeviceMeshManager.get_mesh_info", "make one with create_device_mesh"
         check_type(name, "mesh", mesh, (Mesh, AbstractMesh), "a Mesh", fix)
         return {"total_devices": mesh.size, "axes": dict(mesh.shape)}
-
-    def _count(self, num_devices: int | None) -> int:
-        # At least one, so that a manager without devices raises "Not enough devices".
-        return max(1, len(self._devices)) if num_devices is None else num_devices
 
 
 def _axes_of(operation: str, mesh_shape: Any) -> list[tuple[Hashable, int]]:

@@ -45,11 +45,7 @@ _DENSE = (16 << 10, 96 << 10, 384 << 10, 640 << 10, 1536 << 10, 3 << 20, 5 << 20
 
 
 def largest_array_bytes(cache_bytes: int | None) -> int:
-    """Bytes of the largest array that is moved: three times the caches, at least 96 MiB, at most a sixteenth of memory.
-
-    Raises:
-        MemoryError: A sixteenth of the memory is less than 8 MiB.
-    """
+    """Bytes of the largest array: three times the caches, at least 96 MiB, at most a sixteenth of memory."""
     limit = Machine.live().usable_memory_bytes // _MEMORY_SHARE
     if limit < _MIN_ARRAY:
         raise MemoryError(
@@ -60,12 +56,7 @@ def largest_array_bytes(cache_bytes: int | None) -> int:
 
 
 def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibration:
-    """Measures in worlds of its own and fits; calls `step` with the name of each part and the number of parts.
-
-    Raises:
-        MemoryError: There is too little memory.
-        KeyboardInterrupt: At Ctrl-C.
-    """
+    """Measures in worlds of its own and fits; calls `step` with the name of each part and the number of parts."""
     begin = time.perf_counter()
     before = conditions_before()
     cache_bytes = _core._last_level_cache_bytes() or None

@@ -26,10 +26,7 @@ _LARGE_REPEATS = 7
 
 
 def measure_processes(largest_bytes: int) -> ProcessLink | None:
-    """Latencies and rates, the same in all processes; None for a single process.
-
-    Args:
-        largest_bytes: Size of the largest block, in bytes.
+    """Latencies and rates with blocks of at most `largest_bytes`, the same in all processes; None for a single process.
 
     Raises:
         CollectiveError: Another process ran another collective, or has ended.

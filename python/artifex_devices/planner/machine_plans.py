@@ -22,11 +22,7 @@ _LATENCIES = ("calls", "calls on workers", "copies")
 def reshard_terms(
     shape: tuple[int, ...], itemsize: int, source: Sharding, destination: Sharding, cache_bytes: int | None
 ) -> tuple[dict[str, float], list[tuple[int, int, int]]]:
-    """Terms of the direct copies, and (memory node read, memory node written, bytes).
-
-    Raises:
-        ValueError: Devices are not all of this process, or the shardings do not fit the shape.
-    """
+    """Terms of the direct copies, and (memory node read, memory node written, bytes)."""
     terms, memories = _core._copy_terms(shape, itemsize, source, destination, cache_bytes or 0)
     return dict(zip(_core._COPY_TERMS, terms, strict=True)), memories
 
@@ -68,11 +64,7 @@ def calibrated(calibration: Calibration) -> Provenance:
 def copies_estimate(
     shape: tuple[int, ...], itemsize: int, source: Sharding, destination: Sharding, calibration: Calibration
 ) -> Estimate:
-    """Prices direct copies: the sum over their terms, and at least what the busiest memory needs.
-
-    Raises:
-        ValueError: Devices are not of this process, or the shardings do not fit the shape.
-    """
+    """Prices direct copies: the sum over their terms, and at least what the busiest memory needs."""
     terms, memories = reshard_terms(shape, itemsize, source, destination, calibration.conditions.model_cache_bytes)
     latency = calibration.seconds_of({name: terms[name] for name in _LATENCIES})
     transfer = calibration.seconds_of(terms) - latency
@@ -92,11 +84,7 @@ def copies_estimate(
 def machine_collective(
     op: str, nbytes: float, axes: tuple[Any, ...], mesh: Mesh, groups: Sequence[Sequence[int]], calibration: Calibration
 ) -> CollectivePlan:
-    """Prices one program of one collective, as `shard_map` runs it here.
-
-    Raises:
-        ValueError: The op has no model, or the mesh has devices of a cluster or of other processes.
-    """
+    """Prices one program of one collective, as `shard_map` runs it here."""
     if op not in _core._PROGRAM_COLLECTIVES:
         raise ValueError(
             f"plan_collective: {safe_repr(op)} is not a calibrated collective; expected one of "

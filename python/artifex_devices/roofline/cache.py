@@ -83,12 +83,9 @@ def find_or_measure(
 
 
 def cache_directory(cache: str | os.PathLike[str] | bool | None) -> tuple[Path | None, str]:
-    """The directory where measurements are stored, or None and the reason.
+    """The directory where measurements are stored, or None and the reason; `measure_roofline` describes `cache`.
 
-    Args:
-        cache: A directory, True for the user's, False for none; None reads the environment variable
-            ARTIFEX_DEVICES_CACHE ("off", or a directory) and otherwise means the user's:
-            $XDG_CACHE_HOME/artifex_devices, or ~/.cache/artifex_devices.
+    The user's is $XDG_CACHE_HOME/artifex_devices, or ~/.cache/artifex_devices.
     """
     if cache is False:
         return None, "not stored: cache=False"

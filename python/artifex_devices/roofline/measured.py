@@ -57,14 +57,9 @@ class Rate:
 
 
 def rate_of(rates: Sequence[float], shares: Sequence[float], *, expected_share: float, floor: float, how: str) -> Rate:
-    """The Rate of several repeats.
+    """The Rate of several repeats; `floor` is the smallest relative error.
 
-    Args:
-        rates: Rate of each repeat.
-        shares: Share of each repeat in which the workers had a CPU.
-        expected_share: Share that a CPU quota allows; 1 without one.
-        floor: Smallest relative error.
-        how: The program that was run.
+    `shares` has the share of each repeat in which the workers had a CPU; a CPU quota allows `expected_share`.
     """
     if not rates or max(rates) <= 0:
         raise RuntimeError(
