@@ -53,8 +53,6 @@ LAZY = (
     "batch_measurement.report",
     "calibration.processes",
     "distributed",
-    "planner.plan_picture",
-    "planner.step_picture",
     "roofline.picture",
     "tree_util",
 )
@@ -71,7 +69,7 @@ LIBRARIES = {
     "rich": (
         "_base/progress.py",
         "batch_measurement/report.py",
-        "calibration/progress.py",
+        "calibration/run.py",
         "command_line/doctor.py",
         "debug.py",
     ),

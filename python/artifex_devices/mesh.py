@@ -91,7 +91,7 @@ class DeviceMeshManager:
                 "expected a product of sizes that the devices can fill; make an axis smaller "
                 "or name more devices"
             )
-        return Mesh(_array_of(pool[:needed], sizes), tuple(name for name, _ in axes))
+        return Mesh(np.array(pool[:needed], object).reshape(sizes), tuple(name for name, _ in axes))
 
     def create_data_parallel_mesh(self, num_devices: int | None = None, axis_name: Hashable = "data") -> Mesh:
         """Creates a mesh of one axis, to shard batches over.
@@ -106,11 +106,13 @@ class DeviceMeshManager:
         Raises:
             ValueError: There are fewer devices, or num_devices is below 1.
         """
-        return self.create_device_mesh([(axis_name, self._count(num_devices))])
+        # At least one device, so that a manager without devices raises "Not enough devices".
+        count = max(1, len(self._devices)) if num_devices is None else num_devices
+        return self.create_device_mesh([(axis_name, count)])
 
     def create_model_parallel_mesh(self, num_devices: int | None = None, axis_name: Hashable = "model") -> Mesh:
         """Creates a mesh of one axis, to shard parameters over; see create_data_parallel_mesh."""
-        return self.create_device_mesh([(axis_name, self._count(num_devices))])
+        return self.create_data_parallel_mesh(num_devices, axis_name)
 
     def create_hybrid_mesh(
         self,
@@ -151,10 +153,6 @@ class DeviceMeshManager:
         check_type(name, "mesh", mesh, (Mesh, AbstractMesh), "a Mesh", fix)
         return {"total_devices": mesh.size, "axes": dict(mesh.shape)}
 
-    def _count(self, num_devices: int | None) -> int:
-        # At least one, so that a manager without devices raises "Not enough devices".
-        return max(1, len(self._devices)) if num_devices is None else num_devices
-
 
 def _axes_of(operation: str, mesh_shape: Any) -> list[tuple[Hashable, int]]:
     """Returns the axes as pairs of name and size, or raises one error with all mistakes."""
@@ -189,10 +187,3 @@ def _axes_of(operation: str, mesh_shape: Any) -> list[tuple[Hashable, int]]:
             'at least 1; write {"data": 2, "model": 4}'
         )
     return axes
-
-
-def _array_of(devices: Any, sizes: list[int]) -> Any:
-    """Returns the devices as an ndarray of the mesh's shape."""
-    array = np.empty(len(devices), dtype=object)
-    array[:] = devices
-    return array.reshape(sizes)

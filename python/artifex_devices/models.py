@@ -6,17 +6,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.checks import check_number, wrong_type, wrong_value
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices.planner.step_builder import StepBuilder
 from artifex_devices.planner.step_checks import is_count, plain
 from artifex_devices.planner.step_model import Operation, Optimizer, StepModel, Tensor
-from artifex_devices.planner.transformer_parts import TransformerParts, check_factor, expert_places
 from artifex_devices.planner.transformer_shape import SHAPES, TransformerShape
 
 __all__ = ["SHAPES", "Operation", "Optimizer", "StepModel", "Tensor", "TransformerShape", "mlp", "moe", "transformer"]
 
 ADAM = Optimizer(8)
+_PRODUCTS = ("x", "q", "k", "v", "attended", "middle", "gate", "up", "logits", "last", "expert_in", "router")
+_ALWAYS = ("attention_in", "mlp_in", "activated", "final_in")  # beside _PRODUCTS, where all is kept
+_KEPT = {"layers": ("x", "last"), "products": _PRODUCTS, "all": _PRODUCTS + _ALWAYS}
 
 
 def transformer(
@@ -70,7 +73,7 @@ def transformer(
     if not isinstance(shape, TransformerShape):
         raise wrong_type("models.transformer", "shape", shape, "a name or a TransformerShape", "write 'llama-2-7b'")
     batch, sequence, cache = _counts("transformer", {"batch": batch, "sequence": sequence, "cache": cache})
-    if not shape.experts and check_factor("transformer", capacity_factor) != 1:
+    if not shape.experts and _factor("transformer", capacity_factor) != 1:
         raise ValueError(
             f"models.transformer: capacity_factor is {safe_repr(capacity_factor)} and {shape.name} has no experts; "
             "expected 1; leave it out"
@@ -80,15 +83,36 @@ def transformer(
             f"models.transformer: cache is {cache} in a training step; expected 0, because training has no tokens "
             "from before; give optimizer=None"
         )
-    parts = TransformerParts(shape, batch, sequence, keep, optimizer is not None, cache, dtype, capacity_factor)
-    return StepModel(
-        f"{shape.name} ({batch} x {sequence} tokens)",
-        tuple(parts.tensors),
-        tuple(parts.operations),
-        tokens=batch * sequence,
-        batch_axes=("batch", "expert_batch") if shape.experts else ("batch",),
-        optimizer=optimizer,
-    )
+    kept = _kept(keep)
+    sizes = {
+        "b": batch, "s": sequence, "t": cache or sequence, "d": shape.embed, "n": shape.embed, "k": shape.kv_heads,
+        "g": shape.heads // shape.kv_heads, "h": shape.head_dim, "f": shape.mlp, "v": shape.vocab,
+        "e": shape.experts, "r": shape.experts,
+    }  # fmt: skip
+    if shape.experts:
+        each = shape.experts_per_token
+        sizes["c"] = _expert_places("transformer", shape.experts, each, batch * sequence, capacity_factor)
+    parts = StepBuilder(sizes, shape.layers, dtype, kept, is_training=optimizer is not None)
+    parts.add_tensor("embedding", "vd", "parameter", count=1)
+    # The result is the first layer's input.
+    parts.add_operation("embed", "vd->bsd", ("embedding",), "embedded", "lookup", count=1, needed=())
+    parts.add_attention(bool(cache))
+    parts.add_norm("mlp_norm", "middle", "mlp_in")
+    if shape.experts:
+        parts.add_experts("bs", "mlp_in", "mlp_out")
+    else:
+        parts.add_mlp("mlp_in", "mlp_out")
+    parts.add_tensor("last", "bsd", count=1)
+    parts.add_norm("final_norm", "last", "final_in", count=1)
+    parts.add_product("logits", "bsd,dv->bsv", "final_in", "w_out", "logits", count=1)
+    activations = [tensor.name for tensor in parts.tensors if tensor.role == "activation"]
+    unknown = sorted(kept.difference(activations))
+    if unknown and not isinstance(keep, str):  # _KEPT has names of dense models and of experts
+        raise ValueError(
+            f"models.transformer: keep names {', '.join(map(safe_repr, unknown))}; expected activations of the model "
+            f"({', '.join(activations)}); correct it"
+        )
+    return _model(f"{shape.name} ({batch} x {sequence} tokens)", parts, batch * sequence, optimizer)
 
 
 def mlp(
@@ -115,23 +139,11 @@ def mlp(
         536870912
     """
     embed, mlp, layers, tokens = _counts("mlp", {"embed": embed, "mlp": mlp, "layers": layers, "tokens": tokens})
-    activations = ("batch", "activation_embed")
-    return StepModel(
-        f"{layers} layers of {embed} x {mlp}",
-        (
-            Tensor("in", (tokens, embed), activations, dtype, count=layers),
-            Tensor("w_in", (embed, mlp), ("embed", "mlp"), dtype, role="parameter", count=layers),
-            Tensor("tmp", (tokens, mlp), ("batch", "mlp"), dtype, count=layers),
-            Tensor("w_out", (mlp, embed), ("mlp", "embed"), dtype, role="parameter", count=layers),
-            Tensor("out", (tokens, embed), activations, dtype, count=layers, is_kept=False),  # the next layer's In
-        ),
-        (
-            Operation("in * w_in", "bd,df->bf", ("in", "w_in"), "tmp", count=layers),
-            Operation("tmp * w_out", "bf,fd->bd", ("tmp", "w_out"), "out", count=layers),
-        ),
-        tokens=tokens,
-        optimizer=optimizer,
-    )
+    parts = StepBuilder({"b": tokens, "d": embed, "f": mlp}, layers, dtype, ("in", "tmp"))
+    parts.add_tensor("in", "bd")
+    parts.add_product("in * w_in", "bd,df->bf", "in", "w_in", "tmp")
+    parts.add_product("tmp * w_out", "bf,fd->bd", "tmp", "w_out", "out", needed=())  # the next layer's In
+    return _model(f"{layers} layers of {embed} x {mlp}", parts, tokens, optimizer)
 
 
 def moe(
@@ -181,35 +193,49 @@ def moe(
             f"models.moe: each token is routed to {experts_per_token} of {experts} experts; expected at most all; "
             "correct experts_per_token"
         )
-    places = expert_places("moe", experts, experts_per_token, tokens, capacity_factor)
-    rows, routed, inside = ("batch", "activation_embed"), ("experts", "expert_batch", "activation_embed"), "mlp"
-    tensors = [Tensor("in", (tokens, embed), rows, dtype, count=layers)]
-    tensors.append(Tensor("w_router", (embed, experts), ("embed", "router"), dtype, "parameter", layers))
-    tensors.append(Tensor("router", (tokens, experts), ("batch", "router"), dtype, count=layers))
-    tensors.append(Tensor("expert_in", (experts, places, embed), routed, dtype, count=layers))
-    operations = [Operation("router", "bd,de->be", ("in", "w_router"), "router", count=layers)]
-    operations.append(Operation("dispatch", "bd->ebd", ("in",), "expert_in", "route", layers))
-    middle = ("experts", "expert_batch", inside)
-    for name in ("gate", "up"):
-        axes = ("experts", "embed", inside)
-        tensors.append(Tensor(f"w_{name}", (experts, embed, mlp), axes, dtype, "parameter", layers))
-        tensors.append(Tensor(name, (experts, places, mlp), middle, dtype, count=layers))
-        operations.append(Operation(name, "ecd,edf->ecf", ("expert_in", f"w_{name}"), name, count=layers))
-    tensors.append(Tensor("activated", (experts, places, mlp), middle, dtype, count=layers, is_kept=False))
-    down = ("experts", inside, "embed")
-    tensors.append(Tensor("w_down", (experts, mlp, embed), down, dtype, "parameter", layers))
-    tensors.append(Tensor("expert_out", (experts, places, embed), routed, dtype, count=layers, is_kept=False))
-    tensors.append(Tensor("out", (tokens, embed), rows, dtype, count=layers, is_kept=False))  # the next layer's In
-    operations.append(Operation("down", "ecf,efd->ecd", ("activated", "w_down"), "expert_out", count=layers))
-    operations.append(Operation("combine", "ebd->bd", ("expert_out",), "out", "route", layers))
-    return StepModel(
-        f"{layers} layers of {experts} experts of {embed} x {mlp}",
-        tuple(tensors),
-        tuple(operations),
-        tokens=tokens,
-        batch_axes=("batch", "expert_batch"),
-        optimizer=optimizer,
-    )
+    places = _expert_places("moe", experts, experts_per_token, tokens, capacity_factor)
+    sizes = {"b": tokens, "d": embed, "f": mlp, "e": experts, "r": experts, "c": places}
+    parts = StepBuilder(sizes, layers, dtype, ("in", "router", "expert_in", "gate", "up"))
+    parts.add_tensor("in", "bd")
+    parts.add_experts("b", "in", "out")  # the next layer's In
+    return _model(f"{layers} layers of {experts} experts of {embed} x {mlp}", parts, tokens, optimizer)
+
+
+def _model(name: str, parts: StepBuilder, tokens: int, optimizer: Optimizer | None) -> StepModel:
+    axes = ("batch", "expert_batch") if "c" in parts.sizes else ("batch",)
+    return StepModel(name, tuple(parts.tensors), tuple(parts.operations), tokens, axes, optimizer)
+
+
+def _kept(keep: Any) -> frozenset[str]:
+    expected = f"{', '.join(map(repr, _KEPT))} or names of tensors"
+    if isinstance(keep, str):
+        if keep not in _KEPT:
+            raise wrong_value("models.transformer", "keep", keep, expected, "choose one")
+        return frozenset(_KEPT[keep])
+    names: tuple[Any, ...] = tuple(keep) if isinstance(keep, Iterable) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise wrong_type("models.transformer", "keep", keep, expected, "choose one")
+    return frozenset(names)
+
+
+def _factor(operation: str, factor: Any) -> float:
+    """Returns a capacity factor as a Python number above 0 and below 2**62."""
+    operation = f"models.{operation}"
+    value = check_number(operation, "capacity_factor", plain(factor), "write 1", above=0, expected="a number above 0")
+    if value >= 2**62:
+        raise wrong_value(operation, "capacity_factor", value, "a number below 2**62", "write 1")
+    return value
+
+
+def _expert_places(operation: str, experts: int, experts_per_token: int, tokens: int, factor: Any) -> int:
+    """Returns the number of places of one expert."""
+    places = tokens * experts_per_token * _factor(operation, factor) / experts
+    if places < 1 or places != int(places):
+        raise ValueError(
+            f"models.{operation}: each of {experts} experts has {places:g} places for {tokens} tokens that are routed "
+            f"to {experts_per_token} experts each; expected a whole number; change the tokens or capacity_factor"
+        )
+    return int(places)
 
 
 def _counts(operation: str, counts: dict[str, Any]) -> tuple[int, ...]:

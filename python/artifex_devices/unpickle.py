@@ -15,7 +15,7 @@ from artifex_devices import _core
 # Public name: the module that defines it, and its name there. The core has functions of its own.
 _DEFINED_IN = {
     "Aux": ("_tree.nodes", "Aux"),
-    "PlacedMesh": ("mesh_utils.picture", "PlacedMesh"),
+    "PlacedMesh": ("mesh_utils.explanation", "PlacedMesh"),
     "allocator_kind": ("_runtime.client", "_kind"),
     "calibration": ("planner.calibration_values", "_with"),
     "device_bytes": ("planner.device_bytes", "of_counts"),

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
 from typing import Any
 
 from artifex_devices._base.safe_repr import safe_repr
@@ -41,27 +40,26 @@ def checked_count(value: Any, what: str, minimum: int) -> int:
     return value
 
 
-def checked_record(
-    owner: type, value: Any, what: str, rules: Mapping[str, Any], optional: Collection[str] = ()
-) -> dict[str, Any]:
-    """The fields of the dataclass `owner`, checked by rules; those in `optional` may be None.
+def checked_record(owner: type, value: Any, what: str, **limits: Any) -> dict[str, Any]:
+    """The fields of the dataclass `owner`, checked by their annotated types; those of other types are not checked.
 
-    A rule is `str` (a text of one line), `bool`, an int (the smallest count) or a pair (smallest and largest number).
+    A str is a text of one line. `limits` has the smallest count of an int, which is 1 by default, and the smallest and
+    largest number of each float.
     """
     fields = dict(checked_fields(value, {field.name for field in dataclasses.fields(owner)}, what))
-    for name, rule in rules.items():
-        entry = fields[name]
-        if entry is None and name in optional:
+    for field in dataclasses.fields(owner):
+        name, entry = field.name, fields[field.name]
+        kind, _, optional = str(field.type).partition(" | ")
+        if entry is None and optional:
             continue
-        if rule is str:
+        if kind == "str":
             checked_text(entry, name)
-        elif rule is bool:
-            if not isinstance(entry, bool):
-                raise ValueError(f"{name} is not a bool")
-        elif isinstance(rule, int):
-            checked_count(entry, name, rule)
-        else:
-            fields[name] = checked_number(entry, name, *rule)
+        elif kind == "bool" and not isinstance(entry, bool):
+            raise ValueError(f"{name} is not a bool")
+        elif kind == "int":
+            checked_count(entry, name, limits.get(name, 1))
+        elif kind == "float":
+            fields[name] = checked_number(entry, name, *limits[name])
     return fields
 
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
-def bytes_text(count: int) -> str:
+def bytes_text(count: float) -> str:
     """Formats bytes as the core does in its messages: "512 bytes", "1.5 KiB", "256.0 MiB"."""
     if count < 1024:
         return f"{count} byte{'' if count == 1 else 's'}"
@@ -36,6 +36,23 @@ def seconds_text(seconds: float, digits: int = 4) -> str:
             value = seconds / scale
             return f"{value:.{digits}g} {unit}" if value < limit else f"{value:,.0f} {unit}"
     return f"{seconds / 1e-9:.{digits}g} ns"
+
+
+def table_lines(rows: Sequence[Sequence[str]], *, numbers_right: bool = False) -> list[str]:
+    """Formats rows, of which the first may be a head, in columns as wide as their widest text.
+
+    All columns are set to the left; `numbers_right` sets all but the first to the right.
+
+    Example:
+        >>> table_lines([("", "bytes"), ("a gather", "64")], numbers_right=True)
+        ['          bytes', 'a gather     64']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    signs = ["<", *(">" if numbers_right else "<") * (len(widths) - 1)]
+    return [
+        "  ".join(f"{text:{sign}{width}}" for text, sign, width in zip(row, signs, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def cpu_list(cpus: Iterable[int]) -> str:

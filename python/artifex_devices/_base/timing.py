@@ -1,10 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of repeated timings."""
+"""Repeated timings and their statistics."""
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+
+@contextlib.contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Disables the collector while calls are timed, and enables it again if it was."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Repeats:

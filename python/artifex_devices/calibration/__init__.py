@@ -6,8 +6,8 @@ See docs/guide/calibration.md for the model and its limits.
 
 from artifex_devices.calibration.accuracy import CalibrationCheck, CheckedRow
 from artifex_devices.calibration.run import calibrate, check
-from artifex_devices.planner.calibration_terms import TERMS
 from artifex_devices.planner.calibration_values import (
+    TERMS,
     Calibration,
     CalibrationConditions,
     Link,

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from artifex_devices._base.checks import check_int, wrong_value
 from artifex_devices._base.public_path import public
-from artifex_devices._base.text import bytes_text, seconds_text
+from artifex_devices._base.text import bytes_text, seconds_text, table_lines
 from artifex_devices._base.timing import Repeats
 from artifex_devices._core import Machine, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._runtime.devices import devices
@@ -23,6 +24,7 @@ from artifex_devices.calibration.cases import (
     BODIES,
     Case,
     collective_case,
+    full_blocks,
     host_values,
     reshard_case,
     time_cases,
@@ -46,7 +48,6 @@ _PAIRS = (
 )
 _COLLECTIVE_BYTES = (1 << 20, 16 << 20, 64 << 20, 256 << 20)
 _WORLDS = (4, 8)
-_KINDS = ("reshard", "collective")
 
 
 @public("artifex_devices.calibration")
@@ -112,8 +113,8 @@ class CalibrationCheck:
         """
         fix = "write least_bytes=0 for all rows"
         least_bytes = check_int("median_error", "least_bytes", least_bytes, fix, minimum=0)
-        if kind is not None and kind not in _KINDS:
-            expected = f"None or one of {', '.join(map(repr, _KINDS))}"
+        if kind not in (None, "reshard", "collective"):
+            expected = "None or one of 'reshard', 'collective'"
             raise wrong_value("median_error", "kind", kind, expected, "leave it out for both")
         errors = [abs(row.error) for row in self.rows if row.nbytes >= least_bytes and kind in (None, row.kind)]
         return statistics.median(errors) if errors else None
@@ -121,7 +122,18 @@ class CalibrationCheck:
     def __str__(self) -> str:
         """The table, and the medians."""
         head = ("", "bytes", "devices", "predicted", "measured", "median", "spread", "error")
-        lines = _table(head, [_cells(row) for row in self.rows])
+        rows = [
+            (
+                row.name,
+                bytes_text(row.nbytes),
+                str(row.devices),
+                *map(seconds_text, (row.predicted, row.measured, row.median)),
+                f"{100 * row.spread / row.measured:.0f} %",
+                f"{100 * row.error:+.0f} %",
+            )
+            for row in self.rows
+        ]
+        lines = table_lines([head, *rows], numbers_right=True)
         for text, kind in (("reshards", "reshard"), ("collectives", "collective"), ("all", None)):
             errors = (self.median_error(least_bytes=least, kind=kind) for least in (self.LARGE, 0))
             large, every = ("no rows" if error is None else f"{100 * error:.1f} %" for error in errors)
@@ -149,29 +161,7 @@ class CalibrationCheck:
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
 
-def _cells(row: CheckedRow) -> tuple[str, ...]:
-    times = (row.predicted, row.measured, row.median)
-    share, error = f"{100 * row.spread / row.measured:.0f} %", f"{100 * row.error:+.0f} %"
-    return (row.name, bytes_text(row.nbytes), str(row.devices), *map(seconds_text, times), share, error)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return [
-        "  ".join(
-            text.rjust(width) if i else text.ljust(width)
-            for i, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in (head, *rows)
-    ]
-
-
-@dataclass(frozen=True)
-class _Prediction:
-    case: Case
-    kind: str
-    seconds: float
+_Prediction = tuple[Case, str, float]  # a case, its kind, and the predicted seconds
 
 
 def check_rows(
@@ -180,31 +170,23 @@ def check_rows(
     """Predicts and measures the table; calls `step` with the name of each part and the number of parts."""
     date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     limit = min(Machine.live().usable_memory_bytes // _MEMORY_SHARE, max_bytes)
-    shapes = [shape for shape in _SHAPES if 4 * shape[0] * shape[1] <= limit]
+    shapes = [shape for shape in _SHAPES if 4 * math.prod(shape) <= limit]
     sizes = [size for size in _COLLECTIVE_BYTES if size <= limit]
-    all_sizes = {4 * shape[0] * shape[1] for shape in _SHAPES} | set(_COLLECTIVE_BYTES)
-    left_out = sorted(size for size in all_sizes if size > limit)
-    notes = (
-        (f"left out: arrays of {', '.join(map(bytes_text, left_out))}, more than {bytes_text(limit)}",)
-        if left_out
-        else ()
-    )
+    all_sizes = {4 * math.prod(shape) for shape in _SHAPES} | set(_COLLECTIVE_BYTES)
+    left_out = ", ".join(bytes_text(size) for size in sorted(all_sizes) if size > limit)
+    notes = (f"left out: arrays of {left_out}, more than {bytes_text(limit)}",) if left_out else ()
     host = host_values(max((size for size in all_sizes if size <= limit), default=4))
     rows: list[CheckedRow] = []
     total = rounds * len(_WORLDS) * (len(shapes) * len(_PAIRS) + len(sizes) * len(BODIES))
     for count in _WORLDS:
         with simulate(count):
             predictions = [*_reshards(calibration, host, shapes), *_collectives(calibration, host, sizes)]
-            cases = [each.case for each in predictions]
+            cases = [case for case, _, _ in predictions]
             seconds = time_cases(cases, rounds=rounds, repeats=_REPEATS, step=lambda name: step(name, total))
-            rows += map(_row, predictions, map(Repeats, seconds))
+            for (case, kind, predicted), repeats in zip(predictions, map(Repeats, seconds), strict=True):
+                times = (predicted, repeats.seconds, repeats.median, repeats.spread)
+                rows.append(CheckedRow(case.name, kind, case.nbytes, case.devices, *times))
     return CalibrationCheck(calibration, tuple(rows), date, notes)
-
-
-def _row(prediction: _Prediction, repeats: Repeats) -> CheckedRow:
-    case = prediction.case
-    times = (prediction.seconds, repeats.seconds, repeats.median, repeats.spread)
-    return CheckedRow(case.name, prediction.kind, case.nbytes, case.devices, *times)
 
 
 def _reshards(calibration: Calibration, host: Any, shapes: Sequence[tuple[int, int]]) -> Iterator[_Prediction]:
@@ -217,22 +199,20 @@ def _reshards(calibration: Calibration, host: Any, shapes: Sequence[tuple[int, i
         "replicated": NamedSharding(flat, PartitionSpec()),
         "blocks": NamedSharding(square, PartitionSpec("x", "y")),
     }
+    cache_bytes = calibration.conditions.model_cache_bytes
     for shape in shapes:
         for source, destination in _PAIRS:
             name = f"{shape[0]} x {shape[1]}, {source} to {destination}"
             ends = shardings[source], shardings[destination]
             plan = plan_reshard(shape, np.float32, *ends, calibration=calibration)
-            yield _Prediction(reshard_case(name, host, shape, *ends), "reshard", plan.seconds)
+            yield reshard_case(name, host, shape, *ends, cache_bytes), "reshard", plan.seconds
 
 
 def _collectives(calibration: Calibration, host: Any, sizes: Sequence[int]) -> Iterator[_Prediction]:
     mesh = Mesh(np.array(devices()), ("i",))
     for size in sizes:
         for op in BODIES:
-            # Each device brings a full block to a sum.
-            blocks = mesh.size if op in ("all_reduce", "reduce_scatter") else 1
+            blocks = full_blocks(op, mesh.size)
             case = collective_case(op, host, size // blocks, mesh, calibration.conditions.model_cache_bytes)
             plan = plan_collective(op, case.nbytes, "i", mesh, calibration=calibration)
-            yield _Prediction(
-                Case(case.name, case.nbytes * blocks, case.devices, case.prepare), "collective", plan.seconds
-            )
+            yield replace(case, nbytes=case.nbytes * blocks), "collective", plan.seconds

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import lax
+from artifex_devices._base.timing import without_garbage_collection
 from artifex_devices._core import Mesh, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._spmd.shard_map import shard_map
-from artifex_devices.planner.calibration_terms import collective_terms, executor_for
+from artifex_devices.planner.machine_plans import collective_terms, executor_for, reshard_terms
 
 BODIES: dict[str, tuple[str, Callable[[Any, int], Any], bool]] = {
     "all_gather": ("all_gather", lambda block, _: lax.all_gather(block, "i", tiled=True), True),
@@ -37,21 +38,13 @@ _MAX_CALLS = 50
 
 @dataclass(frozen=True)
 class Case:
-    """A call to time.
-
-    Attributes:
-        name: Name of the case.
-        nbytes: Bytes of the value that is moved.
-        devices: Number of devices that take part.
-        prepare: Creates the input; returns the call to time, whose result has `block_until_ready`.
-        terms: Terms of its seconds, by the names of TERMS.
-    """
+    """A call to time. `prepare` creates its input and returns it; its result has `block_until_ready`."""
 
     name: str
-    nbytes: int
-    devices: int
+    nbytes: int  # of the value that is moved
+    devices: int  # that take part
     prepare: Callable[[], Callable[[], Any]]
-    terms: dict[str, float] = field(default_factory=dict)
+    terms: dict[str, float] = field(default_factory=dict)  # by the names of TERMS
 
 
 def host_values(nbytes: int) -> np.ndarray[Any, Any]:
@@ -60,16 +53,27 @@ def host_values(nbytes: int) -> np.ndarray[Any, Any]:
 
 
 def reshard_case(
-    name: str, host: np.ndarray[Any, Any], shape: tuple[int, ...], source: Sharding, destination: Sharding
+    name: str,
+    host: np.ndarray[Any, Any],
+    shape: tuple[int, ...],
+    source: Sharding,
+    destination: Sharding,
+    cache_bytes: int | None,
 ) -> Case:
     """`device_put` of a float32 Array from one sharding to another, until it is done."""
-    count = int(np.prod(shape))
+    count = math.prod(shape)
 
     def prepare() -> Callable[[], Any]:
         array = device_put(host[:count].reshape(shape), source).block_until_ready()
         return lambda: device_put(array, destination)
 
-    return Case(name, 4 * count, len(source.device_set | destination.device_set), prepare)
+    terms, _ = reshard_terms(shape, 4, source, destination, cache_bytes)
+    return Case(name, 4 * count, len(source.device_set | destination.device_set), prepare, terms)
+
+
+def full_blocks(op: str, devices: int) -> int:
+    """The number of full arrays that the devices of a group hold together: each brings one to a sum."""
+    return devices if op in ("all_reduce", "reduce_scatter") else 1
 
 
 def collective_case(
@@ -79,14 +83,13 @@ def collective_case(
 
     `nbytes` is that of `plan_collective`, rounded down to a multiple of the float32 blocks.
     """
-    devices = mesh.size
+    devices, spec = mesh.size, PartitionSpec("i")
     function, body, is_shared = BODIES[op]
-    is_sum = op in ("all_reduce", "reduce_scatter")  # each device has a full block
-    step = 4 * devices if is_sum else 4 * devices * devices
+    blocks = full_blocks(op, devices)
+    step = 4 * devices * devices // blocks
     nbytes = max(nbytes // step, 1) * step
     chosen = executor or executor_for(op, nbytes, devices)
-    count = nbytes // 4 * (devices if is_sum else 1)
-    spec = PartitionSpec("i")
+    count = nbytes // 4 * blocks
 
     def prepare() -> Callable[[], Any]:
         values = device_put(host[:count], NamedSharding(mesh, spec)).block_until_ready()
@@ -125,14 +128,9 @@ def _times(case: Case, repeats: int) -> Iterator[float]:
     once = time.perf_counter() - begin
     calls = max(1, min(_MAX_CALLS, int(_REPEAT_SECONDS / max(once, 1e-7))))
     run().block_until_ready()  # later calls reuse the memory of the first result
-    gc_was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with without_garbage_collection():
         for _ in range(repeats):
             begin = time.perf_counter()
             for _ in range(calls):
                 run().block_until_ready()
             yield (time.perf_counter() - begin) / calls
-    finally:
-        if gc_was_enabled:
-            gc.enable()

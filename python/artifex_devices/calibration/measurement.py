@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -16,8 +14,7 @@ import numpy as np
 from artifex_devices import _core
 from artifex_devices._base.text import bytes_text
 from artifex_devices._base.timing import Repeats
-from artifex_devices._core import Device, Machine, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding, __version__
-from artifex_devices._hardware.fingerprint import cpu_model
+from artifex_devices._core import Device, Machine, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._runtime.devices import devices
 from artifex_devices._runtime.world import simulate
@@ -29,8 +26,8 @@ from artifex_devices.calibration.cases import (
     reshard_case,
     time_cases,
 )
-from artifex_devices.planner.calibration_terms import reshard_terms
 from artifex_devices.planner.calibration_values import Calibration, CalibrationConditions, Link, fitted
+from artifex_devices.roofline.measurement import conditions_before
 
 _DEVICES = 6  # simulated ones; the check has 4 and 8
 _SMALL_GROUP = 2
@@ -48,11 +45,7 @@ _DENSE = (16 << 10, 96 << 10, 384 << 10, 640 << 10, 1536 << 10, 3 << 20, 5 << 20
 
 
 def largest_array_bytes(cache_bytes: int | None) -> int:
-    """Bytes of the largest array that is moved: three times the caches, at least 96 MiB, at most a sixteenth of memory.
-
-    Raises:
-        MemoryError: A sixteenth of the memory is less than 8 MiB.
-    """
+    """Bytes of the largest array: three times the caches, at least 96 MiB, at most a sixteenth of memory."""
     limit = Machine.live().usable_memory_bytes // _MEMORY_SHARE
     if limit < _MIN_ARRAY:
         raise MemoryError(
@@ -63,18 +56,12 @@ def largest_array_bytes(cache_bytes: int | None) -> int:
 
 
 def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibration:
-    """Measures in worlds of its own and fits; calls `step` with the name of each part and the number of parts.
-
-    Raises:
-        MemoryError: There is too little memory.
-        KeyboardInterrupt: At Ctrl-C.
-    """
+    """Measures in worlds of its own and fits; calls `step` with the name of each part and the number of parts."""
     begin = time.perf_counter()
-    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    before = conditions_before()
     cache_bytes = _core._last_level_cache_bytes() or None
     largest = largest_array_bytes(cache_bytes)
-    notes = []
+    notes: list[str] = []
     if cache_bytes and largest < 2 * cache_bytes:
         notes.append(
             f"arrays of {bytes_text(largest)}, for lack of memory, are not well above the caches "
@@ -105,25 +92,21 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
     fresh = _fresh_page_seconds(host)
     coefficients, samples = fitted([case.name for case in cases], [case.terms for case in cases], timed)
     conditions = CalibrationConditions(
-        date=date,
-        cpu_model=cpu_model(),
+        **before,
         workers=_core._measured_scope(None)[1],
         memory_nodes=len({link.source for link in links}),
         cache_bytes=cache_bytes,
         model_cache_bytes=model_cache_bytes,
-        cpu_quota=_core._cgroup_cpus(),
-        load_average=load,
         seconds=time.perf_counter() - begin,
         array_bytes=largest,
         memory_bytes=_ARRAYS * largest,
-        numpy_version=np.__version__,
-        library_version=__version__,
         rounds=rounds,
     )
     found = Calibration(coefficients, links, fresh, None, samples, conditions)
     if found.was_busy:
         notes.append("the machine was busy: repeats differ by more than a quarter; measure again on a quiet one")
     elif rounds < _CONCLUSIVE_ROUNDS:
+        load = conditions.load_average
         load_text = "not known" if load is None else f"{load:.2g}"
         notes.append(
             f"{rounds} round{'s' * (rounds > 1)}: too few to detect a busy machine (its load before was {load_text}); "
@@ -136,21 +119,15 @@ def _reshards(host: Any, cache_bytes: int | None) -> Iterator[Case]:
     """Dense copies of all sizes, and copies with short runs on either side."""
     mesh = Mesh(np.array(devices()), ("x",))
     rows, columns, replicated = (NamedSharding(mesh, PartitionSpec(*spec)) for spec in (("x",), (None, "x"), ()))
-
-    def case(name: str, shape: tuple[int, ...], source: Any, destination: Any) -> Case:
-        return _with_terms(
-            reshard_case(name, host, shape, source, destination), shape, source, destination, cache_bytes
-        )
-
     warm = min(max((cache_bytes or 0) * 3 // 8, 8 << 20), host.nbytes // 2)
     for size in (*_DENSE, warm, host.nbytes):
         items = size // 4 // _DEVICES * _DEVICES
-        yield case(f"gather of {bytes_text(4 * items)}", (items,), rows, replicated)
+        yield reshard_case(f"gather of {bytes_text(4 * items)}", host, (items,), rows, replicated, cache_bytes)
     for run in _RUNS:
         width = _DEVICES * run // 4
-        length = host.nbytes // 4 // width // _DEVICES * _DEVICES
-        yield case(f"rows to columns of {run} bytes", (length, width), rows, columns)
-        yield case(f"columns of {run} bytes to rows", (length, width), columns, rows)
+        shape = host.nbytes // 4 // width // _DEVICES * _DEVICES, width
+        yield reshard_case(f"rows to columns of {run} bytes", host, shape, rows, columns, cache_bytes)
+        yield reshard_case(f"columns of {run} bytes to rows", host, shape, columns, rows, cache_bytes)
 
 
 def _many_copies(host: Any, cache_bytes: int | None) -> Iterator[Case]:
@@ -160,12 +137,8 @@ def _many_copies(host: Any, cache_bytes: int | None) -> Iterator[Case]:
     source, destination = (
         NamedSharding(Mesh(all_devices[:count], ("x",)), PartitionSpec("x")) for count in (_MANY, _MANY // 2)
     )
-    case = reshard_case(f"{_MANY} copies of {4 * items // _MANY} bytes", host, (items,), source, destination)
-    yield _with_terms(case, (items,), source, destination, cache_bytes)
-
-
-def _with_terms(case: Case, shape: tuple[int, ...], source: Any, destination: Any, cache_bytes: int | None) -> Case:
-    return dataclasses.replace(case, terms=reshard_terms(shape, 4, source, destination, cache_bytes)[0])
+    name = f"{_MANY} copies of {4 * items // _MANY} bytes"
+    yield reshard_case(name, host, (items,), source, destination, cache_bytes)
 
 
 def _collectives(host: Any, cache_bytes: int | None) -> Iterator[Case]:
@@ -190,11 +163,7 @@ def _links(host: Any) -> tuple[Link, ...]:
         for source, holder in memories.items():
             array = device_put(host, SingleDeviceSharding(holder)).block_until_ready()
             for destination, receiver in memories.items():
-                times = []
-                for _ in range(_REPEATS + 2):
-                    begin = time.perf_counter()
-                    device_put(array, SingleDeviceSharding(receiver), may_alias=False).block_until_ready()
-                    times.append(time.perf_counter() - begin)
+                times = [_copied(array, SingleDeviceSharding(receiver))[1] for _ in range(_REPEATS + 2)]
                 found.append(Link(source, destination, host.nbytes / statistics.median(times[2:])))
         return tuple(found)
 
@@ -205,15 +174,15 @@ def _fresh_page_seconds(host: Any) -> float:
         place = SingleDeviceSharding(devices()[0])
         values = host[: min(_FRESH_BYTES, host.nbytes) // 4]
         array = device_put(values, place).block_until_ready()
-        results, fresh, reused = [], [], []
-        for _ in range(_REPEATS):
-            begin = time.perf_counter()
-            results.append(device_put(array, place, may_alias=False).block_until_ready())
-            fresh.append(time.perf_counter() - begin)
+        results = [_copied(array, place) for _ in range(_REPEATS)]
+        fresh = max(seconds for _, seconds in results)  # the first results may use memory that was cached before
         results.pop()
-        for _ in range(_REPEATS):
-            begin = time.perf_counter()
-            device_put(array, place, may_alias=False).block_until_ready()
-            reused.append(time.perf_counter() - begin)
-        # The first results may use memory that was cached before.
-        return float(max(0.0, max(fresh) - statistics.median(reused)) / values.nbytes)
+        reused = statistics.median(_copied(array, place)[1] for _ in range(_REPEATS))
+        return float(max(0.0, fresh - reused) / values.nbytes)
+
+
+def _copied(array: Any, place: SingleDeviceSharding) -> tuple[Any, float]:
+    """A copy of an Array, and the seconds that it takes."""
+    begin = time.perf_counter()
+    copy = device_put(array, place, may_alias=False).block_until_ready()
+    return copy, time.perf_counter() - begin

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import lax, multihost_utils
-from artifex_devices._base.timing import Repeats
+from artifex_devices._base.timing import Repeats, without_garbage_collection
 from artifex_devices._core import Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.construct import make_array_from_callback
 from artifex_devices._placement.device_put import device_put
@@ -27,10 +26,7 @@ _LARGE_REPEATS = 7
 
 
 def measure_processes(largest_bytes: int) -> ProcessLink | None:
-    """Latencies and rates, the same in all processes; None for a single process.
-
-    Args:
-        largest_bytes: Size of the largest block, in bytes.
+    """Latencies and rates with blocks of at most `largest_bytes`, the same in all processes; None for a single process.
 
     Raises:
         CollectiveError: Another process ran another collective, or has ended.
@@ -83,17 +79,12 @@ def _slowest(run: Callable[[], Any], repeats: int) -> float:
     times = []
     run()
     run()
-    gc_was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with without_garbage_collection():
         for _ in range(repeats):
             multihost_utils.sync_global_devices("calibrate")
             begin = time.perf_counter()
             run()
             times.append(time.perf_counter() - begin)
-    finally:
-        if gc_was_enabled:
-            gc.enable()
     return Repeats(multihost_utils.process_allgather(np.array(times)).max(axis=0).tolist()).seconds
 
 

@@ -5,32 +5,30 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_bool, check_int, wrong_type, wrong_value
+from artifex_devices._base.checks import check_bool, check_int, wrong_value
 from artifex_devices._hardware.fingerprint import machine_fingerprint
 from artifex_devices.calibration.accuracy import CalibrationCheck, check_rows
 from artifex_devices.calibration.measurement import measure_calibration
-from artifex_devices.calibration.progress import progress_on
 from artifex_devices.planner.calibration_values import Calibration
-from artifex_devices.roofline.cache import (
-    cache_directory,
-    check_cache,
-    measurement_path,
-    read_measurement,
-    write_measurement,
-)
-from artifex_devices.roofline.measurement import measurement_lock
+from artifex_devices.planner.machine_plans import check_calibration
+from artifex_devices.roofline.cache import check_cache, find_or_measure, measurement_lock, measurement_path
 
 _ROUNDS = 10
 _CHECK_ROUNDS = 3
 _MAX_ROUNDS = 100
-_PREFIX = "calibration"
+_LINES = 10  # of progress without a terminal
 _JOB_NOTE = "not stored: in a job of several processes each measures its share of the machine while the others do"
+_SINGLE_NOTE = "one process: no links between processes to measure (mpiexec, distributed.initialize)"
 
-_calibrations: dict[str, Calibration] = {}  # of this process, by the path of their file
+_calibrations: dict[Path, Calibration] = {}  # of this process, by the path of their file
 
 
 def calibrate(
@@ -55,8 +53,7 @@ def calibrate(
         rounds: Number of times that each case is run: more for a busy machine. A stored calibration is used if it had
             at least as many; otherwise it is measured again and replaced. With fewer than 3 a busy machine cannot be
             detected.
-        cache: As for `measure_roofline`: a directory, True for the user's, False to store nothing and measure now; None
-            reads the environment variable ARTIFEX_DEVICES_CACHE and otherwise means the user's.
+        cache: As for `measure_roofline`.
         progress: Whether to show a progress bar on standard error; None shows one on a terminal if rich is installed.
 
     Returns:
@@ -75,35 +72,40 @@ def calibrate(
         >>> found.rates["memory"] > 1e8, found.conditions.workers >= 1
         (True, True)
     """
-    _check_rounds("calibrate", rounds, _ROUNDS)
+    _check_common("calibrate", rounds, _ROUNDS, progress)
     check_bool("calibrate", "refresh", refresh, "leave it out")
-    _check_progress("calibrate", progress)
     check_cache("calibrate", cache)
-    fingerprint = _fingerprint()
+    fingerprint = {
+        **machine_fingerprint(),
+        "measured": "calibration",
+        "copy_isa": _core._copy_isa(),
+        "parallel_copy_bytes": _core._config_read("parallel_copy_bytes"),
+    }
     in_job = _is_in_job()
-    directory, reason = (None, _JOB_NOTE) if in_job else cache_directory(cache)
-    path = measurement_path(directory, fingerprint, _PREFIX) if directory else None
-    with measurement_lock():
-        notes = [reason] if reason else []
-        if path is not None and not refresh:
-            cached, reason = _cached(path, fingerprint, rounds)
-            if cached is not None:
-                return cached
-            notes += [reason] if reason else []
+
+    def measure() -> Calibration:
         with progress_on("calibrate", progress) as bar:
             found = measure_calibration(rounds, bar.step)
-        if in_job:
-            from artifex_devices.calibration.processes import measure_processes
+        if not in_job:
+            return found
+        from artifex_devices.calibration.processes import measure_processes
 
-            found = dataclasses.replace(found, processes=measure_processes(found.conditions.array_bytes))
-        else:
-            notes.append("one process: no links between processes to measure (mpiexec, distributed.initialize)")
-        if path is not None:
-            notes.append(write_measurement(path, fingerprint, found))
-        found = dataclasses.replace(found, notes=(*found.notes, *notes))
-        if path is not None:
-            _calibrations[str(path)] = found
-        return found
+        return dataclasses.replace(found, processes=measure_processes(found.conditions.array_bytes))
+
+    def why_unfit(found: Calibration) -> str:
+        known = found.conditions.rounds
+        return "" if known >= rounds else f"it was measured with rounds={known}, not {rounds}"
+
+    return find_or_measure(
+        _calibrations,
+        (None, _JOB_NOTE) if in_job else measurement_path(cache, fingerprint, "calibration"),
+        fingerprint,
+        Calibration.from_dict,
+        measure,
+        refresh=refresh,
+        notes=() if in_job else (_SINGLE_NOTE,),
+        why_unfit=why_unfit,
+    )
 
 
 def check(
@@ -140,10 +142,8 @@ def check(
         >>> {row.nbytes for row in table.rows} == {1 << 20}, table.median_error() is None
         (True, True)
     """
-    if calibration is not None and not isinstance(calibration, Calibration):
-        raise wrong_type("check", "calibration", calibration, "a Calibration or None", "pass the result of calibrate()")
-    _check_rounds("check", rounds, _CHECK_ROUNDS)
-    _check_progress("check", progress)
+    check_calibration("check", calibration)
+    _check_common("check", rounds, _CHECK_ROUNDS, progress)
     most_bytes = check_int("check", "most_bytes", most_bytes, "write most_bytes=256 << 20")
     if most_bytes < 1 << 20:
         expected = "1 MiB (1048576) or more"
@@ -160,32 +160,56 @@ def _is_in_job() -> bool:
     return membership is not None and len(membership[1]) > 1
 
 
-def _fingerprint() -> dict[str, Any]:
-    return {
-        **machine_fingerprint(),
-        "measured": "calibration",
-        "copy_isa": _core._copy_isa(),
-        "parallel_copy_bytes": _core._config_read("parallel_copy_bytes"),
-    }
-
-
-def _cached(path: Path, fingerprint: dict[str, Any], rounds: int) -> tuple[Calibration | None, str]:
-    """The stored calibration if it had as many rounds; otherwise None and the reason."""
-    found, reason = _calibrations.get(str(path)), ""
-    if found is None:
-        found, reason = read_measurement(path, fingerprint, Calibration.from_dict)
-        if found is None:
-            return None, reason
-        found = _calibrations[str(path)] = dataclasses.replace(found, notes=(*found.notes, f"read from {path}"))
-    if found.conditions.rounds < rounds:
-        return None, f"{path} is not used: it was measured with rounds={found.conditions.rounds}, not {rounds}"
-    return dataclasses.replace(found, from_cache=True), ""
-
-
-def _check_rounds(operation: str, rounds: Any, default: int) -> None:
+def _check_common(operation: str, rounds: Any, default: int, progress: Any) -> None:
     check_int(operation, "rounds", rounds, f"write rounds={default}", minimum=1, maximum=_MAX_ROUNDS)
-
-
-def _check_progress(operation: str, progress: Any) -> None:
     if progress is not None:
         check_bool(operation, "progress", progress, "leave it out")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a measurement; `step` records that the next part begins, by its name and the number of parts."""
+
+    step: Callable[[str, int], None]
+
+
+@contextmanager
+def progress_on(operation: str, show: bool | None, stream: TextIO | None = None) -> Iterator[Progress]:
+    """A bar on a terminal if rich is installed; elsewhere lines if `show` is True, and nothing if it is None.
+
+    `operation` names the bar; a `show` of False shows nothing; `stream` None means sys.stderr.
+    """
+    stream = sys.stderr if stream is None else stream
+    is_terminal = show is not False and stream is not None and stream.isatty()
+    bar = _bar(operation, stream) if is_terminal else None
+    if bar is None:
+        yield _lines(operation, stream) if show and stream is not None else Progress(lambda name, total: None)
+        return
+    with bar:
+        task = bar.add_task("", total=None)
+        # Drawn between the measurements so as not to disturb them.
+        yield Progress(lambda name, total: bar.update(task, advance=1, total=total, description=name, refresh=True))
+
+
+def _bar(operation: str, stream: TextIO | None) -> Any:
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    except ImportError:
+        return None
+    columns: list[Any] = [TextColumn(operation), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    columns.append(TextColumn("{task.description}"))
+    return Progress(*columns, console=Console(file=stream), auto_refresh=False, transient=True)
+
+
+def _lines(operation: str, stream: TextIO) -> Progress:
+    """A line for each tenth."""
+    done = 0
+
+    def step(name: str, total: int) -> None:
+        nonlocal done
+        done += 1
+        if done * _LINES // total > (done - 1) * _LINES // total:
+            print(f"{operation}: {100 * done // total} %, {name}", file=stream, flush=True)
+
+    return Progress(step)

@@ -87,9 +87,9 @@ def gpus(
     """
     _check_name("gpus", "gpu", gpu)
     each = None if chips_per_node is None else _count("gpus", "chips_per_node", chips_per_node)
-    count, rate = _count("gpus", "nodes", nodes), _rate("gpus", "network_bandwidth", network_bandwidth)
+    count, rate = _count("gpus", "nodes", nodes), _figure("gpus", "network_bandwidth", network_bandwidth)
     try:
-        return _core._gpu_cluster(gpu, count, each, rate)
+        return _core._gpu_cluster(gpu, count, each, rate and rate[0])
     except ValueError as error:
         raise ValueError(_with_nearest(str(error), gpu, _GPUS)) from None
 
@@ -191,10 +191,10 @@ def from_xml(
     text = path_text("from_xml", "path", path)
     count = _count("from_xml", "nodes", nodes)
     figures = {
-        "bandwidth": _figure(_rate("from_xml", "bandwidth", bandwidth)),
-        "latency": _figure(_rate("from_xml", "latency", latency, may_be_zero=True)),
-        "network_bandwidth": _figure(_rate("from_xml", "network_bandwidth", network_bandwidth)),
-        "network_latency": _figure(_rate("from_xml", "network_latency", network_latency, may_be_zero=True)),
+        "bandwidth": _figure("from_xml", "bandwidth", bandwidth),
+        "latency": _figure("from_xml", "latency", latency, may_be_zero=True),
+        "network_bandwidth": _figure("from_xml", "network_bandwidth", network_bandwidth),
+        "network_latency": _figure("from_xml", "network_latency", network_latency, may_be_zero=True),
     }
     machine = Machine.from_xml(text)
     found = [each for each in find_accelerators(machine).accelerators if not each.is_display_card]
@@ -243,7 +243,7 @@ def this_machine(
         check_type("cluster.this_machine", name, value, (kind, type(None)), expected, f"pass the result of {function}")
     parts = _core._machine_node(Machine.live(), [], "measured")
     parts["name"] = "this machine"
-    parts["latency"] = _figure(_rate("this_machine", "latency", latency, may_be_zero=True))
+    parts["latency"] = _figure("this_machine", "latency", latency, may_be_zero=True)
     domains = parts["dims"][0]
     notes = []
     if measured is not None:
@@ -317,10 +317,6 @@ def _with_nearest(error: str, name: str, known: Sequence[str]) -> str:
     return f"{problem}{hint}{expected}{rest}"
 
 
-def _figure(value: float | None) -> tuple[float, str] | None:
-    return None if value is None else (value, "given")
-
-
 def _check_name(operation: str, argument: str, value: Any) -> None:
     check_str(f"cluster.{operation}", argument, value, "pass its name")
     if not value.isprintable():  # a surrogate, which represents a byte that is not UTF-8, is not printable either
@@ -331,7 +327,8 @@ def _count(operation: str, argument: str, value: Any) -> int:
     return check_int(f"cluster.{operation}", argument, value, minimum=1, maximum=2**24)
 
 
-def _rate(operation: str, argument: str, value: Any, *, may_be_zero: bool = False) -> float | None:
+def _figure(operation: str, argument: str, value: Any, *, may_be_zero: bool = False) -> tuple[float, str] | None:
+    """Returns a rate or a latency with its source."""
     if value is None:
         return None
     name = f"cluster.{operation}"
@@ -339,4 +336,4 @@ def _rate(operation: str, argument: str, value: Any, *, may_be_zero: bool = Fals
     number = check_number(name, argument, value, minimum=minimum, above=above, expected="a number or None")
     if not is_sane(number):
         raise wrong_value(name, argument, value, RANGE_TEXT)
-    return float(number)
+    return float(number), "given"

@@ -41,7 +41,8 @@ from artifex_devices.command_line.plan_model import (
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster, Mesh
     from artifex_devices.mesh_utils.explanation import AxisExplanation, MeshExplanation
-    from artifex_devices.planner.plan_values import CollectivePlan, ReshardPlan
+    from artifex_devices.planner.collective_plan import CollectivePlan
+    from artifex_devices.planner.reshard_plan import ReshardPlan
     from artifex_devices.planner.step_values import StepPlan
     from artifex_devices.planner.suggestion_values import Suggestions
 

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array.html import page
+from artifex_devices._base.checks import wrong_value
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
-from artifex_devices.mesh_utils.mesh_devices import mesh_devices
-from artifex_devices.mesh_utils.picture import PlacedMesh
+from artifex_devices._base.text import table_lines
+from artifex_devices.mesh_utils.orders import mesh_devices, weights_of
 from artifex_devices.render import checked_cells
 
 
@@ -42,6 +44,23 @@ class AxisExplanation:
     bandwidth: float
     hops: int
     seconds: float
+
+
+@public("artifex_devices.unpickle")
+@dataclass(frozen=True, eq=False)
+class PlacedMesh:
+    """The arguments of a mesh's picture.
+
+    `table` has rows (id, slice, x, y, z, core) of shape (devices, 6), in row-major order of the mesh; without a torus x
+    is the number of the device in its slice.
+    """
+
+    title: str
+    axes: tuple[tuple[str, int, str], ...]  # name, size and links
+    network: str
+    wraps: tuple[bool, bool, bool]
+    platform: str
+    table: NDArray[np.int64]
 
 
 @public("artifex_devices.mesh_utils")
@@ -84,7 +103,11 @@ class MeshExplanation:
             >>> "data: 4 groups of 4, y: line of 4" in picture, picture.count("<rect")
             (True, 32)
         """
-        return self.placed.to_svg(checked_cells("MeshExplanation.to_svg", max_cells))
+        cells = checked_cells("MeshExplanation.to_svg", max_cells)
+        of = self.placed
+        places = [(row[0], row[1], (row[2], row[3], row[4]), row[5]) for row in of.table.tolist()]
+        fields = (of.title, list(of.axes), of.network, list(of.wraps), of.platform, places)
+        return Picture(_core._placed_mesh_svg(*fields, cells))
 
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()
@@ -97,9 +120,7 @@ class MeshExplanation:
         rows.append(("", "", "all axes, one after the other", "", f"{self.seconds:.3g}"))
         rows += [_row(axis) for axis in self.naive_axes]
         rows.append(("", "", "in order of id", "", f"{self.naive_seconds:.3g}"))
-        widths = [max(len(row[column]) for row in rows) for column in range(5)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        middle = len(self.axes) + 2
+        lines, middle = table_lines(rows), len(self.axes) + 2
         return "\n".join([self.title, *lines[:middle], "in order of id:", *lines[middle:], f"rates: {self.source}"])
 
 
@@ -141,31 +162,23 @@ def explain(
     is_mesh = isinstance(mesh, _core.Mesh)
     devices = np.asarray(mesh.devices if is_mesh else mesh, dtype=object)
     if axis_names is None:
-        names: tuple[Hashable, ...] = mesh.axis_names if is_mesh else tuple(range(devices.ndim))
-    else:
-        try:
-            names = tuple(axis_names)
-        except TypeError:
-            raise TypeError(
-                f"explain: axis_names is {safe_repr(axis_names)}; expected a sequence with one name for each axis; "
-                "write "
-                "('data', 'model')"
-            ) from None
+        axis_names = mesh.axis_names if is_mesh else range(devices.ndim)
     try:
-        each_axis = [traffic] * devices.ndim if isinstance(traffic, (int, float)) else traffic
-        nbytes = [float(each) for each in each_axis]
-    except (TypeError, ValueError):
+        names: tuple[Hashable, ...] = tuple(axis_names)
+    except TypeError:
+        expected = "a sequence with one name for each axis"
         raise TypeError(
-            f"explain: traffic is {safe_repr(traffic)}; expected a number of bytes, or one for each axis; correct "
-            "traffic"
+            f"explain: axis_names is {safe_repr(axis_names)}; expected {expected}; write ('data', 'model')"
         ) from None
+    each_axis = [traffic] * devices.ndim if isinstance(traffic, (int, float)) else traffic
+    nbytes = weights_of("explain", each_axis, "a number of bytes, or one for each axis")
     if len(names) != devices.ndim or len(nbytes) != devices.ndim or devices.size == 0:
         raise ValueError(
             f"explain: the mesh has {devices.ndim} axes and {devices.size} devices, {len(names)} names and "
             f"{len(nbytes)} numbers of bytes; expected one of each for each axis, and at least one device; correct them"
         )
     if not all(math.isfinite(each) and each >= 0 for each in nbytes):
-        raise ValueError(f"explain: traffic is {safe_repr(traffic)}; expected finite numbers >= 0; correct traffic")
+        raise wrong_value("explain", "traffic", traffic, "finite numbers >= 0", "correct traffic")
     found = mesh_devices(devices.ravel().tolist(), text=safe_repr)
     title, source, network, wraps, rows, rows_by_id, places = found.explain(devices.shape, nbytes)
     axes, axes_by_id = (

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._base.checks import wrong_type, wrong_value
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices.mesh_utils.mesh_devices import mesh_devices
 
 Ndarray = NDArray[Any]
 
@@ -68,9 +68,7 @@ def create_device_mesh(
             f"create_device_mesh: mesh_shape has {len(shape)} axes; expected at most NumPy's 64; join some"
         )
     if search not in ("jax", "exact"):
-        raise ValueError(
-            f'create_device_mesh: search is {safe_repr(search)}; expected "jax" or "exact"; leave it out for "jax"'
-        )
+        raise wrong_value("create_device_mesh", "search", search, '"jax" or "exact"', 'leave it out for "jax"')
     if search == "jax" and traffic is not None:
         raise ValueError(
             'create_device_mesh: traffic is given, which JAX\'s rule does not use; expected search="exact" with it; '
@@ -86,7 +84,8 @@ def create_device_mesh(
         order = _jax_order(listed, shape, contiguous_submeshes, allow_split_physical_axes)
     else:
         _check_shape(listed, shape)
-        weights = _weights(shape, traffic)
+        expected = f"one number for each axis of mesh_shape {shape}"
+        weights = weights_of("create_device_mesh", [1.0] * len(shape) if traffic is None else traffic, expected)
         order = mesh_devices(listed).exact_order(shape, weights, bool(allow_split_physical_axes))
     return _ordered(listed, order, shape)
 
@@ -164,10 +163,8 @@ def _listed(operation: str, devices: Iterable[Any] | None) -> list[Any]:
     try:
         return list(_core._devices() if devices is None else devices)
     except TypeError:
-        raise TypeError(
-            f"{operation}: devices is {safe_repr(devices)} ({type(devices).__name__}); expected a sequence of devices; "
-            "pass devices() or those of a cluster"
-        ) from None
+        fix = "pass devices() or those of a cluster"
+        raise wrong_type(operation, "devices", devices, "a sequence of devices", fix) from None
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
@@ -175,11 +172,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
     try:
         listed = tuple(shape)
     except TypeError:
-        raise TypeError(
-            f"create_device_mesh: mesh_shape is {safe_repr(shape)} ({type(shape).__name__}); expected a sequence of "
-            "ints; "
-            "write (2, 4)"
-        ) from None
+        raise wrong_type("create_device_mesh", "mesh_shape", shape, "a sequence of ints", "write (2, 4)") from None
     try:
         return tuple(int(size) for size in listed)
     except (TypeError, ValueError, OverflowError):
@@ -197,23 +190,47 @@ def _check_shape(devices: list[Any], shape: tuple[int, ...]) -> None:
         )
 
 
+def weights_of(operation: str, traffic: Any, expected: str) -> list[float]:
+    """Returns the numbers of bytes as floats."""
+    try:
+        return [float(each) for each in traffic]
+    except (TypeError, ValueError):
+        raise TypeError(f"{operation}: traffic is {safe_repr(traffic)}; expected {expected}; correct traffic") from None
+
+
 def _jax_order(devices: list[Any], shape: tuple[int, ...], contiguous: bool, split: bool) -> Ndarray:
     _check_shape(devices, shape)
     order: Ndarray = mesh_devices(devices).jax_order(shape, bool(contiguous), bool(split))
     return order
 
 
-def _weights(shape: tuple[int, ...], traffic: Sequence[float] | None) -> list[float]:
-    try:
-        return [1.0] * len(shape) if traffic is None else [float(each) for each in traffic]
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"create_device_mesh: traffic is {safe_repr(traffic)}; expected one number for each axis of mesh_shape "
-            f"{shape}; correct traffic"
-        ) from None
-
-
 def _ordered(devices: list[Any], order: Ndarray, shape: tuple[int, ...]) -> Ndarray:
     objects = np.empty(len(devices), dtype=object)
     objects[:] = devices
     return objects[order].reshape(shape)
+
+
+def mesh_devices(devices: Sequence[Any], text: Callable[[Any], str] = str) -> _core._MeshDevices:
+    """Reads platform, kind and places of at least one device; `text` describes a device in error messages."""
+    last = devices[-1]
+    hint = "expected objects with id, platform and device_kind; pass devices() or those of a cluster"
+    if not hasattr(last, "platform") or not hasattr(last, "device_kind"):
+        raise TypeError(f"mesh_utils: {safe_repr(last)} ({type(last).__name__}) is not a device; {hint}")
+    listed = list(devices)
+    found = _core._MeshDevices.of_cluster(listed, text)
+    if found is not None:
+        return found
+    for device in listed:
+        if not hasattr(device, "id"):
+            raise TypeError(f"mesh_utils: {safe_repr(device)} ({type(device).__name__}) has no id; {hint}")
+    without_coords = next((i for i, device in enumerate(listed) if not hasattr(device, "coords")), -1)
+    rows = [
+        (
+            device.id,
+            *((0, 0, 0) if without_coords >= 0 else (*device.coords, 0, 0)[:3]),
+            getattr(device, "core_on_chip", 0) or 0,
+            getattr(device, "slice_index", 0) or 0,
+        )
+        for device in listed
+    ]
+    return _core._MeshDevices(listed, text, last.platform, last.device_kind, rows, without_coords)

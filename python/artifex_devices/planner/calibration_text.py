@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from artifex_devices._base.text import seconds_text
+from artifex_devices._base.text import seconds_text, table_lines
 
 if TYPE_CHECKING:
     from artifex_devices.planner.calibration_values import Calibration
@@ -20,22 +20,12 @@ _RATES = {
 }
 
 
-def rate_text(rate: float) -> str:
-    """Bytes/s in GB/s.
-
-    Example:
-        >>> rate_text(2.05e10)
-        '20.5 GB/s'
-    """
-    return f"{rate / 1e9:.3g} GB/s"
-
-
 def calibration_text(found: Calibration) -> str:
     """Rates, latencies and the error of the fit."""
     conditions, coefficients, rates = found.conditions, found.coefficients, found.rates
-    rows = [(text, rate_text(rates[name]) if name in rates else "nothing") for name, text in _RATES.items()]
+    rows = [(text, _rate_text(rates[name]) if name in rates else "nothing") for name, text in _RATES.items()]
     if conditions.memory_nodes > 1:
-        rows += [(f"memory node {link.source} to {link.destination}", rate_text(link.rate)) for link in found.links]
+        rows += [(f"memory node {link.source} to {link.destination}", _rate_text(link.rate)) for link in found.links]
     for side in ("read", "written"):
         prefix = f"{side} in "
         costs = [
@@ -59,20 +49,22 @@ def calibration_text(found: Calibration) -> str:
     between = found.processes
     if between is not None:
         shared = "in shared memory" if between.shared_memory else "by messages"
-        link = f"{rate_text(between.rate)}, {seconds_text(between.latency)} ({between.transport})"
-        sums = f"{rate_text(between.sum_rate)}, {seconds_text(between.sum_latency)}"
+        link = f"{_rate_text(between.rate)}, {seconds_text(between.latency)} ({between.transport})"
+        sums = f"{_rate_text(between.sum_rate)}, {seconds_text(between.sum_latency)}"
         rows += [(f"between {between.processes} processes", link), (f"sums of theirs, {shared}", sums)]
     rows.append(("fit", f"{len(found.samples)} samples, median error {100 * found.fit_error:.1f} %"))
-    width = max(len(name) for name, _ in rows)
     rounds = f"{conditions.rounds} round{'s' * (conditions.rounds > 1)}"
     cached = ", read from the cache" if found.from_cache else ""
     nodes = f"{conditions.memory_nodes} memory node{'s' * (conditions.memory_nodes > 1)}"
-    lines = [
+    title = (
         f"{conditions.cpu_model}, {conditions.workers} workers, {nodes}; measured {conditions.date} in "
         f"{conditions.seconds:.1f} s, {rounds}{cached}"
-    ]
-    lines += [f"  {name:<{width}}  {text}" for name, text in rows]
-    return "\n".join(lines + [f"  {note}" for note in found.notes])
+    )
+    return "\n  ".join([title, *table_lines(rows), *found.notes])
+
+
+def _rate_text(rate: float) -> str:
+    return f"{rate / 1e9:.3g} GB/s"
 
 
 def _microseconds_per_mib(seconds_per_byte: float) -> str:

@@ -14,14 +14,16 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_number, wrong_type
+from artifex_devices._base.checks import check_number, check_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record
 from artifex_devices._base.timing import Repeats
-from artifex_devices.planner.calibration_terms import TERMS
 from artifex_devices.planner.calibration_text import calibration_text
+
+TERMS: tuple[str, ...] = (*_core._COPY_TERMS, *_core._PROGRAM_TERMS)
+"""Each has a coefficient: seconds per call, copy, program or participant, or seconds per byte."""
 
 _MAX_ENTRIES = 4096
 _BUSY_SPREAD = 0.25
@@ -191,14 +193,8 @@ class Calibration:
             TypeError: `terms` is not a mapping of numbers.
             ValueError: A name is not in TERMS, or a number is negative or not finite.
         """
-        if not isinstance(terms, Mapping):
-            raise wrong_type(
-                "seconds_of",
-                "terms",
-                terms,
-                "a dict of numbers by the names of TERMS",
-                'write seconds_of({"calls": 1})',
-            )
+        expected = "a dict of numbers by the names of TERMS"
+        check_type("seconds_of", "terms", terms, Mapping, expected, 'write seconds_of({"calls": 1})')
         names: list[Any] = list(terms)
         unknown = [
             f"{safe_repr(name)}{did_you_mean(name, TERMS) if isinstance(name, str) else ''}"
@@ -246,17 +242,21 @@ class Calibration:
         """
         names = {"coefficients", "links", "fresh_page_seconds", "processes", "samples", "conditions"}
         fields = checked_fields(content, names, "from_dict: the calibration")
-        coefficients = checked_fields(fields["coefficients"], set(TERMS), "coefficients")
+        found = checked_fields(fields["coefficients"], set(TERMS), "coefficients")
+        coefficients = {name: checked_number(found[name], name, *_SECONDS) for name in TERMS}
+        links = [
+            Link(**checked_record(Link, each, "a link", source=0, destination=0, rate=_RATE))
+            for each in _list(fields["links"], "links")
+        ]
+        between = fields["processes"]
+        if between is not None:
+            limits = {"rate": _RATE, "sum_rate": _RATE, "latency": _SECONDS, "sum_latency": _SECONDS}
+            between = checked_record(ProcessLink, between, "processes", processes=2, **limits)
         return cls(
-            coefficients=MappingProxyType(
-                {name: checked_number(coefficients[name], name, *_SECONDS) for name in TERMS}
-            ),
-            links=tuple(
-                Link(**checked_record(Link, each, "a link", {"source": 0, "destination": 0, "rate": _RATE}))
-                for each in _list(fields["links"], "links")
-            ),
+            coefficients=MappingProxyType(coefficients),
+            links=tuple(links),
             fresh_page_seconds=checked_number(fields["fresh_page_seconds"], "fresh_page_seconds", 0, 1.0),
-            processes=None if fields["processes"] is None else _process_link(fields["processes"]),
+            processes=between and ProcessLink(**between),
             samples=tuple(_sample(each) for each in _list(fields["samples"], "samples")),
             conditions=_conditions(fields["conditions"]),
         )
@@ -277,8 +277,8 @@ def fitted(
         raise ValueError(
             f"calibrate: no sample has {', '.join(missing)}; expected at least one for each term; measure more"
         )
-    seconds = [each.seconds for each in repeats]
-    coefficients, errors = _core._fit_relative([[each.get(name, 0.0) for name in TERMS] for each in terms], seconds)
+    rows = [[each.get(name, 0.0) for name in TERMS] for each in terms]
+    coefficients, errors = _core._fit_relative(rows, [each.seconds for each in repeats])
     samples = []
     for name, each, timed, error in zip(names, terms, repeats, errors, strict=True):
         own = MappingProxyType({term: float(count) for term, count in each.items() if count})
@@ -297,17 +297,9 @@ def _list(value: Any, what: str) -> list[Any]:
     return value
 
 
-def _process_link(value: Any) -> ProcessLink:
-    seconds = dict.fromkeys(("latency", "sum_latency"), _SECONDS)
-    rules = {"processes": 2, "hosts": 1, "transport": str, "rate": _RATE, "sum_rate": _RATE, "shared_memory": bool}
-    return ProcessLink(**checked_record(ProcessLink, value, "processes", {**rules, **seconds}))
-
-
 def _sample(value: Any) -> Sample:
-    rules = {
-        "name": str, "seconds": (math.ulp(0.0), 1e6), "spread": _SECONDS, "repeats": 1, "model": _SECONDS,
-    }  # fmt: skip
-    fields = checked_record(Sample, value, "a sample", rules)
+    limits = {"seconds": (math.ulp(0.0), 1e6), "spread": _SECONDS, "model": _SECONDS}
+    fields = checked_record(Sample, value, "a sample", **limits)
     terms = fields["terms"]
     if not isinstance(terms, dict) or not set(terms) <= set(TERMS):
         raise ValueError("terms are not those of the model")
@@ -316,14 +308,7 @@ def _sample(value: Any) -> Sample:
 
 
 def _conditions(value: Any) -> CalibrationConditions:
-    optional = ("load_average", "cpu_quota", "cache_bytes", "model_cache_bytes")
-    rules = {
-        **dict.fromkeys(("date", "cpu_model", "numpy_version", "library_version"), str),
-        **dict.fromkeys(("workers", "memory_nodes", "array_bytes", "memory_bytes", "rounds"), 1),
-        **dict.fromkeys(("cache_bytes", "model_cache_bytes"), 1),
-        **dict.fromkeys(("load_average", "cpu_quota"), (0, 1e12)),
-        "seconds": _SECONDS,
-    }
-    fields = checked_record(CalibrationConditions, value, "conditions", rules, optional)
+    limits = {"load_average": (0, 1e12), "cpu_quota": (0, 1e12), "seconds": _SECONDS}
+    fields = checked_record(CalibrationConditions, value, "conditions", **limits)
     datetime.datetime.fromisoformat(fields["date"])
     return CalibrationConditions(**fields)

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_sequence, check_str, check_type, wrong_type
+from artifex_devices._base.checks import check_sequence, check_str, wrong_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.calibration_values import Calibration
+from artifex_devices.planner.collective_plan import Algorithm, CollectiveBound, CollectivePlan, Estimate, rates_of
 from artifex_devices.planner.machine_plans import check_calibration, machine_collective
-from artifex_devices.planner.plan_values import Algorithm, CollectiveBound, CollectivePlan, Estimate
-from artifex_devices.planner.provenance import rates_of
 
 
 def plan_collective(
@@ -70,11 +69,8 @@ def plan_collective(
     check_str("plan_collective", "op", op, "write 'all_gather'")
     nbytes = _checked_bytes(nbytes)
     check_calibration("plan_collective", calibration)
-    names = (
-        (axes,)
-        if isinstance(axes, str)
-        else tuple(check_sequence("plan_collective", "axes", axes, "a name or a sequence of names", "write 'x'"))
-    )
+    listed = [axes] if isinstance(axes, str) else axes
+    names = tuple(check_sequence("plan_collective", "axes", listed, "a name or a sequence of names", "write 'x'"))
     groups: list[list[int]] = []
     network: Any = cluster
     if isinstance(cluster, Mesh):
@@ -85,28 +81,23 @@ def plan_collective(
             return machine_collective(op, nbytes, names, cluster, groups, calibration)
         network = _core._cluster_of_device(cluster.devices.flat[0])
     if not isinstance(network, Cluster):
-        raise wrong_type(
-            "plan_collective", "cluster", cluster, "a Cluster, or a Mesh of a cluster's devices",
-            "make one by artifex_devices.cluster; give calibration= for this machine's own devices",
-        )  # fmt: skip
+        fix = "make one by artifex_devices.cluster; give calibration= for this machine's own devices"
+        raise wrong_type("plan_collective", "cluster", cluster, "a Cluster, or a Mesh of a cluster's devices", fix)
     if calibration is not None:
         raise ValueError(
             f"plan_collective: cluster is {safe_repr(cluster)} and calibration is given; expected a Mesh of this "
-            "machine's "
-            "own devices with it; leave calibration= out"
+            "machine's own devices with it; leave calibration= out"
         )
     pairs = _checked_pairs(op, perm)
     try:
-        found: dict[str, Any] = _core._plan_collective(
-            op, float(nbytes), network, [str(name) for name in names], groups, pairs
-        )
+        found: Any = _core._plan_collective(op, float(nbytes), network, [str(name) for name in names], groups, pairs)
     except RuntimeError as error:  # from the cluster, which does not know the operation
         text = str(error)
         raise RuntimeError(text if text.startswith("plan_collective: ") else f"plan_collective: {text}") from None
     received, peak = found["bytes"]
     return CollectivePlan(
         op=op,
-        nbytes=nbytes,  # type: ignore[arg-type]
+        nbytes=nbytes,
         axes=names,
         cluster=network,
         devices=found["devices"],
@@ -139,9 +130,8 @@ def _groups(mesh: Mesh, axes: tuple[Any, ...]) -> list[list[int]]:
 def _checked_bytes(nbytes: Any) -> float:
     """Returns the bytes as a Python number; an int where it is one."""
     value = nbytes.item() if isinstance(nbytes, (np.integer, np.floating)) else nbytes
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise wrong_type("plan_collective", "nbytes", nbytes, "a number of bytes", "write 34e6")
-    check_type("plan_collective", "nbytes", value, (int, float), "a number of bytes", "write 34e6")
     if not 0 <= value <= 2**63:  # also refuses nan
         text = "more than 1e30" if 1e30 < value < math.inf else repr(value)
         raise ValueError(f"plan_collective: nbytes is {text}; expected 0 to 2**63; give the bytes of the global array")
@@ -153,8 +143,7 @@ def _checked_pairs(op: str, perm: Sequence[tuple[int, int]] | None) -> list[tupl
     if (op == "permute") != (perm is not None):
         raise ValueError(
             f"plan_collective: op is {safe_repr(op)} and perm is {safe_repr(perm)}; expected pairs of positions with "
-            "'permute' "
-            "and with no other op; write perm=[(0, 1), (1, 0)]"
+            "'permute' and with no other op; write perm=[(0, 1), (1, 0)]"
         )
     try:
         pairs = [tuple(operator.index(place) for place in pair) for pair in perm or ()]
@@ -163,7 +152,6 @@ def _checked_pairs(op: str, perm: Sequence[tuple[int, int]] | None) -> list[tupl
     if any(len(pair) != 2 or not all(abs(place) < 2**62 for place in pair) for pair in pairs):
         raise TypeError(
             f"plan_collective: perm is {safe_repr(perm)}; expected pairs (source, destination) of positions in a "
-            "group; "
-            "write perm=[(0, 1), (1, 0)]"
+            "group; write perm=[(0, 1), (1, 0)]"
         )
     return [(source, destination) for source, destination in pairs]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,42 +17,38 @@ from artifex_devices._base.state_validation import checked_count
 class DeviceBytes(Mapping[int, int]):
     """Immutable mapping of device id to bytes, in order of positions. A device at two positions has their sum."""
 
-    __slots__ = ("_bytes", "_count", "_most", "total")
-
     def __init__(self, count: Callable[[], tuple[NDArray[Any], NDArray[Any]]], total: int, most: int | None) -> None:
         """`count` returns ids and bytes by position; `most` is the maximum, or None to count it."""
         self._count = count
-        self._bytes: dict[int, int] | None = None
-        self._most = most
         self.total = total
+        self._most = most
 
     @property
     def most(self) -> int:
         """Bytes of the device that has most."""
-        return max(self._counted().values(), default=0) if self._most is None else self._most
+        return max(self._bytes.values(), default=0) if self._most is None else self._most
 
-    def _counted(self) -> dict[int, int]:
-        if self._bytes is None:
-            found: dict[int, int] = {}
-            for device, count in zip(*(each.tolist() for each in self._count()), strict=True):
-                found[device] = found.get(device, 0) + count
-            self._bytes = found
-        return self._bytes
+    @functools.cached_property
+    def _bytes(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for device, count in zip(*(each.tolist() for each in self._count()), strict=True):
+            found[device] = found.get(device, 0) + count
+        return found
 
     def __getitem__(self, device: int) -> int:
-        return self._counted()[device]
+        return self._bytes[device]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._counted())
+        return iter(self._bytes)
 
     def __len__(self) -> int:
-        return len(self._counted())
+        return len(self._bytes)
 
     def __repr__(self) -> str:
-        return repr(self._counted())
+        return repr(self._bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return of_counts, (self._counted(),)
+        return of_counts, (self._bytes,)
 
 
 @unpickles("device_bytes")
@@ -70,13 +67,3 @@ def of_counts(counted: Any) -> DeviceBytes:
     return DeviceBytes(
         lambda: (np.array(ids, np.int64), np.array(counts, np.int64)), sum(counts), max(counts, default=0)
     )
-
-
-def total_bytes(by_device: Mapping[int, int]) -> int:
-    """Returns the sum, without counting where it is known."""
-    return by_device.total if isinstance(by_device, DeviceBytes) else sum(by_device.values())
-
-
-def most_bytes(by_device: Mapping[int, int]) -> int:
-    """Returns the maximum, without counting where it is known."""
-    return by_device.most if isinstance(by_device, DeviceBytes) else max(by_device.values(), default=0)

@@ -11,16 +11,22 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_int, check_sequence_of_ints, check_type, wrong_type, wrong_value
-from artifex_devices._base.packed_dtypes import dtype_of, holds_numbers
+from artifex_devices._base.checks import (
+    check_choice,
+    check_int,
+    check_sequence_of_ints,
+    check_type,
+    wrong_type,
+    wrong_value,
+)
 from artifex_devices._core import Cluster, Sharding
 from artifex_devices.planner.calibration_values import Calibration
+from artifex_devices.planner.collective_plan import Estimate, rates_of
 from artifex_devices.planner.device_bytes import DeviceBytes
 from artifex_devices.planner.machine_plans import calibrated, check_calibration, copies_estimate
-from artifex_devices.planner.plan_values import Estimate, LowerBound, PlanStep, ReshardPlan, bytes_shape
-from artifex_devices.planner.provenance import rates_of
+from artifex_devices.planner.packed_dtypes import bytes_shape, dtype_of, holds_numbers
+from artifex_devices.planner.reshard_plan import LowerBound, PlanStep, ReshardPlan
 
-_STRATEGIES = (None, "copies", "collectives")
 _NOT_CALIBRATED = (
     "plan_reshard: collectives are not used on this machine's own devices, and a calibration has no seconds for them; "
     "expected way='copies'"
@@ -78,37 +84,32 @@ def plan_reshard(
         (['all-to-all over x: dimension 0 to 1'], 6291456, 6291456)
     """
     kind = _checked_dtype(dtype)
-    check_type("plan_reshard", "src", src, Sharding, "a Sharding", "write NamedSharding(mesh, P('x'))")
-    check_type("plan_reshard", "dst", dst, Sharding, "a Sharding", "write NamedSharding(mesh, P('x'))")
-    check_type(
-        "plan_reshard", "cluster", cluster, (Cluster, type(None)), "a Cluster or None",
-        "make one by artifex_devices.cluster",
-    )  # fmt: skip
-    strategy: object = way  # an array has no truth value
-    if strategy is not None and (not isinstance(strategy, str) or strategy not in _STRATEGIES):
-        raise wrong_value("plan_reshard", "way", way, "None, 'copies' or 'collectives'", "leave it out")
+    for name, end in (("src", src), ("dst", dst)):
+        check_type("plan_reshard", name, end, Sharding, "a Sharding", "write NamedSharding(mesh, P('x'))")
+    fix = "make one by artifex_devices.cluster"
+    check_type("plan_reshard", "cluster", cluster, (Cluster, type(None)), "a Cluster or None", fix)
+    check_choice("plan_reshard", "way", way, (None, "copies", "collectives"), "leave it out")
     check_calibration("plan_reshard", calibration)
     if cluster is not None and calibration is not None:
         raise ValueError(
             "plan_reshard: both cluster and calibration are given; expected one; calibration is for this machine's own "
             "devices"
         )
-    limit = memory_limit
-    if limit is not None:
-        limit = check_int(
-            "plan_reshard", "memory_limit", limit, "write 16 * 2**30", minimum=0, maximum=2**63 - 1,
-            expected="a number of bytes or None",
-        )  # fmt: skip
+    if memory_limit is not None:
+        fix, most, expected = "write 16 * 2**30", 2**63 - 1, "a number of bytes or None"
+        name = "memory_limit"
+        memory_limit = check_int("plan_reshard", name, memory_limit, fix, minimum=0, maximum=most, expected=expected)
     sizes = check_sequence_of_ints("plan_reshard", "shape", shape, "write (4096, 4096)")
-    if math.prod(sizes) * kind.itemsize >= 2**63 > math.prod(sizes):
+    nbytes = math.prod(sizes) * kind.itemsize
+    if nbytes >= 2**63 > math.prod(sizes):
         raise ValueError(
-            f"plan_reshard: shape {sizes} of {kind.name} has {math.prod(sizes) * kind.itemsize} bytes; expected fewer "
-            "than 2**63; use smaller sizes"
+            f"plan_reshard: shape {sizes} of {kind.name} has {nbytes} bytes; expected fewer than 2**63; use smaller "
+            "sizes"
         )
-    found = _core._plan_reshard(sizes, kind.itemsize, src, dst, cluster, limit, way)
+    found = _core._plan_reshard(sizes, kind.itemsize, src, dst, cluster, memory_limit, way)
     packed_sizes, packed = bytes_shape(sizes, kind, src, dst, found["cluster"])
     if packed is not None:  # the first call has checked the shape itself
-        found = _core._plan_reshard(packed_sizes, kind.itemsize, src, dst, cluster, limit, way)
+        found = _core._plan_reshard(packed_sizes, kind.itemsize, src, dst, cluster, memory_limit, way)
     return _reshard_plan(sizes, packed_sizes, kind, src, dst, found, calibration)
 
 
@@ -158,14 +159,11 @@ def _reshard_plan(
             source=source,
             destination=destination,
             cluster=cluster,
-            way=part["way"],
             steps=tuple(step_of(*step) for step in part["steps"]),
             bytes_by_device=DeviceBytes(part["count_bytes"], part["bytes_received"], part["busiest_bytes"]),
             bytes_by_link=MappingProxyType(part["bytes_by_link"]),
-            bytes_copied=part["bytes_copied"],
-            peak_bytes=part["peak_bytes"],
             lower_bound=LowerBound(needed, host_bytes, seconds),
-            is_cheapest=part["is_cheapest"],
+            **{name: part[name] for name in ("way", "bytes_copied", "peak_bytes", "is_cheapest")},
             xla_answer=found["xla_gathers"],
             why_xla_is_not_known=found["why_xla_is_not_known"],
             other=other,

@@ -9,9 +9,9 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_sequence
-from artifex_devices._base.packed_dtypes import dtype_of, packed_itemsize
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices.planner.packed_dtypes import dtype_of, packed_itemsize
 from artifex_devices.planner.step_checks import FORMATS, make_plain, type_mistakes
 
 

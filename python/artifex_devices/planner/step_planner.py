@@ -12,8 +12,7 @@ from artifex_devices._base.checks import check_type, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
-from artifex_devices.planner.plan_values import Estimate
-from artifex_devices.planner.provenance import rates_of
+from artifex_devices.planner.collective_plan import Estimate, rates_of
 from artifex_devices.planner.step_model import StepModel, description_of
 from artifex_devices.planner.step_text import axis_texts
 from artifex_devices.planner.step_values import (
@@ -25,15 +24,8 @@ from artifex_devices.planner.step_values import (
     StepSeconds,
 )
 
-Rules = Mapping[str, Any]  # an axis of the mesh, several, or None
 
-
-def check_model(operation: str, model: Any) -> None:
-    """Raises TypeError for anything but a StepModel."""
-    check_type(operation, "model", model, StepModel, "a StepModel", "make one by artifex_devices.models")
-
-
-def plan_step(model: StepModel, mesh: Mesh, rules: Rules) -> StepPlan:
+def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Any]) -> StepPlan:
     """Plans memory, FLOPs, collectives, seconds and bounds of one step of a model that rules shard over a mesh.
 
     Args:
@@ -62,14 +54,12 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Rules) -> StepPlan:
         >>> plan.fits, plan.bound
         (True, 'compute')
     """
-    check_model("plan_step", model)
+    check_type("plan_step", "model", model, StepModel, "a StepModel", "make one by artifex_devices.models")
     checked_mesh: Any = mesh
     network = _core._cluster_of_device(mesh.devices.flat[0]) if isinstance(checked_mesh, Mesh) and mesh.size else None
     if not isinstance(network, Cluster):
-        raise wrong_type(
-            "plan_step", "mesh", mesh, "a Mesh of a cluster's devices",
-            "make one of cluster.tpu('v5p', (4, 4, 4)).devices()",
-        )  # fmt: skip
+        fix = "make one of cluster.tpu('v5p', (4, 4, 4)).devices()"
+        raise wrong_type("plan_step", "mesh", mesh, "a Mesh of a cluster's devices", fix)
     names = mesh.axis_names
     sharded = _sharded_axes(model, names, rules)
     bits = [sum(1 << names.index(axis) for axis in sharded[logical]) for logical in model.logical_axes]
@@ -85,10 +75,8 @@ def _sharded_axes(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[
     for logical, value in rules.items():
         axes = () if value is None else (value,) if isinstance(value, str) or _is_in(value, names) else value
         if not isinstance(axes, Sequence) or not all(isinstance(axis, str) or _is_in(axis, names) for axis in axes):
-            raise wrong_type(
-                "plan_step", f"the rule of {safe_repr(logical)}", value, "an axis of the mesh, several, or None",
-                "write 'data', ('data', 'tensor') or None",
-            )  # fmt: skip
+            rule, expected = f"the rule of {safe_repr(logical)}", "an axis of the mesh, several, or None"
+            raise wrong_type("plan_step", rule, value, expected, "write 'data', ('data', 'tensor') or None")
         if logical not in result:
             meant = did_you_mean(logical, model.logical_axes) if isinstance(logical, str) else ""
             wrong.append(
@@ -100,8 +88,7 @@ def _sharded_axes(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[
             wrong.append(
                 f"{safe_repr(logical)} is sharded over "
                 f"{', '.join(f'{safe_repr(axis)}{did_you_mean(axis, texts)}' for axis in unknown)}, which the mesh "
-                "does "
-                f"not have ({', '.join(axis_texts(names).values())})"
+                f"does not have ({', '.join(axis_texts(names).values())})"
             )
         if len(set(axes)) != len(axes):
             wrong.append(f"{safe_repr(logical)} names an axis twice: {tuple(axes)}")
@@ -126,27 +113,22 @@ def step_plan(
     found: dict[str, Any],
 ) -> StepPlan:
     """Builds the plan from what the core found."""
-    names = list(mesh_shape)
-
-    def collective(*fields: Any) -> StepCollective:
-        axes = tuple(name for place, name in enumerate(names) if fields[6] >> place & 1)
-        parts: tuple[Any, ...] = (*fields[:6], axes, *fields[7:-1], Estimate(*fields[-1]))
-        return StepCollective(*parts)
-
     products = tuple(StepProduct(*each) for each in found["products"])
+    collectives = []
+    for *first, bits, devices, count, nbytes, received, estimate in found["collectives"]:
+        axes = tuple(name for place, name in enumerate(mesh_shape) if bits >> place & 1)
+        parts: tuple[Any, ...] = (*first, axes, devices, count, nbytes, received, Estimate(*estimate))
+        collectives.append(StepCollective(*parts))
     return StepPlan(
         model=model,
         cluster=cluster,
         mesh_shape=MappingProxyType(mesh_shape),
         rules=MappingProxyType(rules),
         memory=StepMemory(**found["memory"]),
-        largest_batch=found["largest_batch"],
         products=products,
-        collectives=tuple(collective(*each) for each in found["collectives"]),
-        update_bytes=found["update_bytes"],
+        collectives=tuple(collectives),
         seconds=StepSeconds(*found["seconds"]),
-        bound=found["bound"],
-        serial_bound=found["serial_bound"],
+        **{name: found[name] for name in ("largest_batch", "update_bytes", "bound", "serial_bound")},
         regimes=tuple(StepRegime(*each) for each in found["regimes"]),
         serial_regimes=tuple(StepRegime(*each) for each in found["serial_regimes"]),
         seconds_from=rates_of(cluster, {product.format for product in products}),

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of steps as tables, HTML and JSON."""
+"""Texts and roofline plots of plans of steps."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices import _core
+from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import bytes_text, seconds_text
-from artifex_devices.planner.plan_text import facts_html, facts_text, picked
+from artifex_devices.planner.report import Layout
 
 if TYPE_CHECKING:
     from artifex_devices.planner.step_values import StepPlan, StepRegime
 
 _COLLECTIVES = ("collective", "of", "over", "times", "bytes", "seconds", "in the", "for", "how")
-_MEMORY = ("parameters", "gradients", "optimizer", "activations", "given", "working")
+MEMORY_PARTS = ("parameters", "gradients", "optimizer", "activations", "given", "working")
 
 
 def count_text(value: float) -> str:
@@ -44,28 +45,10 @@ def axis_texts(names: Iterable[Any]) -> dict[Any, str]:
     return {name: repr(name) if texts.count(text) > 1 else text for name, text in zip(known, texts, strict=True)}
 
 
-def step_text(plan: StepPlan) -> str:
-    """Formats the facts of a plan, then its collectives as a table."""
-    return facts_text(step_title(plan), _facts(plan), _COLLECTIVES, _rows(plan))
-
-
-def step_html(plan: StepPlan) -> str:
-    """Formats a plan as HTML, with the roofline of a device where there are FLOPs."""
-    picture = f'<div style="overflow-x:auto">{plan.to_svg()}</div>' if plan.flops else ""
-    return facts_html(step_title(plan), _facts(plan), _COLLECTIVES, _rows(plan), picture)
-
-
-def step_title(plan: StepPlan) -> str:
-    """Formats model, tokens, mesh and cluster as one line."""
-    kind = "training" if plan.model.is_training else "forward"
-    texts = axis_texts(plan.mesh_shape)
-    mesh = " x ".join(f"{texts[name]} {size}" for name, size in plan.mesh_shape.items())
-    return f"{plan.model.name}, {kind} step of {count_text(plan.model.tokens)} tokens on {mesh} of {plan.cluster.name}"
-
-
-def _facts(plan: StepPlan) -> list[tuple[str, str]]:
+def step_layout(plan: StepPlan) -> Layout:
+    """Formats the facts of a plan, and its collectives as a table."""
     memory, seconds = plan.memory, plan.seconds
-    parts = ", ".join(f"{name} {bytes_text(getattr(memory, name))}" for name in _MEMORY if getattr(memory, name))
+    parts = ", ".join(f"{name} {bytes_text(getattr(memory, name))}" for name in MEMORY_PARTS if getattr(memory, name))
     largest, batch = plan.largest_batch, plan.model.batch_axes[0]
     if largest == 0:
         room = f"no {batch} fits"
@@ -78,7 +61,7 @@ def _facts(plan: StepPlan) -> list[tuple[str, str]]:
     sharded = ", ".join(
         f"{axis}: {' '.join(texts[each] for each in axes)}" for axis, axes in plan.rules.items() if axes
     )
-    return [
+    facts = [
         ("sharded", sharded or "nothing"),
         (
             "memory",
@@ -102,22 +85,7 @@ def _facts(plan: StepPlan) -> list[tuple[str, str]]:
         ("one by one", _regimes_text(plan.serial_regimes, plan.devices)),
         ("from", plan.seconds_from.text),
     ]
-
-
-def _regimes_text(regimes: tuple[StepRegime, ...], devices: int) -> str:
-    """Formats which bound applies from how many tokens on, in all and on each device."""
-    texts = [
-        each.bound
-        if each.tokens_from == 0
-        else f"{each.bound} from {count_text(each.tokens_from)} tokens ({count_text(each.tokens_from / devices)} each)"
-        for each in regimes
-    ]
-    return ", ".join(texts)
-
-
-def _rows(plan: StepPlan) -> list[tuple[str, ...]]:
-    texts = axis_texts(plan.mesh_shape)
-    return [
+    rows = [
         (
             each.op.replace("_", "-"),
             f"gradient of {each.tensor}" if each.is_gradient else each.tensor,
@@ -131,48 +99,71 @@ def _rows(plan: StepPlan) -> list[tuple[str, ...]]:
         )
         for each in plan.collectives
     ]
+    return Layout(step_title(plan), facts, _COLLECTIVES, rows)
 
 
-def _finite(value: float) -> float | None:
-    """Returns None for infinity, which JSON does not have."""
-    return None if math.isinf(value) else value
+def step_title(plan: StepPlan) -> str:
+    """Formats model, tokens, mesh and cluster as one line."""
+    kind = "training" if plan.model.is_training else "forward"
+    texts = axis_texts(plan.mesh_shape)
+    mesh = " x ".join(f"{texts[name]} {size}" for name, size in plan.mesh_shape.items())
+    return f"{plan.model.name}, {kind} step of {count_text(plan.model.tokens)} tokens on {mesh} of {plan.cluster.name}"
 
 
-def _regimes_content(regimes: tuple[StepRegime, ...]) -> list[dict[str, Any]]:
-    return [{**asdict(each), "tokens_to": _finite(each.tokens_to)} for each in regimes]
+def _regimes_text(regimes: tuple[StepRegime, ...], devices: int) -> str:
+    """Formats which bound applies from how many tokens on, in all and on each device."""
+    texts = [
+        each.bound
+        if each.tokens_from == 0
+        else f"{each.bound} from {count_text(each.tokens_from)} tokens ({count_text(each.tokens_from / devices)} each)"
+        for each in regimes
+    ]
+    return ", ".join(texts)
 
 
-def step_json(plan: StepPlan) -> str:
-    """Formats all numbers of a plan as JSON; null is infinity."""
-    model, texts = plan.model, axis_texts(plan.mesh_shape)
-    content = {
-        "kind": "step",
-        "model": model.name,
-        "training": model.is_training,
-        "tokens": model.tokens,
-        "parameters": model.parameters,
-        "cluster": plan.cluster.name,
-        "mesh": {texts[name]: size for name, size in plan.mesh_shape.items()},
-        "rules": {axis: [texts[each] for each in axes] for axis, axes in plan.rules.items()},
-        "memory": picked(plan.memory, *_MEMORY, "total", "available"),
-        "fits": plan.fits,
-        "largest_batch": _finite(plan.largest_batch),
-        "flops": plan.flops,
-        "tokens_per_device": plan.tokens_per_device,
-        "seconds": asdict(plan.seconds),
-        "seconds_from": picked(plan.seconds_from, "kind", "text"),
-        **picked(plan, "bound", "serial_bound", "utilization", "serial_utilization"),
-        "compute_bound_tokens": _finite(plan.compute_bound_tokens),
-        "regimes": _regimes_content(plan.regimes),
-        "serial_regimes": _regimes_content(plan.serial_regimes),
-        "update_bytes": plan.update_bytes,
-        "products": [asdict(each) for each in plan.products],
-        "collectives": [
-            picked(each, "op", "tensor", "is_gradient", "is_parameter", "phase", "operation")
-            | {"axes": [texts[axis] for axis in each.axes]}
-            | picked(each, "devices", "count", "nbytes", "bytes_received", "seconds")
-            | picked(each.estimate, "algorithm", "limit")
-            for each in plan.collectives
-        ],
-    }
-    return json.dumps(content, indent=1)
+def step_svg(plan: StepPlan, others: Any) -> Picture:
+    """Draws the roofline of a device, with the FLOP/s that each plan reaches."""
+    found: list[Any] = list(others) if isinstance(others, Iterable) else [None]
+    if not all(isinstance(each, type(plan)) for each in found):
+        fix = "write plan.to_svg([other])"
+        raise wrong_type("StepPlan.to_svg", "others", others, "StepPlans of other batches", fix)
+    plans: list[StepPlan] = sorted([plan, *found], key=lambda each: each.model.batch)
+    for each in plans:
+        if (each.cluster, each.mesh_shape, each.rules) != (plan.cluster, plan.mesh_shape, plan.rules):
+            raise ValueError(
+                f"StepPlan.to_svg: a plan of {step_title(each)} has another mesh or other rules; expected those of "
+                f"{step_title(plan)}; plan them with the same mesh and rules"
+            )
+    roofs = [(name, rate, False) for name, rate in _peaks(plan).items()]
+    memory = len(roofs)
+    roofs.append(("memory", _memory_bytes(plan) / plan.seconds.memory, True))
+    if plan.seconds.network > 0:
+        roofs.append(("network, for each byte received", _network_bytes(plan) / plan.seconds.network, True))
+    points = []
+    for each in plans:
+        rate = each.flops / each.seconds.overlapped
+        label = f"batch {each.model.batch}"
+        points.append((label, each.flops / _memory_bytes(each), rate, False, memory))
+        if each.seconds.network > 0:
+            points.append((label, each.flops / _network_bytes(each), rate, False, memory + 1))
+    notes = ["two points for each step: FLOPs of a device for each byte of its memory, and for each byte received"]
+    return Picture(_core._roofline_svg(step_title(plan), roofs, points, notes))
+
+
+def _peaks(plan: StepPlan) -> dict[str, float]:
+    """FLOP/s of the number formats in use, the one with the most FLOPs first."""
+    flops: dict[str, float] = {}
+    peaks: dict[str, float] = {}
+    for product in plan.products:
+        if product.seconds > 0:
+            flops[product.format] = flops.get(product.format, 0.0) + product.flops
+            peaks[product.format] = product.flops / product.seconds
+    return {name: peaks[name] for name in sorted(peaks, key=lambda name: -flops[name])}
+
+
+def _memory_bytes(plan: StepPlan) -> float:
+    return sum(product.bytes for product in plan.products) + plan.update_bytes
+
+
+def _network_bytes(plan: StepPlan) -> float:
+    return sum(each.bytes_received * each.count for each in plan.collectives)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -13,9 +13,10 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
 from artifex_devices._base.svg import Picture
 from artifex_devices._core import Cluster
-from artifex_devices.planner.plan_values import Estimate
+from artifex_devices.planner.collective_plan import Estimate
+from artifex_devices.planner.report import Layout, Report, picked
 from artifex_devices.planner.step_model import StepModel
-from artifex_devices.planner.step_text import step_html, step_json, step_text
+from artifex_devices.planner.step_text import MEMORY_PARTS, axis_texts, step_layout, step_svg
 from artifex_devices.roofline import Provenance
 
 
@@ -45,7 +46,7 @@ class StepMemory:
     @property
     def total(self) -> int:
         """Sum of all that is needed."""
-        return self.parameters + self.gradients + self.optimizer + self.activations + self.given + self.working
+        return sum(getattr(self, name) for name in MEMORY_PARTS)
 
 
 @public("artifex_devices.planner")
@@ -149,7 +150,7 @@ class StepRegime:
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
-class StepPlan:
+class StepPlan(Report):
     """Costs of one step on each device of a mesh.
 
     Attributes:
@@ -227,10 +228,6 @@ class StepPlan:
     def _useful_seconds(self) -> float:
         return sum(product.seconds for product in self.products if product.kind != "recomputed")
 
-    def to_json(self) -> str:
-        """Returns the plan as JSON: all numbers, with their source."""
-        return step_json(self)
-
     def to_svg(self, others: Iterable[StepPlan] = ()) -> Picture:
         """Draws the roofline of a device with the step in it, and `others`, as a stand-alone SVG picture.
 
@@ -253,8 +250,6 @@ class StepPlan:
             >>> ">batch 4<" in picture, ">batch 64<" in picture
             (True, True)
         """
-        from artifex_devices.planner.step_picture import step_svg
-
         if not self.flops:
             raise ValueError(
                 f"StepPlan.to_svg: {self.model.name!r} has no FLOPs; expected a step with a product, because a "
@@ -270,9 +265,46 @@ class StepPlan:
         views = {name: MappingProxyType(fields[name]) for name in ("mesh_shape", "rules")}
         vars(self).update(fields | views)
 
-    def __str__(self) -> str:
-        """Returns a readable table."""
-        return step_text(self)
+    def _layout(self) -> Layout:
+        return step_layout(self)
 
     def _repr_html_(self) -> str:
-        return step_html(self)
+        return self._layout().html(self.to_svg() if self.flops else "")
+
+    def _content(self) -> dict[str, Any]:
+        """All numbers; None is infinity, which JSON does not have."""
+        model, texts = self.model, axis_texts(self.mesh_shape)
+        return {
+            "kind": "step",
+            "model": model.name,
+            "training": model.is_training,
+            **picked(model, "tokens", "parameters"),
+            "cluster": self.cluster.name,
+            "mesh": {texts[name]: size for name, size in self.mesh_shape.items()},
+            "rules": {axis: [texts[each] for each in axes] for axis, axes in self.rules.items()},
+            "memory": picked(self.memory, *MEMORY_PARTS, "total", "available"),
+            "fits": self.fits,
+            "largest_batch": _finite(self.largest_batch),
+            **picked(self, "flops", "tokens_per_device"),
+            "seconds": asdict(self.seconds),
+            "seconds_from": picked(self.seconds_from, "kind", "text"),
+            **picked(self, "bound", "serial_bound", "utilization", "serial_utilization"),
+            "compute_bound_tokens": _finite(self.compute_bound_tokens),
+            **{
+                name: [{**asdict(each), "tokens_to": _finite(each.tokens_to)} for each in getattr(self, name)]
+                for name in ("regimes", "serial_regimes")
+            },
+            "update_bytes": self.update_bytes,
+            "products": [asdict(each) for each in self.products],
+            "collectives": [
+                picked(each, "op", "tensor", "is_gradient", "is_parameter", "phase", "operation")
+                | {"axes": [texts[axis] for axis in each.axes]}
+                | picked(each, "devices", "count", "nbytes", "bytes_received", "seconds")
+                | picked(each.estimate, "algorithm", "limit")
+                for each in self.collectives
+            ],
+        }
+
+
+def _finite(value: float) -> float | None:
+    return None if math.isinf(value) else value

@@ -16,9 +16,8 @@ from artifex_devices._base.progress import progress_bar
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.step_model import StepModel, description_of
-from artifex_devices.planner.step_planner import check_model, step_plan
-from artifex_devices.planner.suggestion_text import memory_text
-from artifex_devices.planner.suggestion_values import SearchSpace, Suggestion, Suggestions
+from artifex_devices.planner.step_planner import step_plan
+from artifex_devices.planner.suggestion_values import SearchSpace, Suggestion, Suggestions, memory_text
 
 _MAX_AXES = 4
 
@@ -72,7 +71,7 @@ def suggest(
         >>> dict(found.options[0].plan.mesh_shape), found.options[0].rules
         ({'data': 16}, {'batch': ('data',), 'embed': ('data',)})
     """
-    check_model("suggest", model)
+    check_type("suggest", "model", model, StepModel, "a StepModel", "make one by artifex_devices.models")
     check_type("suggest", "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
     count = check_int("suggest", "top", top, minimum=1, maximum=1000)
     max_axes = check_int("suggest", "max_axes", max_axes, minimum=1, maximum=_MAX_AXES)
@@ -91,6 +90,7 @@ def suggest(
     candidates = _core._suggestion_candidates(described, meshes, numbers)
     with progress_bar("suggest", candidates, is_wanted=bool(progress)) as report:
         found = _core._suggest_steps(described, cluster, meshes, numbers, bool(overlap), count, report)
+    unsharded = [axis for axis in model.logical_axes if axis not in shardable]
     options = sum(2 ** (len(shape) * len(shardable)) for shape, _, _ in placed)
     space = SearchSpace(
         axes=shardable,
@@ -101,7 +101,12 @@ def suggest(
         without_network=found["without_network"],
         too_large=found["too_large"],
         fit=found["possible"] - found["too_large"],
-        excluded=_excluded(model, max_axes, shardable),
+        excluded=(
+            "pipeline parallelism (layers with devices of their own)",
+            f"meshes of more than {max_axes} axes, and of some of the devices only",
+            "orders of devices other than by id and JAX's",
+            *([f"sharding of {', '.join(unsharded)}"] if unsharded else []),
+        ),
     )
 
     def option(each: dict[str, Any]) -> Suggestion:
@@ -112,9 +117,7 @@ def suggest(
             for logical, bits in zip(model.logical_axes, each["rules"], strict=True)
         }
         plan = step_plan(model, cluster, dict(zip(names, shape, strict=True)), rules, each["plan"])
-        ordered = np.empty(len(devices), dtype=object)
-        ordered[:] = [devices[number] for number in ids]
-        mesh = Mesh(ordered.reshape(shape), names)
+        mesh = Mesh(np.array([devices[number] for number in ids], object).reshape(shape), names)
         why = each["why"]
         if not plan.fits:
             why = f"does not fit: {memory_text(plan)}{'; ' * bool(why)}{why}"
@@ -151,8 +154,8 @@ def _shardable_axes(model: StepModel, axes: Any) -> tuple[str, ...]:
         products = [each for each in model.operations if each.kind != "elementwise"]
         used = {axis for each in products for name in (*each.inputs, each.output) for axis in tensors[name].axes}
         return tuple(axis for axis in model.logical_axes if axis in used)
-    names = () if isinstance(axes, str) or not np.iterable(axes) else tuple(axes)
-    if isinstance(axes, str) or not np.iterable(axes) or not all(isinstance(axis, str) for axis in names):
+    names = tuple(axes) if np.iterable(axes) and not isinstance(axes, str) else (None,)
+    if not all(isinstance(axis, str) for axis in names):
         raise wrong_type("suggest", "axes", axes, "a sequence of logical axes, or None", "write ('batch', 'mlp')")
     unknown = [
         f"{safe_repr(axis)}{did_you_mean(axis, model.logical_axes)}" for axis in names if axis not in model.logical_axes
@@ -163,13 +166,3 @@ def _shardable_axes(model: StepModel, axes: Any) -> tuple[str, ...]:
             f"{', '.join(model.logical_axes)}; correct them"
         )
     return tuple(dict.fromkeys(names))
-
-
-def _excluded(model: StepModel, max_axes: int, shardable: tuple[str, ...]) -> tuple[str, ...]:
-    unsharded = [axis for axis in model.logical_axes if axis not in shardable]
-    return (
-        "pipeline parallelism (layers with devices of their own)",
-        f"meshes of more than {max_axes} axes, and of some of the devices only",
-        "orders of devices other than by id and JAX's",
-        *([f"sharding of {', '.join(unsharded)}"] if unsharded else []),
-    )

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
+from artifex_devices._base.text import bytes_text, seconds_text, table_lines
 from artifex_devices._core import Cluster, Mesh
+from artifex_devices.planner.report import Layout, Report
 from artifex_devices.planner.step_model import StepModel
 from artifex_devices.planner.step_values import StepPlan
-from artifex_devices.planner.suggestion_text import suggestions_html, suggestions_json, suggestions_text
+
+_HEAD = ("", "mesh", "sharded", "step", "bound", "memory")
 
 
 @public("artifex_devices.planner")
@@ -65,6 +68,16 @@ class Suggestion:
     plan: StepPlan
     why: str
 
+    def _content(self) -> dict[str, Any]:
+        return {
+            "mesh": dict(self.plan.mesh_shape),
+            "rules": self.rules,
+            "order": self.order,
+            "device_ids": [device.id for device in self.mesh.devices.flat],
+            "why": self.why,
+            "plan": self.plan._content(),
+        }
+
     def __getstate__(self) -> dict[str, Any]:
         # A mesh of absent devices cannot be unpickled; the plan's cluster has them.
         ids = [device.id for device in self.mesh.devices.flat]
@@ -75,9 +88,7 @@ class Suggestion:
         by_id = {device.id: device for device in fields["plan"].cluster.devices()}
         try:
             shape, names, ids = fields["mesh"]
-            devices = np.empty(len(ids), dtype=object)
-            devices[:] = [by_id[number] for number in ids]
-            mesh = Mesh(devices.reshape(shape), names)
+            mesh = Mesh(np.array([by_id[number] for number in ids], object).reshape(shape), names)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 "Suggestion: in the pickle's state mesh is not a shape, names and ids of the cluster's "
@@ -88,7 +99,7 @@ class Suggestion:
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
-class Suggestions:
+class Suggestions(Report):
     """The best shardings of a model, best first.
 
     Attributes:
@@ -114,13 +125,68 @@ class Suggestions:
         """Whether any option fits in memory."""
         return bool(self.options)
 
-    def to_json(self) -> str:
-        """Returns all options with their plans, and the space, as JSON."""
-        return suggestions_json(self)
+    def _places(self) -> list[tuple[str, Suggestion]]:
+        """The options by number; "+" is the fastest that does not fit, "-" the one with the least memory."""
+        places = [(str(place), each) for place, each in enumerate(self.options, 1)]
+        rejected = (("+", self.too_large), ("-", self.smallest))
+        return [*places, *((place, each) for place, each in rejected if each is not None)]
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                place,
+                " x ".join(f"{name} {size}" for name, size in each.plan.mesh_shape.items()),
+                ", ".join(f"{axis}: {' '.join(axes)}" for axis, axes in each.rules.items()) or "nothing",
+                seconds_text(each.plan.seconds.overlapped if self.overlap else each.plan.seconds.serial),
+                each.plan.bound if self.overlap else each.plan.serial_bound,
+                memory_text(each.plan),
+            )
+            for place, each in self._places()
+        ]
+
+    def _layout(self) -> Layout:
+        """The table with the reasons, and the search space."""
+        title, space, places = f"{self.model.name} on {self.cluster.name}", self.space, self._places()
+        facts = [
+            ("seconds", f"of a step {'whose parts all overlap' if self.overlap else 'whose parts do not overlap'}"),
+            (
+                "searched",
+                f"{space.options:,} options: {space.meshes} meshes of up to {space.max_axes} axes, each of which "
+                f"shards any of {', '.join(space.axes)}",
+            ),
+            (
+                "of these",
+                f"{space.rules_unfit:,} do not divide or shard a tensor twice over one axis, {space.too_large:,} do "
+                f"not fit in memory, {space.without_network:,} have groups that are not boxes of the cluster, "
+                f"{space.fit:,} fit",
+            ),
+            ("excluded", "; ".join(space.excluded)),
+            ("from", places[0][1].plan.seconds_from.text),
+        ]
+        best = f"best {len(self.options)} of {space.fit:,} shardings that fit in memory"
+        rows = [(*row, each.why) for row, (_, each) in zip(self._rows(), places, strict=True)]
+        return Layout(f"{title}: {best if self.fits else 'no sharding fits in memory'}", facts, (*_HEAD, "why"), rows)
 
     def __str__(self) -> str:
         """Returns a readable table, the reasons, and the search space."""
-        return suggestions_text(self)
+        found = self._layout()
+        title = "\n  ".join([found.title, *table_lines([_HEAD, *self._rows()])])
+        return Layout(title, [*((place, each.why) for place, each in self._places()), *found.facts]).text()
 
-    def _repr_html_(self) -> str:
-        return suggestions_html(self)
+    def _content(self) -> dict[str, Any]:
+        rejected = {"too_large": self.too_large, "smallest": self.smallest}
+        return {
+            "kind": "suggestions",
+            "model": self.model.name,
+            "cluster": self.cluster.name,
+            "overlap": self.overlap,
+            "options": [each._content() for each in self.options],
+            **{name: None if each is None else each._content() for name, each in rejected.items()},
+            "space": asdict(self.space),
+        }
+
+
+def memory_text(plan: StepPlan) -> str:
+    """Formats the needed and the available memory of a device: "19.2 of 16.0 GiB"."""
+    (needed, unit), available = bytes_text(plan.memory.total).split(" "), bytes_text(plan.memory.available)
+    return f"{needed}{'' if available.endswith(f' {unit}') else f' {unit}'} of {available}"

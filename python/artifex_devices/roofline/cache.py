@@ -13,40 +13,79 @@ import json
 import os
 import stat
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.checks import check_type, wrong_value
+from artifex_devices._base.state_validation import checked_text
 
 VARIABLE = "ARTIFEX_DEVICES_CACHE"
 _FORMAT = 2
 _LARGEST_FILE = 64 << 10
 _MAX_NOTES = 16
-_LONGEST_NOTE = 1000
+
+# Simultaneous measurements would disturb each other. The lock is reentrant, as a user's sys.stderr that gets the
+# progress may measure too.
+_lock = threading.RLock()
+_M = TypeVar("_M")  # a dataclass with `notes`, `from_cache` and `to_dict`
 
 
-class Measurement(Protocol):
-    """A stored dataclass with notes."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Caveats for the reader."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """All numbers, for JSON."""
+def measurement_lock() -> contextlib.AbstractContextManager[bool]:
+    """The lock that a measurement of this machine holds."""
+    return _lock
 
 
-_M = TypeVar("_M", bound=Measurement)
+def _replace_lock() -> None:
+    global _lock
+    _lock = threading.RLock()  # another thread may have held it when the process was forked
+
+
+os.register_at_fork(after_in_child=_replace_lock)
+
+
+def find_or_measure(
+    known: dict[Path, _M],
+    place: tuple[Path | None, str],
+    fingerprint: Mapping[str, Any],
+    read: Callable[[Any], _M],
+    measure: Callable[[], _M],
+    *,
+    refresh: bool,
+    notes: tuple[str, ...] = (),
+    why_unfit: Callable[[_M], str] = lambda found: "",
+) -> _M:
+    """Returns the stored measurement unless `refresh` is True, otherwise measures and stores.
+
+    `known` has the measurements of this process by the paths of their files, `place` is a result of `measurement_path`.
+    `notes` are on a new measurement and not stored with it. `why_unfit` returns why a stored one is not used, or "".
+    """
+    path, reason = place
+    with measurement_lock():
+        if path is not None and not refresh:
+            found: Any = known.get(path)
+            if found is None:
+                found, reason = read_measurement(path, fingerprint, read)
+                if found is not None:
+                    found = known[path] = dataclasses.replace(found, notes=(*found.notes, f"read from {path}"))
+            if found is not None:
+                reason = why_unfit(found)
+                if not reason:
+                    return dataclasses.replace(found, from_cache=True)  # type: ignore[no-any-return]
+                reason = f"{path} is not used: {reason}"
+        found = measure()
+        stored = (write_measurement(path, fingerprint, found),) if path is not None else ()
+        found = dataclasses.replace(found, notes=(*found.notes, *filter(None, [reason]), *notes, *stored))
+        if path is not None:
+            known[path] = found
+        return found  # type: ignore[no-any-return]
 
 
 def cache_directory(cache: str | os.PathLike[str] | bool | None) -> tuple[Path | None, str]:
-    """The directory where measurements are stored, or None and the reason.
+    """The directory where measurements are stored, or None and the reason; `measure_roofline` describes `cache`.
 
-    Args:
-        cache: A directory, True for the user's, False for none; None reads the environment variable
-            ARTIFEX_DEVICES_CACHE ("off", or a directory) and otherwise means the user's:
-            $XDG_CACHE_HOME/artifex_devices, or ~/.cache/artifex_devices.
+    The user's is $XDG_CACHE_HOME/artifex_devices, or ~/.cache/artifex_devices.
     """
     if cache is False:
         return None, "not stored: cache=False"
@@ -73,22 +112,20 @@ def check_cache(operation: str, cache: Any) -> None:
     """Raises ValueError or TypeError for a wrong `cache` argument."""
     if isinstance(cache, os.PathLike):
         cache = os.fspath(cache)
+    fix = "write cache=False to store nothing"
     if isinstance(cache, str) and (not cache or "\0" in cache):
-        raise ValueError(
-            f"{operation}: cache is {safe_repr(cache)}; expected the path of a directory, a bool or None; "
-            'write cache=False to store nothing, or cache="." for the current directory'
-        )
-    if cache is not None and not isinstance(cache, (str, bool)):
-        raise TypeError(
-            f"{operation}: cache is {safe_repr(cache)} ({type(cache).__name__}); expected a directory, a bool or None; "
-            "write cache=False to store nothing"
-        )
+        fix += ', or cache="." for the current directory'
+        raise wrong_value(operation, "cache", cache, "the path of a directory, a bool or None", fix)
+    check_type(operation, "cache", cache, (str, bool, type(None)), "a directory, a bool or None", fix)
 
 
-def measurement_path(directory: Path, fingerprint: Mapping[str, Any], prefix: str) -> Path:
-    """The path of a fingerprint's file; `prefix` names the kind of measurement."""
+def measurement_path(
+    cache: str | os.PathLike[str] | bool | None, fingerprint: Mapping[str, Any], prefix: str
+) -> tuple[Path | None, str]:
+    """The path of a fingerprint's file, or None and the reason; `prefix` names the kind of measurement."""
+    directory, reason = cache_directory(cache)
     digest = hashlib.sha256(_canonical(fingerprint).encode()).hexdigest()
-    return directory / f"{prefix}-{digest[:24]}.json"
+    return (directory / f"{prefix}-{digest[:24]}.json" if directory else None), reason
 
 
 def read_measurement(path: Path, fingerprint: Mapping[str, Any], read: Callable[[Any], _M]) -> tuple[_M | None, str]:
@@ -101,11 +138,9 @@ def read_measurement(path: Path, fingerprint: Mapping[str, Any], read: Callable[
         return None, f"{path} is not used: {error}"
     try:
         content = json.loads(text)
-        if not isinstance(content, dict) or "format" not in content:
-            raise ValueError("it is not a measurement")
-        if content["format"] != _FORMAT:
+        if isinstance(content, dict) and content.get("format", _FORMAT) != _FORMAT:
             raise ValueError("it has another format")
-        if set(content) != {"format", "fingerprint", "measurement", "notes"}:
+        if not isinstance(content, dict) or set(content) != {"format", "fingerprint", "measurement", "notes"}:
             raise ValueError("it is not a measurement")
         if _canonical(content["fingerprint"]) != _canonical(fingerprint):
             raise ValueError("it is of another machine")
@@ -115,7 +150,7 @@ def read_measurement(path: Path, fingerprint: Mapping[str, Any], read: Callable[
         return None, f"{path} is not used: {str(error) or type(error).__name__}"
 
 
-def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: Measurement) -> str:
+def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: Any) -> str:
     """Writes the complete file or nothing; returns a note with its path, or with the reason."""
     content = {
         "format": _FORMAT,
@@ -123,13 +158,12 @@ def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: Measure
         "measurement": found.to_dict(),
         "notes": list(found.notes),
     }
-    text = json.dumps(content, indent=1)
     temporary = ""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         number, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem.partition('-')[0]}-", suffix=".tmp")
         with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+            file.write(json.dumps(content, indent=1) + "\n")
         os.replace(temporary, path)
     except BaseException as error:
         if temporary:
@@ -144,10 +178,7 @@ def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: Measure
 def _notes(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > _MAX_NOTES:
         raise ValueError("notes is not a list of texts")
-    for note in value:
-        if not isinstance(note, str) or len(note) > _LONGEST_NOTE or not note.isprintable():
-            raise ValueError("a note is not a text of one line")
-    return tuple(value)
+    return tuple(checked_text(note, "a note") for note in value)
 
 
 def _canonical(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import operator
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,14 +57,9 @@ class Rate:
 
 
 def rate_of(rates: Sequence[float], shares: Sequence[float], *, expected_share: float, floor: float, how: str) -> Rate:
-    """The Rate of several repeats.
+    """The Rate of several repeats; `floor` is the smallest relative error.
 
-    Args:
-        rates: Rate of each repeat.
-        shares: Share of each repeat in which the workers had a CPU.
-        expected_share: Share that a CPU quota allows; 1 without one.
-        floor: Smallest relative error.
-        how: The program that was run.
+    `shares` has the share of each repeat in which the workers had a CPU; a CPU quota allows `expected_share`.
     """
     if not rates or max(rates) <= 0:
         raise RuntimeError(
@@ -199,11 +195,12 @@ class MeasuredRoofline:
             ValueError: `products` is empty, or a dtype or `streams` has no rate.
         """
         _check_parts(scope, products, streams, conditions, notes)
+        best = operator.attrgetter("best")
         return cls(
             scope=scope,
-            peak_flops=MappingProxyType({name: max(rates, key=_best) for name, rates in products.items()}),
+            peak_flops=MappingProxyType({name: max(rates, key=best) for name, rates in products.items()}),
             products=MappingProxyType({name: tuple(rates) for name, rates in products.items()}),
-            bandwidth=max(streams, key=_best),
+            bandwidth=max(streams, key=best),
             streams=tuple(streams),
             conditions=conditions,
             notes=tuple(notes),
@@ -233,13 +230,10 @@ def _with(content: Any, from_cache: bool, notes: tuple[str, ...]) -> MeasuredRoo
 
 def _check_parts(scope: Any, products: Any, streams: Any, conditions: Any, notes: Any) -> None:
     """Raises TypeError or ValueError with all mistakes."""
+    kinds = (("scope", scope, str), ("products", products, Mapping), ("conditions", conditions, Conditions))
     wrong = [
         f"{name} is {safe_repr(value)} ({type(value).__name__}), expected a {kind.__name__}"
-        for name, value, kind in (
-            ("scope", scope, str),
-            ("products", products, Mapping),
-            ("conditions", conditions, Conditions),
-        )
+        for name, value, kind in kinds
         if not isinstance(value, kind)
     ]
     named = [(f"products[{safe_repr(dtype)}]", rates) for dtype, rates in products.items()] if not wrong else []
@@ -258,32 +252,19 @@ def _check_parts(scope: Any, products: Any, streams: Any, conditions: Any, notes
         )
 
 
-def _best(rate: Rate) -> float:
-    return rate.best
-
-
 def _rates(value: Any, what: str) -> list[Rate]:
     if not isinstance(value, list) or not 1 <= len(value) <= 16:
         raise ValueError(f"{what} is not a list of rates")
-    rates = []
-    for each in value:
-        rules = {"best": (1e3, 1e19), "relative_error": (0, 1e3), "repeats": 1, "how": str}
-        rate = Rate(**checked_record(Rate, each, f"a rate of {what}", rules))
+    limits = {"best": (1e3, 1e19), "median": (0, 1e19), "spread": (0, 1e19), "relative_error": (0, 1e3)}
+    rates = [Rate(**checked_record(Rate, each, f"a rate of {what}", **limits)) for each in value]
+    for rate in rates:
         for name in ("median", "spread"):
             checked_number(getattr(rate, name), name, 0, rate.best)
-        rates.append(rate)
     return rates
 
 
 def _conditions(value: Any) -> Conditions:
-    rules = {
-        **dict.fromkeys(("date", "cpu_model", "isa", "numpy_version", "library_version"), str),
-        **dict.fromkeys(("workers", "devices_sharing", "cache_bytes"), 1),
-        **dict.fromkeys(("bound_workers", "array_bytes"), 0),
-        **dict.fromkeys(("load_average", "frequency_hz", "cpu_quota"), (0, 1e12)),
-        "together": bool,
-    }
-    optional = ("load_average", "frequency_hz", "cpu_quota", "cache_bytes")
-    fields = checked_record(Conditions, value, "conditions", rules, optional)
+    limits = dict.fromkeys(("load_average", "frequency_hz", "cpu_quota"), (0, 1e12))
+    fields = checked_record(Conditions, value, "conditions", bound_workers=0, array_bytes=0, **limits)
     datetime.datetime.fromisoformat(fields["date"])
     return Conditions(**fields)

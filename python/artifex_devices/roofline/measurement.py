@@ -3,32 +3,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime
 import os
-import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_number, wrong_value
-from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Device, __version__
-from artifex_devices._hardware.fingerprint import core_frequency_hz, cpu_model, machine_fingerprint
+from artifex_devices._base.checks import check_number, check_type, wrong_value
+from artifex_devices._core import Device
+from artifex_devices._hardware.fingerprint import core_frequency_hz, machine_fingerprint
 from artifex_devices._runtime.device_arguments import check_device
 from artifex_devices._runtime.devices import devices
-from artifex_devices.roofline.cache import (
-    cache_directory,
-    check_cache,
-    measurement_path,
-    read_measurement,
-    write_measurement,
-)
+from artifex_devices.roofline.cache import check_cache, find_or_measure, measurement_path
 from artifex_devices.roofline.measured import Conditions, MeasuredRoofline, Rate, rate_of
 
 _DTYPES = ("float32", "float64")
@@ -41,17 +31,7 @@ _SHORTEST = 0.01
 _LONGEST = 600.0
 _LARGE_ERROR = 0.25  # from here on a note warns of it
 
-_PREFIX = "roofline"
-
-# Simultaneous measurements would disturb each other. The lock is reentrant, as a user's sys.stderr that gets the
-# progress may measure too.
-_lock = threading.RLock()
 _measurements: dict[Path, MeasuredRoofline] = {}  # of this process, by the path of their file
-
-
-def measurement_lock() -> contextlib.AbstractContextManager[bool]:
-    """The lock that a measurement of this machine holds."""
-    return _lock
 
 
 def measure_roofline(
@@ -98,114 +78,64 @@ def measure_roofline(
     """
     if device is not None:
         check_device("measure_roofline", "device", device)
-    seconds = _checked_seconds(seconds)
-    _check_isa(isa)
+    if not _SHORTEST <= check_number("measure_roofline", "seconds", seconds, "write seconds=2.0") <= _LONGEST:
+        expected = f"{_SHORTEST} to {_LONGEST:.0f}"
+        raise wrong_value("measure_roofline", "seconds", seconds, expected, "write seconds=2.0")
+    known, fix = _core._gemm_isas(), "leave it out for the fastest"
+    expected = f"None or one that this processor runs: {', '.join(map(repr, known))}"
+    check_type("measure_roofline", "isa", isa, (str, type(None)), expected, fix)
+    if isa is not None and isa not in known:
+        raise wrong_value("measure_roofline", "isa", isa, expected, fix)
     check_cache("measure_roofline", cache)
     lanes, _, all_lanes = _core._measured_scope(device)
     together = len(lanes) == all_lanes
     scope = "all CPU devices" if device is None else str(device)
-    sharing = _devices_on(lanes, device)
+    # Devices of the world that share the measured cores; 1 if all are measured together.
+    sharing = 1 if device is None else sum(1 for each in devices() if _core._measured_scope(each)[0] == lanes)
     fingerprint = {**machine_fingerprint(), "lanes": list(lanes), "isa": isa or "best"}
-    directory, reason = cache_directory(cache)
-    path = measurement_path(directory, fingerprint, _PREFIX) if directory else None
-    with measurement_lock():
-        notes = [reason] if reason else []
-        if path is not None and not refresh:
-            cached, reason = _cached(path, fingerprint)
-            if cached is not None:
-                conditions = dataclasses.replace(cached.conditions, devices_sharing=sharing)
-                return dataclasses.replace(cached, scope=scope, conditions=conditions)
-            notes += [reason] if reason else []
-        found = _measured(device, scope, sharing, together, seconds, isa)
-        if path is not None:
-            notes.append(write_measurement(path, fingerprint, found))
-        found = dataclasses.replace(found, notes=(*found.notes, *notes))
-        if path is not None:
-            _measurements[path] = found
+    found = find_or_measure(
+        _measurements,
+        measurement_path(cache, fingerprint, "roofline"),
+        fingerprint,
+        MeasuredRoofline.from_dict,
+        lambda: _measured(device, scope, sharing, together, float(seconds), isa),
+        refresh=refresh,
+    )
+    if not found.from_cache:
         return found
-
-
-def _cached(path: Path, fingerprint: Mapping[str, Any]) -> tuple[MeasuredRoofline | None, str]:
-    """The stored measurement, or None and the reason."""
-    found, reason = _measurements.get(path), ""
-    if found is None:
-        found, reason = read_measurement(path, fingerprint, MeasuredRoofline.from_dict)
-        if found is None:
-            return None, reason
-        found = _measurements[path] = dataclasses.replace(found, notes=(*found.notes, f"read from {path}"))
-    return dataclasses.replace(found, from_cache=True), ""
-
-
-def _checked_seconds(seconds: Any) -> float:
-    number = check_number("measure_roofline", "seconds", seconds, "write seconds=2.0")
-    if not _SHORTEST <= number <= _LONGEST:
-        expected = f"{_SHORTEST} to {_LONGEST:.0f}"
-        raise wrong_value("measure_roofline", "seconds", seconds, expected, "write seconds=2.0")
-    return float(number)
-
-
-def _check_isa(isa: Any) -> None:
-    known = _core._gemm_isas()
-    if isa is not None and isa not in known:
-        raise (ValueError if isinstance(isa, str) else TypeError)(
-            f"measure_roofline: isa is {safe_repr(isa)}; expected None or one that this processor runs: "
-            f"{', '.join(map(repr, known))}; leave it out for the fastest"
-        )
-
-
-def _devices_on(lanes: list[int], device: Device | None) -> int:
-    """Number of devices of the world that share the measured cores; 1 if all are measured together."""
-    if device is None:
-        return 1
-    return sum(1 for each in devices() if _core._measured_scope(each)[0] == lanes)
+    conditions = dataclasses.replace(found.conditions, devices_sharing=sharing)
+    return dataclasses.replace(found, scope=scope, conditions=conditions)
 
 
 def _measured(
     device: Device | None, scope: str, sharing: int, together: bool, seconds: float, isa: str | None
 ) -> MeasuredRoofline:
     _, workers, _ = _core._measured_scope(device)
-    quota = _core._cgroup_cpus()
+    before, frequency = conditions_before(), core_frequency_hz()
+    quota = before["cpu_quota"]
     expected = min(1.0, quota / workers) if quota else 1.0
-    window = _WINDOW_SECONDS
-    if expected < 1:
-        window, seconds = _QUOTA_WINDOW_SECONDS, 10 * seconds
-    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    load, frequency = _load_average(), core_frequency_hz()
-    isas = [isa] if isa else _core._gemm_isas()
-    if len(isas) > 1:
-        isas = isas[1:]  # the baseline is never the fastest of several
+    window, seconds = (_WINDOW_SECONDS, seconds) if expected == 1 else (_QUOTA_WINDOW_SECONDS, 10 * seconds)
+    known = _core._gemm_isas()
+    isas = [isa] if isa else known[1:] or known  # the baseline is never the fastest of several
+
+    def rated(series: Any, floor: float, program: str) -> Rate:
+        how = f"{program}, {series['workers']} workers"
+        return rate_of(series["rates"], series["shares"], expected_share=expected, floor=floor, how=how)
+
     products: dict[str, list[Rate]] = {}
     notes: list[str] = []
-    series: dict[str, Any] = {}
-    chosen = isas[-1]
     for dtype in _DTYPES:
-        rates = []
-        for each in isas:
-            series = _core._measure_gemm(device, each, dtype, seconds / 4 / len(isas), window)
-            how = f"product by Eigen, {each}, {series['workers']} workers"
-            rates.append(
-                rate_of(series["rates"], series["shares"], expected_share=expected, floor=_FLOPS_FLOOR, how=how)
-            )
-        fastest = max(range(len(rates)), key=lambda i: rates[i].best)
-        chosen = isas[fastest]
-        if together:
-            rates.append(_numpy_product(dtype, seconds / 8, window, expected))
-        products[dtype] = rates
+        measured = [_core._measure_gemm(device, each, dtype, seconds / 4 / len(isas), window) for each in isas]
+        named = zip(isas, measured, strict=True)
+        rates = [rated(series, _FLOPS_FLOOR, f"product by Eigen, {each}") for each, series in named]
+        chosen, series = isas[rates.index(max(rates, key=lambda rate: rate.best))], measured[-1]
+        products[dtype] = [*rates, *([_numpy_product(dtype, seconds / 8, window, expected)] if together else [])]
     if not together:
         notes.append("NumPy's product was not measured: its threads are not bound to one device's cores")
     if series["workers"] < workers:
         notes.append(f"only {series['workers']} of {workers} workers could run at the same time")
     kernels, array_bytes, cache_bytes = _core._measure_streams(device, seconds / 3, window)
-    streams = [
-        rate_of(
-            each["rates"],
-            each["shares"],
-            expected_share=expected,
-            floor=_BANDWIDTH_FLOOR,
-            how=f"STREAM {kernel}, {each['workers']} workers",
-        )
-        for kernel, each in kernels.items()
-    ]
+    streams = [rated(each, _BANDWIDTH_FLOOR, f"STREAM {kernel}") for kernel, each in kernels.items()]
     if cache_bytes and array_bytes < 2 * cache_bytes:
         notes.append(
             f"arrays of {array_bytes} bytes, for lack of memory, are not well above the caches ({cache_bytes} bytes): "
@@ -219,22 +149,29 @@ def _measured(
             "machine"
         )
     conditions = Conditions(
-        date=date,
-        cpu_model=cpu_model(),
+        **before,
         isa=chosen,
         workers=series["workers"],
         bound_workers=series["bound_workers"],
         devices_sharing=sharing,
         together=together,
-        load_average=load,
         frequency_hz=frequency,
-        cpu_quota=quota,
         array_bytes=array_bytes,
         cache_bytes=cache_bytes or None,
-        numpy_version=np.__version__,
-        library_version=__version__,
     )
     return MeasuredRoofline.from_rates(scope, products, streams, conditions, notes)
+
+
+def conditions_before() -> dict[str, Any]:
+    """The conditions that every measurement records when it starts."""
+    try:
+        load = os.getloadavg()[0]
+    except OSError:  # the system does not report it
+        load = None
+    machine = machine_fingerprint()
+    known = {name: machine[name] for name in ("cpu_model", "cpu_quota", "library_version", "numpy_version")}
+    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    return {**known, "date": date, "load_average": load}
 
 
 def _numpy_product(dtype: str, seconds: float, window: float, expected_share: float) -> Rate:
@@ -275,18 +212,3 @@ def _blas_name() -> str:
         return "BLAS unknown"
     found = numpys[0]
     return f"{found.get('internal_api')} {found.get('version')}, {found.get('num_threads')} threads"
-
-
-def _load_average() -> float | None:
-    try:
-        return os.getloadavg()[0]
-    except OSError:
-        return None
-
-
-def _replace_lock() -> None:
-    global _lock
-    _lock = threading.RLock()  # another thread may have held it when the process was forked
-
-
-os.register_at_fork(after_in_child=_replace_lock)

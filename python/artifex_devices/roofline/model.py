@@ -13,15 +13,15 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._array.html import page
-from artifex_devices._base.checks import check_type
+from artifex_devices._base.checks import check_type, wrong_type, wrong_value
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
 from artifex_devices._core import Device
 from artifex_devices._hardware.batch_size import HardwareType
 from artifex_devices._runtime.device_arguments import whole_number
-from artifex_devices.accelerators import Accelerator, Source, accelerator
-from artifex_devices.roofline.measured import MeasuredRoofline, Rate
+from artifex_devices.accelerators import Source, accelerator
+from artifex_devices.roofline.measured import MeasuredRoofline
 from artifex_devices.roofline.measurement import measure_roofline
 from artifex_devices.roofline.picture import RooflinePoint, batch_points, roofline_svg
 
@@ -33,7 +33,6 @@ _SHORT = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "tf32": "ten
 _SHORT |= {"fp8": "float8", "fp4": "float4"}
 # ml_dtypes has several of each, for which hardware has one speed. Those without a mantissa are for scales.
 _NARROW_FLOAT = re.compile(r"(float8|float4)_e[1-9]m[1-9][a-z0-9]*")
-_LARGEST_SIZE = 2**63 - 1
 
 
 @public("artifex_devices.roofline")
@@ -108,21 +107,15 @@ class Roofline:
             ValueError: `flops_per_byte` is negative or not a number.
             TypeError: `flops_per_byte` is of another type.
         """
+        fix = "divide the FLOP of the computation by the bytes that it moves"
         try:
             intensity = math.ldexp(flops_per_byte, 0)  # converts as float() does, but refuses text
         except TypeError:
-            raise TypeError(
-                f"attainable_flops: flops_per_byte is {safe_repr(flops_per_byte)} ({type(flops_per_byte).__name__}); "
-                "expected a number; divide the FLOP of the computation by the bytes that it moves"
-            ) from None
+            raise wrong_type("attainable_flops", "flops_per_byte", flops_per_byte, "a number", fix) from None
         except OverflowError:  # an int above the range of floats
             intensity = math.copysign(math.inf, flops_per_byte > 0 or -1)
         if not intensity >= 0:
-            raise ValueError(
-                f"attainable_flops: flops_per_byte is {safe_repr(flops_per_byte)}; expected 0 or more; divide the FLOP "
-                "of "
-                "the computation by the bytes that it moves"
-            )
+            raise wrong_value("attainable_flops", "flops_per_byte", flops_per_byte, "0 or more", fix)
         return min(self.peak_flops, intensity * self.memory_bandwidth)
 
     def layer_critical_batch(self, inputs: int, outputs: int, *, activation_dtype: Any = None) -> float:
@@ -148,25 +141,16 @@ class Roofline:
             inf
         """
         operation = "layer_critical_batch"
-        activations = _format(operation, self.dtype if activation_dtype is None else activation_dtype)
-        activation_bytes = _ELEMENT_BYTES[activations]
-        sizes = {
-            "inputs": whole_number(operation, "inputs", inputs),
-            "outputs": whole_number(operation, "outputs", outputs),
-        }
-        for name, size in sizes.items():
-            if not 1 <= size <= _LARGEST_SIZE:
-                raise ValueError(
-                    f"{operation}: {name} is {size}; expected 1 to 2**63 - 1; pass the sizes of the weight matrix"
-                )
+        moved = _ELEMENT_BYTES[_format(operation, self.dtype if activation_dtype is None else activation_dtype)]
+        sizes = []
+        for name, value in (("inputs", inputs), ("outputs", outputs)):
+            size = whole_number(operation, name, value)
+            if not 1 <= size < 2**63:
+                raise wrong_value(operation, name, size, "1 to 2**63 - 1", "pass the sizes of the weight matrix")
+            sizes.append(size)
+        rows, columns = sizes
         batch = _core.exact_critical_batch(
-            self.peak_flops,
-            self.memory_bandwidth,
-            sizes["inputs"],
-            sizes["outputs"],
-            activation_bytes,
-            self.weight_bytes,
-            activation_bytes,
+            self.peak_flops, self.memory_bandwidth, rows, columns, moved, self.weight_bytes, moved
         )
         return math.inf if batch is None else batch
 
@@ -246,54 +230,41 @@ def roofline(
         hardware = measure_roofline()
     elif isinstance(hardware, Device):
         hardware = measure_roofline(hardware)
+    sources: tuple[Source, ...] = ()
     if isinstance(hardware, MeasuredRoofline):
-        return _measured(hardware, _format("roofline", "float32" if dtype is None else dtype), weight_dtype)
-    expected = "a CPU device, a HardwareType, a MeasuredRoofline or a str"
-    check_type("roofline", "hardware", hardware, (HardwareType, str), expected, 'write roofline("h100")')
-    chip = accelerator(hardware)
-    return _of_table(chip, _format("roofline", "bfloat16" if dtype is None else dtype), weight_dtype)
-
-
-def _of_table(chip: Accelerator, dtype: str, weight_dtype: Any) -> Roofline:
-    peak = chip.peak_flops.get(dtype)
-    if peak is None:
+        subject, kind, problem, default = hardware.scope, "measured", "not measured", "float32"
+        name, date = f"{subject} ({hardware.conditions.cpu_model})", hardware.conditions.date
+        rates = {**hardware.peak_flops, "memory": hardware.bandwidth}
+        numbers = {key: rate.best for key, rate in rates.items()}
+        texts = {
+            key: f"{rate.how}, best of {rate.repeats}, ±{100 * rate.relative_error:.0f} %, {date}"
+            for key, rate in rates.items()
+        }
+    else:
+        expected = "a CPU device, a HardwareType, a MeasuredRoofline or a str"
+        check_type("roofline", "hardware", hardware, (HardwareType, str), expected, 'write roofline("h100")')
+        chip = accelerator(hardware)
+        name, subject, kind, problem, default = chip.name, chip.name, "table", "not published", "bfloat16"
+        numbers, sources = {**chip.peak_flops, "memory": chip.memory_bandwidth}, chip.sources
+        note = f"{chip.name} ({chip.note})" if chip.note else chip.name
+        texts = {key: f"published dense {key} FLOP/s of {note}" for key in chip.peak_flops}
+        texts["memory"] = f"published memory bandwidth of {note}"
+    product = _format("roofline", default if dtype is None else dtype)
+    formats = [key for key in numbers if key != "memory"]
+    if product not in formats:
         raise ValueError(
-            f"roofline: the {dtype} FLOP/s of {chip.name} are not published; expected one of "
-            f"{', '.join(chip.peak_flops)}; write dtype={safe_repr(next(iter(chip.peak_flops)))}"
+            f"roofline: the {product} FLOP/s of {subject} are {problem}; expected one of {', '.join(formats)}; write "
+            f"dtype={formats[0]!r}"
         )
-    note = f" ({chip.note})" if chip.note else ""
     return Roofline(
-        hardware=chip.name,
-        dtype=dtype,
-        peak_flops=peak,
-        memory_bandwidth=chip.memory_bandwidth,
-        weight_bytes=_ELEMENT_BYTES[dtype if weight_dtype is None else _format("roofline", weight_dtype)],
-        peak_from=Provenance("table", f"published dense {dtype} FLOP/s of {chip.name}{note}", chip.sources),
-        bandwidth_from=Provenance("table", f"published memory bandwidth of {chip.name}{note}", chip.sources),
+        hardware=name,
+        dtype=product,
+        peak_flops=numbers[product],
+        memory_bandwidth=numbers["memory"],
+        weight_bytes=_ELEMENT_BYTES[product if weight_dtype is None else _format("roofline", weight_dtype)],
+        peak_from=Provenance(kind, texts[product], sources),
+        bandwidth_from=Provenance(kind, texts["memory"], sources),
     )
-
-
-def _measured(found: MeasuredRoofline, dtype: str, weight_dtype: Any) -> Roofline:
-    peak = found.peak_flops.get(dtype)
-    if peak is None:
-        raise ValueError(
-            f"roofline: the {dtype} FLOP/s of {found.scope} are not measured; expected one of "
-            f"{', '.join(found.peak_flops)}; write dtype='float32'"
-        )
-    when = found.conditions.date
-    return Roofline(
-        hardware=f"{found.scope} ({found.conditions.cpu_model})",
-        dtype=dtype,
-        peak_flops=peak.best,
-        memory_bandwidth=found.bandwidth.best,
-        weight_bytes=_ELEMENT_BYTES[dtype if weight_dtype is None else _format("roofline", weight_dtype)],
-        peak_from=Provenance("measured", _how(peak, when)),
-        bandwidth_from=Provenance("measured", _how(found.bandwidth, when)),
-    )
-
-
-def _how(rate: Rate, when: str) -> str:
-    return f"{rate.how}, best of {rate.repeats}, ±{100 * rate.relative_error:.0f} %, {when}"
 
 
 def _format(operation: str, dtype: Any) -> str:
@@ -305,11 +276,9 @@ def _format(operation: str, dtype: Any) -> str:
         except TypeError:
             raise TypeError(
                 f"{operation}: {safe_repr(dtype)} ({type(dtype).__name__}) is not a dtype; expected one or its name; "
-                "write "
-                "'bfloat16'"
+                "write 'bfloat16'"
             ) from None
-    name = name.lower()
-    name = _SHORT.get(name, name)
+    name = _SHORT.get(name.lower(), name.lower())
     if narrow := _NARROW_FLOAT.fullmatch(name):
         name = narrow[1]
     if name not in _ELEMENT_BYTES:

@@ -64,16 +64,24 @@ def batch_points(
 
 
 def roofline_svg(
-    roof: Roofline, points: Sequence[RooflinePoint], network_bandwidth: float | None, notes: Sequence[str]
+    roof: Roofline, points: Sequence[Any], network_bandwidth: float | None, notes: Sequence[str]
 ) -> Picture:
     """The plot of one hardware and number format."""
     roofs = [(roof.dtype, roof.peak_flops, False), ("memory", roof.memory_bandwidth, True)]
     if network_bandwidth is not None:
-        roofs.append(("network, for each byte that crosses it", _rate(network_bandwidth), True))
-    sources = (roof.peak_from, roof.bandwidth_from)
-    source_notes = list(dict.fromkeys(f"{each.kind}: {each.text}" for each in sources))
+        fix = "write network_bandwidth=45e9"
+        check_number("to_svg", "network_bandwidth", network_bandwidth, fix, above=0, expected="bytes/s or None")
+        roofs.append(("network, for each byte that crosses it", float(network_bandwidth), True))
+    rows = []
+    for each in points:
+        if not isinstance(each, RooflinePoint) or not isinstance(each.label, str):
+            raise TypeError(
+                f"to_svg: a point is {safe_repr(each)}; expected a RooflinePoint with a str as its label; correct it"
+            )
+        rows.append((each.label, float(each.flops_per_byte), float(each.flops or 0.0), each.flops is not None, -1))
+    sources = dict.fromkeys(f"{each.kind}: {each.text}" for each in (roof.peak_from, roof.bandwidth_from))
     title = f"roofline of {roof.hardware}, {roof.dtype}"
-    return Picture(_core._roofline_svg(title, roofs, _rows(points), [*notes, *source_notes]))
+    return Picture(_core._roofline_svg(title, roofs, rows, [*notes, *sources]))
 
 
 def measured_svg(found: MeasuredRoofline) -> Picture:
@@ -87,26 +95,6 @@ def measured_svg(found: MeasuredRoofline) -> Picture:
     return Picture(_core._roofline_svg(title, roofs, [], [*notes, f"measured {found.conditions.date}"]))
 
 
-def _rows(points: Sequence[Any]) -> list[tuple[str, float, float, bool, int]]:
-    for each in points:
-        if not isinstance(each, RooflinePoint) or not isinstance(each.label, str):
-            raise TypeError(
-                f"to_svg: a point is {safe_repr(each)}; expected a RooflinePoint with a str as its label; correct it"
-            )
-    return [
-        (each.label, float(each.flops_per_byte), float(each.flops or 0.0), each.flops is not None, -1)
-        for each in points
-    ]
-
-
 def _size(argument: str, value: Any) -> int:
-    name = f"a value of {argument}"
-    number = check_int("to_svg", name, value, expected="a whole number")
-    if not 1 <= number < 2**63:
-        raise wrong_value("to_svg", name, number, "1 to 2**63 - 1")
-    return number
-
-
-def _rate(value: Any) -> float:
-    fix = "write network_bandwidth=45e9"
-    return float(check_number("to_svg", "network_bandwidth", value, fix, above=0, expected="bytes/s or None"))
+    name, most = f"a value of {argument}", 2**63 - 1
+    return check_int("to_svg", name, value, minimum=1, maximum=most, expected="a whole number")

@@ -26,11 +26,11 @@ from artifex_devices.calibration import measurement as calibration_measurement
 from artifex_devices.calibration import run as calibration_run
 from artifex_devices.calibration.accuracy import CalibrationCheck, CheckedRow
 from artifex_devices.calibration.cases import BODIES, Case, time_cases
-from artifex_devices.calibration.progress import progress_on
+from artifex_devices.calibration.run import progress_on
 from artifex_devices.distributed import job
 from artifex_devices.planner import plan_collective, plan_reshard
 from artifex_devices.planner.calibration_values import fitted
-from artifex_devices.roofline.measurement import measurement_lock
+from artifex_devices.roofline.cache import measurement_lock
 from artifex_devices.sharding import Mesh, NamedSharding, P, SingleDeviceSharding
 
 MIB = 1 << 20

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from artifex_devices._core import Cluster, Sharding
 
 _BITS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
 
@@ -34,23 +35,20 @@ def packed_itemsize(dtype: np.dtype[Any]) -> float:
     return dtype.itemsize / elements_per_byte(dtype)
 
 
-def packed_shape(
-    shape: Sequence[int], dtype: np.dtype[Any], shard_shapes: Sequence[Sequence[int]]
+def bytes_shape(
+    shape: tuple[int, ...], dtype: np.dtype[Any], source: Sharding, destination: Sharding, cluster: Cluster | None
 ) -> tuple[tuple[int, ...], int | None]:
-    """Returns the shape of a packed array in bytes, and the dimension that it is packed along.
+    """Returns the shape in bytes of an array that a cluster packs, and the packed dimension.
 
-    All shards (`shard_shapes`, before and after a reshard) must have full bytes along that dimension; of several the
-    one with the longest shards is taken. Otherwise, or for other dtypes, it returns the unchanged shape and None.
-
-    Example:
-        >>> import ml_dtypes
-        >>> packed_shape((6, 8), np.dtype("int4"), [(3, 8), (6, 2)])
-        ((6, 4), 1)
+    All shards must have full bytes along that dimension; of several the one with the longest shards is taken.
+    Otherwise, and for other dtypes, it returns the unchanged shape and None.
     """
-    sizes, each = tuple(shape), elements_per_byte(dtype)
-    lengths = [[size, *(shard[i] for shard in shard_shapes)] for i, size in enumerate(sizes)]
+    each = elements_per_byte(dtype)
+    if cluster is None or each == 1:
+        return shape, None
+    lengths = list(zip(shape, source.shard_shape(shape), destination.shard_shape(shape), strict=True))
     fitting = [i for i, found in enumerate(lengths) if not any(length % each for length in found)]
-    if each == 1 or not fitting:
-        return sizes, None
+    if not fitting:
+        return shape, None
     along = max(fitting, key=lambda i: min(lengths[i]))
-    return tuple(size // each if i == along else size for i, size in enumerate(sizes)), along
+    return tuple(size // each if i == along else size for i, size in enumerate(shape)), along

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of reshards and collectives. Immutable."""
+"""Plans of reshards. Immutable."""
 
 from __future__ import annotations
 
@@ -10,44 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artifex_devices._base.packed_dtypes import elements_per_byte, packed_shape
+from artifex_devices import _core
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
 from artifex_devices._base.svg import Picture
-from artifex_devices._core import Cluster, Sharding, _reshard_copies
-from artifex_devices.planner.device_bytes import most_bytes, total_bytes
-from artifex_devices.planner.plan_text import (
-    collective_html,
-    collective_json,
-    collective_text,
-    reshard_html,
-    reshard_json,
-    reshard_text,
-)
+from artifex_devices._core import AbstractMesh, Cluster, Sharding
+from artifex_devices.planner.collective_plan import Estimate
+from artifex_devices.planner.device_bytes import DeviceBytes
+from artifex_devices.planner.packed_dtypes import bytes_shape, elements_per_byte
+from artifex_devices.planner.report import Layout, Report, picked
+from artifex_devices.planner.reshard_text import picture_lines, received_bars, reshard_layout
 from artifex_devices.roofline import Provenance
-
-
-@public("artifex_devices.planner")
-@dataclass(frozen=True)
-class Estimate:
-    """Seconds by the model of docs/guide/planner.md.
-
-    Attributes:
-        latency: Seconds that do not depend on bytes.
-        transfer: Seconds of bytes over the resource that `limit` names.
-        algorithm: Name of the algorithm.
-        limit: Resource that the bytes wait for: "links", "egress", "network", "host" (the link to a chip) or "nothing".
-    """
-
-    latency: float
-    transfer: float
-    algorithm: str
-    limit: str
-
-    @property
-    def seconds(self) -> float:
-        """Sum of latency and transfer."""
-        return self.latency + self.transfer
 
 
 @public("artifex_devices.planner")
@@ -98,19 +71,19 @@ class LowerBound:
             a cluster, or where it lacks a rate.
     """
 
-    bytes_by_device: Mapping[int, int]
+    bytes_by_device: DeviceBytes
     bytes_by_host: tuple[int, ...]
     estimate_seconds: float | None
 
     @property
     def busiest_bytes(self) -> int:
         """Bytes that the busiest device must receive."""
-        return most_bytes(self.bytes_by_device)
+        return self.bytes_by_device.most
 
     @property
     def total_bytes(self) -> int:
         """Bytes that all devices together must receive."""
-        return total_bytes(self.bytes_by_device)
+        return self.bytes_by_device.total
 
 
 @public("artifex_devices.planner")
@@ -123,18 +96,9 @@ class Copy(NamedTuple):
     bytes: int
 
 
-def bytes_shape(
-    shape: tuple[int, ...], dtype: np.dtype[Any], source: Sharding, destination: Sharding, cluster: Cluster | None
-) -> tuple[tuple[int, ...], int | None]:
-    """Returns the shape in bytes of an array that a cluster packs, and the packed dimension, else None."""
-    if cluster is None or elements_per_byte(dtype) == 1:
-        return shape, None
-    return packed_shape(shape, dtype, [source.shard_shape(shape), destination.shard_shape(shape)])
-
-
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
-class ReshardPlan:
+class ReshardPlan(Report):
     """Steps and costs of bringing an array from one sharding to another.
 
     Attributes:
@@ -167,7 +131,7 @@ class ReshardPlan:
     cluster: Cluster | None
     way: str
     steps: tuple[PlanStep, ...]
-    bytes_by_device: Mapping[int, int]
+    bytes_by_device: DeviceBytes
     bytes_by_link: Mapping[str, int]
     bytes_copied: int
     peak_bytes: int
@@ -197,12 +161,12 @@ class ReshardPlan:
     @property
     def bytes_received(self) -> int:
         """Bytes that all devices receive from others."""
-        return total_bytes(self.bytes_by_device)
+        return self.bytes_by_device.total
 
     @property
     def busiest_bytes(self) -> int:
         """Bytes that the busiest device receives."""
-        return most_bytes(self.bytes_by_device)
+        return self.bytes_by_device.most
 
     @property
     def seconds(self) -> float:
@@ -220,17 +184,13 @@ class ReshardPlan:
         Computed at each access, in time proportional to their number.
         """
         shape, packed = bytes_shape(self.shape, self.dtype, self.source, self.destination, self.cluster)
-        found = _reshard_copies(shape, self.dtype.itemsize, self.source, self.destination, self.cluster)
+        found = _core._reshard_copies(shape, self.dtype.itemsize, self.source, self.destination, self.cluster)
         copies = tuple(Copy(*each) for each in found)
         if packed is None:
             return copies
         elements = [elements_per_byte(self.dtype) if i == packed else 1 for i in range(len(shape))]
         boxes = ([(begin * n, end * n) for n, (begin, end) in zip(elements, copy.box, strict=True)] for copy in copies)
         return tuple(copy._replace(box=tuple(box)) for copy, box in zip(copies, boxes, strict=True))
-
-    def to_json(self) -> str:
-        """Returns the plan as JSON: all numbers, with their source."""
-        return reshard_json(self)
 
     def to_svg(self) -> Picture:
         """Draws the array before and after, the steps, and which copies go where, as a stand-alone SVG picture.
@@ -252,9 +212,66 @@ class ReshardPlan:
             >>> picture[:4], picture.count(">64 bytes<")  # an arrow each way
             ('<svg', 2)
         """
-        from artifex_devices.planner.plan_picture import reshard_svg
+        picture = _core._reshard_svg(
+            self._layout().title,
+            picture_lines(self),
+            bytes_shape(self.shape, self.dtype, self.source, self.destination, self.cluster)[0],
+            self.dtype.itemsize,
+            self.source,
+            self.destination,
+            self.cluster,
+            self.way == "copies",
+            list(self.bytes_by_link.items()),
+        )
+        return Picture(picture)
 
-        return reshard_svg(self)
+    def _layout(self) -> Layout:
+        return reshard_layout(self)
+
+    def _content(self) -> dict[str, Any]:
+        bound, source = self.lower_bound, self.seconds_from
+        has_seconds = source is not None and all(step.estimate for step in self.steps)
+        return {
+            "kind": "reshard",
+            "shape": list(self.shape),
+            "dtype": self.dtype.name,
+            "source": repr(self.source),
+            "destination": repr(self.destination),
+            "cluster": None if self.cluster is None else self.cluster.name,
+            "way": self.way,
+            "steps": [
+                picked(step, "move", "text", "devices", "bytes_received", "busiest_bytes", "shard_bytes")
+                | {name: getattr(step.estimate, name, None) for name in ("seconds", "algorithm", "limit")}
+                for step in self.steps
+            ],
+            "seconds": self.seconds if has_seconds else None,
+            "seconds_from": None if source is None else picked(source, "kind", "text"),
+            "bytes_by_device": dict(self.bytes_by_device),
+            "bytes_by_link": dict(self.bytes_by_link),
+            **picked(self, "bytes_copied", "peak_bytes"),
+            "lower_bound": {
+                "bytes_by_device": dict(bound.bytes_by_device),
+                "bytes_by_host": bound.bytes_by_host,
+                "seconds": bound.estimate_seconds,
+            },
+            "is_cheapest": self.is_cheapest,
+            "xla_gathers_everything": self.xla_answer,
+            "why_xla_is_not_known": self.why_xla_is_not_known,
+            "other": None if self.other is None else self.other._content(),
+            "why_no_other": self.why_no_other,
+        }
+
+    def __str__(self) -> str:
+        """Returns a readable table."""
+        text = super().__str__()
+        return text if self.steps else f"{text}\n  nothing to do: every device has its shard"
+
+    def _repr_html_(self) -> str:
+        if any(isinstance(getattr(end, "mesh", None), AbstractMesh) for end in (self.source, self.destination)):
+            picture = '<div style="opacity:0.7">no picture: an AbstractMesh has no devices to draw</div>'
+        else:
+            picture = self.to_svg()
+        return self._layout().html(picture + received_bars(self))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "bytes_by_link": dict(self.bytes_by_link)}
@@ -264,124 +281,3 @@ class ReshardPlan:
         parts = dict.fromkeys(("shape", "steps"), tuple)
         fields = checked_state(type(self), state, bytes_by_link=dict, dtype=np.dtype, **ends, **parts)
         vars(self).update(fields | {"bytes_by_link": MappingProxyType(fields["bytes_by_link"])})
-
-    def __str__(self) -> str:
-        """Returns a readable table."""
-        return reshard_text(self)
-
-    def _repr_html_(self) -> str:
-        return reshard_html(self)
-
-
-@public("artifex_devices.planner")
-@dataclass(frozen=True)
-class Algorithm:
-    """One algorithm of a collective.
-
-    Attributes:
-        estimate: Estimated time.
-        is_bound: Whether the seconds are a lower bound, by the bytes into the worst-placed device: no program is known
-            to reach it on this network.
-    """
-
-    estimate: Estimate
-    is_bound: bool
-
-    @property
-    def name(self) -> str:
-        """Name of the algorithm."""
-        return self.estimate.algorithm
-
-    @property
-    def seconds(self) -> float:
-        """Sum of latency and transfer."""
-        return self.estimate.seconds
-
-
-@public("artifex_devices.planner")
-@dataclass(frozen=True)
-class CollectiveBound:
-    """Costs that no program of messages between devices can be below, with all groups at once.
-
-    Attributes:
-        bytes_by_device: Bytes into the busiest device, or out of it where those are more.
-        bytes_by_chip: The same for a chip, over all its devices.
-        bytes_by_slice: The same for a slice or node, over the network.
-        estimate_seconds: Seconds for the bytes of the busiest chip and slice over all their links at once; None where
-            the cluster lacks a rate, and `seconds` raises then.
-    """
-
-    bytes_by_device: float
-    bytes_by_chip: float
-    bytes_by_slice: float
-    estimate_seconds: float | None
-    why_no_estimate: str = field(default="", repr=False)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds by the model.
-
-        Raises:
-            RuntimeError: The cluster lacks a rate; the text names it.
-        """
-        if self.estimate_seconds is None:
-            raise RuntimeError(self.why_no_estimate)
-        return self.estimate_seconds
-
-
-_NO_BOUND = CollectiveBound(
-    0.0, 0.0, 0.0, None, "plan_collective: the lower bound is not known; expected a cluster; give one to plan on"
-)
-
-
-@public("artifex_devices.planner")
-@dataclass(frozen=True, eq=False)
-class CollectivePlan:
-    """Costs of a collective on a cluster.
-
-    Attributes:
-        op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast" or "permute".
-        nbytes: Bytes of the global array of a group.
-        axes: Axes along which the devices of a group differ.
-        cluster: The network; None for this machine's own devices, by a calibration.
-        devices: Number of devices in one group.
-        groups: Number of groups that were priced; the slowest counts.
-        steps: Every algorithm that the network allows, cheapest first.
-        bytes_by_device: Bytes that each device receives; for a broadcast and a permute, the busiest.
-        peak_bytes: Bytes of input and result of one device.
-        seconds_from: Source of the seconds.
-        lower_bound: Costs that no program can be below, unless switches do the additions.
-    """
-
-    op: str
-    nbytes: int
-    axes: tuple[Any, ...]
-    cluster: Cluster | None
-    devices: int
-    groups: int
-    steps: tuple[Algorithm, ...]
-    bytes_by_device: float
-    peak_bytes: float
-    seconds_from: Provenance
-    lower_bound: CollectiveBound = _NO_BOUND
-
-    @property
-    def algorithm(self) -> str:
-        """Name of the cheapest algorithm."""
-        return self.steps[0].name
-
-    @property
-    def seconds(self) -> float:
-        """Seconds of the cheapest algorithm, by the model."""
-        return self.steps[0].seconds
-
-    def to_json(self) -> str:
-        """Returns the plan as JSON: all numbers, with their source."""
-        return collective_json(self)
-
-    def __str__(self) -> str:
-        """Returns a readable table."""
-        return collective_text(self)
-
-    def _repr_html_(self) -> str:
-        return collective_html(self)
