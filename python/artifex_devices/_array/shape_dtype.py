@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable
 from typing import Any, NoReturn
@@ -101,10 +102,7 @@ class ShapeDtypeStruct:
     @property
     def size(self) -> int:
         """Number of elements."""
-        count = 1
-        for side in self.shape:
-            count *= side
-        return count
+        return math.prod(self.shape)
 
     @property
     def format(self) -> Format:

@@ -56,7 +56,7 @@ class NodeType(NamedTuple):
     """A registered type: `flatten(node)` returns children and Aux, `unflatten(data, children)` the node."""
 
     flatten: Callable[[Any], tuple[tuple[Any, ...], Aux]]
-    unflatten: Callable[[Any, tuple[Any, ...]], Any]
+    unflatten: Callable[[Any, Any], Any]
 
 
 class UnsortableKeysError(Exception):

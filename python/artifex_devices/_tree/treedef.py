@@ -307,12 +307,13 @@ def node_of_rows(rows: list[Any]) -> Any:
 @unpickles("tree_structure")
 def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
     """Returns the structure of a pickle after checks; pickles of versions up to 0.1.0 hold the node itself."""
-    if type(node) is list:
-        try:
-            node = node_of_rows(node)
-        except (LookupError, TypeError, ValueError):
-            node = ()  # not a node
-    if type(num_leaves) is not int or not _is_node(node) or _count_leaves(node) != num_leaves:
+    try:
+        rows = node if type(node) is list else _rows(node)
+        node = node_of_rows(rows)
+        fits = type(num_leaves) is int and all(map(_is_row, rows)) and _count_leaves(node) == num_leaves
+    except (LookupError, TypeError, ValueError):
+        fits = False
+    if not fits:
         raise ValueError(
             "PyTreeDef: the pickle's nodes or its number of leaves do not form a structure; expected the pickle of a "
             "PyTreeDef; pickle it again"
@@ -321,40 +322,23 @@ def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
     return PyTreeDef(node, num_leaves)
 
 
-def _is_node(node: Any) -> bool:
-    """Returns whether all nodes are (type, data, children) of known types, with as many children as the data say."""
-    open_ = [node]
-    while open_:
-        each = open_.pop()
-        if each is None:
-            continue
-        if not _is_one_node(each):
-            return False
-        if type(each[2]) is tuple:
-            open_.extend(each[2])
-    return True
-
-
-def _is_one_node(node: Any) -> bool:
-    if type(node) is not tuple or len(node) != 3:
+def _is_row(row: Any) -> bool:
+    """Whether a row is a leaf, or a node of a known type with as many children as the data say."""
+    if row is None:
+        return True
+    typ, data, children = row
+    count = children if type(children) is int else children[0]
+    if type(row) is not tuple or type(count) is not int or count < 0 or not is_tree_node(typ):
         return False
-    typ, data, children = node
-    if not isinstance(typ, type) or not is_tree_node(typ):
-        return False
-    count = children if type(children) is int else len(children) if type(children) is tuple else -1
     if typ is dict or typ is OrderedDict:
-        fits = type(data) is tuple and len(data) == count
-    elif typ is defaultdict:
-        fits = type(data) is tuple and len(data) == 2 and type(data[1]) is tuple and len(data[1]) == count
-    elif typ is list or typ is tuple:
-        fits = data is None and count >= 0
-    elif typ is NoneType:
-        fits = count == 0
-    elif is_named_tuple(typ):
-        fits = count == len(getattr(typ, "_fields", ()))
-    else:
-        fits = count >= 0
-    return fits
+        return type(data) is tuple and len(data) == count
+    if typ is defaultdict:
+        return type(data) is tuple and len(data) == 2 and type(data[1]) is tuple and len(data[1]) == count
+    if typ is list or typ is tuple:
+        return data is None
+    if is_named_tuple(typ):
+        return count == len(typ._fields)
+    return typ is not NoneType or count == 0
 
 
 def _count_leaves(node: Node | None) -> int:

@@ -62,12 +62,10 @@ def as_array(operation: str, x: Any, operands: Sequence[Any]) -> Array:
     return assemble(operation, value.shape, value.dtype, sharding, committed=placement.committed, fill=source.copy_box)
 
 
-def replicated_array(
-    operation: str, shape: tuple[int, ...], value: Any, dtype: Any, placement: Placement | Array
-) -> Array:
-    """An Array full of one value, or with the elements of one ndarray, replicated on the devices of `placement`."""
+def replicated_array(operation: str, value: NDArray[Any], placement: Placement | Array) -> Array:
+    """An Array with the elements of an ndarray, replicated on the devices of `placement`."""
     sharding = sharding_with(placement.sharding, ())
-    array, buffers = allocate(operation, shape, dtype, sharding, committed=placement.committed)
+    array, buffers = allocate(operation, value.shape, value.dtype, sharding, committed=placement.committed)
     for buffer in buffers:
         buffer[...] = value
     return array
@@ -177,20 +175,14 @@ def check_target(operation: str, out: NDArray[Any]) -> None:
         )
 
 
-def check_targets(
-    ufunc: np.ufunc, kinds: tuple[Any, ...], targets: tuple[NDArray[Any], ...], options: tuple[tuple[str, Any], ...]
-) -> None:
-    """Checks `out` of a ufunc for operands of these dtypes, or of these types of Python numbers."""
-    for target in targets:
-        check_target(ufunc.__name__, target)
-    _check_dtypes(ufunc, kinds, tuple(target.dtype for target in targets), options)
-
-
 @clearable_cache(maxsize=1024)
-def _check_dtypes(
+def check_ufunc_out(
     ufunc: np.ufunc, kinds: tuple[Any, ...], out_dtypes: tuple[Any, ...], options: tuple[tuple[str, Any], ...]
 ) -> None:
-    """Raises NumPy's TypeError if results cannot be cast to `out`; a call without elements would not notice."""
+    """Raises NumPy's TypeError if results cannot be cast to `out`; a call without elements would not notice.
+
+    `kinds` are the dtypes of the operands, or the types of Python numbers.
+    """
     samples = [kind(1) if isinstance(kind, type) else np.ones(1, kind)[:0] for kind in kinds]
     ufunc(*samples, out=tuple(np.empty(0, dtype) for dtype in out_dtypes), **dict(options))
 

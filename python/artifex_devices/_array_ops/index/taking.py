@@ -207,9 +207,7 @@ def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Arr
             require_unsharded("searchsorted", x, range(x.ndim), name)
     keys = np.asarray(a)
     order = None if sorter is None else np.asarray(sorter)
-    values = (
-        operand("searchsorted", v) if isinstance(v, Array) else as_array("searchsorted", np.asarray(v), [a, sorter])
-    )
+    values = as_array("searchsorted", v, [a, v, sorter])
 
     def compute(outputs: Any, parts: Any) -> None:
         outputs[0][...] = np.searchsorted(keys, parts[0], side, order)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import as_operand
-from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, moved_to, run_all, tiling
+from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, moved_to, run_all, shift, tiling
 from artifex_devices._array_ops.core.layout import common_placement, placed_as, sharding_with
-from artifex_devices._array_ops.core.reading import SCALARS, Source, _pieces, shift
+from artifex_devices._array_ops.core.reading import SCALARS, Source, _pieces
 from artifex_devices._array_ops.index.indexing import _window
 from artifex_devices._array_ops.index.selection import Selection, parse
 from artifex_devices._base.safe_repr import safe_repr
@@ -109,11 +109,6 @@ def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, value
     value = values if type(values) in SCALARS else as_operand(operation, values)
     if isinstance(value, np.ndarray):
         _check_numbers(operation, value)
-    if isinstance(value, np.ma.MaskedArray):
-        raise ValueError(
-            f"{operation}: the values are a masked array, and Arrays have no masks; expected an ndarray, an Array or a "
-            "number; give values.filled(value)"
-        )
     _check_result(operation, x, ufunc, value)
     if isinstance(value, Array):
         placement = common_placement(operation, [x, value])

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target
 from artifex_devices._array_ops.core.dispatch import implements, implements_ufunc
-from artifex_devices._array_ops.linalg.contraction import contract
-from artifex_devices._array_ops.linalg.contraction_plans import Labels
+from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
@@ -64,14 +63,9 @@ def plan_pair(a: Labels, b: Labels, out: Labels) -> PairPlan | None:
 def multiply_pair(
     plan: PairPlan, output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool, **options: Any
 ) -> None:
-    """Writes the product of two arrays.
+    """Writes the product of two arrays to a dense row-major ndarray; if `wide`, in its dtype instead of NumPy's choice.
 
-    Args:
-        plan: Plan of their labels.
-        output: Dense row-major ndarray to write.
-        parts: The two arrays.
-        wide: Whether to multiply in the dtype of `output`, which is wider than NumPy's choice.
-        options: casting and dtype of np.matmul.
+    `options` are casting and dtype of np.matmul.
     """
     a, b = (parts[1], parts[0]) if plan.swapped else parts
     a = a.transpose(plan.left)
@@ -101,10 +95,6 @@ def _product_dtype(function: Any, kinds: tuple[tuple[Any, int], ...], options: t
     return function(*(np.ones((1,) * ndim, dtype) for dtype, ndim in kinds), **dict(options)).dtype
 
 
-def _dtype_of(function: Any, operands: Sequence[Any], options: dict[str, Any] | None = None) -> Any:
-    return _product_dtype(function, tuple((x.dtype, x.ndim) for x in operands), tuple(sorted((options or {}).items())))
-
-
 @implements_ufunc(*_ARRAY_UFUNCS)
 def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """matmul, vecdot, matvec and vecmat, whose core dimensions are the labels."""
@@ -126,7 +116,7 @@ def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) 
     if axis is not None:
         operands = [np.moveaxis(x, axis, -1) for x in operands]
     labels, out_labels = _core_labels(ufunc, operands)
-    dtype = _dtype_of(ufunc, operands, options)
+    dtype = _product_dtype(ufunc, tuple((x.dtype, x.ndim) for x in operands), tuple(sorted(options.items())))
     plan = plan_pair(labels[0], labels[1], out_labels) if ufunc is np.matmul else None
 
     def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
@@ -268,31 +258,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
     a_axes = np.lib.array_utils.normalize_axis_tuple(a_axes, a.ndim, "axes[0]")
     b_axes = np.lib.array_utils.normalize_axis_tuple(b_axes, b.ndim, "axes[1]")
     if not a_axes:
-        return _outer_product(a, b)
+        tall, wide = expand_dims(a, tuple(range(a.ndim, a.ndim + b.ndim))), expand_dims(b, tuple(range(a.ndim)))
+        return np.multiply(tall, wide)  # type: ignore[no-any-return]
     return tensordot_over("tensordot", a, b, a_axes, b_axes)
 
 
 def _axes(given: Any) -> tuple[int, ...]:
     return (operator.index(given),) if not isinstance(given, Sequence) else tuple(map(operator.index, given))
-
-
-def _outer_product(a: Any, b: Any) -> Array:
-    """Each element of a times each element of b."""
-    tall, wide = expand_dims(a, tuple(range(a.ndim, a.ndim + b.ndim))), expand_dims(b, tuple(range(a.ndim)))
-    product: Array = np.multiply(tall, wide)
-    return product
-
-
-@implements(np.linalg.tensordot)
-def _linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Array:
-    return tensordot(x1, x2, axes)
-
-
-@implements(np.linalg.matmul)
-def _linalg_matmul(x1: Any, x2: Any, /) -> Any:
-    return np.matmul(x1, x2)
-
-
-@implements(np.linalg.vecdot)
-def _linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return _call_core(np.vecdot, (x1, x2), {"axis": axis})

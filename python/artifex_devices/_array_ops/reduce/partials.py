@@ -24,7 +24,7 @@ from artifex_devices._array_ops.core.blocks import (
     run_all,
     tiling,
 )
-from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.fused_small import from_fused, small_value
 from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import operand_parts, piece_along
 from artifex_devices._base.clearable_cache import clearable_cache
@@ -111,24 +111,10 @@ def reduce_parts(
     extras: Sequence[Any] = (),
     into: NDArray[Any] | None = None,
 ) -> list[Any]:
-    """Reduces an Array over dimensions.
+    """Reduces an Array over the dimensions `axes`, which are ascending.
 
-    Args:
-        operation: Name for errors.
-        x: The operand.
-        axes: Dimensions to reduce, ascending.
-        dtypes: Dtype of each result.
-        rule: Functions of the reduction.
-        keepdims: Whether reduced dimensions stay with size 1.
-        extras: More operands that broadcast to x: Arrays, ndarrays and numbers.
-        into: None, or an ndarray to write the only result to.
-
-    Returns:
-        One Array for each dtype, sharded as x in the dimensions that are not reduced; or [into].
-
-    Raises:
-        ShardingTypeError: A reduced dimension is sharded and the rule cannot combine states (a ValueError).
-        ValueError: `into` has another shape; operands are on different devices.
+    `extras` are more operands that broadcast to x. Returns one Array for each dtype, sharded as x in the dimensions
+    that are not reduced, or [into] after writing the only result to this ndarray.
     """
     placement = common_placement(operation, [x, *(extra for extra in extras if isinstance(extra, Array))])
     if not x.sharding._same_devices(placement.sharding):
@@ -138,24 +124,22 @@ def reduce_parts(
     if not rule.splits:
         require_unsharded(operation, x, axes)
     plan = _plan(x.sharding, x.shape, spec_of(x), axes, bool(keepdims))
-    if not extras and into is None and is_small(x.nbytes):
-        quick = _reduce_fused(operation, x, dtypes, rule, plan, placement.committed)
-        if quick is not None:
-            return quick
+    committed = placement.committed
+    block = small_value(x) if not extras and into is None else None
+    if block is not None:
+        values = rule.finish(rule.local(Part(block, (0,) * block.ndim, ())))
+        return [
+            from_fused(operation, np.asarray(value).reshape(plan.shape), dtype, plan.sharding, committed=committed)
+            for value, dtype in zip(values, dtypes, strict=True)
+        ]
     places = tiling(x.sharding, x.shape, operation)
     shaped = [
         operand_parts(operation, extra, placement, x.shape, x.sharding, places.positions, places.boxes)
         for extra in extras
     ]
     blocks = local_arrays(x, True)  # not to be written, but writable, because NumPy's argmax copies read-only memory
-    results, targets = outputs_of(
-        operation,
-        plan.shape,
-        dtypes,
-        plan.sharding,
-        committed=placement.committed,
-        into=None if into is None else [into],
-    )
+    given = None if into is None else [into]
+    results, targets = outputs_of(operation, plan.shape, dtypes, plan.sharding, committed=committed, into=given)
     first: list[Callable[[], Any]] = []
     then: list[Callable[[], Any]] = []
     for group in plan.groups:
@@ -186,20 +170,6 @@ def _check_broadcasts(operation: str, extra: Any, x: Array) -> None:
         f"{operation}: another operand does not broadcast to the Array; expected equal sizes or 1 in each dimension "
         f"from the last one on, got {mine} beside {x.shape}; reshape it"
     )
-
-
-def _reduce_fused(
-    operation: str, x: Array, dtypes: Sequence[Any], rule: Rule, plan: _Plan, committed: bool
-) -> list[Array] | None:
-    """The results for all tiles of a small Array at once; None if it has no fused value."""
-    block = fused_value(x)
-    if block is None:
-        return None
-    values = rule.finish(rule.local(Part(block, (0,) * block.ndim, ())))
-    return [
-        from_fused(operation, np.asarray(value).reshape(plan.shape), dtype, plan.sharding, committed=committed)
-        for value, dtype in zip(values, dtypes, strict=True)
-    ]
 
 
 def _add_tasks(

@@ -12,12 +12,12 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import deliver, host_target, loop_dtype, require_unsharded
-from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
-from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.blocks import Box
+from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.layout import spec_of
-from artifex_devices._array_ops.linalg.contraction import contract
-from artifex_devices._array_ops.linalg.contraction_plans import Labels
-from artifex_devices._array_ops.shape.broadcasting import broadcast_to
+from artifex_devices._array_ops.core.reading import Source, assemble
+from artifex_devices._array_ops.linalg.contraction import Labels, contract
+from artifex_devices._array_ops.shape.creation import broadcast_to
 from artifex_devices._array_ops.shape.rearranging import copy_boxes
 from artifex_devices._core import Array
 
@@ -33,7 +33,7 @@ def _axes(operation: str, a: Array, axis1: Any, axis2: Any) -> tuple[int, int]:
     return i, j
 
 
-def _labels(ndim: int, i: int, j: int) -> tuple[Labels, Labels]:
+def _labels(ndim: int, i: int, j: int) -> tuple[Labels, tuple[int, ...]]:
     """Labels of an array whose dimensions i and j are indexed together, and of the other dimensions."""
     labels: list[Hashable] = list(range(ndim))
     labels[i] = labels[j] = "diagonal"
@@ -45,17 +45,16 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array
     """np.diagonal, as a copy: sharded as the first of the two dimensions that is sharded."""
     i, j = _axes("diagonal", a, axis1, axis2)
     k = operator.index(offset)
+    labels, others = _labels(a.ndim, i, j)
     if k == 0 and a.shape[i] == a.shape[j]:
-        labels, rest = _labels(a.ndim, i, j)
 
         def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
             np.copyto(output, np.diagonal(parts[0], 0, i, j))
 
-        return contract("diagonal", (a,), (labels,), (*rest, "diagonal"), a.dtype, multiply, blas=False)
+        return contract("diagonal", (a,), (labels,), (*others, "diagonal"), a.dtype, multiply, blas=False)
     require_unsharded("diagonal", a, (i, j))
     length = max(min(a.shape[i] + min(k, 0), a.shape[j] - max(k, 0)), 0)
     spec = spec_of(a)
-    others = [d for d in range(a.ndim) if d not in (i, j)]
 
     def pieces(box: Box) -> list[tuple[Box, Box]]:
         source = [slice(0, size, 1) for size in a.shape]
@@ -100,18 +99,10 @@ def trace(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any 
     return deliver("trace", total, into, "unsafe")
 
 
-@implements(np.triu)
-def _triu(m: Any, k: Any = 0) -> Array:
-    return _triangle("triu", np.triu, m, k)
-
-
-@implements(np.tril)
-def _tril(m: Any, k: Any = 0) -> Array:
-    return _triangle("tril", np.tril, m, k)
-
-
-def _triangle(operation: str, function: Any, m: Array, k: Any) -> Array:
+@implements_each(np.triu, np.tril)
+def _triangle(function: Any, m: Array, k: Any = 0) -> Array:
     """Each device computes its shard from the diagonal through it; a vector is each row of a square matrix."""
+    operation = function.__name__
     if not m.ndim:
         raise TypeError(
             f"{operation}: the operand is not a matrix; expected a dimension or more, got shape (); reshape it"
@@ -119,24 +110,9 @@ def _triangle(operation: str, function: Any, m: Array, k: Any) -> Array:
     if m.ndim == 1:
         m = broadcast_to(m, (m.size, m.size))
     first = operator.index(k)
-    result, buffers = allocate(operation, m.shape, m.dtype, m.sharding, committed=m.committed)
+    source = Source(operation, m, m.sharding)
 
-    def task(buffer: NDArray[Any], part: NDArray[Any], box: Box) -> Any:
-        return lambda: np.copyto(buffer, function(part, first + box[-2].start - box[-1].start))
+    def fill(out: NDArray[Any], box: Box, position: int) -> None:
+        np.copyto(out, function(source.box(box, position), first + box[-2].start - box[-1].start))
 
-    boxes = tiling(m.sharding, m.shape, operation).boxes
-    run_all(
-        [task(b, part, box) for b, part, box in zip(buffers, local_arrays(m), boxes, strict=True) if b.size],
-        m.nbytes * 2,
-    )
-    return result
-
-
-@implements(np.linalg.diagonal)
-def _linalg_diagonal(x: Array, /, *, offset: int = 0) -> Array:
-    return diagonal(x, offset, -2, -1)
-
-
-@implements(np.linalg.trace)
-def _linalg_trace(x: Array, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    return trace(x, offset, -2, -1, dtype)
+    return assemble(operation, m.shape, m.dtype, m.sharding, committed=m.committed, fill=fill)
