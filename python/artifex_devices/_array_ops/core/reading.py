@@ -108,23 +108,28 @@ def assemble(
         functools.partial(fill, out[shift(piece, box)], piece, position)
         for out, box, position in zip(buffers, places.boxes, places.positions, strict=True)
         if out.size
-        for piece in _pieces(box, out.nbytes)
+        for piece in pieces_of_box(box, out.nbytes)
     ]
     run_all(tasks, 2 * sum(out.nbytes for out in buffers))
     return result
 
 
-def _pieces(box: Box, nbytes: int) -> Iterator[Box]:
-    """The box, split along its first long dimension into pieces of PIECE_BYTES."""
-    count = -(-nbytes // PIECE_BYTES)
+def _cuts(shape: Sequence[int], nbytes: int) -> tuple[int, list[slice]]:
+    """The first long dimension and its slices of about PIECE_BYTES; none for a small array."""
+    count = min(-(-nbytes // PIECE_BYTES), max(shape, default=1))
     if count <= 1:
-        yield box
-        return
-    sizes = [part.stop - part.start for part in box]
-    axis = next(d for d, size in enumerate(sizes) if size >= count or size == max(sizes))
-    step = -(-sizes[axis] // count)
-    for start in range(box[axis].start, box[axis].stop, step):
-        yield (*box[:axis], slice(start, min(start + step, box[axis].stop), 1), *box[axis + 1 :])
+        return 0, []
+    axis = next(d for d, size in enumerate(shape) if size >= count or size == max(shape))
+    size, step = shape[axis], -(-shape[axis] // count)
+    return axis, [slice(start, min(start + step, size), 1) for start in range(0, size, step)]
+
+
+def pieces_of_box(box: Box, nbytes: int) -> list[Box]:
+    """The box, or its pieces along the first long dimension."""
+    axis, cuts = _cuts([part.stop - part.start for part in box], nbytes)
+    begin = box[axis].start if cuts else 0
+    pieces = [(*box[:axis], slice(begin + cut.start, begin + cut.stop, 1), *box[axis + 1 :]) for cut in cuts]
+    return pieces or [box]
 
 
 def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
@@ -192,23 +197,17 @@ def _part(box: Box, x_shape: tuple[int, ...], shape: tuple[int, ...]) -> Box:
 def pieces_of(compute: Compute, outputs: list[NDArray[Any]], parts: list[Any]) -> list[Callable[[], Any]]:
     """One call for a small buffer, several along its first long dimension for a large one."""
     whole = outputs[0]
-    count = min(-(-whole.nbytes // PIECE_BYTES), max(whole.shape, default=1))
-    if count <= 1:
+    axis, cuts = _cuts(whole.shape, whole.nbytes)
+    if not cuts:
         return [functools.partial(compute, outputs, parts)]
-    axis = next(d for d, size in enumerate(whole.shape) if size >= count or size == max(whole.shape))
-    size = whole.shape[axis]
-    step = -(-size // count)
-    tasks: list[Callable[[], Any]] = []
-    for start in range(0, size, step):
-        index = slice(start, min(start + step, size))
-        tasks.append(
-            functools.partial(
-                compute,
-                [piece_along(out, axis, index, whole) for out in outputs],
-                [piece_along(part, axis, index, whole) for part in parts],
-            )
+    return [
+        functools.partial(
+            compute,
+            [piece_along(out, axis, cut, whole) for out in outputs],
+            [piece_along(part, axis, cut, whole) for part in parts],
         )
-    return tasks
+        for cut in cuts
+    ]
 
 
 def piece_along(part: Any, axis: int, index: slice, whole: NDArray[Any]) -> Any:

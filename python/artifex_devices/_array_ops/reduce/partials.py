@@ -46,23 +46,14 @@ class Part(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """The functions of one reduction.
-
-    Attributes:
-        local: Function that returns the state of a part.
-        combine: Function that returns the state of two neighbours.
-        finish: Function that returns the results for a state.
-        splits: Whether neighbours along reduced dimensions can be combined.
-        join: None, or a function that combines many states at once, faster than `combine`.
-        piece_bytes: Largest size of a part in bytes, if parts can be split.
-    """
+    """The functions of one reduction."""
 
     local: Callable[[Part], State]
     combine: Callable[[State, State], State]
     finish: Callable[[State], Sequence[Any]]
-    splits: bool = True
-    join: Callable[[Sequence[State]], State] | None = None
-    piece_bytes: int = PIECE_BYTES
+    splits: bool = True  # whether neighbours along reduced dimensions can be combined
+    join: Callable[[Sequence[State]], State] | None = None  # combines many states at once, faster than `combine`
+    piece_bytes: int = PIECE_BYTES  # largest size of a part, if parts can be split
 
 
 class _Group(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,7 @@ from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype
 from artifex_devices._core import Array, Sharding
 from artifex_devices.errors import ShardingTypeError
 
-
-class _Piece(NamedTuple):
-    """A part of one buffer: read from `block`, written to `output`."""
-
-    block: NDArray[Any]
-    output: NDArray[Any]
+_Piece = tuple[NDArray[Any], NDArray[Any]]  # a part of the operand, and where its result is written
 
 
 @implements_ufunc("accumulate")
@@ -127,7 +122,7 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
     chains: list[list[_Step]] = []
     rows, replicas = _chains(places, d)
     for members in rows:
-        for pieces in _lanes([_Piece(blocks[b], outputs[b]) for b in members], d, ufunc in ASSOCIATIVE):
+        for pieces in _lanes([(blocks[b], outputs[b]) for b in members], d, ufunc in ASSOCIATIVE):
             chain = [_Step(ufunc, piece, d, dtype if not adds else work, prepare) for piece in pieces]
             first.extend(step.alone for step in chain)
             chains.append(chain)
@@ -163,8 +158,9 @@ class _Step:
     def after(self, before: Any) -> None:
         if before is not None:
             self._ufunc(before, self._values, out=self._values)
-        if self._values is not self._piece.output:
-            np.copyto(self._piece.output, self._values, casting="unsafe")
+        _, output = self._piece
+        if self._values is not output:
+            np.copyto(output, self._values, casting="unsafe")
 
 
 def _flat_sharding(operation: str, x: Array) -> Sharding:
@@ -204,14 +200,14 @@ def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int,
 
 def _lanes(pieces: list[_Piece], axis: int, splits: bool) -> list[list[_Piece]]:
     """Splits large pieces: across the other dimensions if one is long enough, else along `axis`."""
-    pieces = [piece for piece in pieces if piece.block.size]
+    pieces = [piece for piece in pieces if piece[0].size]
     if not pieces:
         return []
-    largest = max((piece.block for piece in pieces), key=lambda block: block.nbytes)
+    largest = max((block for block, _ in pieces), key=lambda block: block.nbytes)
     count = -(-largest.nbytes // PIECE_BYTES)
     others = [d for d in range(largest.ndim) if d != axis and largest.shape[d] >= count]
     if others:
-        return [[_Piece(a[index], b[index]) for a, b in pieces] for index in pieces_along(largest, others)]
+        return [[(a[index], b[index]) for a, b in pieces] for index in pieces_along(largest, others)]
     if splits:
-        return [[_Piece(a[index], b[index]) for a, b in pieces for index in pieces_along(a, (axis,))]]
+        return [[(a[index], b[index]) for a, b in pieces for index in pieces_along(a, (axis,))]]
     return [pieces]

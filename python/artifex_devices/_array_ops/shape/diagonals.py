@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import deliver, host_target, loop_dtype, require_unsharded
+from artifex_devices._array_ops.core.arguments import require_unsharded
 from artifex_devices._array_ops.core.blocks import Box
 from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.layout import spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
-from artifex_devices._array_ops.linalg.contraction import Labels, contract
+from artifex_devices._array_ops.linalg.contraction import contract
+from artifex_devices._array_ops.reduce.reductions import reduce_ufunc
 from artifex_devices._array_ops.shape.creation import broadcast_to
 from artifex_devices._array_ops.shape.rearranging import copy_boxes
 from artifex_devices._core import Array
@@ -33,26 +34,20 @@ def _axes(operation: str, a: Array, axis1: Any, axis2: Any) -> tuple[int, int]:
     return i, j
 
 
-def _labels(ndim: int, i: int, j: int) -> tuple[Labels, tuple[int, ...]]:
-    """Labels of an array whose dimensions i and j are indexed together, and of the other dimensions."""
-    labels: list[Hashable] = list(range(ndim))
-    labels[i] = labels[j] = "diagonal"
-    return tuple(labels), tuple(d for d in range(ndim) if d not in (i, j))
-
-
 @implements(np.diagonal)
-def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array:
+def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, *, operation: str = "diagonal") -> Array:
     """np.diagonal, as a copy: sharded as the first of the two dimensions that is sharded."""
-    i, j = _axes("diagonal", a, axis1, axis2)
+    i, j = _axes(operation, a, axis1, axis2)
     k = operator.index(offset)
-    labels, others = _labels(a.ndim, i, j)
+    others = tuple(d for d in range(a.ndim) if d not in (i, j))
     if k == 0 and a.shape[i] == a.shape[j]:
 
         def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
             np.copyto(output, np.diagonal(parts[0], 0, i, j))
 
-        return contract("diagonal", (a,), (labels,), (*others, "diagonal"), a.dtype, multiply, blas=False)
-    require_unsharded("diagonal", a, (i, j))
+        labels = tuple("diagonal" if d in (i, j) else d for d in range(a.ndim))
+        return contract(operation, (a,), (labels,), (*others, "diagonal"), a.dtype, multiply, blas=False)
+    require_unsharded(operation, a, (i, j))
     length = max(min(a.shape[i] + min(k, 0), a.shape[j] - max(k, 0)), 0)
     spec = spec_of(a)
 
@@ -63,7 +58,7 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array
         return [(tuple(slice(0, part.stop - part.start, 1) for part in box), tuple(source))]
 
     return copy_boxes(
-        "diagonal",
+        operation,
         a,
         (*(a.shape[d] for d in others), length),
         (*(spec[d] for d in others), ()),
@@ -73,30 +68,10 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array
 
 
 @implements(np.trace)
-def trace(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
+def _trace(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
     """np.trace: each device adds its part of the diagonal; the sums are added in the order of the tiles."""
-    i, j = _axes("trace", a, axis1, axis2)
-    k = operator.index(offset)
-    into = host_target("trace", out)
-    if into is not None and dtype is None:
-        dtype = loop_dtype(np.add, a.dtype, into.dtype)
-    result_dtype = np.trace(np.ones((1, 1), a.dtype), dtype=dtype).dtype
-    labels, others = _labels(a.ndim, i, j)
-    if k == 0 and a.shape[i] == a.shape[j]:
-
-        def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
-            np.copyto(output, np.trace(parts[0], 0, i, j, dtype=output.dtype if wide else dtype))
-
-        total = contract("trace", (a,), (labels,), others, result_dtype, multiply, blas=False)
-        return deliver("trace", total, into, "unsafe")
-    line = diagonal(a, k, i, j)
-
-    def add(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
-        np.copyto(output, parts[0].sum(-1, dtype=output.dtype if wide else dtype))
-
-    own = tuple(range(line.ndim))
-    total = contract("trace", (line,), (own,), own[:-1], result_dtype, add, blas=False)
-    return deliver("trace", total, into, "unsafe")
+    line = diagonal(a, offset, axis1, axis2, operation="trace")
+    return reduce_ufunc(np.add, line, -1, dtype, out, name="trace")
 
 
 @implements_each(np.triu, np.tril)
