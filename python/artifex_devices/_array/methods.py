@@ -6,7 +6,7 @@ when they are called, because most programs need few of them.
 """
 
 # NumPy's stubs know ndarrays only.
-# mypy: disable-error-code="no-any-return,return-value,call-overload,override,assignment"
+# mypy: disable-error-code="no-any-return,return-value,call-overload,override,assignment,arg-type"
 
 from __future__ import annotations
 
@@ -242,17 +242,15 @@ class ArrayMethods(_Self):
             (2, 3)
         """
         from artifex_devices._array_ops.core.layout import with_out_sharding
-        from artifex_devices._array_ops.shape.reshaping import reshape
 
         sizes = _one_or_several(shape)
-        return with_out_sharding(self, lambda x: reshape(x, sizes, order, copy=copy), out_sharding)
+        return with_out_sharding(self, lambda x: np.reshape(x, sizes, order, copy=copy), out_sharding)
 
     def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array:
         """The elements in one dimension, on the same memory: reshape(-1), with its out_sharding."""
         from artifex_devices._array_ops.core.layout import with_out_sharding
-        from artifex_devices._array_ops.shape.reshaping import ravel
 
-        return with_out_sharding(self, lambda x: ravel(x, order), out_sharding)
+        return with_out_sharding(self, lambda x: np.ravel(x, order), out_sharding)
 
     def flatten(self, order: str = "C") -> Array:
         """A copy of the elements in one dimension."""
@@ -263,9 +261,8 @@ class ArrayMethods(_Self):
     def repeat(self, repeats: Any, axis: Any = None, *, out_sharding: Any = None) -> Array:
         """np.repeat(x, repeats, axis), placed by out_sharding if that is not None."""
         from artifex_devices._array_ops.core.layout import with_out_sharding
-        from artifex_devices._array_ops.index.taking import repeat
 
-        return with_out_sharding(self, lambda x: repeat(x, repeats, axis), out_sharding)
+        return with_out_sharding(self, lambda x: np.repeat(x, repeats, axis), out_sharding)
 
     # Products
 

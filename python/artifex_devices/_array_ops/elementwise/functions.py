@@ -172,7 +172,7 @@ def _allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: b
 @implements(np.array_equal)
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     one, two = operand("array_equal", a1), operand("array_equal", a2)
-    if _shape(one) != _shape(two):
+    if np.shape(one) != np.shape(two):
         return _false("array_equal", one, two)
     return _all_equal("array_equal", one, two, equal_nan)
 
@@ -181,7 +181,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 def _array_equiv(a1: Any, a2: Any) -> Any:
     one, two = operand("array_equiv", a1), operand("array_equiv", a2)
     try:
-        np.broadcast_shapes(_shape(one), _shape(two))
+        np.broadcast_shapes(np.shape(one), np.shape(two))
     except ValueError:
         return _false("array_equiv", one, two)
     return _all_equal("array_equiv", one, two, False)
@@ -189,17 +189,9 @@ def _array_equiv(a1: Any, a2: Any) -> Any:
 
 def _all_equal(operation: str, one: Any, two: Any, equal_nan: bool) -> Any:
     equal = np.equal(one, two)
-    if equal_nan and _has_nan(one) and _has_nan(two):
-        equal = np.logical_or(equal, np.logical_and(np.isnan(one), np.isnan(two)))
+    if equal_nan:
+        equal = np.logical_or(equal, np.logical_and(np.not_equal(one, one), np.not_equal(two, two)))
     return np.all(equal)
-
-
-def _shape(x: Any) -> tuple[int, ...]:
-    return getattr(x, "shape", ())
-
-
-def _has_nan(x: Any) -> bool:
-    return isinstance(x, (float, complex)) or getattr(x, "dtype", np.dtype(bool)).kind not in "biu"
 
 
 def _false(operation: str, one: Any, two: Any) -> Array:

@@ -80,26 +80,19 @@ def select(operation: str, x: Array, chosen: Selection, sharding: Sharding) -> A
     return assemble(operation, chosen.shape, x.dtype, sharding, committed=x.committed, fill=reader.fill)
 
 
-def part_of(operation: str, x: Array, axis: int, start: int, stop: int) -> Array:
-    """start:stop along one dimension, which stays sharded if that divides the size."""
-    ranges = tuple(Range(d, d, start if d == axis else 0, 1) for d in range(x.ndim))
-    shape = (*x.shape[:axis], stop - start, *x.shape[axis + 1 :])
-    spec = sliced_spec(operation, x, axis, stop - start)
-    return select(operation, x, Selection(shape, ranges, (), 0, 0), sharding_with(x.sharding, spec))
-
-
-def sliced_spec(operation: str, x: Array, axis: int, size: int) -> Spec:
-    """The spec of x; dimension `axis` is not sharded if its new `size` does not allow it."""
-    spec, sharding = spec_of(x), x.sharding
-    if not isinstance(sharding, NamedSharding) or not spec[axis] or can_shard(sharding, spec[axis], size):
-        return spec
-    if any_explicit(sharding, spec[axis]):
-        raise ShardingTypeError(
-            f"{operation}: dimension {axis} of the result, of size {size}, cannot be sharded over Explicit axes "
-            f"{spec[axis]}; expected a multiple of {num_parts(sharding, spec[axis])}, got {size}; replicate it first: "
-            "reshard(x, NamedSharding(x.sharding.mesh, P()))"
-        )
-    return (*spec[:axis], (), *spec[axis + 1 :])
+def part_of(operation: str, x: Array, axis: int, part: Any) -> Array:
+    """x[part] along one dimension, which stays sharded if that divides its new size."""
+    chosen = parse(x, (*(slice(None),) * axis, part))
+    spec, sharding, size = spec_of(x), x.sharding, chosen.shape[axis]
+    if isinstance(sharding, NamedSharding) and spec[axis] and not can_shard(sharding, spec[axis], size):
+        if any_explicit(sharding, spec[axis]):
+            raise ShardingTypeError(
+                f"{operation}: dimension {axis} of the result, of size {size}, cannot be sharded over Explicit axes "
+                f"{spec[axis]}; expected a multiple of {num_parts(sharding, spec[axis])}, got {size}; replicate it "
+                "first: reshard(x, NamedSharding(x.sharding.mesh, P()))"
+            )
+        spec = (*spec[:axis], (), *spec[axis + 1 :])
+    return select(operation, x, chosen, sharding_with(sharding, spec))
 
 
 def _indexed_spec(x: Array, chosen: Selection, picked: Spec) -> Spec:

@@ -24,8 +24,7 @@ from artifex_devices._array_ops.core.dispatch import implements, refuses
 from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
-from artifex_devices._array_ops.index.indexing import get, select, sliced_spec
-from artifex_devices._array_ops.index.selection import parse
+from artifex_devices._array_ops.index.indexing import get, part_of
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
@@ -120,9 +119,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
                 f"repeat: repeats make {size} elements in dimension {axis} of shape {a.shape}; expected a size whose "
                 "bytes fit 64 bits; repeat less often"
             )
-    places = np.repeat(np.arange(a.shape[axis]), counts)
-    chosen = parse(a, (*(slice(None),) * axis, places))
-    return select("repeat", a, chosen, sharding_with(a.sharding, sliced_spec("repeat", a, axis, len(places))))
+    return part_of("repeat", a, axis, np.repeat(np.arange(a.shape[axis]), counts))
 
 
 @implements(np.take_along_axis)

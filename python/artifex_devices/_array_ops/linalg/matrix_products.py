@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Hashable, Sequence
@@ -156,18 +157,6 @@ def _core_labels(ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[list[Labels]
     return labels, (*longest, *core_out)
 
 
-def _sum_products(operation: str, function: Any, a: Any, b: Any, labels: tuple[Labels, Labels], out: Labels) -> Array:
-    """The product of two operands for which plan_pair has a plan, in the dtype of `function`."""
-    plan = plan_pair(labels[0], labels[1], out)
-    assert plan is not None
-
-    def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
-        multiply_pair(plan, output, parts, wide)
-
-    dtype = _product_dtype(function, ((a.dtype, 1), (b.dtype, 1)), ())
-    return contract(operation, (a, b), labels, out, dtype, multiply)
-
-
 def tensordot_over(operation: str, a: Any, b: Any, a_axes: Sequence[int], b_axes: Sequence[int]) -> Array:
     """The sum of products over pairs of dimensions; the other dimensions follow, those of `a` first."""
     a_labels: list[Hashable] = [("a", d) for d in range(a.ndim)]
@@ -176,7 +165,11 @@ def tensordot_over(operation: str, a: Any, b: Any, a_axes: Sequence[int], b_axes
         a_labels[i] = b_labels[j] = ("summed", pair)
     out = tuple(label for d, label in enumerate(a_labels) if d not in a_axes)
     out += tuple(label for d, label in enumerate(b_labels) if d not in b_axes)
-    return _sum_products(operation, np.dot, a, b, (tuple(a_labels), tuple(b_labels)), out)
+    labels = tuple(a_labels), tuple(b_labels)
+    plan = plan_pair(*labels, out)
+    assert plan is not None
+    dtype = _product_dtype(np.dot, ((a.dtype, 1), (b.dtype, 1)), ())
+    return contract(operation, (a, b), labels, out, dtype, functools.partial(multiply_pair, plan))
 
 
 @implements(np.dot)
@@ -213,16 +206,10 @@ def _vdot(a: Any, b: Any) -> Array:
             f"vdot: the operands differ in their number of elements; expected equal ones, got shapes {tuple(a.shape)} "
             f"and {tuple(b.shape)}; slice or reshape one of them"
         )
-    if a.shape != b.shape:
+    if a.shape != b.shape or not a.ndim:
         a, b = ravel(a), ravel(b)
-    labels = tuple(range(a.ndim))
-    dtype = _product_dtype(np.vdot, ((a.dtype, 1), (b.dtype, 1)), ())
-
-    def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
-        flat = [part.reshape(-1).astype(output.dtype, copy=False) if wide else part.reshape(-1) for part in parts]
-        np.copyto(output, np.vdot(*flat))
-
-    return contract("vdot", (a, b), (labels, labels), (), dtype, multiply)
+    a = np.conjugate(a) if a.dtype.kind == "c" else a
+    return tensordot_over("vdot", a, b, range(a.ndim), range(a.ndim))
 
 
 @implements(np.outer)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import deliver, host_target, one_axis, operand, refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target, one_axis, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box
 from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
@@ -33,8 +33,7 @@ from artifex_devices.errors import ShardingTypeError
 def _operands(operation: str, arrays: Any) -> list[Any]:
     if isinstance(arrays, Array):
         arrays = list(rows(arrays))
-    operands = [operand(operation, x) for x in arrays]
-    return [x if isinstance(x, (Array, np.ndarray)) else np.asarray(x) for x in operands]
+    return [as_operand(operation, x) for x in arrays]
 
 
 def _joined_dtype(arrays: Sequence[Any], dtype: Any, casting: Any, into: NDArray[Any] | None) -> Any:
@@ -152,36 +151,31 @@ def _append(arr: Any, values: Any, axis: Any = None) -> Any:
 
 @implements(np.block)
 def _block(arrays: Any) -> Any:
-    ndim = _depth(arrays)
-    leaves = [operand("block", x) for x in _leaves(arrays)]
-    rank = max(ndim, *(np.ndim(x) for x in leaves))
+    depth, rank = _depth_and_rank(arrays)
+    rank = max(depth, rank)
 
     def join(node: Any, depth: int) -> Any:
-        if not isinstance(node, list):
-            x = operand("block", node)
-            x = x if isinstance(x, (Array, np.ndarray)) else np.asarray(x)
-            index = (*(None,) * (rank - x.ndim), ...)
-            return x if x.ndim == rank else x[index]
-        return np.concatenate([join(part, depth - 1) for part in node], axis=-depth)
+        if isinstance(node, list):
+            return np.concatenate([join(part, depth - 1) for part in node], axis=-depth)
+        x = as_operand("block", node)
+        return x if x.ndim == rank else x[(*(None,) * (rank - x.ndim), ...)]
 
-    result = join(arrays, ndim)
+    result = join(arrays, depth)
     return result if isinstance(arrays, list) else np.copy(result)
 
 
-def _depth(arrays: Any) -> int:
+def _depth_and_rank(arrays: Any) -> tuple[int, int]:
+    """How deep the lists are nested, and the largest number of dimensions."""
     if not isinstance(arrays, list):
-        return 0
-    depths = {_depth(part) for part in arrays}
+        return 0, as_operand("block", arrays).ndim
+    parts = [_depth_and_rank(part) for part in arrays]
+    depths = {depth for depth, _ in parts}
     if len(depths) != 1:
         raise ValueError(
             f"block: lists are nested unevenly or empty; expected one depth everywhere, got {sorted(depths)}; put "
             "single arrays in lists of their own"
         )
-    return 1 + depths.pop()
-
-
-def _leaves(arrays: Any) -> list[Any]:
-    return [leaf for part in arrays for leaf in _leaves(part)] if isinstance(arrays, list) else [arrays]
+    return 1 + depths.pop(), max(rank for _, rank in parts)
 
 
 @implements(np.array_split)
@@ -201,7 +195,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
         bounds = [
             slice(start, stop).indices(size)[:2] for start, stop in zip([0, *places], [*places, size], strict=True)
         ]
-    return [part_of("split", ary, axis, start, max(start, stop)) for start, stop in bounds]
+    return [part_of("split", ary, axis, slice(start, stop)) for start, stop in bounds]
 
 
 @implements(np.split)
