@@ -305,9 +305,7 @@ class ArrayMethods(_Self):
 
     def __contains__(self, value: Any, /) -> bool:
         """Whether an element equals the value."""
-        from artifex_devices._array_ops.index.indexing import contains
-
-        return contains(self, value)
+        return bool(np.any(np.equal(self, value)))
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """np.compress(condition, x, axis): the parts along one dimension where the condition is True."""

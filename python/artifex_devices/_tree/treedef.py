@@ -155,19 +155,17 @@ class PyTreeDef:
         typ, data = pair
         if not is_tree_node(typ):
             raise ValueError(f"{name}: {safe_repr(typ)} is not a type of nodes; register it first")
-        expected = None
         if typ is dict or typ is OrderedDict:
             data = tuple(data)
-            expected = len(data)
         elif typ is defaultdict:
             data = (data[0], tuple(data[1]))
-            expected = len(data[1])
-        elif typ is NoneType:
-            expected = 0
-        elif typ is not list and typ is not tuple and not is_named_tuple(typ):
+        elif typ not in (list, tuple, NoneType) and not is_named_tuple(typ):
             data = Aux(data, None)
-        if expected is not None and len(nodes) != expected:
-            raise ValueError(f"{name}: {len(nodes)} children; expected {expected}")
+        if not _is_row((typ, data, len(nodes))):
+            raise ValueError(
+                f"{name}: {len(nodes)} children do not fit node_data; expected one for each key or field, got "
+                f"{safe_repr(node_data)}; give what children() returned"
+            )
         return _checked(node_with(typ, data, nodes))
 
     def paths(self) -> list[tuple[Any, ...]]:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
@@ -73,20 +74,21 @@ def outputs_of(
     sharding: Sharding,
     *,
     committed: bool,
-    into: Sequence[NDArray[Any]] | None,
+    into: Sequence[NDArray[Any]] | NDArray[Any] | None,
 ) -> tuple[list[Any], list[list[NDArray[Any]]]]:
     """Results and the buffers of each to write: one new Array for each dtype, or the ndarrays `into` of this shape."""
     if into is None:
         allocated = [allocate(operation, shape, dtype, sharding, committed=committed) for dtype in dtypes]
         return [array for array, _ in allocated], [buffers for _, buffers in allocated]
-    for target in into:
+    targets = [into] if isinstance(into, np.ndarray) else list(into)
+    for target in targets:
         if target.shape != shape:
             raise ValueError(
                 f"{operation}: out has another shape than the result; expected {shape}, got {target.shape}; create it "
                 f"by np.empty({shape}, dtype)"
             )
     boxes = tiling(sharding, shape, operation).boxes
-    return list(into), [[target[box] if box else target for box in boxes] for target in into]  # target[()] is a number
+    return targets, [[target[box] if box else target for box in boxes] for target in targets]  # target[()] is a number
 
 
 def moved_to(operation: str, x: Array, placement: Placement, sharding: Sharding) -> Array:

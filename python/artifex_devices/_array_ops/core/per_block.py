@@ -52,12 +52,11 @@ def apply_along(
         value = np.asarray(compute(whole))
         return from_fused(operation, value.reshape(shape), dtype, sharding, committed=x.committed)
     blocks = local_arrays(x)
-    targets = None if into is None else [into]
-    (result,), (outputs,) = outputs_of(operation, shape, [dtype], sharding, committed=x.committed, into=targets)
+    (result,), (outputs,) = outputs_of(operation, shape, [dtype], sharding, committed=x.committed, into=into)
     # The dimensions of x along which a large block can be split, with their numbers in the result.
     places = {d: len(leading) + i for i, d in enumerate(d for d, size in kept if size is not None) if d not in sizes}
     tasks = [
-        functools.partial(_write, compute, block[piece], output[_in_result(piece, places)])
+        functools.partial(_write, compute, block[piece], [output[_in_result(piece, places)]])
         for block, output in zip(blocks, outputs, strict=True)
         if output.size
         for piece in pieces_along(block, places)
@@ -84,10 +83,6 @@ def pieces_along(block: NDArray[Any], dims: Iterable[int]) -> list[tuple[Any, ..
 def _in_result(piece: tuple[Any, ...], places: Mapping[int, int]) -> tuple[Any, ...]:
     """The index of the result for a piece of the operand."""
     return piece if len(piece) == 1 else (*(slice(None),) * places[len(piece) - 2], *piece[-2:])
-
-
-def _write(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], output: NDArray[Any]) -> None:
-    np.copyto(output, compute(block), casting="unsafe")  # as NumPy with out=
 
 
 def require_matrices(operation: str, *operands: Any) -> None:
@@ -130,7 +125,7 @@ def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], An
         outputs = [buffers[number] for _, buffers in allocated]
         if any(output.size for output in outputs):
             tasks.extend(
-                functools.partial(_write_all, compute, block[piece], [output[piece] for output in outputs])
+                functools.partial(_write, compute, block[piece], [output[piece] for output in outputs])
                 for piece in pieces_along(block, range(len(stack)))
             )
     is_parallel = len(tasks) > 1 and work >= PARALLEL_BYTES
@@ -150,6 +145,6 @@ def _as(samples: Any, results: Sequence[Array]) -> Any:
     return type(samples)(*results) if hasattr(samples, "_fields") else tuple(results)
 
 
-def _write_all(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], outputs: Sequence[NDArray[Any]]) -> None:
+def _write(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], outputs: Sequence[NDArray[Any]]) -> None:
     for output, value in zip(outputs, _tuple_of(compute(block)), strict=True):
-        np.copyto(output, value)
+        np.copyto(output, value, casting="unsafe")  # as NumPy with out=

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.blocks import Box, local_arrays
+from artifex_devices._array_ops.core.blocks import Box
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
 from artifex_devices._array_ops.core.layout import (
     Spec,
@@ -251,8 +251,3 @@ def rows(x: Array, *, backwards: bool = False) -> Iterator[Array]:
     order = range(x.shape[0])
     # All rows are taken, as in JAX also of a dimension that is sharded over Explicit axes.
     return (get(x, i, "row") for i in (reversed(order) if backwards else order))
-
-
-def contains(x: Array, value: Any) -> bool:
-    """Whether an element equals the value."""
-    return any(part.any() for part in local_arrays(np.equal(x, value)))

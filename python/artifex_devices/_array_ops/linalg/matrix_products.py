@@ -233,7 +233,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
     """np.tensordot."""
     a, b = as_operand("tensordot", a), as_operand("tensordot", b)
     try:
-        a_axes, b_axes = (_axes(part) for part in axes)
+        a_axes, b_axes = (tuple(map(operator.index, np.atleast_1d(part).tolist())) for part in axes)
     except TypeError:
         count = operator.index(axes)
         a_axes, b_axes = tuple(range(-count, 0)), tuple(range(count))
@@ -248,7 +248,3 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
         tall, wide = expand_dims(a, tuple(range(a.ndim, a.ndim + b.ndim))), expand_dims(b, tuple(range(a.ndim)))
         return np.multiply(tall, wide)  # type: ignore[no-any-return]
     return tensordot_over("tensordot", a, b, a_axes, b_axes)
-
-
-def _axes(given: Any) -> tuple[int, ...]:
-    return (operator.index(given),) if not isinstance(given, Sequence) else tuple(map(operator.index, given))

@@ -129,8 +129,7 @@ def reduce_parts(
         for extra in extras
     ]
     blocks = local_arrays(x, True)  # not to be written, but writable, because NumPy's argmax copies read-only memory
-    given = None if into is None else [into]
-    results, targets = outputs_of(operation, plan.shape, dtypes, plan.sharding, committed=committed, into=given)
+    results, targets = outputs_of(operation, plan.shape, dtypes, plan.sharding, committed=committed, into=into)
     first: list[Callable[[], Any]] = []
     then: list[Callable[[], Any]] = []
     for group in plan.groups:

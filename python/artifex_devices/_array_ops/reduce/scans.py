@@ -116,8 +116,7 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
         return from_fused(operation, running, result, sharding, committed=x.committed)
     blocks = [block.reshape(-1) if axis is None else block for block in local_arrays(x)]
     places = tiling(sharding, shape, operation)
-    targets = None if into is None else [into]
-    (value,), (outputs,) = outputs_of(operation, shape, [result], sharding, committed=x.committed, into=targets)
+    (value,), (outputs,) = outputs_of(operation, shape, [result], sharding, committed=x.committed, into=into)
     first: list[Callable[[], Any]] = []
     chains: list[list[_Step]] = []
     rows, replicas = _chains(places, d)

@@ -23,7 +23,9 @@ from artifex_devices._array_ops.shape.rearranging import copy_boxes
 from artifex_devices._core import Array
 
 
-def _axes(operation: str, a: Array, axis1: Any, axis2: Any) -> tuple[int, int]:
+@implements(np.diagonal)
+def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, *, operation: str = "diagonal") -> Array:
+    """np.diagonal, as a copy: sharded as the first of the two dimensions that is sharded."""
     if a.ndim < 2:
         raise ValueError(
             f"{operation}: the operand is not a matrix; expected at least two dimensions, got shape {a.shape}"
@@ -31,13 +33,6 @@ def _axes(operation: str, a: Array, axis1: Any, axis2: Any) -> tuple[int, int]:
     i, j = normalize_axis_index(axis1, a.ndim, "axis1"), normalize_axis_index(axis2, a.ndim, "axis2")
     if i == j:
         raise ValueError(f"{operation}: axis1 and axis2 are the same; expected two dimensions, got {axis1} and {axis2}")
-    return i, j
-
-
-@implements(np.diagonal)
-def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, *, operation: str = "diagonal") -> Array:
-    """np.diagonal, as a copy: sharded as the first of the two dimensions that is sharded."""
-    i, j = _axes(operation, a, axis1, axis2)
     k = operator.index(offset)
     others = tuple(d for d in range(a.ndim) if d not in (i, j))
     if k == 0 and a.shape[i] == a.shape[j]:
