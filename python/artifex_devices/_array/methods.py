@@ -44,11 +44,6 @@ def _forwarded(function: Any, doc: str, returns: Any = Any) -> Any:
     return method
 
 
-def _one_or_several(values: tuple[Any, ...]) -> Any:
-    """x.reshape(2, 3) means the same as x.reshape((2, 3))."""
-    return values[0] if len(values) == 1 else values
-
-
 class ArrayMethods(_Self):
     """The members that `_array.operators` sets on Array, by name."""
 
@@ -205,7 +200,7 @@ class ArrayMethods(_Self):
             >>> ad.device_put(np.ones((2, 3, 4))).transpose(0, 2, 1).shape
             (2, 4, 3)
         """
-        return np.transpose(self, _one_or_several(axes) if axes else None)
+        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
     swapaxes = _forwarded(np.swapaxes, "np.swapaxes: two dimensions swapped.", Array)
     squeeze = _forwarded(
@@ -243,7 +238,7 @@ class ArrayMethods(_Self):
         """
         from artifex_devices._array_ops.core.layout import with_out_sharding
 
-        sizes = _one_or_several(shape)
+        sizes = shape[0] if len(shape) == 1 else shape
         return with_out_sharding(self, lambda x: np.reshape(x, sizes, order, copy=copy), out_sharding)
 
     def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array:

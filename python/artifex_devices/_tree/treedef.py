@@ -79,7 +79,7 @@ class PyTreeDef:
         values = leaves if type(leaves) is list else _values("tree_unflatten", "leaves", leaves)
         if len(values) != self._num_leaves:
             raise ValueError(
-                f"tree_unflatten: {len(values)} leaves for {_shortened(self)}; expected {self._num_leaves}, "
+                f"tree_unflatten: {len(values)} leaves for {safe_repr(self)}; expected {self._num_leaves}, "
                 f"got {len(values)}; give one value for each leaf, in the order of tree_flatten"
             )
         return _tree_build(self._node, values, make_node)
@@ -373,8 +373,3 @@ def _text(typ: type, data: Any, parts: tuple[str, ...]) -> str:
     if data is None:
         return f"CustomNode(namedtuple[{typ.__name__}], [{inside}])"
     return f"CustomNode({typ.__name__}[{public_data(data)}], [{inside}])"
-
-
-def _shortened(treedef: PyTreeDef) -> str:
-    text = repr(treedef)
-    return text if len(text) <= 200 else f"{text[:197]}..."

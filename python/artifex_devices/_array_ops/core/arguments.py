@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.blocks import allocate
+from artifex_devices._array_ops.core.blocks import allocate, check_host_operand
 from artifex_devices._array_ops.core.layout import Placement, common_placement, sharding_with, spec_of
-from artifex_devices._array_ops.core.reading import Source, assemble
+from artifex_devices._array_ops.core.reading import Source
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding
@@ -57,9 +57,8 @@ def as_array(operation: str, x: Any, operands: Sequence[Any]) -> Array:
         return x
     placement = common_placement(operation, [y for y in operands if isinstance(y, Array)])
     value = np.asarray(operand(operation, x))
-    sharding = sharding_with(placement.sharding, ())
-    source = Source(operation, value, sharding)
-    return assemble(operation, value.shape, value.dtype, sharding, committed=placement.committed, fill=source.copy_box)
+    check_host_operand(operation, value, sharding_with(placement.sharding, ()))
+    return replicated_array(operation, value, placement)
 
 
 def replicated_array(operation: str, value: NDArray[Any], placement: Placement | Array) -> Array:

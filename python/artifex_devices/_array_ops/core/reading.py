@@ -71,9 +71,7 @@ class Source:
     def box(self, box: Box, position: int) -> NDArray[Any]:
         """One box to read: a view if one tile holds all of it."""
         bounds = _bounds(box)
-        if bounds is None:
-            return np.empty([part.stop - part.start for part in box], self.dtype)
-        for whole, data in self.tiles(position, bounds):
+        for whole, data in () if bounds is None else self.tiles(position, bounds):
             if is_inside(box, whole):
                 view: NDArray[Any] = data[shift(box, whole)]
                 return view

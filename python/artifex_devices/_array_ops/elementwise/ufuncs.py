@@ -81,7 +81,7 @@ def _compute_on_slabs(
     leader: Any = None
     dtypes, writes_strided = loop
     for x in inputs:
-        if type(x) is Array and x is not leader and (leader is None or _rank_and_size(x) > _rank_and_size(leader)):
+        if type(x) is Array and x is not leader and (leader is None or (x.ndim, x.size) > (leader.ndim, leader.size)):
             leader = x
     touched_bytes = leader.nbytes * (1 + len(inputs))
     if not touched_bytes:  # NumPy refuses numbers that the dtype cannot hold also for empty arrays
@@ -117,10 +117,6 @@ def _compute_on_slabs(
     else:
         slab[...] = ufunc(*parts, **options)
     return out
-
-
-def _rank_and_size(x: Array) -> tuple[int, int]:
-    return (x.ndim, x.size)
 
 
 def _fits_every_shard(x: Array, leader: Array) -> bool:

@@ -149,25 +149,17 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
                 f"take_along_axis: {int(part[wrong].flat[0])} is out of range in dimension {axis} of shape "
                 f"{arr.shape}; expected {-size} to {size - 1}"
             )
-    return _along_axis(arr, indices, axis)
-
-
-def _along_axis(arr: Any, indices: Any, axis: int) -> Array:
-    """np.take_along_axis of parts that agree in all dimensions but `axis`, along which neither is sharded."""
     arrays = [x for x in (arr, indices) if isinstance(x, Array)]
     placement = common_placement("take_along_axis", arrays)
     shape = list(np.broadcast_shapes(*(x.shape[:axis] + x.shape[axis + 1 :] for x in (arr, indices))))
     shape.insert(axis, indices.shape[axis])
     spec: list[tuple[Hashable, ...]] = [()] * len(shape)
-    for x in arrays:
+    used: set[Hashable] = set()
+    for x in filter(placement.shares_mesh, arrays):
         for d, axes in enumerate(spec_of(x)):
-            if (
-                placement.shares_mesh(x)
-                and not spec[d]
-                and x.shape[d] == shape[d]
-                and not {n for c in spec for n in c} & set(axes)
-            ):
+            if not spec[d] and x.shape[d] == shape[d] and used.isdisjoint(axes):
                 spec[d] = axes
+                used.update(axes)
     sharding = sharding_with(placement.sharding, tuple(spec))
     sources = [Source("take_along_axis", x, sharding) for x in (arr, indices)]
 

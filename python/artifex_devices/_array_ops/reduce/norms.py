@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, require_unsharded
 from artifex_devices._array_ops.core.dispatch import implements
@@ -22,7 +23,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Ar
     values = array_operand("norm", x)
     if axis is None and ord is None:
         return _vector("norm", values, 2, tuple(range(values.ndim)), keepdims)
-    axes = tuple(range(values.ndim)) if axis is None else _as_given(axis, values.ndim)
+    axes = tuple(range(values.ndim)) if axis is None else normalize_axis_tuple(axis, values.ndim)
     if len(axes) == 1:
         return _vector("norm", values, 2 if ord is None else ord, axes, keepdims)
     if len(axes) == 2:
@@ -42,11 +43,7 @@ def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any
 @implements(np.linalg.matrix_norm)
 def _matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Array:
     values = array_operand("matrix_norm", x)
-    return _matrix("matrix_norm", values, ord, _as_given((-2, -1), values.ndim), keepdims)
-
-
-def _as_given(axis: Any, ndim: int) -> tuple[int, ...]:
-    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))  # not sorted: rows first
+    return _matrix("matrix_norm", values, ord, normalize_axis_tuple((-2, -1), values.ndim), keepdims)
 
 
 def _dtypes(x: Array) -> tuple[Any, Any]:

@@ -56,15 +56,11 @@ class Rule(NamedTuple):
     piece_bytes: int = PIECE_BYTES  # largest size of a part, if parts can be split
 
 
-class _Group(NamedTuple):
-    sources: tuple[int, ...]  # buffers of the operand, one for each tile, in tile order
-    targets: tuple[int, ...]  # buffers of the result of these
-
-
 class _Plan(NamedTuple):
     shape: tuple[int, ...]
     sharding: Sharding
-    groups: tuple[_Group, ...]
+    # For each tile of the result: buffers of the operand, one for each of its tiles in their order; those of the result.
+    groups: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 
 
 @clearable_cache(maxsize=2048)
@@ -85,7 +81,7 @@ def _plan(sharding: Sharding, shape: tuple[int, ...], spec: Any, axes: tuple[int
     for buffer, tile in enumerate(its.tiles):
         targets.setdefault(tile, []).append(buffer)
     groups = tuple(
-        _Group(tuple(sources[tile][t] for t in sorted(sources[tile])), tuple(buffers))
+        (tuple(sources[tile][t] for t in sorted(sources[tile])), tuple(buffers))
         for tile, buffers in sorted(targets.items())
     )
     return _Plan(result_shape, result, groups)
@@ -132,17 +128,16 @@ def reduce_parts(
     results, targets = outputs_of(operation, plan.shape, dtypes, plan.sharding, committed=committed, into=into)
     first: list[Callable[[], Any]] = []
     then: list[Callable[[], Any]] = []
-    for group in plan.groups:
+    for sources, numbers in plan.groups:
         parts = [
             Part(
                 blocks[source],
                 tuple(s.start for s in places.boxes[source]),
                 tuple(extra[source] if type(extra) is list else extra for extra in shaped),
             )
-            for source in group.sources
+            for source in sources
         ]
-        numbers = group.targets if into is None else group.targets[:1]
-        outputs = [[buffers[number] for number in numbers] for buffers in targets]
+        outputs = [[buffers[number] for number in (numbers if into is None else numbers[:1])] for buffers in targets]
         if not keepdims:
             outputs = [[np.expand_dims(buffer, axes) for buffer in buffers] for buffers in outputs]
         _add_tasks(first, then, parts, outputs, axes, rule)

@@ -36,13 +36,6 @@ def _operands(operation: str, arrays: Any) -> list[Any]:
     return [as_operand(operation, x) for x in arrays]
 
 
-def _joined_dtype(arrays: Sequence[Any], dtype: Any, casting: Any, into: NDArray[Any] | None) -> Any:
-    """NumPy's dtype of the result; with `out` each operand is cast to its dtype."""
-    samples = [np.ones(1, x.dtype)[:0] for x in arrays]
-    out = None if into is None else np.empty(0, into.dtype)
-    return np.concatenate(samples, out=out, dtype=dtype, casting=casting).dtype
-
-
 @implements(np.concatenate)
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
@@ -76,7 +69,8 @@ def concatenate(
 def _joined(operation: str, parts: Sequence[Any], axis: int, out: Any, dtype: Any, casting: Any) -> Any:
     """The parts along one dimension; their shapes are checked."""
     into = host_target(operation, out)
-    kind = _joined_dtype(parts, dtype, casting, into)
+    target = None if into is None else np.empty(0, into.dtype)  # each operand is cast to its dtype
+    kind = np.concatenate([np.ones(1, x.dtype)[:0] for x in parts], out=target, dtype=dtype, casting=casting).dtype
     ends = np.cumsum([x.shape[axis] for x in parts]).tolist()
     first = parts[0].shape
     shape = (*first[:axis], ends[-1], *first[axis + 1 :])
