@@ -68,7 +68,7 @@ class PyTreeDef:
     @property
     def num_nodes(self) -> int:
         """Number of nodes and leaves."""
-        return _count_nodes(self._node)
+        return sum(1 if row is None or type(row[2]) is not int else 1 + row[2] for row in _rows(self._node))
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Returns the tree of this structure with these leaves.
@@ -113,7 +113,8 @@ class PyTreeDef:
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """Returns the structure with `inner` in place of each leaf."""
-        return _checked(_composed(self._node, as_treedef("compose", inner)._node))
+        node = as_treedef("compose", inner)._node
+        return self if node is None else _checked(_folded(self._node, lambda: node, node_with))
 
     def walk(
         self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any]
@@ -341,14 +342,6 @@ def _is_row(row: Any) -> bool:
 
 def _count_leaves(node: Node | None) -> int:
     return sum(1 if row is None else row[2] if type(row[2]) is int else 0 for row in _rows(node))
-
-
-def _count_nodes(node: Node | None) -> int:
-    return sum(1 if row is None or type(row[2]) is not int else 1 + row[2] for row in _rows(node))
-
-
-def _composed(node: Node | None, inner: Node | None) -> Any:
-    return node if inner is None else _folded(node, lambda: inner, node_with)
 
 
 def _children_with(tree: Any, data: Any) -> tuple[Any, ...] | None:

@@ -59,7 +59,7 @@ class Rule(NamedTuple):
 class _Plan(NamedTuple):
     shape: tuple[int, ...]
     sharding: Sharding
-    # For each tile of the result: buffers of the operand, one for each of its tiles in their order; those of the result.
+    # For each tile of the result: buffers of the operand, one for each tile in tile order, and buffers of the result.
     groups: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 
 
