@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from artifex_devices._array_ops.core.arguments import array_operand
 from artifex_devices._core import Array
 from artifex_devices.array_api.exports import moving
 
@@ -34,7 +35,7 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
         >>> xp.sort(xp.asarray([2, 3, 1]), descending=True)
         Array([3, 2, 1], dtype=int64)
     """
-    ascending = np.sort(x, axis=axis, stable=stable)
+    ascending = np.sort(array_operand("sort", x), axis=axis, stable=stable)
     return np.flip(ascending, axis) if descending else ascending
 
 
@@ -50,6 +51,7 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bo
         >>> xp.argsort(xp.asarray([2, 3, 1, 3]), descending=True)
         Array([1, 3, 0, 2], dtype=int64)
     """
+    x = array_operand("argsort", x)
     if not descending:
         return np.argsort(x, axis=axis, stable=stable)
     # The ascending order of the flipped elements, in reverse: equal elements stay in their order.
