@@ -1804,36 +1804,38 @@ class Array:
         """
 
     def all(
-        self, axis: typing.Any = None, out: typing.Any = None, keepdims: bool = False, *, where: typing.Any = True
+        self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ..., *, where: typing.Any = ...
     ) -> typing.Any:
         """
         np.all.
         """
 
     def any(
-        self, axis: typing.Any = None, out: typing.Any = None, keepdims: bool = False, *, where: typing.Any = True
+        self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ..., *, where: typing.Any = ...
     ) -> typing.Any:
         """
         np.any.
         """
 
-    def argmax(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: bool = False) -> typing.Any:
+    def argmax(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> typing.Any:
         """
         np.argmax: position of the first largest element, or of the first NaN.
         """
 
-    def argmin(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: bool = False) -> typing.Any:
+    def argmin(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> typing.Any:
         """
         np.argmin: position of the first smallest element, or of the first NaN.
         """
 
-    def argpartition(self, kth: typing.Any, axis: typing.Any = -1) -> typing.Any:
+    def argpartition(
+        self, kth: typing.Any, axis: int = -1, kind: str = "introselect", order: typing.Any = None
+    ) -> typing.Any:
         """
         np.argpartition. The dimension must not be sharded.
         """
 
     def argsort(
-        self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None
+        self, axis: int = -1, kind: typing.Any = None, order: typing.Any = None, *, stable: typing.Any = None
     ) -> typing.Any:
         """
         np.argsort. The dimension must not be sharded.
@@ -1970,9 +1972,9 @@ class Array:
         self,
         axis: typing.Any = None,
         out: typing.Any = None,
-        keepdims: bool = False,
+        keepdims: typing.Any = ...,
         initial: typing.Any = ...,
-        where: typing.Any = True,
+        where: typing.Any = ...,
     ) -> typing.Any:
         """
         np.max: NaN where an element is NaN.
@@ -1983,9 +1985,9 @@ class Array:
         axis: typing.Any = None,
         dtype: typing.Any = None,
         out: typing.Any = None,
-        keepdims: bool = False,
+        keepdims: typing.Any = ...,
         *,
-        where: typing.Any = True,
+        where: typing.Any = ...,
     ) -> typing.Any:
         """
         np.mean: 16-bit floats are added up in float32, integers in float64.
@@ -1995,9 +1997,9 @@ class Array:
         self,
         axis: typing.Any = None,
         out: typing.Any = None,
-        keepdims: bool = False,
+        keepdims: typing.Any = ...,
         initial: typing.Any = ...,
-        where: typing.Any = True,
+        where: typing.Any = ...,
     ) -> typing.Any:
         """
         np.min: NaN where an element is NaN.
@@ -2013,15 +2015,15 @@ class Array:
         axis: typing.Any = None,
         dtype: typing.Any = None,
         out: typing.Any = None,
-        keepdims: bool = False,
+        keepdims: typing.Any = ...,
         initial: typing.Any = ...,
-        where: typing.Any = True,
+        where: typing.Any = ...,
     ) -> typing.Any:
         """
         np.prod: the result is replicated over the axes of the reduced dimensions.
         """
 
-    def ptp(self, axis: typing.Any = None, out: typing.Any = None, keepdims: bool = False) -> typing.Any:
+    def ptp(self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ...) -> typing.Any:
         """
         np.ptp: the maximum minus the minimum.
         """
@@ -2070,13 +2072,13 @@ class Array:
         np.round.
         """
 
-    def searchsorted(self, v: typing.Any, side: typing.Any = "left", sorter: typing.Any = None) -> typing.Any:
+    def searchsorted(self, v: typing.Any, side: str = "left", sorter: typing.Any = None) -> typing.Any:
         """
         np.searchsorted(x, v): the result is sharded as v; x must not be sharded.
         """
 
     def sort(
-        self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None
+        self, axis: int = -1, kind: typing.Any = None, order: typing.Any = None, *, stable: typing.Any = None
     ) -> typing.Any:
         """
         np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded.
@@ -2092,10 +2094,10 @@ class Array:
         axis: typing.Any = None,
         dtype: typing.Any = None,
         out: typing.Any = None,
-        ddof: typing.Any = 0,
-        keepdims: bool = False,
+        ddof: int = 0,
+        keepdims: typing.Any = ...,
         *,
-        where: typing.Any = True,
+        where: typing.Any = ...,
         mean: typing.Any = ...,
         correction: typing.Any = ...,
     ) -> typing.Any:
@@ -2108,15 +2110,15 @@ class Array:
         axis: typing.Any = None,
         dtype: typing.Any = None,
         out: typing.Any = None,
-        keepdims: bool = False,
+        keepdims: typing.Any = ...,
         initial: typing.Any = ...,
-        where: typing.Any = True,
+        where: typing.Any = ...,
     ) -> typing.Any:
         """
         np.sum: the result is replicated over the axes of the summed dimensions.
         """
 
-    def swapaxes(self, axis1: int, axis2: int) -> Array:
+    def swapaxes(self, axis1: typing.Any, axis2: typing.Any) -> Array:
         """
         np.swapaxes: two dimensions swapped.
         """
@@ -2190,10 +2192,10 @@ class Array:
         axis: typing.Any = None,
         dtype: typing.Any = None,
         out: typing.Any = None,
-        ddof: typing.Any = 0,
-        keepdims: bool = False,
+        ddof: int = 0,
+        keepdims: typing.Any = ...,
         *,
-        where: typing.Any = True,
+        where: typing.Any = ...,
         mean: typing.Any = ...,
         correction: typing.Any = ...,
     ) -> typing.Any:
