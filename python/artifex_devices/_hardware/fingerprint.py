@@ -6,13 +6,13 @@ from __future__ import annotations
 import functools
 import platform
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._core import Machine, __version__
+from artifex_devices._hardware.system_files import SystemFiles
 
 _LONGEST = 200
 
@@ -44,11 +44,10 @@ def cpu_model() -> str:
 
 def core_frequency_hz() -> float | None:
     """Current frequency of a core in hertz, or None if the system does not report it."""
-    for place, unit in (("cpu0/cpufreq/scaling_cur_freq", 1e3), ("cpu0/cpufreq/cpuinfo_cur_freq", 1e3)):
-        try:
-            return float(Path("/sys/devices/system/cpu", place).read_text()) * unit
-        except (OSError, ValueError):
-            continue
+    for name in ("scaling_cur_freq", "cpuinfo_cur_freq"):
+        kilohertz = SystemFiles().number(f"/sys/devices/system/cpu/cpu0/cpufreq/{name}")
+        if kilohertz is not None:
+            return kilohertz * 1e3
     try:
         return float(_read_first_processor()["cpu MHz"]) * 1e6
     except (KeyError, ValueError):
@@ -61,12 +60,8 @@ def _first_processor() -> Mapping[str, str]:
 
 
 def _read_first_processor() -> dict[str, str]:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            first = file.read(1 << 16).partition("\n\n")[0]
-    except OSError:
-        return {}
-    pairs = (line.partition(":") for line in first.splitlines())
+    text, _ = SystemFiles().read("/proc/cpuinfo")
+    pairs = (line.partition(":") for line in (text or "").partition("\n\n")[0].splitlines())
     printable = {
         key.strip(): "".join(c for c in value.strip() if c.isprintable())[:_LONGEST] for key, _, value in pairs
     }

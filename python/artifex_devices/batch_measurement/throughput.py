@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -85,16 +84,10 @@ def fit_throughput(times: Sequence[tuple[int, float]]) -> ThroughputModel | None
 
 
 def _candidates(sizes: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns fixed seconds and seconds per example of all lines through two points; one of them is the best."""
-    lines = [(0.0, float(time / size)) for size, time in zip(sizes, seconds, strict=True)]
-    lines += [(float(time), 0.0) for time in seconds]
-    for i, j in combinations(range(len(sizes)), 2):
-        slope = float((seconds[j] - seconds[i]) / (sizes[j] - sizes[i]))
-        fixed = float(seconds[i] - slope * sizes[i])
-        if slope > 0 and fixed > 0:
-            lines.append((fixed, slope))
-    table = np.array(lines)
-    return table[:, 0], table[:, 1]
+    """Returns fixed seconds and seconds per example of lines through the origin, a point or two points."""
+    fixed, slope = candidate_lines(sizes, seconds)
+    possible = fixed > 0
+    return np.append(np.zeros(len(sizes)), fixed[possible]), np.append(seconds / sizes, slope[possible])
 
 
 def _best(
@@ -105,3 +98,14 @@ def _best(
     errors = np.abs(predicted / seconds - 1).mean(axis=1)
     at = int(np.argmin(errors))
     return float(errors[at]), at
+
+
+def candidate_lines(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns base and slope of the constant lines through a point and of the rising lines through two.
+
+    The line with the least absolute error is one of them.
+    """
+    i, j = np.triu_indices(len(x), 1)
+    slope = (y[j] - y[i]) / (x[j] - x[i])
+    rises = slope > 0
+    return np.append(y, (y[i] - slope * x[i])[rises]), np.append(np.zeros(len(y)), slope[rises])

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the user's own, named on the command line: `module:function` or `file.py:function`."""
+"""Functions of the user's own, named on the command line: `module:function` or `file.py:function`.
+
+Names that lead to no function are UsageErrors.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,7 @@ _FORM = "write module:function or path/to/file.py:function"
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """The part before the last colon and the part behind it.
-
-    Raises:
-        UsageError: There are no two parts.
-    """
+    """The part before the last colon and the part behind it."""
     place, _, name = text.rpartition(":")
     if not place or not name:
         raise UsageError(f"{text!r} names no function; {_FORM}")
@@ -33,15 +32,12 @@ def load_function(place: str, name: str) -> Callable[..., Any]:
     """Imports a module, or runs a file as one, and takes a function out of it.
 
     Modules are looked for where Python looks, and the current folder is not added: a file's path says that it is to be
-    run. A file's folder is where its own imports are looked for first, as when Python runs it.
+    run. A file's folder is where its own imports are looked for first, as when Python runs it. What the module raises
+    when it is imported is raised unchanged.
 
     Args:
-        place: Module or path; a path ends in .py.
-        name: Of the function; dots lead into classes and objects.
-
-    Raises:
-        UsageError: There is no such file, module or function, or it cannot be called.
-        Exception: What the module raises when it is imported.
+        place: Module, or path of a file that ends in .py.
+        name: Name of the function; dots lead into classes and objects.
     """
     module = _run_file(place) if place.endswith(".py") else _import_module(place)
     found: Any = module

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 from numbers import Integral
-from types import TracebackType
 from typing import Any, NoReturn
 
 from artifex_devices import _core
@@ -21,7 +20,13 @@ from artifex_devices.device_manager.configuration import (
     MemoryStrategy,
     check_configuration,
 )
-from artifex_devices.device_manager.process_settings import LIMITS, VARIABLES, X64, SettingsReport, merged_flags
+from artifex_devices.device_manager.process_settings import (
+    LIMITS,
+    VARIABLES,
+    X64,
+    merged_flags,
+    settings_without_effect,
+)
 
 _SMALL_MODEL = 1_000_000  # parameters; Source: the device-management document
 _LARGE_MODEL = 100_000_000
@@ -165,7 +170,7 @@ class DeviceManager:
             "detection_problem": getattr(self.detector, "reason", None),
             "memory_limits": {str(device): LIMITS.read(device) for device in manager.devices},
             "environment": {name: VARIABLES.read(name) for name in self._applied.environment_variables},
-            "not_applied": self._report().lines(),
+            "not_applied": dict(settings_without_effect(self)),
         }
 
     def optimize_for_model_size(self, model_params: float) -> DeviceConfiguration:
@@ -191,26 +196,10 @@ class DeviceManager:
         """
         name = "DeviceManager.optimize_for_model_size"
         check_number(name, "model_params", model_params, "write 150_000_000", minimum=0)
+        strategy = MemoryStrategy.BALANCED if model_params < _LARGE_MODEL else MemoryStrategy.AGGRESSIVE
         optimal = self.config.copy()
-        if model_params < _SMALL_MODEL:
-            optimal.memory_strategy = MemoryStrategy.CONSERVATIVE
-        elif model_params < _LARGE_MODEL:
-            optimal.memory_strategy = MemoryStrategy.BALANCED
-        else:
-            optimal.memory_strategy = MemoryStrategy.AGGRESSIVE
+        optimal.memory_strategy = MemoryStrategy.CONSERVATIVE if model_params < _SMALL_MODEL else strategy
         return optimal
-
-    def _report(self) -> SettingsReport:
-        return SettingsReport(
-            now=self.config,
-            applied=self._applied,
-            limits=self._limits if self._has_limits else None,
-            is_late=self._is_late,
-            is_closed=self._is_closed,
-            capabilities=self.capabilities,
-            detection_problem=getattr(self.detector, "reason", None),
-            runtime=self.jax_manager,
-        )
 
     def close(self) -> None:
         """Restores limits, the 64-bit setting and environment variables, unless others have changed them since.
@@ -237,9 +226,7 @@ class DeviceManager:
             )
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Closes the manager."""
         self.close()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
@@ -50,10 +50,7 @@ class Report:
             "format": FORMAT,
             "date": self.date,
             "needs_attention": self.needs_attention,
-            "sections": {
-                name: {"title": section.title, "facts": {key: fact.to_json() for key, fact in section.facts.items()}}
-                for name, section in self.sections.items()
-            },
+            "sections": {name: asdict(section) for name, section in self.sections.items()},
             "findings": [finding.to_json() for finding in self.findings],
         }
 
@@ -73,11 +70,11 @@ def examine(*, measure: bool = True, root: str | os.PathLike[str] = "/") -> Repo
         Report with sections of facts and findings.
     """
     from artifex_devices._core import Machine
+    from artifex_devices._hardware.system_files import SystemFiles
     from artifex_devices.doctor import libraries, machine
     from artifex_devices.doctor.advice import findings
-    from artifex_devices.doctor.facts import Files
 
-    files = Files(root)
+    files = SystemFiles(root)
     variables = dict(os.environ)
     live = Machine.live()
     makers: dict[str, Callable[[], Section]] = {

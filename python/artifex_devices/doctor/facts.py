@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from artifex_devices._base.public_path import public
@@ -31,7 +28,7 @@ class Fact:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the attributes for JSON."""
-        return {"value": self.value, "unit": self.unit, "source": self.source, "problem": self.problem}
+        return asdict(self)
 
 
 @public("artifex_devices.doctor")
@@ -42,9 +39,18 @@ class Section:
     title: str
     facts: dict[str, Fact] = field(default_factory=dict)
 
-    def add(self, name: str, value: Any, source: str, *, unit: str | None = None, problem: str | None = None) -> None:
-        """Adds a fact."""
-        self.facts[name] = Fact(value, source, unit, problem)
+    def add(
+        self,
+        name: str,
+        value: Any,
+        source: str,
+        *,
+        unit: str | None = None,
+        problem: str | None = None,
+        absent: str = "",
+    ) -> None:
+        """Adds a fact; `absent` is the problem if there is no other one and the value is None."""
+        self.facts[name] = Fact(value, source, unit, problem or (absent or None if value is None else None))
 
     def value(self, name: str) -> Any:
         """Returns the value of a fact; None if it is unknown or missing."""
@@ -79,47 +85,3 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """Returns the attributes for JSON."""
         return {**asdict(self), "facts": list(self.facts)}
-
-
-class Files:
-    """The small files of /proc and /sys below a root: "/", or a copy of a machine's files."""
-
-    def __init__(self, root: str | os.PathLike[str] = "/") -> None:
-        self._root = Path(root)
-
-    def read(self, path: str) -> tuple[str | None, str | None]:
-        """Returns the stripped text, or None and the reason."""
-        try:
-            with open(self._root / path.lstrip("/"), encoding="utf-8", errors="replace") as file:
-                text = file.read(1 << 20).strip()
-        except OSError as error:
-            return None, f"{path} cannot be read ({error.strerror or error})"
-        return (text, None) if text else (None, f"{path} is empty")
-
-    def add_text(self, section: Section, name: str, path: str) -> str | None:
-        """Adds a file's text as a fact."""
-        text, problem = self.read(path)
-        section.add(name, text, path, problem=problem)
-        return text
-
-    def add_choice(self, section: Section, name: str, path: str) -> str | None:
-        """Adds the word in brackets of a file such as "always [madvise] never"."""
-        text, problem = self.read(path)
-        chosen = text
-        if text is not None and "[" in text:
-            chosen = text.partition("[")[2].partition("]")[0]
-        section.add(name, chosen, path, problem=problem)
-        return chosen
-
-    def table(self, path: str) -> tuple[dict[str, int], str | None]:
-        """Reads numbers from lines of the form "Name:   12 kB", kB as bytes; returns them and the problem."""
-        text, problem = self.read(path)
-        return dict(_rows(text or "")), problem
-
-
-def _rows(text: str) -> Iterator[tuple[str, int]]:
-    for line in text.splitlines():
-        name, _, rest = line.partition(":")
-        words = rest.split()
-        if words and words[0].isdigit():
-            yield name.strip(), int(words[0]) * (1024 if words[1:] == ["kB"] else 1)
