@@ -84,18 +84,7 @@ class DevicePlacement:
         return device_count()
 
     def place_on_device(self, data: Any, device: Device | Sharding | None = None) -> Any:
-        """Places data on one device.
-
-        Args:
-            data: Tree of arrays and numbers.
-            device: Target device, or a Sharding; None for the default device.
-
-        Returns:
-            The tree with an Array on that device for each leaf. Data that is on it already is not copied.
-
-        Raises:
-            TypeError: `device` is of another type, or a leaf is not an array of numbers (the text names its path).
-        """
+        """Places data on one device, by default the default device; see the function of the same name."""
         return _place("DevicePlacement.place_on_device", data, self._default_device if device is None else device)
 
     def distribute_batch(self, data: Any, sharding: Any) -> Any:
@@ -307,10 +296,10 @@ def place_on_device(data: Any, device: Device | Sharding | None = None) -> Any:
         device: Target device, or a Sharding; None for the first device.
 
     Returns:
-        The tree with an Array on that device for each leaf.
+        The tree with an Array on that device for each leaf. Data that is on it already is not copied.
 
     Raises:
-        TypeError: `device` is of another type, or a leaf is not an array of numbers.
+        TypeError: `device` is of another type, or a leaf is not an array of numbers (the text names its path).
 
     Example:
         >>> import numpy as np

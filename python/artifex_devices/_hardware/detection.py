@@ -129,13 +129,8 @@ class CUDADetector:
         version = re.search(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)(?:\s|$)", text or "", re.MULTILINE)
         unknown = f"memory, compute capability and CUDA version are not known: {'; '.join(problems)}"
         self.reason = unknown if problems else None
-        return DeviceCapabilities(
-            DeviceType.GPU,
-            len(gpus),
-            driver_version=version[1] if version else None,
-            supports_mixed_precision=True,
-            supports_distributed=len(gpus) > 1,
-        )
+        driver = version[1] if version else None
+        return _gpus(len(gpus), driver_version=driver, supports_mixed_precision=True)
 
     def _reported_by_the_driver(self, report: dict[str, Any]) -> DeviceCapabilities:
         gpus = report["gpus"]
@@ -149,15 +144,13 @@ class CUDADetector:
         self.reason = "; ".join(problems) or None
         first = gpus[0]
         memory, capability = first["memory_bytes"], first["compute_capability"]
-        return DeviceCapabilities(
-            DeviceType.GPU,
+        return _gpus(
             len(gpus),
             total_memory_mb=None if memory is None else memory // 2**20,
             compute_capability=capability,
             cuda_version=report["cuda_version"],
             driver_version=report["driver_version"],
             supports_mixed_precision=capability is None or _multiplies_half_floats_faster(capability),
-            supports_distributed=len(gpus) > 1,
         )
 
     def _no_gpu(self, reason: str) -> DeviceCapabilities:
@@ -210,6 +203,10 @@ def nvml_library_path(operation: str, library: str | os.PathLike[str] | None, is
         expected = "the absolute path of a library, such as '/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1'"
         raise wrong_value(operation, "nvml_library", library, expected, "leave it out for the driver's own")
     return path
+
+
+def _gpus(count: int, **facts: Any) -> DeviceCapabilities:
+    return DeviceCapabilities(DeviceType.GPU, count, supports_distributed=count > 1, **facts)
 
 
 def _multiplies_half_floats_faster(capability: str) -> bool:

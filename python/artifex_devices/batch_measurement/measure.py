@@ -112,13 +112,8 @@ def measure_batch_size(
     deadline = began + max_seconds
     prober = Prober(step_fn, make_batch, _clock, meter, warmup_calls, min_calls, probe_seconds, reuse_batch, deadline)
     bar = progress_on(shown=progress)
-
-    def report(probe: BatchProbe) -> None:
-        bar.finished(probe)
-        if on_probe is not None:
-            on_probe(probe)
-
-    search = Search(prober, step, smallest, largest // step * step, target, bar.starting, report)
+    reports: list[Callable[[BatchProbe], None]] = [bar.finished] if on_probe is None else [bar.finished, on_probe]
+    search = Search(prober, step, smallest, largest // step * step, target, bar.starting, reports)
     try:
         search.run()
     finally:
@@ -167,17 +162,11 @@ def _check(counts: dict[str, tuple[Any, int]], shares: dict[str, Any], durations
     numbers = {name: whole_number("measure_batch_size", name, value) for name, (value, _) in counts.items()}
     for name, value in {**shares, **durations}.items():
         check_number("measure_batch_size", name, value, "write a float")
-    wrong = [
-        f"{name} is {numbers[name]}; expected {minimum} or more"
-        for name, (_, minimum) in counts.items()
-        if numbers[name] < minimum
-    ]
-    wrong += [f"{name} is {v}; expected more than 0 and less than 1" for name, v in shares.items() if not 0 < v < 1]
-    wrong += [
-        f"{name} is {value}; expected a finite number of seconds, 0 or more"
-        for name, value in durations.items()
-        if not 0 <= value < math.inf
-    ]
+    wrong = [(name, numbers[name], f"{least} or more") for name, (_, least) in counts.items() if numbers[name] < least]
+    wrong += [(name, share, "more than 0 and less than 1") for name, share in shares.items() if not 0 < share < 1]
+    finite = "a finite number of seconds, 0 or more"
+    wrong += [(name, seconds, finite) for name, seconds in durations.items() if not 0 <= seconds < math.inf]
     if wrong:
-        raise ValueError(f"measure_batch_size: {'; '.join(wrong)}; correct the numbers")
+        listed = "; ".join(f"{name} is {value}; expected {expected}" for name, value, expected in wrong)
+        raise ValueError(f"measure_batch_size: {listed}; correct the numbers")
     return list(numbers.values())

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import resource
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -78,10 +79,7 @@ class MemoryFit:
 
 
 class ProcessMemory:
-    """The meter that counts Arrays by the accounting of their devices, and resident memory by the kernel.
-
-    `bounds` adds `fraction` of the free bytes to the bytes in use.
-    """
+    """The meter that counts Arrays by the accounting of their devices, and resident memory by the kernel."""
 
     def __init__(self, fraction: float) -> None:
         self._fraction = fraction
@@ -110,7 +108,7 @@ class ProcessMemory:
         return found
 
     def bounds(self) -> dict[str, int]:
-        """Returns the allowed peaks, by device and for the host."""
+        """Returns the bytes in use plus the fraction of the free bytes, by device and for the host."""
         found = {}
         window = _core._MemoryWindow()
         for device in window.devices:
@@ -205,11 +203,10 @@ class HostMemory:
 
     def start(self) -> None:
         """Resets the peak, if the kernel allows it."""
-        try:
+        self._was_reset = False
+        with suppress(OSError):
             Path(f"{self._root}/proc/self/clear_refs").write_text("5")
             self._was_reset = True
-        except OSError:
-            self._was_reset = False
         self._before = self._resident_and_peak()
 
     def stop(self) -> tuple[int, int | None, int, str] | None:

@@ -36,10 +36,9 @@ def text_of(found: BatchSizeMeasurement) -> str:
     model = found.model
     if model is not None and found.critical_batch_size is not None:
         least = seconds_text(max(model.fixed_s, model.floor_s), _DIGITS)
-        lines.append(
-            f"Knee            {found.critical_batch_size:,}: smaller batches also cost {least} a call, larger ones "
-            f"approach {model.examples_per_s:,.0f} examples/s (model)"
-        )
+        larger = f"larger ones approach {model.examples_per_s:,.0f} examples/s (model)"
+        knee = f"{found.critical_batch_size:,}: smaller batches also cost {least} a call, {larger}"
+        lines.append(f"Knee            {knee}")
     on = ", ".join(f"{name} {value}" for name, value in found.measured_on.items())
     lines += [
         _memory_text(found),

@@ -100,11 +100,11 @@ class BatchSizeMeasurement:
         if self.model is not None:
             half = self.model.size_reaching(0.5 * self.model.examples_per_s)
             least = max(least, math.ceil(half * (1 - 1e-9)))
-        recommended = self.recommended_batch_size
-        critical = recommended if self.critical_batch_size is None else self.critical_batch_size
+        recommended, critical = self.recommended_batch_size, self.critical_batch_size
         on = ", ".join(f"{name} {value}" for name, value in self.measured_on.items())
         notes = [f"Measured {self.measured_at} ({on}); confidence {self.confidence}: {self.confidence_because}."]
-        if self.critical_batch_size is None:
+        if critical is None:
+            critical = recommended
             notes.append("No knee was seen: critical_batch_size is the recommended one.")
         return BatchSizeRecommendation(
             min_batch_size=min(least, recommended),
@@ -131,10 +131,9 @@ def conclude(search: Search, *, measured_on: Mapping[str, str | int], seconds: f
     """Returns the measurement for the evidence of a search, in which at least one probe has times."""
     notes, step, model = list(search.notes), search.step_of_sizes, search.model()
     if step != search.multiple_of:
-        notes.append(
-            f"The step raised for sizes that are not multiples of {step}; multiple_of={step} saves these probes."
-        )
-    recommended, by = _recommended(search, search.target, notes)
+        saved = f"multiple_of={step} saves these probes"
+        notes.append(f"The step raised for sizes that are not multiples of {step}; {saved}.")
+    recommended, by = _recommended(search, notes)
     fits, largest = _memory_bound(search, step, notes)
     interval = None if by == "measured" else _range_of(search)
     word, because = _confidence(search, recommended, by, interval)
@@ -161,18 +160,14 @@ def conclude(search: Search, *, measured_on: Mapping[str, str | int], seconds: f
     )
 
 
-def _recommended(search: Search, target: float, notes: list[str]) -> tuple[int, _By]:
-    probes = search.measured
-    fastest, reference = search.fastest(), search.reference()
+def _recommended(search: Search, notes: list[str]) -> tuple[int, _By]:
+    target, fastest, reference = search.target, search.fastest(), search.reference()
     if search.falls():
         notes.append(f"Throughput falls beyond a batch of {fastest.batch_size}: larger ones are slower by the example.")
     if reference is None:
-        if len(search.rising()) < 3:
-            notes.append("Fewer than 3 sizes up to the fastest: no model, the fastest that ran is recommended.")
-        else:
-            notes.append(
-                "Time did not grow with the batch: the fastest size that ran is recommended, no knee was seen."
-            )
+        few = "Fewer than 3 sizes up to the fastest: no model, the fastest that ran is recommended."
+        flat = "Time did not grow with the batch: the fastest size that ran is recommended, no knee was seen."
+        notes.append(few if len(search.rising()) < 3 else flat)
         return fastest.batch_size, "measured"
     wanted = search.wanted_size()
     if wanted is None:
@@ -182,7 +177,7 @@ def _recommended(search: Search, target: float, notes: list[str]) -> tuple[int, 
         return fastest.batch_size, "measured"
     # A clearly smaller measured size takes precedence over the model.
     attainable = target * min(reference, rate_of(fastest))
-    reaching = [probe for probe in probes if rate_of(probe) >= attainable]
+    reaching = [probe for probe in search.measured if rate_of(probe) >= attainable]
     smaller = [probe.batch_size for probe in reaching if probe.batch_size * _CLEARLY <= wanted]
     if smaller:
         notes.append(f"The model reaches {target:.0%} at a batch of {wanted}, the measured {smaller[0]} does already.")
@@ -272,8 +267,7 @@ def _implausible_times(probes: Sequence[BatchProbe]) -> str:
 def _confidence(
     search: Search, recommended: int, by: _By, interval: tuple[int, int] | None
 ) -> tuple[Literal["high", "medium", "low"], str]:
-    probes = search.measured
-    model = search.model()
+    probes, model = search.measured, search.model()
     spread = statistics.median([probe.spread for probe in probes if probe.spread is not None])
     count = f"{len(probes)} size{'' if len(probes) == 1 else 's'} measured"
     implausible = _implausible_times(probes)

@@ -35,7 +35,7 @@ class Search:
         largest: Largest batch size.
         target: Share of the throughput of large batches to reach.
         watch: Function that is called before each probe.
-        report: Function that is called after each probe.
+        reports: Functions that are called after each probe.
         evidence: All probes in the order in which they ran.
         notes: Observations, and the reason why the search ended.
         too_large: Smallest size that ran out of memory.
@@ -49,7 +49,7 @@ class Search:
     largest: int
     target: float
     watch: Callable[[int], None]
-    report: Callable[[BatchProbe], None]
+    reports: list[Callable[[BatchProbe], None]]
     evidence: list[BatchProbe] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     too_large: int | None = None
@@ -95,11 +95,8 @@ class Search:
 
     def rising(self) -> list[BatchProbe]:
         """Returns the measured probes up to the fastest one if throughput falls after it, otherwise all."""
-        probes = self.measured
-        if not probes or not self.falls():
-            return probes
-        best = self.fastest()
-        return [probe for probe in probes if probe.batch_size <= best.batch_size]
+        last = self.fastest().batch_size if self.falls() else math.inf
+        return [probe for probe in self.measured if probe.batch_size <= last]
 
     def falls(self) -> bool:
         """Returns whether the largest size is clearly slower than the fastest."""
@@ -151,6 +148,9 @@ class Search:
                     return
             following = self._following(size)
 
+    def _largest_measured(self) -> int:
+        return max((probe.batch_size for probe in self.measured), default=0)
+
     def _was_tried(self, size: int) -> bool:
         return any(probe.batch_size == size for probe in self.evidence)
 
@@ -167,9 +167,7 @@ class Search:
     def _below_failure(self) -> int | None:
         """Returns the middle between the largest size that ran and `too_large`; None if they are close."""
         assert self.too_large is not None
-        probes = self.measured
-        low = probes[-1].batch_size if probes else 0
-        step = self.step_of_sizes
+        low, step = self._largest_measured(), self.step_of_sizes
         size = (low + self.too_large) // 2 // step * step
         if size <= low * _WORTH or size < step or size >= self.too_large:
             self.stopped_by_memory = True
@@ -190,9 +188,7 @@ class Search:
     def _within_memory(self, size: int) -> int | None:
         """Returns the size, or the largest smaller one, whose predicted peak fits; None to stop."""
         self.bounds = self.prober.meter.bounds()
-        probes = self.measured
-        low = probes[-1].batch_size if probes else 0
-        step = self.step_of_sizes
+        low, step = self._largest_measured(), self.step_of_sizes
         if not self._overfull(size):
             return size
         # Predictions grow with the size.
@@ -238,7 +234,8 @@ class Search:
         self.watch(size)
         probe = self.prober.run(size)
         self.evidence.append(probe)
-        self.report(probe)
+        for report in self.reports:
+            report(probe)
         if probe.outcome == "out of memory":
             self.too_large = min(size, self.too_large or size)
             self.notes.append(f"A batch of {size} ran out of memory; larger ones were not tried.")

@@ -12,6 +12,7 @@ import argparse
 import importlib
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -118,14 +119,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         complain(f"{name}: {error}")
         return USAGE
-    except (OSError, RuntimeError, ValueError, MemoryError) as error:
-        complain(f"{name}: {str(error) or type(error).__name__}")
-        _close_stdout()
-        return FAILED
-    except Exception:  # a mistake of this package: 1, Python's own code, would say that something needs attention
-        import traceback
-
-        complain(traceback.format_exc().rstrip())
+    except Exception as error:  # of a mistake of this package: 1, Python's own code, has another meaning
+        is_mistake = not isinstance(error, (OSError, RuntimeError, ValueError, MemoryError))
+        text = f"{name}: {str(error) or type(error).__name__}"
+        complain(traceback.format_exc().rstrip() if is_mistake else text)
         _close_stdout()
         return FAILED
 

@@ -60,18 +60,12 @@ def is_here(text: str) -> bool:
 
 
 def read_cluster(text: str, measured: bool = False) -> Cluster:
-    """The cluster of a --cluster argument; with --measured, standard error gets the date of the measurement.
-
-    Raises:
-        UsageError: The text is not a cluster (the error has the nearest one), or --measured is for another machine.
-    """
+    """The cluster of a --cluster argument; with --measured, standard error gets the date of the measurement."""
     from artifex_devices import cluster
 
     if measured and not is_here(text):
-        raise UsageError(
-            f"--measured: --cluster is {text!r}; expected here or nothing, as only this machine can be measured; "
-            "leave one out"
-        )
+        expected = "here or nothing, as only this machine can be measured"
+        raise UsageError(f"--measured: --cluster is {text!r}; expected {expected}; leave one out")
     if text and not text.isprintable():
         raise _no_cluster(text, "")
     with usage_errors(OSError, ValueError, option="--cluster: "):
@@ -137,9 +131,8 @@ def _options(words: list[str], positional: tuple[str, ...], known: dict[str, str
     for word in (word for word in words if "=" in word):
         key, _, value = word.partition("=")
         if key not in known:
-            raise UsageError(
-                f"--cluster: {name} has no {key!r}{did_you_mean(key, known)}; expected {usage!r}; correct it"
-            )
+            hint = did_you_mean(key, known)
+            raise UsageError(f"--cluster: {name} has no {key!r}{hint}; expected {usage!r}; correct it")
         if key in found:
             raise UsageError(f"--cluster: {key} is given more than once; expected it once; leave one out")
         found[key] = _number(key, value, known[key])

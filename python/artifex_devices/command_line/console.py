@@ -92,11 +92,7 @@ def has_signs(signs: str) -> bool:
 
 
 def write_text(text: str) -> None:
-    """Writes to standard output; signs that its encoding does not have are escaped.
-
-    Raises:
-        OSError: It is closed, or what it leads to is full or gone.
-    """
+    """Writes to standard output, with escapes for signs that its encoding does not have; OSError if it is closed."""
     stream = sys.stdout
     if stream is None:
         raise OSError("standard output is closed")
@@ -117,12 +113,7 @@ def write_json(value: Mapping[str, Any]) -> None:
 
 
 def write_picture(path: str, picture: str) -> None:
-    """Writes an SVG picture to a file in UTF-8, to standard output where the path is "-".
-
-    Raises:
-        UsageError: The file cannot be written.
-        OSError: Standard output is closed, or what it leads to is full or gone.
-    """
+    """Writes an SVG picture to a file in UTF-8, to standard output where the path is "-"."""
     if path == "-":
         write_text(picture)
         return

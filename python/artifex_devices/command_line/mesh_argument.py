@@ -50,11 +50,7 @@ def read_sizes(option: str, text: str) -> dict[str, int]:
 
 
 def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[float] | None = None) -> Mesh:
-    """The mesh of a cluster's devices by --mesh, --slices, --order and --split.
-
-    Raises:
-        NotImplementedError: The torus has no such order.
-    """
+    """The mesh of a cluster's devices; NotImplementedError if the torus has no such order."""
     from artifex_devices import mesh_utils
     from artifex_devices.sharding import Mesh
 
@@ -97,15 +93,13 @@ def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespa
             raise UsageError("--slices: expected several TPU slices, and another --order than id; leave it out")
         return None
     if arguments.order == "exact":
-        raise UsageError(
-            f"--order exact: it searches one torus; expected one slice, got {cluster.slices}; write --order jax"
-        )
+        problem = f"it searches one torus; expected one slice, got {cluster.slices}"
+        raise UsageError(f"--order exact: {problem}; write --order jax")
     first = next((name for name, size in sizes.items() if size % cluster.slices == 0), next(iter(sizes)))
     write = f"write --slices {first}={cluster.slices}"
     if arguments.slices is None:
-        raise UsageError(
-            f"--slices: {cluster.name} has {cluster.slices} slices; expected their axes of the mesh; {write}"
-        )
+        problem = f"{cluster.name} has {cluster.slices} slices"
+        raise UsageError(f"--slices: {problem}; expected their axes of the mesh; {write}")
     along = read_sizes("--slices", arguments.slices)
     for name, there in along.items():
         _known_axis("--slices", name, sizes)

@@ -143,12 +143,12 @@ def run(arguments: argparse.Namespace) -> int:
     except RuntimeError as error:  # a rate is not known
         if not is_here(arguments.cluster):
             raise
-        if arguments.measured:
-            hint = "; only FLOP/s of float32 are measured: add --dtype float32" if "FLOP/s" in str(error) else ""
-            raise RuntimeError(f"{error}{hint}") from None
-        raise RuntimeError(
-            f"{error}; for this machine add --measured, in Python cluster.this_machine(measured=measure_roofline())"
-        ) from None
+        hint = ""
+        if not arguments.measured:
+            hint = "; for this machine add --measured, in Python cluster.this_machine(measured=measure_roofline())"
+        elif "FLOP/s" in str(error):
+            hint = "; only FLOP/s of float32 are measured: add --dtype float32"
+        raise RuntimeError(f"{error}{hint}") from None
     return code
 
 

@@ -155,11 +155,7 @@ def add_suggest(parser: argparse.ArgumentParser) -> None:
 
 
 def run_step(arguments: argparse.Namespace) -> int:
-    """Writes the plan of a step; 1 if it does not fit.
-
-    Raises:
-        NotImplementedError: The torus has no such mesh.
-    """
+    """Writes the plan of a step; 1 if it does not fit."""
     from artifex_devices.planner import plan_step
 
     cluster = read_cluster(arguments.cluster, arguments.measured)

@@ -93,13 +93,8 @@ def _read(source: str | None) -> tuple[Machine, list[Device]]:
 def _as_json(machine: Machine, devices: list[Device]) -> dict[str, Any]:
     facts = ("source", "is_live", "counts", "usable_cpus", "usable_memory_bytes", "objects", "missing_facts")
     rows = [
-        {
-            "device": str(each),
-            "cpus": each.cpuset,
-            "numa_nodes": list(each.numa_nodes),
-            "memory_bytes": each.memory_bytes,
-        }
-        for each in devices
+        {"device": str(d), "cpus": d.cpuset, "numa_nodes": list(d.numa_nodes), "memory_bytes": d.memory_bytes}
+        for d in devices
     ]
     known = {name: getattr(machine, name) for name in facts}
     return {"format": "artifex_devices/topology/1", **known, "devices": rows}
@@ -144,9 +139,8 @@ def machine_lines(machine: Machine, *, every: bool = False, ascii_only: bool = F
 def device_lines(devices: Sequence[Device]) -> list[str]:
     """One line for each group of neighbouring devices with the same CPUs and memory."""
     lines = []
-    for (cpus, nodes, memory), group in itertools.groupby(
-        devices, lambda device: (device.cpuset, tuple(device.numa_nodes), device.memory_bytes)
-    ):
+    alike = itertools.groupby(devices, lambda device: (device.cpuset, tuple(device.numa_nodes), device.memory_bytes))
+    for (cpus, nodes, memory), group in alike:
         first, *others = group
         name, count = (f"{first} to {others[-1]}", " each") if others else (str(first), "")
         named = f"memory node{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes))}"
@@ -156,12 +150,10 @@ def device_lines(devices: Sequence[Device]) -> list[str]:
 
 def _heading(machine: Machine) -> str:
     memory = sum(node["memory_bytes"] for node in machine.numa_nodes)
-    domains, pus = len(machine.cpu_domains), machine.counts["pus"]
+    counts = {"CPU domain": len(machine.cpu_domains), "PU": machine.counts["pus"]}
+    parts = ", ".join(f"{count} {part}{'' if count == 1 else 's'}" for part, count in counts.items())
     source = "this machine, as hwloc sees it" if machine.is_live else machine.source
-    return (
-        f"Machine: {domains} CPU domain{'' if domains == 1 else 's'}, {pus} PU{'' if pus == 1 else 's'}, "
-        f"{bytes_text(memory)} ({source})"
-    )
+    return f"Machine: {parts}, {bytes_text(memory)} ({source})"
 
 
 def _branches(parent: _Part, indent: str, every: bool) -> Iterator[str]:

@@ -33,11 +33,7 @@ def load_function(place: str, name: str) -> Callable[..., Any]:
 
     Modules are looked for where Python looks, and the current folder is not added: a file's path says that it is to be
     run. A file's folder is where its own imports are looked for first, as when Python runs it. What the module raises
-    when it is imported is raised unchanged.
-
-    Args:
-        place: Module, or path of a file that ends in .py.
-        name: Name of the function; dots lead into classes and objects.
+    when it is imported is raised unchanged. Dots in the name lead into classes and objects.
     """
     module = _run_file(place) if place.endswith(".py") else _import_module(place)
     found: Any = module
@@ -77,9 +73,7 @@ def _run_file(place: str) -> ModuleType:
         raise UsageError(f"{place!r} cannot be read ({error.strerror or error}); name a file that can be") from None
     # A name that nobody has: a file train.py must not stand for an installed module train.
     name = path.stem if path.stem not in sys.modules else f"_{path.stem}_of_the_command_line"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
+    spec: Any = importlib.util.spec_from_file_location(name, path)  # never None for a name that ends in .py
     module = importlib.util.module_from_spec(spec)
     # Before it runs: dataclasses and pickles look their module up.
     sys.modules[name] = module

@@ -98,11 +98,8 @@ class DeviceManager:
             self._limits = {device: int(fraction * device.memory_bytes) for device in devices}
             LIMITS.set_all(self, self._limits)
         if "cuda" in self._applied.platform_priority and not self.has_gpu:
-            if self.capabilities.device_type is DeviceType.GPU:
-                count = self.capabilities.device_count
-                why = f"no GPU can be used: the detector reports {count}, the runtime has none"
-            else:
-                why = "no GPU detected"
+            unused = f"no GPU can be used: the detector reports {self.capabilities.device_count}, the runtime has none"
+            why = unused if self.capabilities.device_type is DeviceType.GPU else "no GPU detected"
             warn_user(f"CUDA requested but {why}. Falling back to CPU.")
 
     def _set_variables(self, variables: dict[str, str]) -> None:

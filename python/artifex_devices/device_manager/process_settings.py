@@ -189,12 +189,10 @@ def settings_without_effect(manager: DeviceManager) -> Iterator[tuple[str, str]]
         speed = "faster" if capabilities.supports_mixed_precision else "not faster"
         why = f"recorded: programs choose their dtypes; by the detector 16-bit floats are {speed} on this hardware"
         yield "enable_mixed_precision", why
-    if problem := _platforms(manager):
-        yield "platform_priority", problem
-    if problem := _variables(manager):
-        yield "environment_variables", problem
-    if problem := _disagreement(manager):
-        yield "capabilities", problem
+    checks = {"platform_priority": _platforms, "environment_variables": _variables, "capabilities": _disagreement}
+    for name, check in checks.items():
+        if problem := check(manager):
+            yield name, problem
 
 
 def _memory(manager: DeviceManager) -> str | None:

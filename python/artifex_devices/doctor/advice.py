@@ -16,11 +16,7 @@ _LITTLE_LOCKED = 64 << 20  # bytes: the buffers of one network card or GPU
 
 
 def findings(sections: _Sections) -> list[Finding]:
-    """All that follows, what needs attention first.
-
-    Args:
-        sections: By name, as `examine` makes them; a section or a fact that is not there gives no finding.
-    """
+    """All that follows from sections by name, what needs attention first; missing facts give no finding."""
     rules = (_devices, _cpus, _memory, _processes, _silent_gpus, _missing_facts)
     found = [finding for rule in rules for finding in rule(sections)]
     return sorted(found, key=lambda finding: finding.severity != _ATTENTION)

@@ -39,18 +39,11 @@ class Section:
     title: str
     facts: dict[str, Fact] = field(default_factory=dict)
 
-    def add(
-        self,
-        name: str,
-        value: Any,
-        source: str,
-        *,
-        unit: str | None = None,
-        problem: str | None = None,
-        absent: str = "",
-    ) -> None:
-        """Adds a fact; `absent` is the problem if there is no other one and the value is None."""
-        self.facts[name] = Fact(value, source, unit, problem or (absent or None if value is None else None))
+    def add(self, name: str, value: Any, source: str, *, absent: str | None = None, **about: str | None) -> None:
+        """Adds a fact with its unit and problem; `absent` is the problem of a value None that has no other one."""
+        if value is None:
+            about["problem"] = about.get("problem") or absent
+        self.facts[name] = Fact(value, source, **about)
 
     def value(self, name: str) -> Any:
         """Returns the value of a fact; None if it is unknown or missing."""

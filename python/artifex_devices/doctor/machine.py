@@ -92,13 +92,11 @@ def _cpu_model(machine: Machine, files: SystemFiles) -> tuple[str | None, str, s
 
 def _caches(machine: Machine) -> dict[str, Any]:
     """Size of each kind of cache; a list where sizes differ."""
-    sizes: dict[str, list[int]] = {}
+    sizes: dict[str, dict[int, None]] = {}  # a dict keeps the order
     for row in machine.objects:
         if row["type"].endswith("Cache") and row["bytes"]:
-            kind = sizes.setdefault(row["type"].removesuffix("Cache"), [])
-            if row["bytes"] not in kind:
-                kind.append(row["bytes"])
-    return {kind: found[0] if len(found) == 1 else found for kind, found in sizes.items()}
+            sizes.setdefault(row["type"].removesuffix("Cache"), {})[row["bytes"]] = None
+    return {kind: [*found] if len(found) > 1 else next(iter(found)) for kind, found in sizes.items()}
 
 
 def _add_file(section: Section, files: SystemFiles, name: str, path: str) -> None:
