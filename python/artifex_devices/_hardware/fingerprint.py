@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import platform
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -54,11 +53,6 @@ def core_frequency_hz() -> float | None:
         return None
 
 
-@functools.cache
-def _first_processor() -> Mapping[str, str]:
-    return _read_first_processor()
-
-
 def _read_first_processor() -> dict[str, str]:
     text, _ = SystemFiles().read("/proc/cpuinfo")
     pairs = (line.partition(":") for line in (text or "").partition("\n\n")[0].splitlines())
@@ -66,3 +60,6 @@ def _read_first_processor() -> dict[str, str]:
         key.strip(): "".join(c for c in value.strip() if c.isprintable())[:_LONGEST] for key, _, value in pairs
     }
     return {key: value for key, value in printable.items() if value}
+
+
+_first_processor = functools.cache(_read_first_processor)

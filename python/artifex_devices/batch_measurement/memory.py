@@ -189,11 +189,7 @@ _NO_LIMIT = 1 << 60  # version 1 writes the largest number of whole pages
 
 
 class HostMemory:
-    """Resident memory of this process by the kernel, without child processes and swapped pages.
-
-    The kernel's counters may be behind by some hundred KiB. `root` is the folder of /proc and of the mounts of control
-    groups; "" is the root.
-    """
+    """Resident memory of this process without swapped pages; the kernel's counters may be behind by some 100 KiB."""
 
     def __init__(self, root: str = "") -> None:
         self._root = root

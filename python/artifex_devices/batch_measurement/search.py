@@ -26,35 +26,20 @@ _RISES = 1.2
 
 @dataclass
 class Search:
-    """State of a search; `run` probes until the answer is known or a bound is reached.
-
-    Attributes:
-        prober: Runs the probes.
-        multiple_of: Requested divisor of all batch sizes.
-        smallest: Smallest batch size, and the first one.
-        largest: Largest batch size.
-        target: Share of the throughput of large batches to reach.
-        watch: Function that is called before each probe.
-        reports: Functions that are called after each probe.
-        evidence: All probes in the order in which they ran.
-        notes: Observations, and the reason why the search ended.
-        too_large: Smallest size that ran out of memory.
-        bounds: Allowed peak of the last probe, by memory.
-        stopped_by_memory: Whether larger sizes were not tried because of their predicted memory.
-    """
+    """State of a search; `run` probes until the answer is known or a bound is reached."""
 
     prober: Prober
     multiple_of: int
-    smallest: int
+    smallest: int  # a multiple, as all sizes; the first one
     largest: int
     target: float
-    watch: Callable[[int], None]
-    reports: list[Callable[[BatchProbe], None]]
-    evidence: list[BatchProbe] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    too_large: int | None = None
-    bounds: dict[str, int] = field(default_factory=dict)
-    stopped_by_memory: bool = False
+    watch: Callable[[int], None]  # called before each probe
+    reports: list[Callable[[BatchProbe], None]]  # called after each probe
+    evidence: list[BatchProbe] = field(default_factory=list)  # in the order in which the probes ran
+    notes: list[str] = field(default_factory=list)  # observations, and the reason why the search ended
+    too_large: int | None = None  # smallest size that ran out of memory
+    bounds: dict[str, int] = field(default_factory=dict)  # allowed peak of the last probe, by memory
+    stopped_by_memory: bool = False  # larger sizes were not tried because of their predicted memory
     _is_out_of_time: bool = False
     _fit: tuple[int, ThroughputModel | None] | None = None  # number of probes, and their fit
 

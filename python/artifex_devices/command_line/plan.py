@@ -175,15 +175,11 @@ def _mesh_content(mesh: Mesh, explanation: MeshExplanation) -> dict[str, Any]:
     """The mesh and its explanation; `device_ids` are nested like the axes."""
     return {
         "kind": "mesh",
-        "title": explanation.title,
         "axis_names": list(mesh.axis_names),
         "shape": list(mesh.devices.shape),
         "device_ids": mesh.device_ids.tolist(),
-        "axes": [_axis(axis) for axis in explanation.axes],
-        "seconds": explanation.seconds,
-        "naive_axes": [_axis(axis) for axis in explanation.naive_axes],
-        "naive_seconds": explanation.naive_seconds,
-        "source": explanation.source,
+        **{name: getattr(explanation, name) for name in ("title", "seconds", "naive_seconds", "source")},
+        **{name: [_axis(axis) for axis in getattr(explanation, name)] for name in ("axes", "naive_axes")},
     }
 
 

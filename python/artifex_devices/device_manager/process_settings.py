@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _FLAG = re.compile(r"""(?:[^\s"']|"[^"]*"?|'[^']*'?)+""")  # quotes keep blanks inside a flag
 
 
+_Read = Callable[[Any], Any]
+_Write = Callable[[Any, Any], None]
+_Combined = Callable[[Any, Any, list[Any]], Any]
 _Requests = list[tuple[weakref.ref[Any], Any]]  # owners with their values, oldest owner first
 
 
@@ -39,20 +42,10 @@ class _Entry:
 
 
 class Settings:
-    """One kind of setting, by key; thread-safe.
+    """One kind of setting, by key; thread-safe."""
 
-    Attributes:
-        read: Returns the current value of a key.
-        write: Sets the value of a key.
-        combined: Returns the value to write for a key, the user's value and the owners' values, oldest first.
-    """
-
-    def __init__(
-        self,
-        read: Callable[[Any], Any],
-        write: Callable[[Any, Any], None],
-        combined: Callable[[Any, Any, list[Any]], Any] = lambda key, user, values: values[-1],
-    ) -> None:
+    def __init__(self, read: _Read, write: _Write, combined: _Combined = lambda key, user, values: values[-1]) -> None:
+        """Takes functions; `combined` is the value to write for a key, the user's value and those of the owners."""
         self.read, self.write, self.combined = read, write, combined
         self._lock = threading.RLock()
         self._entries: dict[Any, _Entry] = {}

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from artifex_devices.doctor.facts import Section
+from artifex_devices.doctor import Section
 
 _ROLES = {
     **dict.fromkeys(("ml_dtypes", "optree", "greenlet", "threadpoolctl"), "needed"),

@@ -28,9 +28,8 @@ from artifex_devices.command_line import doctor as doctor_command
 from artifex_devices.command_line import main
 from artifex_devices.command_line.doctor import report_lines, verdict, write_report
 from artifex_devices.distributed import job
-from artifex_devices.doctor import libraries
+from artifex_devices.doctor import Section, libraries
 from artifex_devices.doctor.advice import findings
-from artifex_devices.doctor.facts import Section
 from artifex_devices.doctor.libraries import distributed, mpi
 from artifex_devices.doctor.machine import cgroup, environment_variables, memory, speed
 
