@@ -204,16 +204,7 @@ class DevicePlacement:
         return tree_unflatten(treedef, leaves)
 
     def prefetch_to_device(self, data_iterator: Iterable[Any], device: Any = None, buffer_size: int = 2) -> Prefetcher:
-        """Reads and places batches in advance; see `artifex_devices.prefetch`.
-
-        Args:
-            data_iterator: Source of batches, each a tree of arrays.
-            device: A Device or Sharding, or a tree of them; None for the default device.
-            buffer_size: Number of batches read in advance, at least 1.
-
-        Returns:
-            An iterator of placed batches, with `close()` and `stats()`.
-        """
+        """Reads and places batches in advance, by default on the default device; see the function of the same name."""
         return prefetch_to_device(data_iterator, self._default_device if device is None else device, buffer_size)
 
     def get_batch_size_recommendation(

@@ -195,5 +195,4 @@ def _free_bytes(device: Device, hardware: _Hardware) -> int:
             f"is a {found.name}; expected free_bytes; write free_bytes=80 * 10**9 for 80 GB"
         )
     stats = device.memory_stats()
-    free: int = stats["bytes_limit"] - stats["bytes_in_use"]
-    return max(0, free)
+    return max(0, int(stats["bytes_limit"]) - int(stats["bytes_in_use"]))

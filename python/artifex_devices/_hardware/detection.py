@@ -113,11 +113,7 @@ class CUDADetector:
         self.reason: str | None = None
 
     def detect_capabilities(self) -> DeviceCapabilities:
-        """Detects the hardware again.
-
-        Returns:
-            The GPUs that the driver runs, or the CPU devices of the current world if there are none.
-        """
+        """Detects again: the GPUs that the driver runs, or the CPU devices of the current world if there are none."""
         report = None if self._library is None else _core._read_nvml(self._library)
         if report is not None and report["is_ready"]:
             return self._reported_by_the_driver(report)

@@ -109,17 +109,14 @@ class ProcessMemory:
 
     def bounds(self) -> dict[str, int]:
         """Returns the bytes in use plus the fraction of the free bytes, by device and for the host."""
-        found = {}
         window = _core._MemoryWindow()
-        for device in window.devices:
-            stats = device.memory_stats()
-            in_use = stats["bytes_in_use"]
-            found[str(device)] = in_use + int(self._fraction * max(0, stats["bytes_limit"] - in_use))
+        stats = {str(device): device.memory_stats() for device in window.devices}
         window.close()
+        found = {name: (row["bytes_in_use"], row["bytes_limit"] - row["bytes_in_use"]) for name, row in stats.items()}
         host = self._host.in_use_and_free()
         if host is not None:
-            found[HOST] = host[0] + int(self._fraction * host[1])
-        return found
+            found[HOST] = host
+        return {name: in_use + int(self._fraction * max(0, free)) for name, (in_use, free) in found.items()}
 
 
 def fit_memory(

@@ -53,10 +53,9 @@ class Search:
         """Divisor of all batch sizes: `multiple_of`, or the one that the failed sizes suggest."""
         worked = [probe.batch_size for probe in self.measured]
         raised = [probe.batch_size for probe in self.evidence if probe.outcome == "raised"]
-        common = math.gcd(*worked) if worked else self.multiple_of
-        if raised and worked and all(size % common for size in raised):
-            return common
-        return self.multiple_of
+        common = math.gcd(*worked)
+        is_suggested = raised and worked and all(size % common for size in raised)
+        return common if is_suggested else self.multiple_of
 
     def run(self) -> None:
         """Probes growing sizes, then the recommended ones."""

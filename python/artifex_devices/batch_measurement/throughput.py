@@ -93,8 +93,7 @@ def _best(
     """Returns the smallest mean relative error of the candidates, and its index."""
     predicted = np.maximum(floor, fixed[:, None] + slope[:, None] * sizes)
     errors = np.abs(predicted / seconds - 1).mean(axis=1)
-    at = int(np.argmin(errors))
-    return float(errors[at]), at
+    return float(errors.min()), int(errors.argmin())
 
 
 def candidate_lines(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

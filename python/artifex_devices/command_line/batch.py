@@ -11,19 +11,8 @@ import textwrap
 import traceback
 from typing import Any
 
-from artifex_devices.command_line import user_function
-from artifex_devices.command_line.console import (
-    ATTENTION,
-    FAILED,
-    OK,
-    UsageError,
-    add_parser,
-    bytes_of,
-    count_of,
-    usage_errors,
-    write_json,
-    write_text,
-)
+from artifex_devices.command_line import console, user_function
+from artifex_devices.command_line.console import UsageError
 
 SUMMARY = "batch sizes: what the table says, whether one is good, what your function shows"
 DESCRIPTION = """\
@@ -76,31 +65,31 @@ _JUDGES = "Judges a batch size by what `recommend` says; 1 if it is not good."
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The three subcommands and their options."""
     actions = parser.add_subparsers(title="what to do", metavar="<what>", dest="action", required=True)
-    recommend = add_parser(actions, "recommend", "sizes for a hardware", _RECOMMEND, run_action=_recommend)
-    validate = add_parser(actions, "validate", "is this size good?", _JUDGES, run_action=_validate)
-    validate.add_argument("size", type=count_of, metavar="SIZE", help="examples in a batch")
+    recommend = console.add_parser(actions, "recommend", "sizes for a hardware", _RECOMMEND, run_action=_recommend)
+    validate = console.add_parser(actions, "validate", "is this size good?", _JUDGES, run_action=_validate)
+    validate.add_argument("size", type=console.count_of, metavar="SIZE", help="examples in a batch")
     validate.add_argument("--strict", action="store_true", help="a size below the critical one is not good either")
     for part in (recommend, validate):
         add = part.add_argument
         names = f"{', '.join(_TYPES)}; or a chip of the catalogue, such as H200 or 'TPU v6e'"
         add("--hardware", metavar="NAME", help=f"{names}; this machine's if not given")
         each = "on the device, activations included: 4000000, 4MB, 4MiB"
-        add("--bytes-per-example", type=bytes_of, metavar="BYTES", help=each)
-        add("--state-bytes", type=bytes_of, default=0, metavar="BYTES", help="beside the batch: parameters ...")
-        add("--free-bytes", type=bytes_of, metavar="BYTES", help="free memory; of this device if not given")
+        add("--bytes-per-example", type=console.bytes_of, metavar="BYTES", help=each)
+        add("--state-bytes", type=console.bytes_of, default=0, metavar="BYTES", help="beside the batch: parameters ...")
+        add("--free-bytes", type=console.bytes_of, metavar="BYTES", help="free memory; of this device if not given")
         add("--json", action="store_true", help="the same as JSON")
 
     summary = "measure your own function"
-    measure = add_parser(actions, "measure", summary, _MEASURE, _MEASURE_EXAMPLES, run_action=_measure)
+    measure = console.add_parser(actions, "measure", summary, _MEASURE, _MEASURE_EXAMPLES, run_action=_measure)
     add = measure.add_argument
     add("step", metavar="STEP", help="the function: module:function or path/to/file.py:function")
     other = "makes a batch of a size; make_batch beside STEP if not given"
     add("make_batch", metavar="MAKE_BATCH", nargs="?", help=other)
     add("--target", type=float, default=0.9, metavar="SHARE", help="share of the best throughput (default: 0.9)")
     multiple = "sizes are multiples of N, say of the mesh's data axis"
-    add("--multiple-of", type=count_of, default=1, metavar="N", help=multiple)
-    add("--min", type=count_of, metavar="N", help="the first size; it is run without a prediction")
-    add("--max", type=count_of, default=1 << 20, metavar="N", help="the largest size (default: 1048576)")
+    add("--multiple-of", type=console.count_of, default=1, metavar="N", help=multiple)
+    add("--min", type=console.count_of, metavar="N", help="the first size; it is run without a prediction")
+    add("--max", type=console.count_of, default=1 << 20, metavar="N", help="the largest size (default: 1048576)")
     add("--max-seconds", type=float, default=30.0, metavar="S", help="time for it all (default: 30)")
     share = "share of free memory to use (default: 0.9)"
     add("--memory-fraction", type=float, default=0.9, metavar="SHARE", help=share)
@@ -120,8 +109,8 @@ def _recommend(arguments: argparse.Namespace) -> int:
     hardware, source, advice = _advice(arguments)
     derived = _derived(hardware)
     if arguments.json:
-        write_json({"hardware": hardware, "source": source, **dataclasses.asdict(advice), "roofline": derived})
-        return OK
+        console.write_json({"hardware": hardware, "source": source, **dataclasses.asdict(advice), "roofline": derived})
+        return console.OK
     lines = [
         f"Batch sizes for {hardware} ({source})",
         f"  minimum   {advice.min_batch_size:>12,}  for reasonable efficiency",
@@ -138,8 +127,8 @@ def _recommend(arguments: argparse.Namespace) -> int:
             f"{derived['memory_bandwidth']:.3g} bytes/s, both published).",
         ]
     lines.append("`artifex_devices batch measure` measures a function of yours instead.")
-    write_text("\n".join(lines) + "\n")
-    return OK
+    console.write_text("\n".join(lines) + "\n")
+    return console.OK
 
 
 def _derived(hardware: str) -> dict[str, Any] | None:
@@ -166,7 +155,7 @@ def _validate(arguments: argparse.Namespace) -> int:
     from artifex_devices._hardware.batch_size import validate_batch_size
 
     hardware, source, advice = _advice(arguments)
-    with usage_errors(ValueError):
+    with console.usage_errors(ValueError):
         is_good, message = validate_batch_size(arguments.size, hardware, True)
     if arguments.strict and arguments.size < advice.critical_batch_size:
         is_good = False
@@ -176,10 +165,11 @@ def _validate(arguments: argparse.Namespace) -> int:
         message += f" At most {most} examples fit, by the bytes that you gave."
     if arguments.json:
         found = {"batch_size": arguments.size, "is_good": is_good, "message": message}
-        write_json({**found, "hardware": hardware, "source": source, "recommendation": dataclasses.asdict(advice)})
+        found |= {"hardware": hardware, "source": source, "recommendation": dataclasses.asdict(advice)}
+        console.write_json(found)
     else:
-        write_text(f"{message}\n")
-    return OK if is_good else ATTENTION
+        console.write_text(f"{message}\n")
+    return console.OK if is_good else console.ATTENTION
 
 
 def _advice(arguments: argparse.Namespace) -> tuple[str, str, Any]:
@@ -192,10 +182,7 @@ def _advice(arguments: argparse.Namespace) -> tuple[str, str, Any]:
         raise UsageError("--free-bytes and --state-bytes say what fits only with --bytes-per-example; give that too")
     try:
         advice = get_batch_size_recommendation(
-            hardware,
-            bytes_per_example=each,
-            model_state_bytes=arguments.state_bytes,
-            free_bytes=arguments.free_bytes,
+            hardware, bytes_per_example=each, model_state_bytes=arguments.state_bytes, free_bytes=arguments.free_bytes
         )
     except ValueError as error:
         raise UsageError(str(error).replace("write free_bytes=80 * 10**9", "write --free-bytes 80GB")) from None
@@ -233,9 +220,9 @@ def _measure(arguments: argparse.Namespace) -> int:
             raise
         except BaseException:
             traceback.print_exc()
-            return FAILED
+            return console.FAILED
         try:
-            with usage_errors(ValueError):  # of the options: one that the function raises is evidence
+            with console.usage_errors(ValueError):  # of the options: one that the function raises is evidence
                 found = measure_batch_size(
                     step,
                     make_batch,
@@ -254,9 +241,9 @@ def _measure(arguments: argparse.Namespace) -> int:
             if is_expected and not isinstance(error, NotImplementedError):
                 raise
             traceback.print_exc()  # a mistake of the function, or sys.exit(), which would end without an answer
-            return FAILED
+            return console.FAILED
     if arguments.json:
-        write_json(found.to_dict())
+        console.write_json(found.to_dict())
     else:
-        write_text(f"{found}\n")
-    return ATTENTION if found.confidence == "low" else OK
+        console.write_text(f"{found}\n")
+    return console.ATTENTION if found.confidence == "low" else console.OK

@@ -8,6 +8,7 @@ import math
 import re
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,10 +104,9 @@ def _measured() -> MeasuredRoofline:
 
 
 def _is_file(text: str) -> bool:
-    try:
+    with suppress(OSError, ValueError):  # too long, or with a null character
         return Path(text).is_file()
-    except (OSError, ValueError):  # too long, or with a null character
-        return False
+    return False
 
 
 def _no_cluster(text: str, name: str) -> UsageError:

@@ -39,12 +39,9 @@ def add_parser(
     commands: Any, name: str, summary: str, description: str, epilog: str = "", **defaults: Callable[..., int]
 ) -> argparse.ArgumentParser:
     """Adds the parser of a command or of a part of it; its help keeps the line breaks of the texts."""
+    raw = argparse.RawDescriptionHelpFormatter
     parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=summary,
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        name, help=summary, description=description, epilog=epilog, formatter_class=raw
     )
     parser.set_defaults(**defaults)
     return parser

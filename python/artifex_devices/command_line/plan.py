@@ -7,25 +7,12 @@ import argparse
 import dataclasses
 import math
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices.command_line import mesh_argument, plan_model
+from artifex_devices.command_line import console, mesh_argument, plan_model
 from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, is_here, read_cluster
-from artifex_devices.command_line.console import (
-    ATTENTION,
-    OK,
-    UsageError,
-    add_output,
-    add_parser,
-    bytes_of,
-    complain,
-    usage_errors,
-    write_json,
-    write_mesh,
-    write_plan,
-)
+from artifex_devices.command_line.console import UsageError
 from artifex_devices.command_line.mesh_argument import add_mesh, lay_mesh, read_sizes
 
 if TYPE_CHECKING:
@@ -87,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_mesh(mesh, required=True)
     traffic = "bytes gathered over each axis, 0 for axes that are left out (default: 1 GiB over each)"
     mesh.add_argument("--traffic", metavar="AXIS=BYTES,...", help=traffic)
-    add_output(mesh, "the mesh on its network")
+    console.add_output(mesh, "the mesh on its network")
 
     codes = "1 no plan is within --memory-limit; 2 usage error"
     reshard = _add(actions, "reshard", "the steps from one sharding to another", _RESHARD_EXAMPLES, codes, _reshard)
@@ -98,39 +85,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster(reshard)
     add_mesh(reshard, required=True)
     add("--way", choices=("copies", "collectives"), help="strategy (default: the faster one)")
-    add("--memory-limit", type=bytes_of, metavar="BYTES", help="maximum on each device: 16GiB")
-    add_output(reshard, "before and after, with the bytes between devices,")
+    add("--memory-limit", type=console.bytes_of, metavar="BYTES", help="maximum on each device: 16GiB")
+    console.add_output(reshard, "before and after, with the bytes between devices,")
 
     codes = "2 usage error; 3 the cluster lacks a rate that is needed"
     collective = _add(actions, "collective", "seconds of one collective", _COLLECTIVE_EXAMPLES, codes, _collective)
     add = collective.add_argument
     ops = "all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, or permute with --perm"
     add("op", metavar="OP", help=ops)
-    add("nbytes", metavar="BYTES", type=bytes_of, help="of the global array of a group: 1GB, 1GiB")
+    add("nbytes", metavar="BYTES", type=console.bytes_of, help="of the global array of a group: 1GB, 1GiB")
     add("axes", metavar="AXES", help="of the cluster (x,y,z of a torus, chip, slice), or of --mesh: x,y")
     add_cluster(collective)
     add_mesh(collective, required=False)
     pairs = "of a permute: senders and receivers, as positions in a group: 0:1,1:2,2:0"
     add("--perm", metavar="FROM:TO,...", help=pairs)
-    add_output(collective, "the mesh (of --mesh) on its network, with the groups of each axis,")
+    console.add_output(collective, "the mesh (of --mesh) on its network, with the groups of each axis,")
 
     codes = f"1 it does not fit in memory, or the torus has no such mesh; {codes}"
     step = _add(actions, "step", "the costs of a step of a model", plan_model.STEP_EXAMPLES, codes, plan_model.run_step)
     plan_model.add_step(step)
-    add_output(step, "the roofline of a device with the step in it,")
+    console.add_output(step, "the roofline of a device with the step in it,")
 
     texts = ("the best meshes and rules for a model", plan_model.SUGGEST_EXAMPLES, codes)
     suggest = _add(actions, "suggest", *texts, plan_model.run_suggest)
     plan_model.add_suggest(suggest)
-    add_output(suggest, "the mesh of the best option on its network")
+    console.add_output(suggest, "the mesh of the best option on its network")
 
 
-def _add(
-    actions: Any, name: str, summary: str, examples: str, codes: str, run_action: Callable[[argparse.Namespace], int]
-) -> argparse.ArgumentParser:
+def _add(actions: Any, name: str, summary: str, examples: str, codes: str, run_action: Any) -> argparse.ArgumentParser:
     description = f"{summary[0].upper()}{summary[1:]}."
     epilog = f"examples:\n{examples}\n{CLUSTER_FORMS}\nexit codes: 0 done; {codes}; others as for every command\n"
-    return add_parser(actions, name, summary, description, epilog, run_action=run_action)
+    return console.add_parser(actions, name, summary, description, epilog, run_action=run_action)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -138,8 +123,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         code: int = arguments.run_action(arguments)
     except NotImplementedError as error:  # the torus has no such mesh
-        complain(f"artifex_devices plan: {mesh_argument.no_mesh_text(error, arguments)}")
-        return ATTENTION
+        console.complain(f"artifex_devices plan: {mesh_argument.no_mesh_text(error, arguments)}")
+        return console.ATTENTION
     except RuntimeError as error:  # a rate is not known
         if not is_here(arguments.cluster):
             raise
@@ -165,10 +150,10 @@ def _mesh(arguments: argparse.Namespace) -> int:
     explanation = mesh_utils.explain(mesh, traffic=traffic)
     if arguments.json:
         options = {"cluster": cluster.name, "order": arguments.order, "traffic": traffic}
-        write_json({**_mesh_content(mesh, explanation), **options})
+        console.write_json({**_mesh_content(mesh, explanation), **options})
     else:
-        write_plan(explanation, arguments)
-    return OK
+        console.write_plan(explanation, arguments)
+    return console.OK
 
 
 def _mesh_content(mesh: Mesh, explanation: MeshExplanation) -> dict[str, Any]:
@@ -197,8 +182,8 @@ def _traffic(text: str, sizes: dict[str, int]) -> dict[str, float]:
                 f"--traffic: {part.strip()!r} is not an axis of the mesh with its bytes{did_you_mean(name, sizes)}; "
                 f"expected each of {', '.join(sizes)} at most once; write {next(iter(sizes))}=1GB"
             )
-        with usage_errors(argparse.ArgumentTypeError, option=f"--traffic: {name}: "):
-            found[name] = float(bytes_of(amount))
+        with console.usage_errors(argparse.ArgumentTypeError, option=f"--traffic: {name}: "):
+            found[name] = float(console.bytes_of(amount))
     return found
 
 
@@ -212,7 +197,7 @@ def _reshard(arguments: argparse.Namespace) -> int:
     specs = [mesh_argument.read_spec(*end, axes) for end in (("FROM", arguments.source), ("TO", arguments.destination))]
     mesh = lay_mesh(cluster, arguments)
     limit, problem = arguments.memory_limit, None
-    with usage_errors(TypeError, ValueError):
+    with console.usage_errors(TypeError, ValueError):
         ends = [NamedSharding(mesh, spec) for spec in specs]
         try:
             plan = plan_reshard(shape, dtype, *ends, way=arguments.way, memory_limit=limit)
@@ -221,10 +206,10 @@ def _reshard(arguments: argparse.Namespace) -> int:
                 raise
             problem = error  # without the limit there is a plan, or another reason
             plan = plan_reshard(shape, dtype, *ends, way=arguments.way)
-    write_plan(plan, arguments)
+    console.write_plan(plan, arguments)
     if problem is not None:
-        complain(f"artifex_devices plan: does not fit: {problem}")
-    return OK if problem is None else ATTENTION
+        console.complain(f"artifex_devices plan: does not fit: {problem}")
+    return console.OK if problem is None else console.ATTENTION
 
 
 def _collective(arguments: argparse.Namespace) -> int:
@@ -238,13 +223,13 @@ def _collective(arguments: argparse.Namespace) -> int:
         raise UsageError("--svg draws the mesh of --mesh on its network; expected --mesh with it; add it")
     target = cluster if arguments.mesh is None else lay_mesh(cluster, arguments)
     perm = _perm(arguments)
-    with usage_errors(ValueError):
+    with console.usage_errors(ValueError):
         plan = plan_collective(arguments.op, arguments.nbytes, axes, target, perm=perm)
     if arguments.svg is not None:
-        write_mesh(target, arguments)
+        console.write_mesh(target, arguments)
     else:
-        write_plan(plan, arguments)
-    return OK
+        console.write_plan(plan, arguments)
+    return console.OK
 
 
 def _perm(arguments: argparse.Namespace) -> list[tuple[int, int]] | None:

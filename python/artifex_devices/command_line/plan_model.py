@@ -9,17 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices.command_line import console
 from artifex_devices.command_line.cluster_argument import add_cluster, read_cluster
-from artifex_devices.command_line.console import (
-    ATTENTION,
-    OK,
-    UsageError,
-    complain,
-    count_of,
-    usage_errors,
-    write_mesh,
-    write_plan,
-)
+from artifex_devices.command_line.console import UsageError
 from artifex_devices.command_line.mesh_argument import add_mesh, lay_mesh
 
 if TYPE_CHECKING:
@@ -39,13 +31,14 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     """Adds MODEL, the options that describe a step of it, and --cluster."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="a published name or a TOML file, see below")
-    add("--batch", type=count_of, required=True, metavar="N", help="number of sequences in a step, over all devices")
-    add("--sequence", type=count_of, required=True, metavar="N", help="number of tokens in each sequence")
+    batch = "number of sequences in a step, over all devices"
+    add("--batch", type=console.count_of, required=True, metavar="N", help=batch)
+    add("--sequence", type=console.count_of, required=True, metavar="N", help="number of tokens in each sequence")
     keep = "activations kept for the backward pass (default: products)"
     add("--keep", choices=("layers", "products", "all"), default="products", help=keep)
     add("--forward", action="store_true", help="plan a forward step (default: training with Adam)")
     cache = "of a forward step: tokens whose keys and values exist already (decoding)"
-    add("--cache", type=count_of, metavar="N", help=cache)
+    add("--cache", type=console.count_of, metavar="N", help=cache)
     add("--dtype", default="bfloat16", help="of parameters and activations (default: bfloat16)")
     add_cluster(parser)
 
@@ -55,7 +48,7 @@ def read_model(arguments: argparse.Namespace) -> StepModel:
     from artifex_devices.models import Optimizer, transformer
 
     shape = _shape(arguments.model)
-    with usage_errors(TypeError, ValueError):
+    with console.usage_errors(TypeError, ValueError):
         return transformer(
             shape,
             batch=arguments.batch,
@@ -84,7 +77,7 @@ def _shape_of_file(path: str) -> TransformerShape:
     from artifex_devices._base.toml import all_mistakes, key_text, line_text, read_toml, unprintable
     from artifex_devices.models import TransformerShape
 
-    with usage_errors(OSError, ValueError):
+    with console.usage_errors(OSError, ValueError):
         entries, text = read_toml("MODEL", path)
     fields = {field.name: field for field in dataclasses.fields(TransformerShape) if field.name != "source"}
     wrong = []
@@ -101,7 +94,7 @@ def _shape_of_file(path: str) -> TransformerShape:
     wrong += [f"{name} is missing" for name in needed if name not in entries]
     if wrong:
         raise UsageError(f"MODEL: in {path}: {all_mistakes(wrong)}; expected {', '.join(fields)}; correct the file")
-    with usage_errors(ValueError, option=f"MODEL: in {path}: "):
+    with console.usage_errors(ValueError, option=f"MODEL: in {path}: "):
         return TransformerShape(**{"name": Path(path).stem, **entries}, source=path)
 
 
@@ -147,8 +140,8 @@ def add_suggest(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `plan suggest`, except for the output."""
     _add_model(parser)
     add = parser.add_argument
-    add("--top", type=count_of, default=5, metavar="N", help="number of options (default: 5)")
-    add("--max-axes", type=count_of, default=2, metavar="N", help="maximum for a mesh, 1 to 4 (default: 2)")
+    add("--top", type=console.count_of, default=5, metavar="N", help="number of options (default: 5)")
+    add("--max-axes", type=console.count_of, default=2, metavar="N", help="maximum for a mesh, 1 to 4 (default: 2)")
     add("--axes", metavar="LOGICAL,...", help="logical axes that rules may shard (default: all of products)")
     add("--no-overlap", action="store_true", help="rank by the seconds of steps whose parts do not overlap")
     add("--quiet", action="store_true", help="no progress on standard error")
@@ -161,10 +154,10 @@ def run_step(arguments: argparse.Namespace) -> int:
     cluster = read_cluster(arguments.cluster, arguments.measured)
     model, rules = read_model(arguments), read_rules(arguments.rules)
     mesh = lay_mesh(cluster, arguments)
-    with usage_errors(TypeError, ValueError):
+    with console.usage_errors(TypeError, ValueError):
         plan = plan_step(model, mesh, rules)
-    write_plan(plan, arguments)
-    return OK if plan.fits else ATTENTION
+    console.write_plan(plan, arguments)
+    return console.OK if plan.fits else console.ATTENTION
 
 
 def run_suggest(arguments: argparse.Namespace) -> int:
@@ -175,13 +168,13 @@ def run_suggest(arguments: argparse.Namespace) -> int:
     model = read_model(arguments)
     axes = None if arguments.axes is None else [axis.strip() for axis in arguments.axes.split(",")]
     options = {"overlap": not arguments.no_overlap, "progress": not arguments.quiet}
-    with usage_errors(ValueError):
+    with console.usage_errors(ValueError):
         found = suggest(model, cluster, arguments.top, max_axes=arguments.max_axes, axes=axes, **options)
     if arguments.svg is None:
-        write_plan(found, arguments)
+        console.write_plan(found, arguments)
     elif found.options:
-        write_mesh(found.options[0].mesh, arguments)
+        console.write_mesh(found.options[0].mesh, arguments)
     else:
         why = "nothing fits in memory: there is no best option to draw; omit --svg to see the nearest options"
-        complain(f"artifex_devices plan: {why}")
-    return OK if found.fits else ATTENTION
+        console.complain(f"artifex_devices plan: {why}")
+    return console.OK if found.fits else console.ATTENTION

@@ -12,16 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.text import bytes_text, cpu_list, parse_cpu_list
-from artifex_devices.command_line.console import (
-    OK,
-    UsageError,
-    add_output,
-    has_signs,
-    usage_errors,
-    write_json,
-    write_picture,
-    write_text,
-)
+from artifex_devices.command_line import console
+from artifex_devices.command_line.console import UsageError
 
 if TYPE_CHECKING:
     from artifex_devices._core import Device, Machine
@@ -50,28 +42,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     machine_help = "an hwloc XML file, or a machine in hwloc's synthetic form; this machine when not given"
     parser.add_argument("--machine", metavar="FILE.xml|TEXT", help=machine_help)
     parser.add_argument("--every", action="store_true", help="each part on a line, also those that look alike")
-    add_output(parser, "a picture of the machine")
+    console.add_output(parser, "a picture of the machine")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the tree, the JSON or the picture; 0."""
     machine, devices = _read(arguments.machine)
     if arguments.json:
-        write_json(_as_json(machine, devices))
-        return OK
+        console.write_json(_as_json(machine, devices))
+        return console.OK
     if arguments.svg is not None:
         from artifex_devices.render import machine_svg
 
-        write_picture(arguments.svg, machine_svg(machine))
-        return OK
-    lines = machine_lines(machine, every=arguments.every, ascii_only=not has_signs("├└│─"))
+        console.write_picture(arguments.svg, machine_svg(machine))
+        return console.OK
+    lines = machine_lines(machine, every=arguments.every, ascii_only=not console.has_signs("├└│─"))
     lines += ["", f"{len(devices)} device{'' if len(devices) == 1 else 's'}:", *device_lines(devices)]
     if machine.is_live:
         lines.append(f"Together they may keep {machine.usable_cpus} CPU{'' if machine.usable_cpus == 1 else 's'} busy.")
     for missing in machine.missing_facts:
         lines += ["", f"Not known: {missing['fact']}: {missing['reason']}.", f"  Assumed: {missing['assumed']}."]
-    write_text("\n".join(lines) + "\n")
-    return OK
+    console.write_text("\n".join(lines) + "\n")
+    return console.OK
 
 
 def _read(source: str | None) -> tuple[Machine, list[Device]]:
@@ -83,7 +75,7 @@ def _read(source: str | None) -> tuple[Machine, list[Device]]:
         source.encode()
     except UnicodeEncodeError:
         raise UsageError(f"--machine: {source!r} is not text in UTF-8; expected it to be; rename the file") from None
-    with usage_errors(OSError, ValueError, option="--machine: "):
+    with console.usage_errors(OSError, ValueError, option="--machine: "):
         is_file = source.endswith(".xml") or Path(source).is_file()
         machine = ad.Machine.from_xml(source) if is_file else ad.Machine.from_synthetic(source)
         with ad.simulate(machine, compile_only=True):

@@ -137,13 +137,8 @@ def merged_flags(current: str | None, added: str) -> tuple[str, list[str]]:
 
 def _closed(flag: str) -> str:
     """Closes an open quote of a flag, so that another flag can follow it."""
-    quote = ""
-    for sign in flag:
-        if sign == quote:
-            quote = ""
-        elif sign in ("'", '"') and not quote:
-            quote = sign
-    return flag + quote
+    rest = re.sub(r""""[^"]*"|'[^']*'""", "", flag)
+    return flag + next((sign for sign in rest if sign in "'\""), "")
 
 
 # Bytes that Arrays may take, by Device; None for no limit. A tighter limit of the user stays.

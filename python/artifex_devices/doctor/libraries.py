@@ -8,6 +8,7 @@ import importlib.util
 import platform
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from artifex_devices.doctor import Section
@@ -101,10 +102,9 @@ def versions() -> Section:
 
 
 def _version(name: str) -> str | None:
-    try:
+    with suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    return None
 
 
 def _mpi_library() -> tuple[Any, str | None]:

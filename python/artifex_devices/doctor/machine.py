@@ -139,12 +139,9 @@ def memory(machine: Machine, files: SystemFiles) -> Section:
     section.add("usable", machine.usable_memory_bytes, usable_from, unit="bytes")
     _add_file(section, files, "transparent_huge_pages", f"{_THP}/enabled")
     _add_file(section, files, "huge_page_defrag", f"{_THP}/defrag")
-    for name, limit, source in (
-        ("locked_memory_limit", resource.RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK"),
-        ("address_space_limit", resource.RLIMIT_AS, "RLIMIT_AS"),
-    ):
-        soft, _ = resource.getrlimit(limit)
-        section.add(name, "unlimited" if soft == resource.RLIM_INFINITY else soft, source, unit="bytes")
+    for name, limit in (("locked_memory_limit", "RLIMIT_MEMLOCK"), ("address_space_limit", "RLIMIT_AS")):
+        soft, _ = resource.getrlimit(getattr(resource, limit))
+        section.add(name, "unlimited" if soft == resource.RLIM_INFINITY else soft, limit, unit="bytes")
     # Processes with CAP_IPC_LOCK are not held to the limit of locked memory.
     text, problem = files.read(_STATUS)
     mask = re.search(r"^CapEff:\s*([0-9a-fA-F]+)", text or "", re.MULTILINE)
