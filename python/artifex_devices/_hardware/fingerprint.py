@@ -44,8 +44,7 @@ def cpu_model() -> str:
 def core_frequency_hz() -> float | None:
     """Current frequency of a core in hertz, or None if the system does not report it."""
     for name in ("scaling_cur_freq", "cpuinfo_cur_freq"):
-        kilohertz = SystemFiles().number(f"/sys/devices/system/cpu/cpu0/cpufreq/{name}")
-        if kilohertz is not None:
+        if kilohertz := SystemFiles().number(f"/sys/devices/system/cpu/cpu0/cpufreq/{name}"):
             return kilohertz * 1e3
     try:
         return float(_read_first_processor()["cpu MHz"]) * 1e6

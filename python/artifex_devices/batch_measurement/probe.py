@@ -81,9 +81,9 @@ class Prober:
     def run(self, size: int) -> BatchProbe:
         """Probes a size; exceptions of the step are evidence, unless they are mistakes of the program."""
         times: list[float] = []
+        made: list[float] = []
         outcome: Literal["measured", "out of memory", "raised"] = "measured"
         error: str | None = None
-        made: list[float] = []
         self.meter.start()
         try:
             # A function of its own, so that its frame and the Arrays in it are freed before memory is counted.
@@ -143,8 +143,8 @@ class Prober:
         began = self.clock()
         batch = block_until_ready(self.make_batch(size))
         made.append(self.clock() - began)
-        iterators = [type(leaf).__name__ for leaf in tree_leaves(batch) if isinstance(leaf, Iterator)]
-        if iterators and self.reuse_batch:
+        leaves = tree_leaves(batch) if self.reuse_batch else []
+        if iterators := [type(leaf).__name__ for leaf in leaves if isinstance(leaf, Iterator)]:
             raise TypeError(
                 "measure_batch_size: make_batch returned an iterator, which the first call uses up; expected a batch "
                 f"that all calls on its size can use, got {iterators[0]}; return a list or an array, or pass "

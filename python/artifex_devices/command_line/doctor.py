@@ -133,10 +133,8 @@ def _label(name: str, section: Section) -> str:
 
 def _value_lines(fact: Fact) -> list[str]:
     """The value in words; what is wrong with it comes after."""
-    if fact.value is None:
-        return [_visible(f"({fact.problem})")]
-    lines = _words(fact.value, fact.unit or "")
-    if fact.problem:
+    lines = [f"({fact.problem})"] if fact.value is None else _words(fact.value, fact.unit or "")
+    if fact.problem and fact.value is not None:
         lines = [*lines[:-1], f"{lines[-1]} ({fact.problem})"]
     return [_visible(line) for line in lines]
 

@@ -142,10 +142,8 @@ def _mesh(arguments: argparse.Namespace) -> int:
 
     cluster = read_cluster(arguments.cluster, arguments.measured)
     sizes = read_sizes("--mesh", arguments.mesh)
-    traffic = [float(1 << 30)] * len(sizes)
-    if arguments.traffic is not None:
-        by_axis = _traffic(arguments.traffic, sizes)
-        traffic = [by_axis.get(name, 0.0) for name in sizes]
+    by_axis = dict.fromkeys(sizes, float(1 << 30)) if arguments.traffic is None else _traffic(arguments.traffic, sizes)
+    traffic = [by_axis.get(name, 0.0) for name in sizes]
     mesh = lay_mesh(cluster, arguments, traffic)
     explanation = mesh_utils.explain(mesh, traffic=traffic)
     if arguments.json:
