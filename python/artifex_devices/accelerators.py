@@ -157,8 +157,7 @@ def accelerator(hardware: HardwareType | str) -> Accelerator:
     }.get(hardware.lower(), "see accelerators() for all")
     raise ValueError(
         f"accelerator: {safe_repr(hardware)} is not in the catalogue; expected one of {', '.join(_catalogue())}, a "
-        "device "
-        f"kind, a PCI id or a HardwareType's value; {hint}"
+        f"device kind, a PCI id or a HardwareType's value; {hint}"
     )
 
 
