@@ -18,10 +18,7 @@ from artifex_devices._base.checks import check_str, check_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Client, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.device_put import device_put
-from artifex_devices._placement.host_local import (
-    global_array_to_host_local_array,
-    host_local_array_to_global_array,
-)
+from artifex_devices._placement.host_local import global_array_to_host_local_array, host_local_array_to_global_array
 from artifex_devices._runtime.devices import devices
 from artifex_devices.distributed import transport as transports
 
@@ -124,13 +121,9 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
             f"broadcast_one_to_all: {len(sources)} processes are the source; expected one, got processes "
             f"{sources}; give is_source=True in one of them"
         )
-    others = [number for number in range(client.process_count()) if number != sources[0]]
-    if me == sources[0]:
-        _transfer(client, "broadcast_one_to_all", [(number, own) for number in others], [])
-        return tree_util.tree_unflatten(structure, own)
-    received = [np.empty(leaf.shape, leaf.dtype) for leaf in own]
-    _transfer(client, "broadcast_one_to_all", [], [(sources[0], received)])
-    return tree_util.tree_unflatten(structure, received)
+    is_mine = sources == [me]
+    found = _transfer(client, "broadcast_one_to_all", own, is_sent=is_mine, sources=() if is_mine else sources)
+    return tree_util.tree_unflatten(structure, found[sources[0]])
 
 
 def sync_global_devices(name: str) -> None:
@@ -201,12 +194,8 @@ def _gather(client: Client, operation: str, structure: Any, own: list[NDArray[An
     if count == 1:
         return [[leaf] for leaf in own]
     _meet(client, operation, structure, own)
-    me = client.process_index()
-    others = [number for number in range(count) if number != me]
-    parts = {number: [np.empty(leaf.shape, leaf.dtype) for leaf in own] for number in others}
-    _transfer(client, operation, [(number, own) for number in others], list(parts.items()))
-    parts[me] = own
-    return [[parts[number][i] for number in range(count)] for i in range(len(own))]
+    found = _transfer(client, operation, own)
+    return [[found[number][i] for number in range(count)] for i in range(len(own))]
 
 
 def _meet(
@@ -231,7 +220,7 @@ def _meet(
 
 def _compare(client: Client, operation: str, text: str, payload: bytes = b"") -> tuple[list[bytes], list[str] | None]:
     """Meets all processes and returns their payloads, and all texts where they differ."""
-    count, me = client.process_count(), client.process_index()
+    count = client.process_count()
     digest = hashlib.blake2b(operation.encode(), digest_size=32).digest()
     mine = hashlib.blake2b(text.encode(), digest_size=32).digest()
     transport = transports.of_client(client, operation)
@@ -239,29 +228,39 @@ def _compare(client: Client, operation: str, text: str, payload: bytes = b"") ->
     payloads = [each[32:] for each in received]
     if all(each[:32] == mine for each in received):
         return payloads, None
-    texts = {number: np.zeros(_TEXT_BYTES, np.uint8) for number in range(count)}
-    encoded = np.frombuffer(text.encode()[:_TEXT_BYTES], np.uint8)
-    texts[me][: len(encoded)] = encoded
-    others = [number for number in range(count) if number != me]
-    _transfer(client, operation, [(n, [texts[me]]) for n in others], [(n, [texts[n]]) for n in others])
-    return payloads, [texts[n].tobytes().rstrip(b"\0").decode(errors="replace") for n in range(count)]
+    mine_padded = np.frombuffer(text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0"), np.uint8)
+    texts = _transfer(client, operation, [mine_padded])
+    return payloads, [texts[n][0].tobytes().rstrip(b"\0").decode(errors="replace") for n in range(count)]
 
 
-_Messages = Sequence[tuple[int, Sequence[NDArray[Any]]]]
+def _transfer(
+    client: Client,
+    operation: str,
+    own: list[NDArray[Any]],
+    *,
+    is_sent: bool = True,
+    sources: Sequence[int] | None = None,
+) -> dict[int, list[NDArray[Any]]]:
+    """Sends contiguous arrays to all other processes if `is_sent`, and receives arrays of the same kinds.
 
-
-def _transfer(client: Client, operation: str, sends: _Messages, receives: _Messages) -> None:
-    """Sends contiguous arrays to processes and receives others in place."""
+    Returns those of this process and of `sources`, by process; None stands for all other processes.
+    """
     transport = transports.of_client(client, operation)
+    me = client.process_index()
+    others = [number for number in range(client.process_count()) if number != me]
+    found = {number: [np.empty_like(leaf) for leaf in own] for number in (others if sources is None else sources)}
+    messages = [(transport.irecv, number, leaf) for number, leaves in found.items() for leaf in leaves]
+    messages += [(transport.isend, number, leaf) for number in others for leaf in own if is_sent]
     requests: list[Any] = []
     try:
-        for begin, messages in ((transport.irecv, receives), (transport.isend, sends)):
-            for peer, arrays in messages:
-                requests += [begin(a.reshape(-1).view(np.uint8), peer, _TAG) for a in arrays if a.nbytes]
+        for begin, number, leaf in messages:
+            if leaf.nbytes:
+                requests.append(begin(leaf.reshape(-1).view(np.uint8), number, _TAG))
         transports.wait_all(transport, requests, operation)
     except BaseException:
         transport.cancel(requests)
         raise
+    return {**found, me: own}
 
 
 def _full_value(x: Array) -> NDArray[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.exceptions import AxisError
 from numpy.typing import NDArray
 
-from artifex_devices import _core
+from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._spmd.axes import Group
@@ -38,8 +38,6 @@ def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
         return [x], None
     if isinstance(x, (np.generic, bool, int, float, complex)):
         return [np.asarray(x)], None
-    from artifex_devices import tree_util
-
     leaves, treedef = tree_util.tree_flatten(x)
     arrays = [np.asarray(leaf) for leaf in leaves]
     for leaf, array in zip(leaves, arrays, strict=True):
@@ -56,8 +54,6 @@ def rebuild(treedef: Any, leaves: Sequence[Any]) -> Any:
     """The tree with other leaves."""
     if treedef is None:
         return leaves[0]
-    from artifex_devices import tree_util
-
     return tree_util.tree_unflatten(treedef, list(leaves))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from artifex_devices._base.clearable_cache import remember
 from artifex_devices._spmd.block_exchange import bytes_of
 from artifex_devices._spmd.cross_process import digest_of, transport_of
 from artifex_devices.config import config
@@ -79,13 +80,11 @@ class ResultCheck:
         """The outputs in words, and their digest; cached."""
         known = self._process_map.results
         key = (self._program.operation, *self._outputs)
-        if key not in known:
-            if len(known) >= 256:
-                known.clear()
-            outputs = [f"output{path} of {dtype}{shape} as {spec!r}" for path, dtype, shape, spec in self._outputs]
-            text = f"{self._program.operation} returns {'; '.join(outputs)}"
-            known[key] = (text, digest_of(text))
-        return known[key]
+        if key in known:
+            return known[key]
+        outputs = [f"output{path} of {dtype}{shape} as {spec!r}" for path, dtype, shape, spec in self._outputs]
+        text = f"{self._program.operation} returns {'; '.join(outputs)}"
+        return remember(known, key, (text, digest_of(text)))
 
 
 def abandon(layout: Layout, program: Program, error: BaseException) -> None:
