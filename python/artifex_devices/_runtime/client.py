@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.checks import wrong_value
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client
@@ -90,10 +91,8 @@ class GpuAllocatorConfig:
             raise ValueError(f"GpuAllocatorConfig: kind is {number}; expected one of {known}; write Kind.BFC")
         size = operator.index(self.collective_memory_size)
         if size >= 2**63:
-            raise ValueError(
-                f"GpuAllocatorConfig: collective_memory_size is {size}; expected a number of bytes that fits 63 bits; "
-                "write a smaller one"
-            )
+            expected, fix = "a number of bytes that fits 63 bits", "write a smaller one"
+            raise wrong_value("GpuAllocatorConfig", "collective_memory_size", size, expected, fix)
         try:
             fraction = float(self.memory_fraction)
         except OverflowError:

@@ -16,6 +16,7 @@ from artifex_devices._placement.device_put import LEAF_TYPES
 from artifex_devices._spmd.arguments import Blocks, check_alive, key_of
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.program import Program, run
+from artifex_devices._spmd.result_check import ResultCheck, abandon
 from artifex_devices._spmd.specs import Layout
 from artifex_devices.config import config
 
@@ -98,8 +99,6 @@ def run_plan(
         if program.is_reusable:
             plan.programs.append(program)
         return plan.outputs.assemble(outcomes)
-    from artifex_devices._spmd.result_check import ResultCheck, abandon
-
     try:
         check = ResultCheck(layout, program)
         made = plan.outputs.assemble(run(program, function, rows, executor), check)

@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,8 @@ from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices._spmd.arguments import check_dtype
+from artifex_devices._spmd.result_check import ResultCheck
 from artifex_devices._spmd.specs import Layout, broadcast_prefix, names_by_dimension, shape_text
-
-if TYPE_CHECKING:
-    from artifex_devices._spmd.result_check import ResultCheck
 
 _NDARRAY = {np.ndarray}
 _SAME_NDARRAY = 2  # likeness of parts that are one ndarray

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,10 @@ from artifex_devices._runtime.devices import devices as devices_of
 from artifex_devices._spmd.arguments import Blocks, blocks_of, is_free_for, leaf_of
 from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices._spmd.outputs import Outputs
+from artifex_devices._spmd.result_check import ResultCheck
 from artifex_devices._spmd.specs import broadcast_prefix, layout_of, shape_text
 from artifex_devices._spmd.static_and_donated import check_hashable, delete_donated, donated_arrays
 from artifex_devices.errors import IndivisibleError
-
-if TYPE_CHECKING:
-    from artifex_devices._spmd.result_check import ResultCheck
 
 # The axis of a pmap without axis_name; collectives inside may use any name for it.
 _UNNAMED = "_internal_pmap_axis_name"

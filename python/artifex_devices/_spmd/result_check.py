@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._spmd.block_exchange import bytes_of
 from artifex_devices._spmd.cross_process import digest_of, transport_of
+from artifex_devices._spmd.program import Program
+from artifex_devices._spmd.specs import Layout
 from artifex_devices.config import config
-
-if TYPE_CHECKING:
-    from artifex_devices._spmd.program import Program
-    from artifex_devices._spmd.specs import Layout
 
 _CERTAIN = bytes(32)  # stands for a value that a collective made equal
 
