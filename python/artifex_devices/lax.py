@@ -172,13 +172,7 @@ def psum_scatter(
         ValueError: The dimension cannot be split.
     """
     axis = check_int("psum_scatter", "scatter_dimension", scatter_dimension)
-    return _collective(_scatter, "psum_scatter", x, axis_name, axis_index_groups, axis, tiled)
-
-
-def _scatter(call: collectives.Call, leaves: list[Any], axis: int, tiled: bool) -> Any:
-    if any(leaf.dtype.char == "?" for leaf in leaves):
-        raise TypeError("psum_scatter: bools have no sum; expected numbers, got bool; convert it: x.astype(np.int32)")
-    return collectives.scatter(call, leaves, axis, tiled)
+    return _collective(collectives.scatter, "psum_scatter", x, axis_name, axis_index_groups, axis, tiled)
 
 
 def all_to_all(

@@ -72,7 +72,8 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     done: list[Any] = []
     for leaf, spans in zip(leaves, spanning, strict=True):
         if spans:
-            done.append(_full_value(leaf))
+            everywhere = Mesh(np.array(devices()), ("devices",))
+            done.append(np.asarray(device_put(leaf, NamedSharding(everywhere, PartitionSpec()))))
             continue
         parts = next(gathered)
         if len(parts) == 1:  # a number of a single process stays a number, as in JAX
@@ -121,8 +122,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
             f"broadcast_one_to_all: {len(sources)} processes are the source; expected one, got processes "
             f"{sources}; give is_source=True in one of them"
         )
-    is_mine = sources == [me]
-    found = _transfer(client, "broadcast_one_to_all", own, is_sent=is_mine, sources=() if is_mine else sources)
+    found = _transfer(client, "broadcast_one_to_all", own, sources[0])
     return tree_util.tree_unflatten(structure, found[sources[0]])
 
 
@@ -146,10 +146,10 @@ def sync_global_devices(name: str) -> None:
     if client.process_count() == 1:
         return
     _, texts = _compare(client, "sync_global_devices", str(name))
-    if texts is not None:
+    if texts:
         raise AssertionError(
             f"sync_global_devices name mismatch ({safe_repr(str(name))}): expected one name in all processes, got "
-            f"{_by_process(texts)}"
+            f"{texts}"
         )
 
 
@@ -210,16 +210,16 @@ def _meet(
             )
     kinds = ", ".join(f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]" for leaf in leaves)
     payloads, texts = _compare(client, operation, f"{kinds or 'no leaves'} in {structure}", payload)
-    if texts is not None:
+    if texts:
         raise ValueError(
-            f"{operation}: the values of the processes differ; expected equal trees, shapes and dtypes, got "
-            f"{_by_process(texts)}; give every process the same kind of value"
+            f"{operation}: the values of the processes differ; expected equal trees, shapes and dtypes, got {texts}; "
+            "give every process the same kind of value"
         )
     return payloads
 
 
-def _compare(client: Client, operation: str, text: str, payload: bytes = b"") -> tuple[list[bytes], list[str] | None]:
-    """Meets all processes and returns their payloads, and all texts where they differ."""
+def _compare(client: Client, operation: str, text: str, payload: bytes = b"") -> tuple[list[bytes], str]:
+    """Meets all processes and returns their payloads, and the texts of all of them where these differ."""
     count = client.process_count()
     digest = hashlib.blake2b(operation.encode(), digest_size=32).digest()
     mine = hashlib.blake2b(text.encode(), digest_size=32).digest()
@@ -227,30 +227,23 @@ def _compare(client: Client, operation: str, text: str, payload: bytes = b"") ->
     received = transport.agree(operation, digest, range(count), mine + payload)
     payloads = [each[32:] for each in received]
     if all(each[:32] == mine for each in received):
-        return payloads, None
-    mine_padded = np.frombuffer(text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0"), np.uint8)
-    texts = _transfer(client, operation, [mine_padded])
-    return payloads, [texts[n][0].tobytes().rstrip(b"\0").decode(errors="replace") for n in range(count)]
+        return payloads, ""
+    padded = np.frombuffer(text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0"), np.uint8)
+    sent = {n: each.tobytes().rstrip(b"\0") for n, (each,) in _transfer(client, operation, [padded]).items()}
+    return payloads, "; ".join(f"process {n}: {each.decode(errors='replace')}" for n, each in sent.items())
 
 
 def _transfer(
-    client: Client,
-    operation: str,
-    own: list[NDArray[Any]],
-    *,
-    is_sent: bool = True,
-    sources: Sequence[int] | None = None,
+    client: Client, operation: str, own: list[NDArray[Any]], source: int | None = None
 ) -> dict[int, list[NDArray[Any]]]:
-    """Sends contiguous arrays to all other processes if `is_sent`, and receives arrays of the same kinds.
-
-    Returns those of this process and of `sources`, by process; None stands for all other processes.
-    """
+    """Sends contiguous arrays to all other processes: each process, or only `source`. Returns those of each sender."""
     transport = transports.of_client(client, operation)
-    me = client.process_index()
-    others = [number for number in range(client.process_count()) if number != me]
-    found = {number: [np.empty_like(leaf) for leaf in own] for number in (others if sources is None else sources)}
-    messages = [(transport.irecv, number, leaf) for number, leaves in found.items() for leaf in leaves]
-    messages += [(transport.isend, number, leaf) for number in others for leaf in own if is_sent]
+    count, me = client.process_count(), client.process_index()
+    senders = range(count) if source is None else (source,)
+    found = {number: own if number == me else [np.empty_like(leaf) for leaf in own] for number in senders}
+    messages = [(transport.irecv, number, leaf) for number in senders if number != me for leaf in found[number]]
+    if me in found:
+        messages += [(transport.isend, number, leaf) for number in range(count) if number != me for leaf in own]
     requests: list[Any] = []
     try:
         for begin, number, leaf in messages:
@@ -260,14 +253,4 @@ def _transfer(
     except BaseException:
         transport.cancel(requests)
         raise
-    return {**found, me: own}
-
-
-def _full_value(x: Array) -> NDArray[Any]:
-    """The full value of an Array that spans processes, in all processes of the world."""
-    everywhere = Mesh(np.array(devices()), ("devices",))
-    return np.asarray(device_put(x, NamedSharding(everywhere, PartitionSpec())))
-
-
-def _by_process(texts: Sequence[str]) -> str:
-    return "; ".join(f"process {number}: {text}" for number, text in enumerate(texts))
+    return found

@@ -67,13 +67,7 @@ def meet(
     """Meets the group with these leaves; `op` as in Program.meeting."""
     operation, me, group, axis_name = call
     axes = tuple(axis_name) if type(axis_name) is list else axis_name
-    signature: tuple[Any, ...]
-    if len(leaves) == 1:
-        leaf = leaves[0]
-        signature = (operation, axes, options, leaf.dtype, leaf.shape)
-    else:
-        described = [detail for leaf in leaves for detail in (leaf.dtype, leaf.shape)]
-        signature = (operation, axes, options, *described)
+    signature = (operation, axes, options, *[detail for leaf in leaves for detail in (leaf.dtype, leaf.shape)])
     program = me.program
     is_new = signature not in program.meetings
     meeting = program.meeting(signature, group.groups, complete, op)
@@ -210,6 +204,8 @@ def _piece(block: NDArray[Any], axis: int, index: int, count: int, tiled: bool) 
 
 def scatter(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
     """Sums the blocks, and gives each member its piece as a view of the sum."""
+    if any(leaf.dtype.char == "?" for leaf in leaves):
+        raise TypeError("psum_scatter: bools have no sum; expected numbers, got bool; convert it: x.astype(np.int32)")
     for leaf in leaves:
         _check_split(call, leaf, axis, tiled)
 
