@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.checks import check_sequence, check_type, check_types, wrong_type
+from artifex_devices._base.checks import check_sequence, check_type, wrong_type
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Device, Sharding
 from artifex_devices._runtime.devices import devices
 from artifex_devices.tree_util import tree_leaves
@@ -30,8 +31,15 @@ def check_devices(operation: str, listed: Iterable[Device] | None) -> list[Devic
     if isinstance(listed, np.ndarray):
         listed = listed.ravel().tolist()
     found = check_sequence(operation, "devices", listed, "several Devices", "write artifex_devices.devices()[:2]")
-    rows = ((f"devices[{i}]", entry, Device, "Devices") for i, entry in enumerate(found))
-    check_types(operation, rows, "take them from artifex_devices.devices()")
+    wrong = [
+        f"[{i}] is {safe_repr(entry)} ({type(entry).__name__})"
+        for i, entry in enumerate(found)
+        if not isinstance(entry, Device)
+    ]
+    if wrong:
+        raise TypeError(
+            f"{operation}: devices{', devices'.join(wrong)}; expected Devices; take them from artifex_devices.devices()"
+        )
     if len(set(found)) < len(found):
         repeated = sorted({str(entry) for entry in found if found.count(entry) > 1})
         raise ValueError(
