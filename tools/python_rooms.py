@@ -46,7 +46,6 @@ LAZY = (
     "_hardware.batch_size",
     "_placement.construct",
     "_placement.target",
-    "_placement.process_data",
     "_runtime.devices",
     "_spmd",
     "array_api",

@@ -124,8 +124,7 @@ def check_backend(operation: str, backend: str | None) -> None:
     available = f"{client.platform} ({client.device_count()} devices)"
     raise RuntimeError(
         f"{operation}: unknown or absent backend {safe_repr(backend)}: {reason}; expected one of: {available}; leave "
-        "it "
-        f"out to use {client.platform}"
+        f"it out to use {client.platform}"
     )
 
 

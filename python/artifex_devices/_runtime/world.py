@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_bool, check_callable, check_int
+from artifex_devices._base.checks import check_bool, check_callable, check_int, wrong_value
 from artifex_devices._base.public_path import public
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -63,12 +63,8 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
                 "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; leave it "
                 "out"
             )
-        new_client = (
-            functools.partial(_core._make_client, machine, num_devices, bytes_limit, compile_only)
-            if cluster is None
-            else functools.partial(_core._client_of_cluster, cluster)
-        )
-        super().__init__(new_client, all_threads)
+        new_client = functools.partial(_core._make_client, machine, num_devices, bytes_limit, compile_only)
+        super().__init__(new_client if cluster is None else lambda: _core._client_of_cluster(cluster), all_threads)
 
     if TYPE_CHECKING:  # in C++, so that Ctrl-C cannot come between the opening of a world and its block
 
@@ -96,7 +92,5 @@ def _machine_and_count(world: int | str | _core.Machine) -> tuple[_core.Machine 
     expected = "a number of devices, a description or a path"
     count = check_int("simulate", "world", world, "write simulate(8)", expected=expected)
     if count >= 2**63:
-        raise ValueError(
-            f"simulate: the number of devices does not fit 64 bits; expected up to 2**24, got {count}; use fewer"
-        )
+        raise wrong_value("simulate", "world", count, "up to 2**24 devices", "use fewer")
     return None, count

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from artifex_devices import tree_util
 from artifex_devices._base.checks import check_type, wrong_type, wrong_value
 from artifex_devices._core import AbstractMesh, Mesh, PartitionSpec
 from artifex_devices._spmd.shard_map import _MISSING, shard_map
@@ -79,7 +80,6 @@ def smap(
 
 def _specs_of_axes(argument: str, axes: Any, name: Hashable) -> Any:
     """A tree of PartitionSpecs from a tree of dimensions that are sharded over one axis, or None."""
-    from artifex_devices import tree_util
 
     def spec(axis: Any) -> PartitionSpec:
         if axis is None:

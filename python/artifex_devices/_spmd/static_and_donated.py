@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The static and the donated arguments of a jitted function."""
+"""The static and the donated arguments of jit and pmap."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from artifex_devices import tree_util
 from artifex_devices._base.checks import check_sequence_of_ints, check_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
-from artifex_devices._spmd.donation import donated_arrays
+from artifex_devices.errors import JaxRuntimeError
 
 
 class ChosenArguments:
@@ -33,9 +34,8 @@ class ChosenArguments:
         self.operation = operation
         parameters = _parameters(f)
         self.static_numbers, self.static_names = self._arguments("static", static_argnums, static_argnames, parameters)
-        self.donated_numbers, self.donated_names = self._arguments(
-            "donate", donate_argnums, donate_argnames, parameters
-        )
+        donated = self._arguments("donate", donate_argnums, donate_argnames, parameters)
+        self.donated_numbers, self.donated_names = donated
         both = [*sorted(self.static_names & self.donated_names), *sorted(self.static_numbers & self.donated_numbers)]
         if both:
             raise ValueError(
@@ -51,9 +51,8 @@ class ChosenArguments:
         chosen = () if numbers is None else numbers if is_sequence else (numbers,)
         places = list(check_sequence_of_ints(self.operation, f"{kind}_argnums", chosen, "write (0, 1)"))
         if names is not None:
-            check_type(
-                self.operation, f"{kind}_argnames", names, Iterable, "a str or several", "write the argument's name"
-            )
+            fix = "write the argument's name"
+            check_type(self.operation, f"{kind}_argnames", names, Iterable, "a str or several", fix)
         called = {names} if isinstance(names, str) else set(names or ())
         if parameters is None:
             return frozenset(places), frozenset(called)
@@ -78,11 +77,9 @@ class ChosenArguments:
         by_name = {positional.index(name) for name in called if name in positional}
         return frozenset(places) | by_name, frozenset(called) | by_number
 
-    def numbers_in_call(self, count: int) -> tuple[frozenset[int], frozenset[int]]:
-        """(static, donated) positions in a call with `count` positional arguments, of which there must be enough."""
-        return self._in_call("static", self.static_numbers, count), self._in_call("donate", self.donated_numbers, count)
-
-    def _in_call(self, kind: str, numbers: frozenset[int], count: int) -> frozenset[int]:
+    def numbers_in_call(self, kind: str, count: int) -> frozenset[int]:
+        """The "static" or "donate" positions in a call with `count` positional arguments, which must be enough."""
+        numbers = self.static_numbers if kind == "static" else self.donated_numbers
         if min(numbers, default=0) >= 0:
             return numbers
         wrong = sorted(number for number in numbers if number < -count)
@@ -95,22 +92,53 @@ class ChosenArguments:
 
     def check_static(self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[int]) -> None:
         """Raises ValueError for static arguments that are not hashable."""
-        static = [(str(i), args[i]) for i in sorted(numbers) if i < len(args)]
-        static += [(name, x) for name, x in kwargs.items() if name in self.static_names]
-        for name, x in static:
-            try:
-                hash(x)
-            except TypeError:
-                raise ValueError(
-                    f"{self.operation}: static argument {name} is not hashable; expected a constant such as a number, "
-                    f"a string or a tuple, got {safe_repr(x)} ({type(x).__name__}); pass a tuple for a list"
-                ) from None
+        static = {i: args[i] for i in sorted(numbers) if i < len(args)}
+        check_hashable(self.operation, static | {name: x for name, x in kwargs.items() if name in self.static_names})
 
     def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[int]) -> list[Array]:
         """The Arrays that the call deletes; see donated_arrays."""
         chosen = [x for i, x in enumerate(args) if i in numbers]
         chosen += [x for name, x in kwargs.items() if name in self.donated_names]
         return donated_arrays(self.operation, chosen, (args, kwargs))
+
+
+def check_hashable(operation: str, static: Mapping[Any, Any]) -> None:
+    """Raises ValueError for static arguments, by their numbers or names, that are not hashable."""
+    for name, x in static.items():
+        try:
+            hash(x)
+        except TypeError:
+            raise ValueError(
+                f"{operation}: static argument {name} is not hashable; expected a constant such as a number, a string "
+                f"or a tuple, got {safe_repr(x)} ({type(x).__name__}); pass a tuple for a list"
+            ) from None
+
+
+def donated_arrays(operation: str, donated: Sequence[Any], arguments: Any) -> list[Array]:
+    """The Arrays in the donated arguments; JaxRuntimeError where `arguments`, which are all, hold one of them twice."""
+    if not donated:
+        return []
+    arrays = [x for x in tree_util.tree_leaves(list(donated)) if isinstance(x, Array)]
+    counts: dict[int, int] = {}
+    for x in tree_util.tree_leaves(arguments):
+        counts[id(x)] = counts.get(id(x), 0) + 1
+    for x in arrays:
+        if counts[id(x)] > 1:
+            raise JaxRuntimeError(
+                f"{operation}: an Array of shape {x.shape} and dtype {x.dtype} is donated and passed twice; expected "
+                "it once, as the call deletes it; pass np.copy(x) as the other argument, or leave donate_argnums out"
+            )
+    return arrays
+
+
+def delete_donated(donated: Sequence[Array], result: Any) -> None:
+    """Deletes donated Arrays, except those that the function returned."""
+    if not donated:
+        return
+    returned = {id(leaf) for leaf in tree_util.tree_leaves(result)}
+    for array in donated:
+        if id(array) not in returned:
+            array.delete()
 
 
 def _parameters(f: Callable[..., Any]) -> Sequence[inspect.Parameter] | None:
