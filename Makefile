@@ -148,7 +148,7 @@ performance: setup ## all numbers of docs/performance.md again, on a quiet machi
 performance-page: setup ## docs/performance.md and its pictures of the committed numbers
 	@python bench/performance_page.py
 
-calibration: setup ## calibrates this machine, checks it, and writes the tables of docs/guide/calibration.md; on a quiet machine
+calibration: setup ## calibrates this machine, checks it, and writes the tables of docs/how_to/calibrate.md; on a quiet machine
 	@python bench/calibration.py --update $(ARGS)
 
 instructions: setup ## instructions of the hot calls, by callgrind, against bench/instructions.json; ARGS=--update to record

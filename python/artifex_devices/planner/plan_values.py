@@ -30,7 +30,7 @@ from artifex_devices.roofline import Provenance
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds by the model of docs/guide/planner.md.
+    """Seconds by the model of docs/how_to/plan_reshards.md.
 
     Attributes:
         latency: Seconds that do not depend on bytes.
@@ -183,7 +183,7 @@ class ReshardPlan:
     def xla_gathers_everything(self) -> bool:
         """Whether XLA would gather the global array on each device ("Involuntary full rematerialization").
 
-        The rule was found by compiling with jax 0.10.2; see docs/guide/planner.md.
+        The rule was found by compiling with jax 0.10.2; see docs/how_to/plan_reshards.md.
 
         Raises:
             RuntimeError: It is not known: the ends have different devices, two kinds of memory or uneven shards, or a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README and guide: their code runs, their output is what is printed, their links lead somewhere."""
+"""README and documentation: their code runs, their output is what is printed, their links lead somewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from artifex_devices import device_manager
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted((DOCS / "formats").glob("*.md")), *sorted((DOCS / "guide").glob("*.md"))]
+PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.rglob("*.md")) if page.parent.name != "decisions")]
 
 
 def blocks_of(page: Path, language: str) -> list[str]:

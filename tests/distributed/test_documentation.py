@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guide's script runs as it stands."""
+"""The script of the page about many processes runs as it stands."""
 
 import re
 
@@ -12,8 +12,8 @@ def run_script(code):
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_the_script_of_the_guide_runs(processes, count):
-    page = (CHECKOUT / "docs/guide/processes.md").read_text()
+def test_the_script_of_the_page_runs(processes, count):
+    page = (CHECKOUT / "docs/learn/processes.md").read_text()
     code = "\n".join(re.findall(r"(?ms)^```py\n(.*?)^```$", page))
     job = processes(count, run_script, code, initialize=False)
     assert len(job.values) == count
