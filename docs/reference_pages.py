@@ -138,7 +138,9 @@ def documented(names: Iterable[Name]) -> str:
     for name in names:
         options = ""
         if name.directive == "autoclass":
-            options = "   :members:\n   :show-inheritance:\n"
+            options = "   :members:\n"
+            if any(base.__module__.startswith(PACKAGE) for base in name.value.__bases__):
+                options += "   :show-inheritance:\n"
             if issubclass(name.value, enum.Enum):
                 options += "   :undoc-members:\n"
         elif name.directive == "autodata":
