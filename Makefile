@@ -153,7 +153,7 @@ performance: setup ## all numbers of docs/performance.md again, on a quiet machi
 	@python bench/report.py build/table_1.json build/table_2.json --json bench/table.json
 	@python bench/performance_page.py
 
-performance-page: setup ## docs/performance.md and its pictures of the committed numbers
+performance-page: setup ## docs/performance.md, its pictures and the table of README.md of the committed numbers
 	@python bench/performance_page.py
 
 calibration: setup ## calibrates this machine, checks it, and writes the tables of docs/how_to/calibrate.md; on a quiet machine
