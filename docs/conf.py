@@ -51,14 +51,15 @@ toc_object_entries_show_parents = "hide"
 add_module_names = False
 
 
+# Names of modules and functions that are more often those of parameters.
+PARAMETERS = {"devices", *(module for page in reference_pages.PAGES for module in page.modules.split())}
+
+
 class NameRole(SphinxRole):
     """Single backticks in docstrings: a link if they hold the name of something documented, otherwise code."""
 
-    # Names of modules and functions that are more often those of parameters.
-    parameters = {"devices", *(module for page in reference_pages.PAGES for module in page.modules.split())}
-
     def run(self):
-        if re.fullmatch(r"[A-Za-z_][\w.]*(\(\))?", self.text) and self.text not in self.parameters:
+        if re.fullmatch(r"[A-Za-z_][\w.]*(\(\))?", self.text) and self.text not in PARAMETERS:
             return PyXRefRole()("py:obj", self.rawtext, self.text, self.lineno, self.inliner)
         return [nodes.literal(self.rawtext, self.text)], []
 
@@ -88,7 +89,7 @@ def format_docstring(app, what, name, value, options, lines):
 
 
 def adapt_source(app, page, source):
-    """Adapts pages whose text suits readers of the repository: notebooks are in docs here, the decisions need a list."""
+    """Adapts pages written for readers of the repository: here notebooks are in docs, and decisions need a list."""
     source[0] = source[0].replace("](../../examples/notebooks/", "](../notebooks/")
     source[0] = source[0].replace("](../examples/notebooks/", "](notebooks/")
     if page == "decisions/README":
