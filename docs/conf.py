@@ -53,15 +53,19 @@ add_module_names = False
 
 # Names of modules and functions that are more often those of parameters.
 PARAMETERS = {"devices", *(module for page in reference_pages.PAGES for module in page.modules.split())}
+HOMES = reference_pages.homes()
 
 
 class NameRole(SphinxRole):
     """Single backticks in docstrings: a link if they hold the name of something documented, otherwise code."""
 
     def run(self):
-        if re.fullmatch(r"[A-Za-z_][\w.]*(\(\))?", self.text) and self.text not in PARAMETERS:
-            return PyXRefRole()("py:obj", self.rawtext, self.text, self.lineno, self.inliner)
-        return [nodes.literal(self.rawtext, self.text)], []
+        name = self.text.removesuffix("()")
+        if not re.fullmatch(r"[A-Za-z_][\w.]*", name) or self.text in PARAMETERS:
+            return [nodes.literal(self.rawtext, self.text)], []
+        home = HOMES.get(f"{project}.{name}")
+        link = f"{self.text} <{home.path if home else name}>"
+        return PyXRefRole()("py:obj", self.rawtext, link, self.lineno, self.inliner)
 
 
 def find_signature(app, what, name, value, options, signature, returns):
@@ -96,6 +100,13 @@ def adapt_source(app, page, source):
         source[0] += "\n```{toctree}\n:glob:\n:hidden:\n\n0*\n```\n"
 
 
+def write_dashes(app, document):
+    """Writes dashes between parameters and their descriptions, where Sphinx has two hyphens."""
+    for text in list(document.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
+
+
 def setup(app):
     """Connects the generated parts of the site."""
     reference_pages.write(DOCS / "reference")
@@ -103,4 +114,5 @@ def setup(app):
     app.add_role("name", NameRole())
     app.connect("autodoc-process-signature", find_signature)
     app.connect("autodoc-process-docstring", format_docstring)
+    app.connect("doctree-read", write_dashes)
     app.connect("build-finished", llms_text.write)
