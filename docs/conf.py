@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of Sphinx: `make docs` builds the documentation site into build/docs."""
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import reference_pages  # noqa: E402
 from artifex_devices._base.bound_signatures import signature_of  # noqa: E402
 from docutils import nodes  # noqa: E402
 from sphinx.domains.python import PyXRefRole  # noqa: E402
+from sphinx.ext import napoleon  # noqa: E402
 from sphinx.util.docutils import SphinxRole  # noqa: E402
 from sphinx.util.inspect import stringify_signature  # noqa: E402
 
@@ -27,11 +29,11 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
 html_theme = "furo"
 default_role = "name"
+smartquotes = False  # "--option" stays as it is
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4  # anchors as GitHub makes them; links to others are errors
@@ -43,28 +45,35 @@ autosummary_generate = False
 autodoc_member_order = "groupwise"
 autodoc_preserve_defaults = False
 autoclass_content = "both"
-napoleon_numpy_docstring = False
-napoleon_use_ivar = True
 python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
 add_module_names = False
 
 
+# Names of modules and functions that are more often those of parameters.
+PARAMETERS = {"devices", *(module for page in reference_pages.PAGES for module in page.modules.split())}
+HOMES = reference_pages.homes()
+
+
 class NameRole(SphinxRole):
     """Single backticks in docstrings: a link if they hold the name of something documented, otherwise code."""
 
     def run(self):
-        if re.fullmatch(r"[A-Za-z_][\w.]*(\(\))?", self.text):
-            return PyXRefRole()("py:obj", self.rawtext, self.text, self.lineno, self.inliner)
-        return [nodes.literal(self.rawtext, self.text)], []
+        name = self.text.removesuffix("()")
+        if not re.fullmatch(r"[A-Za-z_][\w.]*", name) or self.text in PARAMETERS:
+            return [nodes.literal(self.rawtext, self.text)], []
+        home = HOMES.get(f"{project}.{name}")
+        link = f"{self.text} <{home.path if home else name}>"
+        return PyXRefRole()("py:obj", self.rawtext, link, self.lineno, self.inliner)
 
 
 def find_signature(app, what, name, value, options, signature, returns):
-    """Gives autodoc the signature of a bound function or method, which the stub has."""
-    if what not in ("function", "method") or not type(value).__name__.startswith(
-        ("builtin", "method_desc", "instance")
-    ):
+    """Gives autodoc the signatures of bound classes, functions and methods, which the stub has."""
+    if what == "class" and hasattr(value, "__signature__"):
+        return stringify_signature(inspect.signature(value), unqualified_typehints=True), None
+    bound = ("builtin", "method_descriptor", "instancemethod")
+    if what not in ("function", "method") or not type(value).__name__.startswith(bound):
         return None
     try:
         found = signature_of(".".join(name.split(".")[-2:]) if what == "method" else name.rpartition(".")[2])
@@ -76,12 +85,26 @@ def find_signature(app, what, name, value, options, signature, returns):
     return arguments, result or None
 
 
+def format_docstring(app, what, name, value, options, lines):
+    """Formats Google-style docstrings. To napoleon the docstring of a property is "type: text", which ours are not."""
+    kind = "function" if what in ("property", "attribute", "data") else what
+    style = napoleon.Config(napoleon_use_ivar=True)
+    lines[:] = napoleon.GoogleDocstring("\n".join(lines), style, app, kind, name, value, options).lines()
+
+
 def adapt_source(app, page, source):
-    """Adapts pages whose text suits readers of the repository: notebooks are in docs here, the decisions need a list."""
+    """Adapts pages written for readers of the repository: here notebooks are in docs, and decisions need a list."""
     source[0] = source[0].replace("](../../examples/notebooks/", "](../notebooks/")
     source[0] = source[0].replace("](../examples/notebooks/", "](notebooks/")
     if page == "decisions/README":
         source[0] += "\n```{toctree}\n:glob:\n:hidden:\n\n0*\n```\n"
+
+
+def write_dashes(app, document):
+    """Writes dashes between parameters and their descriptions, where Sphinx has two hyphens."""
+    for text in list(document.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
 
 
 def setup(app):
@@ -90,4 +113,6 @@ def setup(app):
     app.connect("source-read", adapt_source)
     app.add_role("name", NameRole())
     app.connect("autodoc-process-signature", find_signature)
+    app.connect("autodoc-process-docstring", format_docstring)
+    app.connect("doctree-read", write_dashes)
     app.connect("build-finished", llms_text.write)

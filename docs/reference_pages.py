@@ -56,7 +56,12 @@ PAGES = (
     Page("spmd", "SPMD programs and collectives", "shard_map smap pmap jit", "lax experimental"),
     Page("processes", "Many processes", "", "distributed multihost_utils"),
     Page("debugging", "Memory, pictures and tests", "", "memory debug render profiler doctor testing"),
-    Page("batch_size", "Batch sizes and rooflines", "get_batch_size_recommendation", "batch_measurement roofline accelerators"),
+    Page(
+        "batch_size",
+        "Batch sizes and rooflines",
+        "get_batch_size_recommendation",
+        "batch_measurement roofline accelerators",
+    ),
     Page("planning", "Planning on clusters", "", "cluster models planner calibration"),
     Page("configuration", "Settings and errors", "", "config errors"),
     Page("pjrt", "PJRT clients and layouts", "", "xla_client"),
@@ -87,7 +92,7 @@ class Name:
 
 
 def public_names(module: str) -> list[Name]:
-    """The names in `__all__` of a public module that are no modules themselves."""
+    """The names in `__all__` of a public module that are not modules."""
     found = importlib.import_module(module)
     names = [Name(module, name, getattr(found, name)) for name in found.__all__]
     return [name for name in names if not inspect.ismodule(name.value)]
@@ -138,7 +143,9 @@ def documented(names: Iterable[Name]) -> str:
     for name in names:
         options = ""
         if name.directive == "autoclass":
-            options = "   :members:\n   :show-inheritance:\n"
+            options = "   :members:\n"
+            if any(base.__module__.startswith(PACKAGE) for base in name.value.__bases__):
+                options += "   :show-inheritance:\n"
             if issubclass(name.value, enum.Enum):
                 options += "   :undoc-members:\n"
         elif name.directive == "autodata":

@@ -46,10 +46,11 @@ def _without_any(parameter: inspect.Parameter) -> inspect.Parameter:
 def _definitions() -> dict[str, ast.FunctionDef]:
     """Functions of the stub by path, ready to be compiled."""
     module = ast.parse(_STUB.read_text(encoding="utf-8"))
-    named = [("", module), *((f"{part.name}.", part) for part in module.body if isinstance(part, ast.ClassDef))]
+    scopes = [("", module.body)]
+    scopes += [(f"{part.name}.", part.body) for part in module.body if isinstance(part, ast.ClassDef)]
     found = {}
-    for prefix, scope in named:
-        for part in scope.body:
+    for prefix, body in scopes:
+        for part in body:
             if isinstance(part, ast.FunctionDef):
                 part.decorator_list = []
                 found[prefix + part.name] = part
