@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -38,7 +37,7 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
             problems.append(f"{peer} is not installed here and was left out; give --jax-python PATH")
         else:
             peers[peer] = python
-    facts = machine_facts()
+    facts = machine_facts(quick=options.quick)
     limits: dict[str, float] = {}
     versions: dict[str, str] = {}
     found: dict[tuple[str, str], dict[str, dict[float, list[float]]]] = {}
@@ -65,7 +64,7 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
         for (family, name), by_peer in found.items()
     ]
     return {
-        "machine": {**facts, "load_after": os.getloadavg()[0], "seconds": round(time.monotonic() - begin)},
+        "machine": {**facts, "seconds": round(time.monotonic() - begin)},
         "copy_limits_bytes_per_s": limits,
         "versions": versions,
         "rounds": 1 if options.quick else options.rounds,

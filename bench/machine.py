@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 COPY_BYTES = 256 << 20
+QUIET_LOAD = 0.5
+_QUIET_SECONDS = 240.0  # the load average falls by e in a minute, from 50 or so after a run with many threads
 
 
 def cpu_model() -> str:
@@ -30,8 +32,19 @@ def memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def machine_facts() -> dict[str, Any]:
-    """Conditions of a measurement."""
+def load_when_quiet(seconds: float = _QUIET_SECONDS) -> float:
+    """Polls the load average until it is below QUIET_LOAD or the seconds have passed, and returns it.
+
+    Without the wait it would show the threads of a measurement that has just ended.
+    """
+    end = time.monotonic() + seconds
+    while (load := os.getloadavg()[0]) >= QUIET_LOAD and time.monotonic() < end:
+        time.sleep(1)
+    return load
+
+
+def machine_facts(*, quick: bool) -> dict[str, Any]:
+    """Conditions of a measurement; waits for a quiet machine unless `quick`."""
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
@@ -39,7 +52,7 @@ def machine_facts() -> dict[str, Any]:
         "memory_bytes": memory_bytes(),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "load_before": os.getloadavg()[0],
+        "load_before": load_when_quiet(0 if quick else _QUIET_SECONDS),
     }
 
 

@@ -123,9 +123,7 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 def _course(curves: dict[str, Any]) -> str:
     facts, rounds = curves["machine"], curves["rounds"]
-    return (
-        f"{rounds} round{'s' if rounds > 1 else ''} in {facts['seconds']} s, load {facts['load_after']:.1f} at the end"
-    )
+    return f"{rounds} round{'s' if rounds > 1 else ''} in {facts['seconds']} s"
 
 
 def _conditions(runs: list[dict[str, Any]]) -> str:

@@ -102,7 +102,7 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
         if interpreter(peer, options) is None:
             problems.append(f"{peer} is not installed here and was left out; give --jax-python PATH")
     peers = [peer for peer in peers if interpreter(peer, options)]
-    facts = machine_facts()
+    facts = machine_facts(quick=options.quick)
     limits: dict[str, float] = {}
     rows: dict[str, dict[str, Any]] = {}
     versions: dict[str, str] = {}
