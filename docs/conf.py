@@ -100,11 +100,19 @@ class BoundPropertyDocumenter(PropertyDocumenter):
             self.add_line(f"   :type: {returned}", self.get_sourcename())
 
 
+class Docstring(napoleon.GoogleDocstring):
+    """A docstring whose section "Returns" has no type before its first colon."""
+
+    def _consume_returns_section(self, preprocess_types=False):
+        lines = self._dedent(self._consume_to_next_section())
+        return [("", "", lines)] if lines else []
+
+
 def format_docstring(app, what, name, value, options, lines):
     """Formats Google-style docstrings. To napoleon the docstring of a property is "type: text", which ours are not."""
     kind = "function" if what in ("property", "attribute", "data") else what
     style = napoleon.Config(napoleon_use_ivar=True)
-    lines[:] = napoleon.GoogleDocstring("\n".join(lines), style, app, kind, name, value, options).lines()
+    lines[:] = Docstring("\n".join(lines), style, app, kind, name, value, options).lines()
 
 
 def adapt_source(app, page, source):
