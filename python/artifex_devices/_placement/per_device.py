@@ -28,7 +28,7 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
         indices: None, or the row of each value in the result: a permutation of 0 .. n - 1.
 
     Returns:
-        An Array of shape (n, *shape), sharded along its first dimension over a mesh of `devices` with the axis
+        An Array of shape `(n, *shape)`, sharded along its first dimension over a mesh of `devices` with the axis
         "device"; for trees a tree of these.
 
     Raises:
@@ -82,7 +82,7 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
         devices: Devices, all different.
 
     Returns:
-        An Array of shape (n, *shape), sharded along its first dimension over a mesh of `devices` with the axis
+        An Array of shape `(n, *shape)`, sharded along its first dimension over a mesh of `devices` with the axis
         "device"; for a tree a tree of these.
 
     Raises:

@@ -12,11 +12,12 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_callable, check_type
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import Array, Device, Sharding
 from artifex_devices._placement.device_put import LEAF_TYPES
 from artifex_devices._placement.mesh_context import mesh_that_is_set
 from artifex_devices._runtime.devices import devices
-from artifex_devices._spmd.jit_placement import UNSPECIFIED, Placements, is_placed_on, same_devices
+from artifex_devices._spmd.jit_placement import Placements, is_placed_on, same_devices
 from artifex_devices._spmd.mapped import name_of
 from artifex_devices._spmd.static_and_donated import ChosenArguments, delete_donated
 

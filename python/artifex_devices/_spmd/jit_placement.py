@@ -10,6 +10,7 @@ import numpy as np
 
 from artifex_devices import _core, tree_util
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import (
     AbstractMesh,
     Array,
@@ -24,10 +25,7 @@ from artifex_devices._core import (
 from artifex_devices._placement.mesh_context import mesh_of_spec, mesh_that_is_set
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
 from artifex_devices._spmd.arguments import check_alive, ids_text, is_free_for, leaf_of
-from artifex_devices._spmd.specs import Marker, broadcast_prefix
-
-# Stands for a placement that is not changed.
-UNSPECIFIED: Any = Marker("UNSPECIFIED")
+from artifex_devices._spmd.specs import broadcast_prefix
 
 
 class Placements:

@@ -11,6 +11,7 @@ from artifex_devices import tree_util
 from artifex_devices._base.checks import check_callable, check_type
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding
 from artifex_devices._placement.mesh_context import context_mesh
 from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_placed, infer_specs, leaf_of
@@ -26,14 +27,12 @@ from artifex_devices._spmd.specs import (
     layout_of,
 )
 
-_MISSING: Any = object()
-
 
 def shard_map(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,
     in_specs: Any = Infer,
-    out_specs: Any = _MISSING,
+    out_specs: Any = UNSPECIFIED,
     check_vma: bool = True,
     *,
     check_rep: bool = True,
@@ -74,7 +73,7 @@ def shard_map(
         ...     int(total(np.arange(16)))
         120
     """
-    if out_specs is _MISSING:
+    if out_specs is UNSPECIFIED:
         raise TypeError("shard_map: out_specs is missing; expected a tree of PartitionSpecs; give one for each result")
     if f is None:
         return functools.partial(shard_map, **{name: value for name, value in locals().items() if name != "f"})

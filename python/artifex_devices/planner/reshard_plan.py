@@ -147,7 +147,7 @@ class ReshardPlan(Report):
     def xla_gathers_everything(self) -> bool:
         """Whether XLA would gather the global array on each device ("Involuntary full rematerialization").
 
-        The rule was found by compiling with jax 0.10.2; see docs/guide/planner.md.
+        The rule was found by compiling with jax 0.10.2; see docs/how_to/plan_reshards.md.
 
         Raises:
             RuntimeError: It is not known: the ends have different devices, two kinds of memory or uneven shards, or a

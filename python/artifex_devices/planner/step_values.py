@@ -114,7 +114,7 @@ class StepCollective:
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class StepSeconds:
-    """Seconds of one step on each device, by the model of docs/guide/step.md.
+    """Seconds of one step on each device, by the model of docs/how_to/plan_a_step.md.
 
     Attributes:
         compute: Seconds of the FLOPs at the chip's peak.

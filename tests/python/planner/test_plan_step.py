@@ -215,7 +215,7 @@ def test_the_guides_layer_of_experts():
     assert plan.flops == 6 * 3 * 2 * 2**18 * 4096 * 14336 / 64 + 6 * 2**18 * 4096 * 8 / 64
     assert plan.bound == "compute"
     assert plan.compute_bound_tokens == pytest.approx(52_687, abs=1)
-    page = (Path(__file__).resolve().parents[3] / "docs" / "guide" / "step.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "how_to" / "plan_a_step.md").read_text(encoding="utf-8")
     for figure in ("512 MiB", "1.409e9 parameters", "44,048,384", "52.69 thousand tokens on (823 per chip)"):
         assert figure in page
 

@@ -293,7 +293,9 @@ def test_the_text_describes_the_search_space():
 
 
 def test_the_guide_shows_what_is_printed():
-    page = (Path(__file__).resolve().parents[3] / "docs" / "guide" / "suggestions.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "how_to" / "choose_a_sharding.md").read_text(
+        encoding="utf-8"
+    )
     shown = page.partition("```text\n")[2].partition("```")[0]
     model = models.transformer("llama-2-7b", batch=64, sequence=4096)
     assert shown == f"{suggest(model, cluster.tpu('v5e', (16, 16)), top=3)}\n"
