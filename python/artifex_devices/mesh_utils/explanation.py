@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._array.html import page
+from artifex_devices._base.html import page, preformatted
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
@@ -88,7 +88,7 @@ class MeshExplanation:
 
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()
-        return page(title, [], picture=self.to_svg(), text="\n".join(lines))
+        return page(title, preformatted("\n".join(lines)), self.to_svg()._repr_html_())
 
     def __str__(self) -> str:
         """A table of the axes, the same in order of id below it, and the sources of the rates."""

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices._base import html, svg
 from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices._core import AbstractMesh
 
@@ -37,14 +37,16 @@ def collective_text(plan: CollectivePlan) -> str:
 
 def reshard_html(plan: ReshardPlan) -> str:
     """Formats a plan as HTML, with a picture of both ends and a bar for the bytes that each device receives."""
-    picture = (
-        f'<div style="overflow-x:auto">{plan.to_svg()}</div>'
-        if has_devices(plan)
-        else '<div style="opacity:0.7">no picture: an AbstractMesh has no devices to draw</div>'
-    )
-    pictures = "\n".join([picture, _bars(plan)]).rstrip()
-    return facts_html(
-        reshard_title(plan), _reshard_facts(plan), _STEPS, [_step_row(step) for step in plan.steps], pictures
+    if has_devices(plan):
+        picture = plan.to_svg()._repr_html_()
+    else:
+        picture = html.note("no picture: an AbstractMesh has no devices to draw")
+    return html.page(
+        reshard_title(plan),
+        html.facts(_reshard_facts(plan)),
+        html.table(_STEPS, [_step_row(step) for step in plan.steps]),
+        picture,
+        *_bars(plan),
     )
 
 
@@ -56,7 +58,7 @@ def has_devices(plan: ReshardPlan) -> bool:
 def collective_html(plan: CollectivePlan) -> str:
     """Formats a plan as HTML."""
     rows = [_algorithm_row(each) for each in plan.steps]
-    return facts_html(_collective_title(plan), _collective_facts(plan), _ALGORITHMS, rows)
+    return html.page(_collective_title(plan), html.facts(_collective_facts(plan)), html.table(_ALGORITHMS, rows))
 
 
 def facts_text(title: str, facts: Facts, head: Sequence[str], rows: Rows) -> str:
@@ -74,23 +76,6 @@ def table_lines(head: Sequence[str], rows: Rows) -> list[str]:
     return [
         "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)
     ]
-
-
-def facts_html(title: str, facts: Facts, head: Sequence[str], rows: Rows, picture: str = "") -> str:
-    """Formats a title, facts in two columns, a table and a picture as HTML."""
-    cell = 'style="padding:0 1em 0 0;text-align:left"'
-    parts = [
-        '<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.5">',
-        f'<div style="font-weight:600">{html.escape(title)}</div>',
-        '<div style="display:grid;grid-template-columns:max-content auto;column-gap:1em">',
-        *(f'<div style="opacity:0.7">{html.escape(name)}</div><div>{html.escape(text)}</div>' for name, text in facts),
-        "</div>",
-    ]
-    if rows:
-        lines = [f"<tr>{''.join(f'<th {cell}>{html.escape(text)}</th>' for text in head)}</tr>"]
-        lines += [f"<tr>{''.join(f'<td {cell}>{html.escape(text)}</td>' for text in row)}</tr>" for row in rows]
-        parts.append(f'<div style="overflow-x:auto"><table>{"".join(lines)}</table></div>')
-    return "\n".join([*parts, *([picture] if picture else []), "</div>"])
 
 
 def _step_row(step: PlanStep) -> tuple[str, ...]:
@@ -178,29 +163,26 @@ def _algorithm_row(each: Algorithm) -> tuple[str, ...]:
     return each.name + (" (bound)" if each.is_bound else ""), *map(seconds_text, seconds), each.estimate.limit
 
 
-def _bars(plan: ReshardPlan) -> str:
+def _bars(plan: ReshardPlan) -> tuple[str, ...]:
     """Draws the received bytes of the first devices, with the least that each must receive as a line."""
     most = plan.busiest_bytes
     if most == 0:
-        return ""
+        return ()
     devices = list(plan.bytes_by_device.items())[:_BARS]
     height, step = 60, 12
     bars = []
     for i, (device, count) in enumerate(devices):
-        top = height - height * count / most
-        least = height - height * plan.lower_bound.bytes_by_device.get(device, 0) / most
+        top = 1 + height - height * count / most
+        least = 1 + height - height * plan.lower_bound.bytes_by_device.get(device, 0) / most
         bars.append(
-            f'<rect x="{i * step}" y="{top:.4g}" width="9" height="{height - top:.4g}" fill="currentColor" '
-            f'opacity="0.4"><title>device {device}: {html.escape(bytes_text(count))}</title></rect>'
-            f'<path d="M{i * step},{least:.4g}h9" stroke="currentColor" fill="none"/>'
+            f'<rect x="{i * step}" y="{top:.4g}" width="9" height="{height + 1 - top:.4g}" fill-opacity="0.4">'
+            f"<title>device {device}: {bytes_text(count)}</title></rect>"
+            f'<path d="M{i * step},{least:.4g}h9" stroke="currentColor" fill="none"/>\n'
         )
     more = len(plan.bytes_by_device) - len(devices)
     caption = "bytes received by device; lines: the least possible" + (f"; {more} more devices" if more else "")
-    return (
-        f'<div style="overflow-x:auto"><svg width="{len(devices) * step}" height="{height + 2}" '
-        f'viewBox="0 -1 {len(devices) * step} {height + 2}">{"".join(bars)}</svg>'
-        f'<div style="opacity:0.7">{caption}</div></div>'
-    )
+    picture = svg.draw("bytes received by device", len(devices) * step, height + 2, "".join(bars))
+    return picture._repr_html_(), html.note(caption)
 
 
 def reshard_json(plan: ReshardPlan) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices._base import html
 from artifex_devices._base.text import bytes_text, seconds_text
-from artifex_devices.planner.plan_text import facts_html, facts_text, picked
+from artifex_devices.planner.plan_text import facts_text, picked
 
 if TYPE_CHECKING:
     from artifex_devices.planner.step_values import StepPlan, StepRegime
@@ -51,8 +52,8 @@ def step_text(plan: StepPlan) -> str:
 
 def step_html(plan: StepPlan) -> str:
     """Formats a plan as HTML, with the roofline of a device where there are FLOPs."""
-    picture = f'<div style="overflow-x:auto">{plan.to_svg()}</div>' if plan.flops else ""
-    return facts_html(step_title(plan), _facts(plan), _COLLECTIVES, _rows(plan), picture)
+    picture = plan.to_svg()._repr_html_() if plan.flops else ""
+    return html.page(step_title(plan), html.facts(_facts(plan)), html.table(_COLLECTIVES, _rows(plan)), picture)
 
 
 def step_title(plan: StepPlan) -> str:

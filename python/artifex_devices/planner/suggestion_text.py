@@ -7,8 +7,9 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices._base import html
 from artifex_devices._base.text import bytes_text, seconds_text
-from artifex_devices.planner.plan_text import facts_html, facts_text, table_lines
+from artifex_devices.planner.plan_text import facts_text, table_lines
 
 if TYPE_CHECKING:
     from artifex_devices.planner.step_values import StepPlan
@@ -33,7 +34,7 @@ def suggestions_text(found: Suggestions) -> str:
 def suggestions_html(found: Suggestions) -> str:
     """Formats the same as HTML."""
     rows = [(*row, each.why) for row, (_, each) in zip(_rows(found), _places(found), strict=True)]
-    return facts_html(_title(found), _facts(found), (*_HEAD, "why"), rows)
+    return html.page(_title(found), html.table((*_HEAD, "why"), rows), html.facts(_facts(found)))
 
 
 def _title(found: Suggestions) -> str:
