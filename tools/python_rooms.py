@@ -203,6 +203,7 @@ def check_public_paths(root: Path) -> Iterator[str]:
     texts = [
         root / "README.md",
         *sorted((root / "docs" / "guide").glob("*.md")),
+        *sorted((root / "docs" / "how_to").glob("*.md")),
         *sorted((root / "examples").rglob("*")),
     ]
     for path in texts:

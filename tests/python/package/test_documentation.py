@@ -12,7 +12,8 @@ from artifex_devices import device_manager
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted((DOCS / "formats").glob("*.md")), *sorted((DOCS / "guide").glob("*.md"))]
+FOLDERS = ("formats", "guide", "how_to")
+PAGES = [ROOT / "README.md", *(page for folder in FOLDERS for page in sorted((DOCS / folder).glob("*.md")))]
 
 
 def blocks_of(page: Path, language: str) -> list[str]:
