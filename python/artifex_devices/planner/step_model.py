@@ -206,11 +206,11 @@ class StepModel:
         return self.optimizer is not None
 
     def _repr_html_(self) -> str:
-        optimizer = (
-            f"training, {self.optimizer.bytes_per_parameter:g} bytes per parameter" if self.optimizer else "forward"
-        )
+        kind = "forward"
+        if self.optimizer is not None:
+            kind = f"training, {self.optimizer.bytes_per_parameter:g} bytes of optimizer state per parameter"
         rows = [
-            ("step", optimizer),
+            ("step", kind),
             ("parameters", f"{self.parameters:,}"),
             ("tokens", f"{self.tokens:,}"),
             ("batch", f"{self.batch:,} over {', '.join(self.batch_axes)}"),

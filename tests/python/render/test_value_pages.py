@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages of clusters, accelerators, models and recommendations in notebooks."""
 
+import html
 import re
 
 import artifex_devices as ad
@@ -33,8 +34,7 @@ def test_an_accelerator_shows_its_numbers_and_sources():
     assert rows["memory"] == "80.0 GiB, 3350 GB/s"
     assert rows["links"] == "18 x NVLink 4, 25 GB/s each, one way"
     for source in h100.sources:
-        assert rows[source.title.replace("'", "&#x27;").replace('"', "&quot;").replace("&amp;", "&")] == source.address
-    assert "links" not in dict(cells_of(accelerator("a100"))) or accelerator("a100").links is not None
+        assert rows[html.escape(source.title)] == html.escape(source.address)
 
 
 def test_a_recommendation_shows_its_sizes():
@@ -62,7 +62,7 @@ def test_a_model_shows_its_tensors_and_operations():
         optimizer=Optimizer(8),
     )
     assert cells_of(model) == [
-        ["step", "training, 8 bytes per parameter"],
+        ["step", "training, 8 bytes of optimizer state per parameter"],
         ["parameters", "1,048,576"],
         ["tokens", "1,024"],
         ["batch", "1,024 over batch"],

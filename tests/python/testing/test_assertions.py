@@ -151,7 +151,7 @@ def test_other_arguments_are_errors(named):
         assert_same_sharding(3, P())
     with pytest.raises(
         TypeError,
-        match=r"^assert_same_sharding: expected is 'x' \(str\); expected a Sharding, an Array or a PartitionSpec; write",
+        match=r"^assert_same_sharding: expected is 'x' \(str\); expected a Sharding, an Array or a PartitionSpec",
     ):
         assert_same_sharding(ad.device_put(X, named("x")), "x")
 
