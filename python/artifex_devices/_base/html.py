@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 _MAX_OPEN_LINES = 4
 
@@ -17,6 +18,13 @@ _MAX_OPEN_LINES = 4
 _TABLE = "margin:0 0 0.5em 0;border-collapse:collapse;font-size:13px"
 _ROW = "background-color:transparent"
 _CELL = "padding:1px 1em 1px 0;text-align:left;vertical-align:top"
+
+
+class NotebookText:
+    """A class whose values IPython prints as their `str`, where it shows no HTML."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
 
 def page(title: str, *parts: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.html import page, preformatted
+from artifex_devices._base.html import NotebookText, page, preformatted
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
@@ -46,7 +46,7 @@ class AxisExplanation:
 
 @public("artifex_devices.mesh_utils")
 @dataclass(frozen=True)
-class MeshExplanation:
+class MeshExplanation(NotebookText):
     """Links of the axes of a mesh, and those of the same mesh with its devices in order of id.
 
     Attributes:

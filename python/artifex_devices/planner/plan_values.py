@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artifex_devices._base.html import NotebookText
 from artifex_devices._base.packed_dtypes import elements_per_byte, packed_shape
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
@@ -134,7 +135,7 @@ def bytes_shape(
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
-class ReshardPlan:
+class ReshardPlan(NotebookText):
     """Steps and costs of bringing an array from one sharding to another.
 
     Attributes:
@@ -336,7 +337,7 @@ _NO_BOUND = CollectiveBound(
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
-class CollectivePlan:
+class CollectivePlan(NotebookText):
     """Costs of a collective on a cluster.
 
     Attributes:

@@ -205,17 +205,22 @@ class StepModel:
         """Whether there is a backward pass and an update."""
         return self.optimizer is not None
 
-    def _repr_html_(self) -> str:
+    def _facts(self) -> list[tuple[str, str]]:
         kind = "forward"
         if self.optimizer is not None:
             kind = f"training, {self.optimizer.bytes_per_parameter:g} bytes of optimizer state per parameter"
-        rows = [
+        return [
             ("step", kind),
             ("parameters", f"{self.parameters:,}"),
             ("tokens", f"{self.tokens:,}"),
             ("batch", f"{self.batch:,} over {', '.join(self.batch_axes)}"),
             ("logical axes", ", ".join(self.logical_axes)),
         ]
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("\n".join([self.name, *(f"  {name:<12}  {text}" for name, text in self._facts())]))
+
+    def _repr_html_(self) -> str:
         tensors = [
             (each.name, each.role, _sizes_text(each), dtype_of(each.dtype).name, str(each.count))
             for each in self.tensors
@@ -226,7 +231,7 @@ class StepModel:
         ]
         return page(
             self.name,
-            facts(rows),
+            facts(self._facts()),
             folded(f"{len(tensors)} tensors", table(("tensor", "role", "sizes", "dtype", "count"), tensors)),
             folded(
                 f"{len(operations)} operations",

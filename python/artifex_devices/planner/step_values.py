@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from artifex_devices._base.html import NotebookText
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
 from artifex_devices._base.svg import Picture
@@ -149,7 +150,7 @@ class StepRegime:
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
-class StepPlan:
+class StepPlan(NotebookText):
     """Costs of one step on each device of a mesh.
 
     Attributes:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices._base.html import NotebookText
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
 from artifex_devices._core import Cluster, Mesh
@@ -88,7 +89,7 @@ class Suggestion:
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
-class Suggestions:
+class Suggestions(NotebookText):
     """The best shardings of a model, best first.
 
     Attributes:

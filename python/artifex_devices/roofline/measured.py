@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices._base.checks import check_type
-from artifex_devices._base.html import page, preformatted
+from artifex_devices._base.html import NotebookText, page, preformatted
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record, checked_text
@@ -121,7 +121,7 @@ class Conditions:
 
 @public("artifex_devices.roofline")
 @dataclass(frozen=True, eq=False)
-class MeasuredRoofline:
+class MeasuredRoofline(NotebookText):
     """Measured rates of one CPU device, or of all of the process together.
 
     Attributes:

@@ -22,7 +22,7 @@ def assert_allclose(
 ) -> None:
     """Fails unless all elements are within `atol + rtol * abs(expected)`, as `numpy.testing.assert_allclose`.
 
-    Each shard of an Array is compared, also those that are replicas.
+    The shards of an Array are compared one by one, without a gather; of replicas the first in this process.
 
     Args:
         actual: An Array, or anything that `np.asarray` takes.
@@ -43,6 +43,7 @@ def assert_allclose(
         AssertionError: assert_allclose: 1 of 4 elements differ by more than rtol=1e-07, atol=0.0
           cpu:1 [2:4]: 1 of 2, most at [2]: got 2.0, expected 2.5; difference 0.5, relative 0.2
     """
+    __tracebackhide__ = True
     got = actual if isinstance(actual, ad.Array) else np.asarray(actual)
     want = np.asarray(expected)
     if want.shape != got.shape and want.ndim:
@@ -68,13 +69,13 @@ def assert_allclose(
 
 
 def _parts(value: ad.Array | NDArray[Any]) -> Iterator[tuple[str, _Index, NDArray[Any]]]:
-    """Text, index and values of each shard of this process; an ndarray is one part without a text."""
+    """Text, index and values of each distinct shard of this process; an ndarray is one part without a text."""
     if not isinstance(value, ad.Array):
         yield "", (slice(None),) * value.ndim, value
         return
-    for shard in value.addressable_shards:
-        where = f"{shard.device.platform}:{shard.device.id} {_index_text(shard.index, value.shape)}: "
-        yield where, shard.index, np.asarray(shard.data)
+    distinct = {_index_text(shard.index, value.shape): shard for shard in reversed(value.addressable_shards)}
+    for text, shard in reversed(distinct.items()):
+        yield f"{shard.device.platform}:{shard.device.id} {text}: ", shard.index, np.asarray(shard.data)
 
 
 def _widened(values: NDArray[Any]) -> NDArray[Any]:
@@ -132,9 +133,12 @@ def assert_same_sharding(actual: Any, expected: Any) -> None:
           cpu:0: got [0:2, 0:2], expected [0:4, 0:1]
           cpu:1: got [2:4, 0:2], expected [0:4, 1:2]
     """
+    __tracebackhide__ = True
     fix = "pass an Array"
     check_type("assert_same_sharding", "actual", actual, (ad.Array, ad.ShapeDtypeStruct), "an Array", fix)
-    got, shape = actual.sharding, actual.shape
+    got: ad.Sharding | None = actual.sharding
+    want: ad.Sharding | None
+    shape = actual.shape
     if isinstance(expected, ad.PartitionSpec):
         if not isinstance(got, ad.NamedSharding):
             raise AssertionError(f"assert_same_sharding: the sharding is {got}, expected {expected} on a mesh")
@@ -205,6 +209,7 @@ def assert_same_bits(actual: Any, expected: Any) -> None:
         Traceback (most recent call last):
         AssertionError: 1 of 1 elements differ; first at (0,): got 0.0, expected -0.0 (bytes 00000000, 00000080)
     """
+    __tracebackhide__ = True
     got, want = np.asarray(actual), np.asarray(expected)
     if got.shape != want.shape or got.dtype != want.dtype:
         raise AssertionError(f"got {got.dtype}{got.shape}, expected {want.dtype}{want.shape}")
@@ -237,6 +242,7 @@ def assert_shards_tile(sharding: ad.Sharding, shape: Sequence[int]) -> None:
         >>> mesh = ad.Mesh(np.array(ad.devices()[:1]), ("x",))
         >>> assert_shards_tile(ad.NamedSharding(mesh, ad.PartitionSpec("x")), (8, 2))
     """
+    __tracebackhide__ = True
     indices = sharding.devices_indices_map(tuple(shape))
     if len(indices) != sharding.num_devices:
         raise AssertionError(f"{len(indices)} devices have an index, expected {sharding.num_devices}")

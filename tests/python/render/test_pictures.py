@@ -294,7 +294,7 @@ def test_functions_return_pictures_that_notebooks_draw():
         render.machine_svg(ad.Machine.live()),
         render.placed_mesh_svg(mesh_of(cluster.tpu("v5e", (4, 4)), (16,), ("x",))),
     ]
-    assert repr(pictures[0]) == "<Picture 167 x 114: Mesh('x': 1): 1 cpu device>"
+    assert repr(pictures[0]) == "<Picture 202 x 114: Mesh('x': 1): 1 cpu device>"
     for picture in pictures:
         assert Page(picture._repr_html_()).pictures == [picture]
 

@@ -3,9 +3,11 @@
 
 import html
 import re
+from types import SimpleNamespace
 
 import artifex_devices as ad
-from artifex_devices import cluster, models
+import numpy as np
+from artifex_devices import cluster, mesh_utils, models, planner
 from artifex_devices.models import Operation, Optimizer, StepModel, Tensor
 from artifex_devices.roofline import accelerator
 from notebook_pages import Page
@@ -17,6 +19,26 @@ def cells_of(value):
     Page(page)
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", page)
     return [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in rows]
+
+
+def plain_text(value):
+    """The text that IPython prints."""
+    parts = []
+    value._repr_pretty_(SimpleNamespace(text=parts.append), False)
+    return "".join(parts)
+
+
+def test_plans_print_as_tables_where_html_is_not_shown():
+    mesh = ad.Mesh(np.array(cluster.tpu("v5e", (2, 2)).devices()), ("x",))
+    ends = [ad.NamedSharding(mesh, ad.P("x")), ad.NamedSharding(mesh, ad.P())]
+    for value in (
+        planner.plan_reshard((8,), "int8", *ends),
+        planner.plan_collective("all_gather", 1024, "x", mesh),
+        planner.plan_step(models.mlp(embed=512, mlp=1024, layers=1, tokens=1024), mesh, {"batch": "x"}),
+        planner.suggest(models.mlp(embed=512, mlp=1024, layers=1, tokens=1024), cluster.tpu("v5e", (2, 2)), 1),
+        mesh_utils.explain(mesh),
+    ):
+        assert plain_text(value) == str(value)
 
 
 def test_a_cluster_shows_its_description():
@@ -73,6 +95,14 @@ def test_a_model_shows_its_tensors_and_operations():
         ["y", "activation", "batch 1,024, mlp 2,048", "float32", "1"],
         ["operation", "kind", "einsum", "inputs", "output", "count"],
         ["up", "matmul", "bd,df-&gt;bf", "x, w", "y", "1"],
+    ]
+    assert plain_text(model).splitlines() == [
+        "one layer",
+        "  step          training, 8 bytes of optimizer state per parameter",
+        "  parameters    1,048,576",
+        "  tokens        1,024",
+        "  batch         1,024 over batch",
+        "  logical axes  batch, embed, embed_in, mlp",
     ]
     page = Page(models.mlp(embed=512, mlp=1024, layers=1, tokens=1024, optimizer=None)._repr_html_())
     assert "stepforward" in page.letters
