@@ -168,7 +168,7 @@ std::string SvgDocument::finish(double width, double height) const {
       "style=\"max-width:100%;height:auto\">\n"
       "<title>{3}</title>\n"
       "<style>svg:root{{color:#1f2328;background:#fff}}"
-      "@media (prefers-color-scheme:dark){{svg:root{{color:#e6edf3;background:#0d1117}}}}</style>\n"
+      "@media (prefers-color-scheme:dark){{svg:root{{color:#e6edf3;background:#111}}}}</style>\n"
       "{4}</svg>\n",
       width, height, kFontSize, title_, elements_);
 }

@@ -64,7 +64,7 @@ def _row(element: str, texts: Sequence[str]) -> str:
 
 def preformatted(text: str) -> str:
     """A text with its line breaks."""
-    return f'<pre style="overflow-x:auto">{html.escape(text)}</pre>'
+    return f'<pre style="margin:0.3em 0 0.5em 0;overflow-x:auto;white-space:pre">{html.escape(text)}</pre>'
 
 
 def note(text: str) -> str:
@@ -78,12 +78,7 @@ def folded(summary: str, part: str) -> str:
 
 
 def around_value(value: str, *parts: str) -> tuple[str, ...]:
-    """The text of a value in front of the parts if it is short, else folded behind them.
-
-    Example:
-        >>> around_value("7", "<hr>")
-        ('<pre style="overflow-x:auto">7</pre>', '<hr>')
-    """
+    """The text of a value in front of the parts if it is short, else folded behind them."""
     text = preformatted(value)
     if value.count("\n") < _MAX_OPEN_LINES:
         return text, *parts

@@ -9,8 +9,7 @@ import re
 
 # As in cpp/artifex_devices/render/svg_document.cpp: `svg:root` matches a stand-alone picture only.
 _STYLE = (
-    "svg:root{color:#1f2328;background:#fff}"
-    "@media (prefers-color-scheme:dark){svg:root{color:#e6edf3;background:#0d1117}}"
+    "svg:root{color:#1f2328;background:#fff}@media (prefers-color-scheme:dark){svg:root{color:#e6edf3;background:#111}}"
 )
 _HEAD = re.compile(r'<svg [^>]*?width="(\d+)" height="(\d+)"[^>]*>\s*<title>(.*?)</title>', re.DOTALL)
 

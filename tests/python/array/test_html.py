@@ -27,12 +27,17 @@ def test_an_array_shows_facts_picture_and_value(named):
 def test_a_short_value_is_shown_first_and_a_long_one_folded(named):
     value = np.arange(64.0).reshape(16, 4)
     short = ad.device_put(value, named("x", "y")).sum()._repr_html_()
-    assert short.splitlines()[2] == '<pre style="overflow-x:auto">Array(2016., dtype=float64)</pre>'
+    assert (
+        short.splitlines()[2]
+        == '<pre style="margin:0.3em 0 0.5em 0;overflow-x:auto;white-space:pre">Array(2016., dtype=float64)</pre>'
+    )
     assert "details" not in Page(short).tags
     long = ad.device_put(value, named("x", "y"))._repr_html_()
     assert Page(long).tags[-3:] == ["details", "summary", "pre"]
     four_rows = ad.device_put(value[:4], named())._repr_html_()
-    assert four_rows.splitlines()[2].startswith('<pre style="overflow-x:auto">Array([[ 0.,  1.,  2.,  3.],')
+    assert four_rows.splitlines()[2].startswith(
+        '<pre style="margin:0.3em 0 0.5em 0;overflow-x:auto;white-space:pre">Array([[ 0.,  1.,  2.,  3.],'
+    )
     assert "details" in Page(ad.device_put(value[:6], named())._repr_html_()).tags
 
 
@@ -64,7 +69,10 @@ def test_a_shard_shows_its_value_and_where_it_is(named):
         "       [60., 61., 62., 63.]], dtype=float64)",
     ]
     scalar = ad.device_put(np.float32(3), named()).addressable_shards[0]._repr_html_()
-    assert scalar.splitlines()[2] == '<pre style="overflow-x:auto">Array(3., dtype=float32)</pre>'
+    assert (
+        scalar.splitlines()[2]
+        == '<pre style="margin:0.3em 0 0.5em 0;overflow-x:auto;white-space:pre">Array(3., dtype=float32)</pre>'
+    )
     assert "[]" in Page(scalar).letters
 
 
@@ -86,7 +94,7 @@ def test_nothing_comes_from_outside(named):
         assert re.findall(r"https?://[^\"']+", picture) == ["http://www.w3.org/2000/svg"]
         assert 'fill="currentColor"' in picture
         assert "svg:root{color:#1f2328;background:#fff}" in picture
-        assert "(prefers-color-scheme:dark){svg:root{color:#e6edf3;background:#0d1117}}" in picture
+        assert "(prefers-color-scheme:dark){svg:root{color:#e6edf3;background:#111}}" in picture
 
 
 @pytest.mark.parametrize("sizes", [(4096,), (2, 2048), (2048, 2), (64, 64), (4, 4, 256)], ids=str)

@@ -9,6 +9,7 @@ from notebook_pages import Page
 
 CELL = "padding:1px 1em 1px 0;text-align:left;vertical-align:top"
 TABLE = '<table style="margin:0 0 0.5em 0;border-collapse:collapse;font-size:13px">'
+PRE = '<pre style="margin:0.3em 0 0.5em 0;overflow-x:auto;white-space:pre">'
 ROW = '<tr style="background-color:transparent">'
 
 
@@ -18,7 +19,7 @@ def test_a_page_has_a_title_and_the_parts_that_are_not_empty():
         '<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.5">',
         '<div style="font-weight:600">a &lt; b</div>',
         '<div style="opacity:0.7">x &amp; y</div>',
-        '<details><summary>more</summary><pre style="overflow-x:auto">1',
+        f"<details><summary>more</summary>{PRE}1",
         " 2</pre></details>",
         "</div>",
     ]
@@ -42,10 +43,13 @@ def test_a_table_without_rows_is_left_out():
 
 
 def test_a_value_of_more_than_four_lines_is_folded():
-    assert html.around_value("1\n2\n3\n4", "x") == ('<pre style="overflow-x:auto">1\n2\n3\n4</pre>', "x")
+    assert html.around_value("1\n2\n3\n4", "x") == (
+        f"{PRE}1\n2\n3\n4</pre>",
+        "x",
+    )
     assert html.around_value("1\n2\n3\n4\n5", "x") == (
         "x",
-        '<details><summary>value</summary><pre style="overflow-x:auto">1\n2\n3\n4\n5</pre></details>',
+        f"<details><summary>value</summary>{PRE}1\n2\n3\n4\n5</pre></details>",
     )
 
 
@@ -64,7 +68,7 @@ def test_a_picture_is_an_image_that_scales_to_the_page():
         'font-family="system-ui, sans-serif" font-size="12" fill="currentColor" style="max-width:100%;height:auto">\n'
         "<title>a &amp; b</title>\n"
         "<style>svg:root{color:#1f2328;background:#fff}@media (prefers-color-scheme:dark)"
-        "{svg:root{color:#e6edf3;background:#0d1117}}</style>\n"
+        "{svg:root{color:#e6edf3;background:#111}}</style>\n"
         '<path d="M0 0H9"/></svg>\n'
     )
 
