@@ -13,6 +13,7 @@
 #include "gil.h"
 #include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
+#include "python_modules.h"
 #include "python_owner.h"
 #include "world.h"
 
@@ -176,6 +177,8 @@ void bind_shard(py::module_& module) {
       .def_property_readonly("data", &shard_data,
                              "The shard as an Array on its device, sharing the memory; deleting either deletes both. "
                              "None for a shard of another process.")
+      .def("_repr_html_",
+           [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("shard_html")(self); })
       .def("__repr__", [](ShardView& self) {
         const py::object data = shard_data(self);
         return py::str("Shard(device={!r}, index={}, replica_id={}, data={})")

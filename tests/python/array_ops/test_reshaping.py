@@ -8,7 +8,7 @@ import pytest
 from artifex_devices import _core
 from artifex_devices.errors import ShardingTypeError
 from artifex_devices.testing import assert_same_bits, meshes, placements, spec_entries
-from artifex_devices.testing.shardings import partition_counts
+from artifex_devices.testing.sharding_strategies import partition_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -16,7 +16,7 @@ def dataclasses_of_the_package():
         module = importlib.import_module(info.name)
         found |= {
             each
-            for each in vars(module).values()
+            for each in (getattr(module, name) for name in dir(module))  # testing imports some at first use
             if isinstance(each, type) and dataclasses.is_dataclass(each) and each.__module__ == info.name
         }
     return sorted(found, key=lambda each: (each.__module__, each.__name__))

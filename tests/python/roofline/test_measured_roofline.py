@@ -26,6 +26,7 @@ from artifex_devices.roofline import measure_roofline, roofline
 from artifex_devices.roofline import measurement as roofline_measurement
 from artifex_devices.roofline.cache import cache_directory
 from artifex_devices.roofline.measured import MeasuredRoofline, Rate, rate_of
+from notebook_pages import Page
 
 SHORT = 0.1
 
@@ -392,9 +393,9 @@ def test_the_picture_has_a_level_for_each_format_the_fastest_first(measured):
         "memory: ±7 %, STREAM copy",
     ]
     assert f"measured {found.conditions.date}" in words
-    page = found._repr_html_()
-    assert found.to_svg() in page
-    assert "2 cores" in page
+    page = Page(found._repr_html_())
+    assert page.pictures == [found.to_svg()]
+    assert "2 cores" in page.letters
 
 
 @pytest.mark.parametrize(
