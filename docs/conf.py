@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of Sphinx: `make docs` builds the documentation site into build/docs."""
 
+import enum
 import inspect
 import re
 import sys
@@ -16,6 +17,7 @@ from artifex_devices._base.bound_signatures import signature_of  # noqa: E402
 from docutils import nodes  # noqa: E402
 from sphinx.domains.python import PyXRefRole  # noqa: E402
 from sphinx.ext import napoleon  # noqa: E402
+from sphinx.ext.autodoc import PropertyDocumenter  # noqa: E402
 from sphinx.util.docutils import SphinxRole  # noqa: E402
 from sphinx.util.inspect import stringify_signature  # noqa: E402
 
@@ -68,28 +70,49 @@ class NameRole(SphinxRole):
         return PyXRefRole()("py:obj", self.rawtext, link, self.lineno, self.inliner)
 
 
+def is_bound(value):
+    """Whether pybind11 has bound a function, so that `inspect` finds no signature."""
+    return type(value).__name__.startswith(("builtin", "method_descriptor", "instancemethod"))
+
+
 def find_signature(app, what, name, value, options, signature, returns):
     """Gives autodoc the signatures of bound classes, functions and methods, which the stub has."""
+    if what == "class" and issubclass(value, enum.Enum):
+        return "", None
     if what == "class" and hasattr(value, "__signature__"):
         return stringify_signature(inspect.signature(value), unqualified_typehints=True), None
-    bound = ("builtin", "method_descriptor", "instancemethod")
-    if what not in ("function", "method") or not type(value).__name__.startswith(bound):
+    if what not in ("function", "method") or not is_bound(value):
         return None
-    try:
-        found = signature_of(".".join(name.split(".")[-2:]) if what == "method" else name.rpartition(".")[2])
-    except KeyError:
-        return None
+    found = signature_of(".".join(name.split(".")[-2:]) if what == "method" else name.rpartition(".")[2])
     parameters = [each for each in found.parameters.values() if each.name != "self"]
     text = stringify_signature(found.replace(parameters=parameters), unqualified_typehints=True)
     arguments, _, result = text.partition(" -> ")
     return arguments, result or None
 
 
+class BoundPropertyDocumenter(PropertyDocumenter):
+    """Gives autodoc the types of bound properties, which the stub has."""
+
+    def add_directive_header(self, sig):
+        super().add_directive_header(sig)
+        if is_bound(getattr(self.object, "fget", None)):
+            returned = signature_of(".".join(self.objpath[-2:])).return_annotation
+            self.add_line(f"   :type: {returned}", self.get_sourcename())
+
+
+class Docstring(napoleon.GoogleDocstring):
+    """A docstring whose section "Returns" has no type before its first colon."""
+
+    def _consume_returns_section(self, preprocess_types=False):
+        lines = self._dedent(self._consume_to_next_section())
+        return [("", "", lines)] if lines else []
+
+
 def format_docstring(app, what, name, value, options, lines):
     """Formats Google-style docstrings. To napoleon the docstring of a property is "type: text", which ours are not."""
     kind = "function" if what in ("property", "attribute", "data") else what
     style = napoleon.Config(napoleon_use_ivar=True)
-    lines[:] = napoleon.GoogleDocstring("\n".join(lines), style, app, kind, name, value, options).lines()
+    lines[:] = Docstring("\n".join(lines), style, app, kind, name, value, options).lines()
 
 
 def adapt_source(app, page, source):
@@ -112,6 +135,7 @@ def setup(app):
     reference_pages.write(DOCS / "reference")
     app.connect("source-read", adapt_source)
     app.add_role("name", NameRole())
+    app.add_autodocumenter(BoundPropertyDocumenter, override=True)
     app.connect("autodoc-process-signature", find_signature)
     app.connect("autodoc-process-docstring", format_docstring)
     app.connect("doctree-read", write_dashes)

@@ -144,7 +144,8 @@ def documented(names: Iterable[Name]) -> str:
         options = ""
         if name.directive == "autoclass":
             options = "   :members:\n"
-            if any(base.__module__.startswith(PACKAGE) for base in name.value.__bases__):
+            bases = [base for base in name.value.__bases__ if not base.__name__.startswith("_")]
+            if any(base.__module__.startswith(PACKAGE) for base in bases):
                 options += "   :show-inheritance:\n"
             if issubclass(name.value, enum.Enum):
                 options += "   :undoc-members:\n"
