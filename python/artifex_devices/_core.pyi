@@ -3242,11 +3242,6 @@ def _copy_isa() -> str:
     Returns the instruction set that copies use.
     """
 
-def _copy_isas() -> list[typing.Any]:
-    """
-    Returns the instruction sets that copies are compiled for and this processor supports, the oldest first.
-    """
-
 def _copy_terms(
     shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding, cache_bytes: int
 ) -> tuple[typing.Any, ...]:
@@ -3323,11 +3318,6 @@ def _forget_recent() -> None:
 def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> bytes:
     """
     The measured product itself, on the bytes of packed row-major matrices. For tests.
-    """
-
-def _gemm_isas() -> list[typing.Any]:
-    """
-    Instruction sets of the product that this processor runs, least first.
     """
 
 def _get_leaf(array: Array) -> typing.Any: ...
@@ -3708,6 +3698,11 @@ def _suggestion_candidates(
 ) -> int:
     """
     The number that `progress` of _suggest_steps counts up to.
+    """
+
+def _supported_isas() -> list[typing.Any]:
+    """
+    Returns the instruction sets that loops are compiled for and this processor supports, the oldest first.
     """
 
 def _take() -> typing.Any:
