@@ -28,7 +28,7 @@ void check_addressable(const Device& device, const char* operation) {
 
 py::dict memory_stats(const Device& self) {
   check_addressable(self, "memory_stats");
-  return memory_stats_dict(self.memory_stats(), self.is_compile_only() ? nullptr : &self.arena());
+  return memory_stats_dict(self.memory_stats(), self.is_compile_only() ? nullptr : &self.space(MemoryKind::kDevice));
 }
 
 py::list live_buffers(Device& self) {
@@ -227,7 +227,7 @@ Raises:
         const ReleaseGil release;
         for (int64_t i = 0; i < times; ++i) {
           const BlockRef block = Arena::of_node(0).allocate(nbytes);
-          for (int64_t at = 0; touch && at < nbytes; at += kPage) block->data()[at] = std::byte{1};
+          for (int64_t at = 0; touch && at < nbytes; at += kPage) block->host_data()[at] = std::byte{1};
         }
       },
       py::arg("nbytes"), py::arg("times"), py::arg("touch"),

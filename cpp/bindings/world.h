@@ -47,8 +47,8 @@ class DeviceObjects {
 /// Whether it is the base client or the client of an open `simulate` block.
 bool is_open_world(const Client& client);
 
-/// Statistics of a device's memory as a dict; with an arena also those of its physical memory.
-py::dict memory_stats_dict(const DeviceMemoryStats& stats, const Arena* arena);
+/// Statistics of a device's memory as a dict; with a space also those of its physical memory.
+py::dict memory_stats_dict(const DeviceMemoryStats& stats, const MemorySpace* space);
 
 /// Casts away const for pybind11's holders; no bound function changes the object.
 template <class T>

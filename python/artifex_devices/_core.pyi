@@ -2182,7 +2182,7 @@ class Array:
 
     def unsafe_buffer_pointer(self) -> int:
         """
-        Address of the data of an Array on one device; valid while the Array is alive.
+        Address of the data of an Array on one device; valid while the Array is alive. Reading the address of memory of a GPU ends the process with a segmentation fault.
         """
 
     def var(
@@ -3158,6 +3158,11 @@ def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
 
 def _check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
+def _check_host_read(array: Array, operation: str) -> None:
+    """
+    Raises TransferGuardError or logs, as the guards of this context say, if reading the value is an implicit transfer.
+    """
+
 def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
 def _check_transfer(
     direction: str,
@@ -3192,6 +3197,11 @@ def _client_of_cluster(cluster: Cluster) -> Client:
 def _client_of_named_platform() -> Client:
     """
     Returns the current client for a call that names its platform, without checking jax_platform_name.
+    """
+
+def _client_of_platform(platform: str) -> Client | None:
+    """
+    Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.
     """
 
 def _close() -> None:
@@ -3400,7 +3410,13 @@ def _make_client(
     compile_only: bool,
     allocator: tuple[int, float, bool, int] | None = None,
     asynchronous: bool = True,
-) -> Client: ...
+    platform: str = "cpu",
+    device_kind: str | None = None,
+) -> Client:
+    """
+    `device_kind`: a GPU of the catalogue, for the platform "gpu".
+    """
+
 def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
     """
     A Cluster of a dict such as `Cluster.parts`.
