@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
+from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import as_array, require_unsharded
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
@@ -37,11 +38,14 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
         return array
     same = [size == wanted[offset + d] for d, size in enumerate(array.shape)]
     spec = spec_of(array)
+    kept = tuple(axes if same[d] else () for d, axes in enumerate(spec))
+    if kept != spec:  # only some devices hold the element of a sharded dimension of size 1
+        array = _core._moved(array, sharding_with(array.sharding, kept), array.committed)
     return copy_shards(
         "broadcast_to",
         array,
         wanted,
-        (*((),) * offset, *(axes if same[d] else () for d, axes in enumerate(spec))),
+        (*((),) * offset, *kept),
         lambda view, box: np.broadcast_to(view, tuple(part.stop - part.start for part in box)),
         lambda box: tuple(box[offset + d] if same[d] else slice(0, 1, 1) for d in range(len(same))),
     )
