@@ -64,7 +64,8 @@ ClusterPlace place_in(const Device& device, const char* attribute, bool of_torus
 }  // namespace
 
 std::vector<Device*> find_devices(const std::string& platform, const std::vector<int64_t>& ids) {
-  return find_devices(*current_client(), platform, ids, "unpickle");
+  const ClientRef client = client_of_platform(platform);
+  return find_devices(client ? *client : *current_client(), platform, ids, "unpickle");
 }
 
 size_t device_hash(const Device& device) {

@@ -230,11 +230,10 @@ ClientRef client_of_named_platform() {
   return Client::base();
 }
 
-static std::optional<ClientRef> client_of_platform(const std::string& platform) {
+ClientRef client_of_platform(const std::string& platform) {
   ClientRef client = client_of_named_platform();
   if (client->platform() == platform) return client;
-  if (platform != "cpu" || client->is_compile_only()) return std::nullopt;
-  // CPU devices are there beside those of every other platform: of the nearest world that has some.
+  if (platform != "cpu" || client->is_compile_only()) return nullptr;
   for (py::object frame = current_frame(); !frame.is_none(); frame = py::object(frame_in(frame).outer)) {
     const Frame& each = frame_in(frame);
     if (!each.is_left && each.client->platform() == platform && !each.client->is_compile_only()) return each.client;
@@ -363,8 +362,15 @@ Example:
   module.def("_current_client", &current_client);
   module.def("_client_of_named_platform", &client_of_named_platform,
              "Returns the current client for a call that names its platform, without checking jax_platform_name.");
-  module.def("_client_of_platform", &client_of_platform, py::arg("platform"),
-             "Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.");
+  module.def(
+      "_client_of_platform",
+      [](const std::string& platform) -> std::optional<ClientRef> {
+        ClientRef client = client_of_platform(platform);
+        if (!client) return std::nullopt;
+        return client;
+      },
+      py::arg("platform"),
+      "Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.");
   module.def("_base_client_exists", &Client::base_exists);
   module.def("_set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));
 }

@@ -18,6 +18,10 @@ namespace py = pybind11;
 /// The client of the calling context: the innermost simulated world, else the process's base client.
 ClientRef current_client();
 
+/// The client of a platform in the calling context, or null: the current client, and beside GPUs the CPU devices of the
+/// nearest world that has some, else those of this machine.
+ClientRef client_of_platform(const std::string& platform);
+
 /// Shared handle for Python; it keeps the client alive.
 std::shared_ptr<Device> handle_of(Device* device);
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import subprocess
 import sys
@@ -50,6 +51,28 @@ def test_cpu_devices_are_those_of_the_nearest_world():
             assert ad.devices("cpu") == outer.devices()
         with pytest.raises(RuntimeError, match=r"devices: unknown or absent backend 'gpu': .* expected one of: cpu"):
             ad.devices("gpu")
+
+
+def test_cpu_devices_can_be_the_default_beside_gpus(gpus):
+    for default in (ad.devices("cpu")[1], "cpu"):
+        with ad.default_device(default):
+            placed = ad.device_put(np.ones(3))
+        assert placed.device == (ad.devices("cpu")[0] if default == "cpu" else default)
+    assert ad.device_put(np.ones(3)).device == gpus[0]
+    assert pickle.loads(pickle.dumps(ad.devices("cpu")[2])) == ad.devices("cpu")[2]
+
+
+def test_live_arrays_are_listed_by_platform(gpus):
+    placed = [ad.device_put(np.ones(3), device) for device in (gpus[0], ad.devices("cpu")[0], gpus[1])]
+    assert [any(x is y for y in ad.live_arrays("gpu")) for x in placed] == [True, False, True]
+    assert [any(x is y for y in ad.live_arrays("cpu")) for x in placed] == [False, True, False]
+
+
+def test_the_documents_facts_of_gpus_hold():
+    with ad.simulate("4 x h100"):
+        placement = ad.DevicePlacement()
+        assert placement.hardware_type is ad.HardwareType.H100
+        assert placement.get_device_info()["platforms"] == ["gpu"]
 
 
 def test_other_backends_are_refused_with_those_that_are_there(gpus):
