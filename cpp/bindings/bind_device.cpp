@@ -186,11 +186,12 @@ Example:
           "get_stream_for_external_ready_events",
           [](const Device& self) -> int64_t {
             throw_error<Unavailable>(
-                "get_stream_for_external_ready_events: {} has no stream; expected a GPU, got a device of platform {}; "
-                "wait for an Array by block_until_ready()",
-                self.to_string(), self.platform());
+                "get_stream_for_external_ready_events: {} has no stream; expected a GPU, got {}; wait for an Array by "
+                "block_until_ready()",
+                self.to_string(),
+                self.platform() == "gpu" ? "an emulated one" : "a device of platform " + self.platform());
           },
-          R"(Returns the stream whose events report when data is ready; a CPU has none.
+          R"(Returns the stream whose events report when data is ready; CPU devices and emulated GPUs have none.
 
 Raises:
     RuntimeError: Always.

@@ -422,7 +422,7 @@ class Device:
 
     def get_stream_for_external_ready_events(self) -> int:
         """
-        Returns the stream whose events report when data is ready; a CPU has none.
+        Returns the stream whose events report when data is ready; CPU devices and emulated GPUs have none.
 
         Raises:
             RuntimeError: Always.
