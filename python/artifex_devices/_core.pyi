@@ -3158,9 +3158,9 @@ def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
 
 def _check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
-def _check_host_read(array: Array, operation: str) -> None:
+def _check_host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str) -> None:
     """
-    Raises TransferGuardError or logs, as the guards of this context say, if reading the value is an implicit transfer.
+    Raises TransferGuardError or logs, as the guards of this context say, if writing a result computed with this sharding to memory of the host is an implicit transfer.
     """
 
 def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...

@@ -154,8 +154,14 @@ def test_a_guard_catches_explicit_reads_where_asked(array):
 
 def test_an_out_argument_of_the_host_is_an_implicit_read(array, values):
     out = np.empty((8, 4), np.float32)
-    with ad.transfer_guard("disallow"), pytest.raises(ad.errors.TransferGuardError, match="device-to-host"):
-        np.add(array, array, out=out)
+    for write in (
+        lambda: np.add(array, array, out=out),
+        lambda: np.cumsum(array, axis=1, out=out),
+        lambda: np.sum(array, axis=0, out=out[0]),
+        lambda: np.matmul(array, array.T, out=np.empty((8, 8), np.float32)),
+    ):
+        with ad.transfer_guard("disallow"), pytest.raises(ad.errors.TransferGuardError, match="device-to-host"):
+            write()
     np.add(array, array, out=out)
     np.testing.assert_array_equal(out, values * 2)
 

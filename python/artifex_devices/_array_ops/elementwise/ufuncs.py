@@ -220,8 +220,6 @@ def map_elements(
             f"{operation}: out is host memory, and parts of the operands are in other processes; expected operands "
             "that are fully addressable; leave out away, or gather them by multihost_utils.process_allgather"
         )
-    if into is not None:
-        _core._check_host_read(next(x for x in inputs if isinstance(x, Array)), operation)
     results, targets = outputs_of(operation, shape, dtypes, sharding, committed=placement.committed, into=into)
     tasks = []
     for number in range(len(places.boxes)) if into is None else places.first_buffers().values():
