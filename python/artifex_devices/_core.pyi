@@ -422,7 +422,7 @@ class Device:
 
     def get_stream_for_external_ready_events(self) -> int:
         """
-        Returns the stream whose events report when data is ready; a CPU has none.
+        Returns the stream whose events report when data is ready; CPU devices and emulated GPUs have none.
 
         Raises:
             RuntimeError: Always.
@@ -2184,7 +2184,7 @@ class Array:
 
     def unsafe_buffer_pointer(self) -> int:
         """
-        Address of the data of an Array on one device; valid while the Array is alive.
+        Address of the data of an Array on one device; valid while the Array is alive. Reading the address of memory of a GPU ends the process with a segmentation fault.
         """
 
     def var(
@@ -3162,6 +3162,11 @@ def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
 
 def _check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
+def _check_host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str) -> None:
+    """
+    Raises TransferGuardError or logs, as the guards of this context say, if writing a result computed with this sharding to memory of the host is an implicit transfer.
+    """
+
 def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
 def _check_transfer(
     direction: str,
@@ -3196,6 +3201,11 @@ def _client_of_cluster(cluster: Cluster) -> Client:
 def _client_of_named_platform() -> Client:
     """
     Returns the current client for a call that names its platform, without checking jax_platform_name.
+    """
+
+def _client_of_platform(platform: str) -> Client | None:
+    """
+    Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.
     """
 
 def _close() -> None:
@@ -3394,7 +3404,13 @@ def _make_client(
     compile_only: bool,
     allocator: tuple[int, float, bool, int] | None = None,
     asynchronous: bool = True,
-) -> Client: ...
+    platform: str = "cpu",
+    device_kind: str | None = None,
+) -> Client:
+    """
+    `device_kind`: a GPU of the catalogue, for the platform "gpu".
+    """
+
 def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
     """
     A Cluster of a dict such as `Cluster.parts`.

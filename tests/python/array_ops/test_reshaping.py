@@ -294,6 +294,14 @@ def test_meshgrid(put, indexing, sparse):
         np.meshgrid(x, y, indexing="yx")
 
 
+@pytest.mark.parametrize("world", [8, "2 nodes x 4"])
+def test_the_only_element_of_a_sharded_dimension_is_broadcast_to_all_devices(world):
+    with ad.simulate(world):
+        mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+        x = ad.device_put(np.array([7]), ad.NamedSharding(mesh, ad.P("x"), uneven="last-short"))
+        assert np.broadcast_to(x, (2, 3)).tolist() == [[7, 7, 7], [7, 7, 7]]
+
+
 def test_broadcast_arrays(put):
     x, y = np.broadcast_arrays(put((8, 1), "x"), put((4,), "y"))
     assert (spec_of(x), spec_of(y)) == (("x",), (None, "y"))
