@@ -29,7 +29,7 @@ ORDER = (
     ("_array_ops", "_hardware"),
     ("accelerators", "array_api", "_array", "mesh", "batch_placement"),
     ("prefetch", "distributed"),
-    ("device_placement", "multihost_utils", "device_manager", "batch_measurement"),
+    ("device_placement", "multihost_utils", "device_manager", "batch_measurement", "checkpoint"),
     ("_spmd", "roofline", "mesh_utils"),
     ("lax", "profiler", "planner", "doctor"),
     ("models", "cluster", "calibration", "experimental"),

@@ -3,6 +3,7 @@
 
 from artifex_devices import array_api as array_api
 from artifex_devices import calibration as calibration
+from artifex_devices import checkpoint as checkpoint
 from artifex_devices import cluster as cluster
 from artifex_devices import debug as debug
 from artifex_devices import device_manager as device_manager

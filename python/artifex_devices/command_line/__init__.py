@@ -31,7 +31,7 @@ from artifex_devices.command_line.console import (
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
-COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate")
+COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate", "checkpoint")
 """The commands in the order of --help; each is a module of this package."""
 
 _EXIT_CODES = """\

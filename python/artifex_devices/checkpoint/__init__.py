@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints: save Arrays of any sharding from any number of processes, restore them under any other.
+
+A checkpoint is a folder of safetensors files, in the layout of torch.distributed.checkpoint, and `checkpoint.json`.
+"""
+
+from __future__ import annotations
+
+from artifex_devices.checkpoint.describing import ArrayMetadata, CheckpointMetadata, PartMetadata, metadata
+from artifex_devices.checkpoint.future import SaveFuture
+from artifex_devices.checkpoint.manager import Manager
+from artifex_devices.checkpoint.restoring import restore
+from artifex_devices.checkpoint.saving import save, save_async
+
+__all__ = [
+    "ArrayMetadata",
+    "CheckpointMetadata",
+    "Manager",
+    "PartMetadata",
+    "SaveFuture",
+    "metadata",
+    "restore",
+    "save",
+    "save_async",
+]
