@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_type
+from artifex_devices._base.leaf_types import K, Leaf, LeafT, T
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._hardware.batch_size import (
@@ -83,6 +84,12 @@ class DevicePlacement:
         """Number of available devices."""
         return device_count()
 
+    @overload
+    def place_on_device(self, data: Leaf, device: Device | Sharding | None = None) -> Array: ...
+    @overload
+    def place_on_device(self, data: dict[K, LeafT], device: Device | Sharding | None = None) -> dict[K, Array]: ...
+    @overload
+    def place_on_device(self, data: T, device: Device | Sharding | None = None) -> T: ...
     def place_on_device(self, data: Any, device: Device | Sharding | None = None) -> Any:
         """Places data on one device.
 
@@ -98,6 +105,12 @@ class DevicePlacement:
         """
         return _place("DevicePlacement.place_on_device", data, self._default_device if device is None else device)
 
+    @overload
+    def distribute_batch(self, data: Leaf, sharding: Any) -> Array: ...
+    @overload
+    def distribute_batch(self, data: dict[K, LeafT], sharding: Any) -> dict[K, Array]: ...
+    @overload
+    def distribute_batch(self, data: T, sharding: Any) -> T: ...
     def distribute_batch(self, data: Any, sharding: Any) -> Any:
         """Distributes data over devices.
 
@@ -206,7 +219,25 @@ class DevicePlacement:
             leaves[i] = array
         return tree_unflatten(treedef, leaves)
 
-    def prefetch_to_device(self, data_iterator: Iterable[Any], device: Any = None, buffer_size: int = 2) -> Prefetcher:
+    @overload
+    def prefetch_to_device(
+        self, data_iterator: Iterable[Leaf], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[Array]: ...
+    @overload
+    def prefetch_to_device(
+        self, data_iterator: Iterable[dict[K, LeafT]], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[dict[K, Array]]: ...
+    @overload
+    def prefetch_to_device(
+        self, data_iterator: Iterable[tuple[LeafT, ...]], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[tuple[Array, ...]]: ...
+    @overload
+    def prefetch_to_device(
+        self, data_iterator: Iterable[T], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[T]: ...
+    def prefetch_to_device(
+        self, data_iterator: Iterable[Any], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[Any]:
         """Reads and places batches in advance; see `artifex_devices.prefetch`.
 
         Args:
@@ -294,6 +325,12 @@ class DevicePlacement:
         }
 
 
+@overload
+def place_on_device(data: Leaf, device: Device | Sharding | None = None) -> Array: ...
+@overload
+def place_on_device(data: dict[K, LeafT], device: Device | Sharding | None = None) -> dict[K, Array]: ...
+@overload
+def place_on_device(data: T, device: Device | Sharding | None = None) -> T: ...
 def place_on_device(data: Any, device: Device | Sharding | None = None) -> Any:
     """Places data on one device.
 
@@ -316,6 +353,12 @@ def place_on_device(data: Any, device: Device | Sharding | None = None) -> Any:
     return _place("place_on_device", data, local_devices()[0] if device is None else device)
 
 
+@overload
+def distribute_batch(data: Leaf, sharding: Any) -> Array: ...
+@overload
+def distribute_batch(data: dict[K, LeafT], sharding: Any) -> dict[K, Array]: ...
+@overload
+def distribute_batch(data: T, sharding: Any) -> T: ...
 def distribute_batch(data: Any, sharding: Any) -> Any:
     """Distributes data over devices; see `DevicePlacement.distribute_batch`."""
     check_target("distribute_batch", sharding)

@@ -43,7 +43,7 @@ def _sum_like(function: Any, doc: str) -> Callable[..., Any]:
         keepdims: bool = False,
         initial: Any = _UNSET,
         where: Any = True,
-    ) -> Any:
+    ) -> Array:
         return function(self, axis, dtype, out, keepdims, where=where, **_set_options(initial=initial))
 
     method.__doc__ = doc
@@ -53,7 +53,7 @@ def _sum_like(function: Any, doc: str) -> Callable[..., Any]:
 def _max_like(function: Any, doc: str) -> Callable[..., Any]:
     def method(
         self: Array, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = _UNSET, where: Any = True
-    ) -> Any:
+    ) -> Array:
         return function(self, axis, out, keepdims, where=where, **_set_options(initial=initial))
 
     method.__doc__ = doc
@@ -61,7 +61,7 @@ def _max_like(function: Any, doc: str) -> Callable[..., Any]:
 
 
 def _any_like(function: Any, doc: str) -> Callable[..., Any]:
-    def method(self: Array, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:
+    def method(self: Array, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Array:
         return function(self, axis, out, keepdims, where=where)
 
     method.__doc__ = doc
@@ -80,7 +80,7 @@ def _var_like(function: Any, doc: str) -> Callable[..., Any]:
         where: Any = True,
         mean: Any = _UNSET,
         correction: Any = _UNSET,
-    ) -> Any:
+    ) -> Array:
         options = _set_options(mean=mean, correction=correction)
         return function(self, axis, dtype, out, ddof, keepdims, where=where, **options)
 
@@ -89,7 +89,7 @@ def _var_like(function: Any, doc: str) -> Callable[..., Any]:
 
 
 def _argmax_like(function: Any, doc: str) -> Callable[..., Any]:
-    def method(self: Array, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+    def method(self: Array, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Array:
         return function(self, axis, out, keepdims=keepdims)
 
     method.__doc__ = doc
@@ -97,7 +97,7 @@ def _argmax_like(function: Any, doc: str) -> Callable[..., Any]:
 
 
 def _cumsum_like(function: Any, doc: str) -> Callable[..., Any]:
-    def method(self: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def method(self: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Array:
         return function(self, axis, dtype, out)
 
     method.__doc__ = doc
@@ -129,35 +129,35 @@ class ArrayMethods(_Self):
 
     def mean(
         self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
-    ) -> Any:
+    ) -> Array:
         """np.mean: 16-bit floats are added up in float32, integers in float64."""
         return np.mean(self, axis, dtype, out, keepdims, where=where)
 
-    def ptp(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def ptp(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Array:
         """np.ptp: the maximum minus the minimum."""
         return np.ptp(self, axis, out, keepdims)
 
     # Order
 
-    def sort(self, axis: int = -1, kind: Any = None, order: None = None, *, stable: Any = None) -> Any:
+    def sort(self, axis: int = -1, kind: Any = None, order: None = None, *, stable: Any = None) -> Array:
         """np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded."""
         return np.sort(self, axis, kind, order, stable=stable)
 
-    def argsort(self, axis: int = -1, kind: Any = None, order: None = None, *, stable: Any = None) -> Any:
+    def argsort(self, axis: int = -1, kind: Any = None, order: None = None, *, stable: Any = None) -> Array:
         """np.argsort. The dimension must not be sharded."""
         return np.argsort(self, axis, kind, order, stable=stable)
 
-    def argpartition(self, kth: Any, axis: Any = -1) -> Any:
+    def argpartition(self, kth: Any, axis: Any = -1) -> Array:
         """np.argpartition. The dimension must not be sharded."""
         return np.argpartition(self, kth, axis)
 
-    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Array:
         """np.searchsorted(x, v): the result is sharded as v; x must not be sharded."""
         return np.searchsorted(self, v, side, sorter)
 
     # Elements
 
-    def round(self, decimals: int = 0, out: Any = None) -> Any:
+    def round(self, decimals: int = 0, out: Any = None) -> Array:
         """np.round."""
         return np.round(self, decimals, out)
 
@@ -166,31 +166,31 @@ class ArrayMethods(_Self):
         rounded: Array = np.round(self, 0 if ndigits is None else ndigits)
         return rounded.astype(int) if ndigits is None and rounded.dtype.kind not in "biu" else rounded
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Array:
         """np.clip."""
         return np.clip(self, min, max, out)
 
-    def astype(self, dtype: Any, copy: bool = True, device: Any = None) -> Any:
+    def astype(self, dtype: Any, copy: bool = True, device: Any = None) -> Array:
         """np.astype: each device converts its own shard."""
         from artifex_devices._array_ops.elementwise.functions import astype
 
         return astype(self, dtype, copy=copy, device=device)
 
-    def conjugate(self) -> Any:
+    def conjugate(self) -> Array:
         """np.conjugate; bools stay bools."""
         return np.copy(self) if self.dtype == bool else np.conjugate(self)
 
     @property
-    def real(self) -> Any:
+    def real(self) -> Array:
         """np.real: a copy of the real parts."""
         return np.real(self)
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> Array:
         """np.imag: a copy of the imaginary parts."""
         return np.imag(self)
 
-    def copy(self) -> Any:
+    def copy(self) -> Array:
         """np.copy: new memory, the same sharding."""
         return np.copy(self)
 
@@ -343,7 +343,7 @@ class ArrayMethods(_Self):
 
     # Products
 
-    def dot(self, b: Any, out: Any = None) -> Any:
+    def dot(self, b: Any, out: Any = None) -> Array:
         """np.dot(x, b): each device multiplies its own blocks, and only partial sums are sent."""
         from artifex_devices._array_ops.linalg.matrix_products import dot
 
@@ -353,7 +353,7 @@ class ArrayMethods(_Self):
         """np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array."""
         return np.diagonal(self, offset, axis1, axis2)
 
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Array:
         """np.trace: the sum of a diagonal."""
         return np.trace(self, offset, axis1, axis2, dtype, out)
 
@@ -395,11 +395,11 @@ class ArrayMethods(_Self):
 
         return contains(self, value)
 
-    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Array:
         """np.take(x, indices, axis): parts along one dimension."""
         return np.take(self, indices, axis, out, mode)
 
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Array:
         """np.compress(condition, x, axis): the parts along one dimension where the condition is True."""
         return np.compress(condition, self, axis, out)
 

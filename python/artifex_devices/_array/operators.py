@@ -105,7 +105,10 @@ def _operators() -> dict[str, Callable[..., Any]]:
         for name, ufunc in ufuncs.items():
             named[f"__{prefix}{name}__"] = method = function_of(ufunc)
             method.__doc__ = f"np.{ufunc.__name__}, element by element."
-    return {**named, "__pow__": _power, "__matmul__": _dispatched(np.matmul), "__rmatmul__": _reflected(np.matmul)}
+    named.update(__pow__=_power, __matmul__=_dispatched(np.matmul), __rmatmul__=_reflected(np.matmul))
+    for name, method in named.items():  # for the type stub
+        method.__annotations__["return"] = "tuple[Array, Array]" if "divmod" in name else "Array"
+    return named
 
 
 _MEMBERS: dict[str, Any] = {

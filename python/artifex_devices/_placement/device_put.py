@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artifex_devices import tree_util
+from artifex_devices._base.leaf_types import K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._core import Array, _get_leaf, _put_leaf, _put_leaves
 from artifex_devices._tree.prefix import per_leaf
 
@@ -15,6 +17,32 @@ from artifex_devices._tree.prefix import per_leaf
 _LEAF_TYPES = frozenset({np.ndarray, Array, bool, int, float, complex, np.float32, np.float64, np.int32, np.int64})
 
 
+@overload
+def device_put(
+    x: Leaf, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> Array: ...
+@overload
+def device_put(
+    x: dict[K, LeafT], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> dict[K, Array]: ...
+@overload
+def device_put(
+    x: dict[K, Any], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> dict[K, Any]: ...
+@overload
+def device_put(
+    x: list[LeafT], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> list[Array]: ...
+@overload
+def device_put(
+    x: NamedTupleT, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> NamedTupleT: ...
+@overload
+def device_put(
+    x: tuple[LeafT, ...], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> tuple[Array, ...]: ...
+@overload
+def device_put(x: T, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None) -> T: ...
 def device_put(
     x: Any,
     device: Any = None,
@@ -63,6 +91,14 @@ def device_put(
     return _put_tree(x, device, donate, may_alias)
 
 
+@overload
+def device_get(x: Array) -> NDArray[Any]: ...
+@overload
+def device_get(x: dict[K, Array]) -> dict[K, NDArray[Any]]: ...
+@overload
+def device_get(x: list[Array]) -> list[NDArray[Any]]: ...
+@overload
+def device_get(x: T) -> T: ...
 def device_get(x: Any) -> Any:
     """Copies the Arrays of a tree to the host.
 
@@ -85,7 +121,7 @@ def device_get(x: Any) -> Any:
     return tree_util.tree_map(lambda leaf: _get_leaf(leaf) if isinstance(leaf, Array) else leaf, x)
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: T) -> T:
     """Waits for all Arrays of a tree and returns the tree.
 
     Args:
@@ -95,9 +131,11 @@ def block_until_ready(x: Any) -> Any:
     Raises:
         RuntimeError: An Array was deleted, or its transfer failed.
     """
-    if type(x) is Array:
-        return x.block_until_ready()
-    for leaf in tree_util.tree_leaves(x):
+    tree: Any = x
+    if type(tree) is Array:
+        tree.block_until_ready()
+        return x
+    for leaf in tree_util.tree_leaves(tree):
         if isinstance(leaf, Array):
             leaf.block_until_ready()
         elif (wait := getattr(leaf, "block_until_ready", None)) is not None:

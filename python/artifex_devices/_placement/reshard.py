@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.leaf_types import K, Leaf, LeafT, T
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, _put_leaves
 from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices._placement.target import sharding_for
@@ -17,6 +18,12 @@ _MISSING: Any = object()
 _ENTRIES = (type(None), Sharding, PartitionSpec, Format)
 
 
+@overload
+def with_sharding_constraint(x: Leaf, shardings: Any = ..., *, sharding: Any = ...) -> Array: ...
+@overload
+def with_sharding_constraint(x: dict[K, LeafT], shardings: Any = ..., *, sharding: Any = ...) -> dict[K, Array]: ...
+@overload
+def with_sharding_constraint(x: T, shardings: Any = ..., *, sharding: Any = ...) -> T: ...
 def with_sharding_constraint(x: Any, shardings: Any = _MISSING, *, sharding: Any = _MISSING) -> Any:
     """Returns values with the requested shardings; those with other shardings are moved.
 
@@ -55,6 +62,12 @@ def with_sharding_constraint(x: Any, shardings: Any = _MISSING, *, sharding: Any
     return _apply(operation, x, requested, resolve)
 
 
+@overload
+def reshard(xs: Leaf, out_shardings: Any) -> Array: ...
+@overload
+def reshard(xs: dict[K, LeafT], out_shardings: Any) -> dict[K, Array]: ...
+@overload
+def reshard(xs: T, out_shardings: Any) -> T: ...
 def reshard(xs: Any, out_shardings: Any) -> Any:
     """Returns values with other shardings: `jax.sharding.reshard`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Hashable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from artifex_devices._base.checks import check_callable, check_type
 from artifex_devices._base.safe_repr import safe_repr
@@ -20,6 +20,7 @@ from artifex_devices._spmd.arguments import (
     unchanged,
 )
 from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.mapped_function import MapDecorator, MappedFunction
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.specs import (
     Infer,
@@ -32,8 +33,33 @@ from artifex_devices._spmd.specs import (
 )
 
 _MISSING: Any = object()
+_Result = TypeVar("_Result")
 
 
+@overload
+def shard_map(
+    f: Callable[..., _Result],
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_vma: bool = True,
+    *,
+    check_rep: bool = True,
+    axis_names: Collection[Hashable] = ...,
+    executor: str | None = None,
+) -> MappedFunction[_Result]: ...
+@overload
+def shard_map(
+    f: None = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_vma: bool = True,
+    *,
+    check_rep: bool = True,
+    axis_names: Collection[Hashable] = ...,
+    executor: str | None = None,
+) -> MapDecorator: ...
 def shard_map(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,
