@@ -3,6 +3,7 @@
 
 import collections.abc
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import types
 import typing
 from pathlib import Path
 
+import artifex_devices as ad
 import numpy as np
 import pytest
 import typing_extensions
@@ -102,3 +104,12 @@ def test_a_wrong_expectation_is_noticed():
     assert not fits([np.ones(3)], list[int])
     assert not fits(1.5, int | str)
     assert fits({"a": (1, 2, 3)}, dict[str, tuple[int, ...]])
+
+
+@pytest.mark.parametrize("name", ["jit", "pmap", "reshard", "shard_map", "smap", "with_sharding_constraint"])
+def test_defaults_in_signatures_have_names(name):
+    assert " object at 0x" not in str(inspect.signature(getattr(ad, name)))
+
+
+def test_a_missing_argument_has_a_named_default():
+    assert repr(inspect.signature(ad.shard_map).parameters["out_specs"].default) == "UNSPECIFIED"
