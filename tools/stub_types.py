@@ -80,7 +80,7 @@ TYPES = {
     "PartitionSpec.__radd__": "PartitionSpec",
     "PartitionSpec.count": "int",
     "PartitionSpec.index": "int",
-    "Shard.data": "Array",
+    "Shard.data": "Array | typing.Any",  # None for a shard of another process
     "Shard.index": INDEX,
     "Sharding.addressable_devices": "set[Device]",
     "Sharding.addressable_devices_indices_map": f"dict[Device, {INDEX}]",

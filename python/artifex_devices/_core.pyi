@@ -426,7 +426,7 @@ class Device:
 
     def get_stream_for_external_ready_events(self) -> int:
         """
-        Returns the stream whose events report when data is ready; a CPU has none.
+        Returns the stream whose events report when data is ready; CPU devices and emulated GPUs have none.
 
         Raises:
             RuntimeError: Always.
@@ -1808,36 +1808,38 @@ class Array:
         """
 
     def all(
-        self, axis: typing.Any = None, out: typing.Any = None, keepdims: bool = False, *, where: typing.Any = True
+        self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ..., *, where: typing.Any = ...
     ) -> Array:
         """
         np.all.
         """
 
     def any(
-        self, axis: typing.Any = None, out: typing.Any = None, keepdims: bool = False, *, where: typing.Any = True
+        self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ..., *, where: typing.Any = ...
     ) -> Array:
         """
         np.any.
         """
 
-    def argmax(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: bool = False) -> Array:
+    def argmax(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> Array:
         """
         np.argmax: position of the first largest element, or of the first NaN.
         """
 
-    def argmin(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: bool = False) -> Array:
+    def argmin(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> Array:
         """
         np.argmin: position of the first smallest element, or of the first NaN.
         """
 
-    def argpartition(self, kth: typing.Any, axis: typing.Any = -1) -> Array:
+    def argpartition(
+        self, kth: typing.Any, axis: int = -1, kind: str = "introselect", order: typing.Any = None
+    ) -> Array:
         """
         np.argpartition. The dimension must not be sharded.
         """
 
     def argsort(
-        self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None
+        self, axis: int = -1, kind: typing.Any = None, order: typing.Any = None, *, stable: typing.Any = None
     ) -> Array:
         """
         np.argsort. The dimension must not be sharded.
@@ -1974,9 +1976,9 @@ class Array:
         self,
         axis: typing.Any = None,
         out: typing.Any = None,
-        keepdims: bool = False,
+        keepdims: typing.Any = ...,
         initial: typing.Any = ...,
-        where: typing.Any = True,
+        where: typing.Any = ...,
     ) -> Array:
         """
         np.max: NaN where an element is NaN.
@@ -1987,9 +1989,9 @@ class Array:
         axis: typing.Any = None,
         dtype: typing.Any = None,
         out: typing.Any = None,
-        keepdims: bool = False,
+        keepdims: typing.Any = ...,
         *,
-        where: typing.Any = True,
+        where: typing.Any = ...,
     ) -> Array:
         """
         np.mean: 16-bit floats are added up in float32, integers in float64.
@@ -1999,9 +2001,9 @@ class Array:
         self,
         axis: typing.Any = None,
         out: typing.Any = None,
-        keepdims: bool = False,
+        keepdims: typing.Any = ...,
         initial: typing.Any = ...,
-        where: typing.Any = True,
+        where: typing.Any = ...,
     ) -> Array:
         """
         np.min: NaN where an element is NaN.
@@ -2017,15 +2019,15 @@ class Array:
         axis: typing.Any = None,
         dtype: typing.Any = None,
         out: typing.Any = None,
-        keepdims: bool = False,
+        keepdims: typing.Any = ...,
         initial: typing.Any = ...,
-        where: typing.Any = True,
+        where: typing.Any = ...,
     ) -> Array:
         """
         np.prod: the result is replicated over the axes of the reduced dimensions.
         """
 
-    def ptp(self, axis: typing.Any = None, out: typing.Any = None, keepdims: bool = False) -> Array:
+    def ptp(self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ...) -> Array:
         """
         np.ptp: the maximum minus the minimum.
         """
@@ -2074,12 +2076,14 @@ class Array:
         np.round.
         """
 
-    def searchsorted(self, v: typing.Any, side: typing.Any = "left", sorter: typing.Any = None) -> Array:
+    def searchsorted(self, v: typing.Any, side: str = "left", sorter: typing.Any = None) -> Array:
         """
         np.searchsorted(x, v): the result is sharded as v; x must not be sharded.
         """
 
-    def sort(self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None) -> Array:
+    def sort(
+        self, axis: int = -1, kind: typing.Any = None, order: typing.Any = None, *, stable: typing.Any = None
+    ) -> Array:
         """
         np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded.
         """
@@ -2094,10 +2098,10 @@ class Array:
         axis: typing.Any = None,
         dtype: typing.Any = None,
         out: typing.Any = None,
-        ddof: typing.Any = 0,
-        keepdims: bool = False,
+        ddof: int = 0,
+        keepdims: typing.Any = ...,
         *,
-        where: typing.Any = True,
+        where: typing.Any = ...,
         mean: typing.Any = ...,
         correction: typing.Any = ...,
     ) -> Array:
@@ -2110,15 +2114,15 @@ class Array:
         axis: typing.Any = None,
         dtype: typing.Any = None,
         out: typing.Any = None,
-        keepdims: bool = False,
+        keepdims: typing.Any = ...,
         initial: typing.Any = ...,
-        where: typing.Any = True,
+        where: typing.Any = ...,
     ) -> Array:
         """
         np.sum: the result is replicated over the axes of the summed dimensions.
         """
 
-    def swapaxes(self, axis1: int, axis2: int) -> Array:
+    def swapaxes(self, axis1: typing.Any, axis2: typing.Any) -> Array:
         """
         np.swapaxes: two dimensions swapped.
         """
@@ -2182,7 +2186,7 @@ class Array:
 
     def unsafe_buffer_pointer(self) -> int:
         """
-        Address of the data of an Array on one device; valid while the Array is alive.
+        Address of the data of an Array on one device; valid while the Array is alive. Reading the address of memory of a GPU ends the process with a segmentation fault.
         """
 
     def var(
@@ -2190,10 +2194,10 @@ class Array:
         axis: typing.Any = None,
         dtype: typing.Any = None,
         out: typing.Any = None,
-        ddof: typing.Any = 0,
-        keepdims: bool = False,
+        ddof: int = 0,
+        keepdims: typing.Any = ...,
         *,
-        where: typing.Any = True,
+        where: typing.Any = ...,
         mean: typing.Any = ...,
         correction: typing.Any = ...,
     ) -> Array:
@@ -2370,8 +2374,9 @@ class Shard:
     """
 
     def __repr__(self) -> str: ...
+    def _repr_html_(self) -> typing.Any: ...
     @property
-    def data(self) -> Array:
+    def data(self) -> Array | typing.Any:
         """
         The shard as an Array on its device, sharing the memory; deleting either deletes both. None for a shard of another process.
         """
@@ -2919,6 +2924,7 @@ class Cluster:
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
+    def _repr_html_(self) -> typing.Any: ...
     def describe(self) -> str:
         """
         Lines of text about its parts: each number with its source.
@@ -3158,6 +3164,11 @@ def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
 
 def _check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
+def _check_host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str) -> None:
+    """
+    Raises TransferGuardError or logs, as the guards of this context say, if writing a result computed with this sharding to memory of the host is an implicit transfer.
+    """
+
 def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
 def _check_transfer(
     direction: str,
@@ -3192,6 +3203,11 @@ def _client_of_cluster(cluster: Cluster) -> Client:
 def _client_of_named_platform() -> Client:
     """
     Returns the current client for a call that names its platform, without checking jax_platform_name.
+    """
+
+def _client_of_platform(platform: str) -> Client | None:
+    """
+    Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.
     """
 
 def _close() -> None:
@@ -3236,11 +3252,6 @@ def _contract_specs(
 def _copy_isa() -> str:
     """
     Returns the instruction set that copies use.
-    """
-
-def _copy_isas() -> list[typing.Any]:
-    """
-    Returns the instruction sets that copies are compiled for and this processor supports, the oldest first.
     """
 
 def _copy_terms(
@@ -3321,11 +3332,6 @@ def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> b
     The measured product itself, on the bytes of packed row-major matrices. For tests.
     """
 
-def _gemm_isas() -> list[typing.Any]:
-    """
-    Instruction sets of the product that this processor runs, least first.
-    """
-
 def _get_leaf(array: Array) -> typing.Any: ...
 def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
@@ -3400,7 +3406,13 @@ def _make_client(
     compile_only: bool,
     allocator: tuple[int, float, bool, int] | None = None,
     asynchronous: bool = True,
-) -> Client: ...
+    platform: str = "cpu",
+    device_kind: str | None = None,
+) -> Client:
+    """
+    `device_kind`: a GPU of the catalogue, for the platform "gpu".
+    """
+
 def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
     """
     A Cluster of a dict such as `Cluster.parts`.
@@ -3704,6 +3716,11 @@ def _suggestion_candidates(
 ) -> int:
     """
     The number that `progress` of _suggest_steps counts up to.
+    """
+
+def _supported_isas() -> list[typing.Any]:
+    """
+    Returns the instruction sets that loops are compiled for and this processor supports, the oldest first.
     """
 
 def _take() -> typing.Any:

@@ -91,18 +91,7 @@ class DevicePlacement:
     @overload
     def place_on_device(self, data: T, device: Device | Sharding | None = None) -> T: ...
     def place_on_device(self, data: Any, device: Device | Sharding | None = None) -> Any:
-        """Places data on one device.
-
-        Args:
-            data: Tree of arrays and numbers.
-            device: Target device, or a Sharding; None for the default device.
-
-        Returns:
-            The tree with an Array on that device for each leaf. Data that is on it already is not copied.
-
-        Raises:
-            TypeError: `device` is of another type, or a leaf is not an array of numbers (the text names its path).
-        """
+        """Places data on one device, by default the default device; see the function of the same name."""
         return _place("DevicePlacement.place_on_device", data, self._default_device if device is None else device)
 
     @overload
@@ -201,21 +190,29 @@ class DevicePlacement:
         def path_of(number: int) -> str:  # for errors only
             return keystr(tree_flatten_with_path(data)[0][arrays[number]][0])
 
-        shapes = [leaves[i].shape for i in arrays]
-        axes = [_batch_dimension(shape, axis, path_of, number) for number, shape in enumerate(shapes)]
-        is_shared = not NamedSharding(mesh, PartitionSpec()).is_fully_addressable
-        if not is_shared:
-            _check_divisible(shapes, axes, path_of, mesh_axis, parts)
-        kinds = [(len(shape), dimension) for shape, dimension in zip(shapes, axes, strict=True)]
-        sharding_of = {kind: NamedSharding(mesh, _spec(*kind, mesh_axis)) for kind in set(kinds)}
-        shardings = [sharding_of[kind] for kind in kinds]
         sources = [leaves[i] for i in arrays]
-        placed: Any = []
+        kinds = [(each.ndim, _batch_dimension(each.shape, axis, path_of, n)) for n, each in enumerate(sources)]
+        is_shared = not NamedSharding(mesh, PartitionSpec()).is_fully_addressable
+        uneven = [
+            f"dimension {dim} of leaf {path_of(n) or '(the root)'}, shape {each.shape}, is {each.shape[dim]}"
+            for n, (each, (_, dim)) in enumerate(zip(sources, kinds, strict=True))
+            if dim is not None and not is_shared and each.shape[dim] % parts
+        ]
+        if uneven:
+            raise IndivisibleError(
+                f"{_SHARD}: {'; '.join(uneven)}; expected a multiple of {parts}, the parts of mesh axis "
+                f"{safe_repr(mesh_axis)}; choose such a batch size, or pad or drop the last examples"
+            )
+        sharding_of = {}
+        for rank, dimension in set(kinds):
+            spec = () if dimension is None else [mesh_axis if i == dimension else None for i in range(rank)]
+            sharding_of[rank, dimension] = NamedSharding(mesh, PartitionSpec(*spec))
+        shardings = [sharding_of[kind] for kind in kinds]
         if arrays and is_shared:
-            placed = place_batch(_SHARD, sources, shardings)
+            sources = place_batch(_SHARD, sources, shardings)
         elif arrays:
-            placed = _core._put_leaves(sources, shardings, False, None, path_of)
-        for i, array in zip(arrays, placed, strict=True):
+            sources = _core._put_leaves(sources, shardings, False, None, path_of)
+        for i, array in zip(arrays, sources, strict=True):
             leaves[i] = array
         return tree_unflatten(treedef, leaves)
 
@@ -238,16 +235,7 @@ class DevicePlacement:
     def prefetch_to_device(
         self, data_iterator: Iterable[Any], device: Any = None, buffer_size: int = 2
     ) -> Prefetcher[Any]:
-        """Reads and places batches in advance; see `artifex_devices.prefetch`.
-
-        Args:
-            data_iterator: Source of batches, each a tree of arrays.
-            device: A Device or Sharding, or a tree of them; None for the default device.
-            buffer_size: Number of batches read in advance, at least 1.
-
-        Returns:
-            An iterator of placed batches, with `close()` and `stats()`.
-        """
+        """Reads and places batches in advance, by default on the default device; see the function of the same name."""
         return prefetch_to_device(data_iterator, self._default_device if device is None else device, buffer_size)
 
     def get_batch_size_recommendation(
@@ -312,10 +300,7 @@ class DevicePlacement:
             >>> info["num_devices"], info["hardware_type"], info["devices"][1]
             (2, 'cpu', {'id': 1, 'platform': 'cpu', 'device_kind': 'cpu'})
         """
-        listed = [
-            {"id": device.id, "platform": device.platform, "device_kind": device.device_kind or None}
-            for device in devices()
-        ]
+        listed = [{"id": d.id, "platform": d.platform, "device_kind": d.device_kind or None} for d in devices()]
         return {
             "num_devices": len(listed),
             "hardware_type": self._hardware_type.value,
@@ -339,10 +324,10 @@ def place_on_device(data: Any, device: Device | Sharding | None = None) -> Any:
         device: Target device, or a Sharding; None for the first device.
 
     Returns:
-        The tree with an Array on that device for each leaf.
+        The tree with an Array on that device for each leaf. Data that is on it already is not copied.
 
     Raises:
-        TypeError: `device` is of another type, or a leaf is not an array of numbers.
+        TypeError: `device` is of another type, or a leaf is not an array of numbers (the text names its path).
 
     Example:
         >>> import numpy as np
@@ -397,30 +382,3 @@ def _batch_dimension(shape: tuple[int, ...], batch_axis: int, path_of: Callable[
             f"dimension {batch_axis}; expected a batch_axis of {-rank} or above; count it from the first"
         )
     return batch_axis % rank
-
-
-def _spec(rank: int, dimension: int | None, mesh_axis: Hashable) -> PartitionSpec:
-    """Returns the spec with the mesh axis at a dimension."""
-    if dimension is None:
-        return PartitionSpec()
-    return PartitionSpec(*[mesh_axis if i == dimension else None for i in range(rank)])
-
-
-def _check_divisible(
-    shapes: list[tuple[int, ...]],
-    axes: list[int | None],
-    path_of: Callable[[int], str],
-    mesh_axis: Hashable,
-    parts: int,
-) -> None:
-    """Raises one error for all arrays that cannot be sharded."""
-    uneven = [
-        f"dimension {axis} of leaf {path_of(number) or '(the root)'}, shape {shape}, is {shape[axis]}"
-        for number, (shape, axis) in enumerate(zip(shapes, axes, strict=True))
-        if axis is not None and shape[axis] % parts
-    ]
-    if uneven:
-        raise IndivisibleError(
-            f"{_SHARD}: {'; '.join(uneven)}; expected a multiple of {parts}, the "
-            f"parts of mesh axis {safe_repr(mesh_axis)}; choose such a batch size, or pad or drop the last examples"
-        )

@@ -80,16 +80,11 @@ def make_mesh(
         axis_shapes = mesh_shape
     if axis_shapes is None or axis_names is None:
         raise TypeError("make_mesh: expected axis_shapes and axis_names; write make_mesh((2, 4), ('data', 'model'))")
-    _check_integers(axis_shapes)
-    return _make_mesh(axis_shapes, axis_names, AxisType.Explicit if axis_types is None else axis_types, devices)
-
-
-def _check_integers(axis_shapes: Any) -> None:
-    """Refuses sizes that are not integers with JAX's class of error."""
     for i, size in enumerate(axis_shapes if isinstance(axis_shapes, (list, tuple)) else ()):
         if not hasattr(size, "__index__"):
             fix = "write make_mesh((2, 4), ('data', 'model'))"
-            raise wrong_type("make_mesh", f"axis_shapes[{i}]", size, "an int", fix, ValueError)
+            raise wrong_type("make_mesh", f"axis_shapes[{i}]", size, "an int", fix, ValueError)  # as in JAX
+    return _make_mesh(axis_shapes, axis_names, AxisType.Explicit if axis_types is None else axis_types, devices)
 
 
 def make_single_device_sharding(device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:

@@ -6,13 +6,13 @@ when they are called, because most programs need few of them.
 """
 
 # NumPy's stubs know ndarrays only.
-# mypy: disable-error-code="no-any-return,return-value,call-overload,override,assignment"
+# mypy: disable-error-code="no-any-return,return-value,call-overload,override,assignment,arg-type"
 
 from __future__ import annotations
 
 import collections.abc
+import inspect
 import typing
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,6 @@ import numpy as np
 from artifex_devices import _core
 from artifex_devices._core import Array
 
-_UNSET: Any = np._NoValue
 _scalar_item = Array.item
 
 if TYPE_CHECKING:
@@ -29,84 +28,20 @@ else:
     _Self = object
 
 
-def _set_options(**options: Any) -> dict[str, Any]:
-    """The options that the caller has set: NumPy distinguishes an absent option from any value."""
-    return {key: value for key, value in options.items() if value is not _UNSET}
+def _forwarded(function: Any, doc: str) -> Any:
+    """A method that calls a NumPy function, with its signature, and returns an Array."""
 
+    def method(self: Array, *args: Any, **options: Any) -> Any:
+        return function(self, *args, **options)
 
-def _sum_like(function: Any, doc: str) -> Callable[..., Any]:
-    def method(
-        self: Array,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: bool = False,
-        initial: Any = _UNSET,
-        where: Any = True,
-    ) -> Array:
-        return function(self, axis, dtype, out, keepdims, where=where, **_set_options(initial=initial))
-
+    _, *others = inspect.signature(function).parameters.values()
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for parameter in others:
+        kind = type(parameter.default)
+        parameters.append(parameter.replace(annotation=kind if kind in (int, str) else Any))
+    method.__signature__ = inspect.Signature(parameters, return_annotation=Array)  # type: ignore[attr-defined]
     method.__doc__ = doc
     return method
-
-
-def _max_like(function: Any, doc: str) -> Callable[..., Any]:
-    def method(
-        self: Array, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = _UNSET, where: Any = True
-    ) -> Array:
-        return function(self, axis, out, keepdims, where=where, **_set_options(initial=initial))
-
-    method.__doc__ = doc
-    return method
-
-
-def _any_like(function: Any, doc: str) -> Callable[..., Any]:
-    def method(self: Array, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Array:
-        return function(self, axis, out, keepdims, where=where)
-
-    method.__doc__ = doc
-    return method
-
-
-def _var_like(function: Any, doc: str) -> Callable[..., Any]:
-    def method(
-        self: Array,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        ddof: Any = 0,
-        keepdims: bool = False,
-        *,
-        where: Any = True,
-        mean: Any = _UNSET,
-        correction: Any = _UNSET,
-    ) -> Array:
-        options = _set_options(mean=mean, correction=correction)
-        return function(self, axis, dtype, out, ddof, keepdims, where=where, **options)
-
-    method.__doc__ = doc
-    return method
-
-
-def _argmax_like(function: Any, doc: str) -> Callable[..., Any]:
-    def method(self: Array, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Array:
-        return function(self, axis, out, keepdims=keepdims)
-
-    method.__doc__ = doc
-    return method
-
-
-def _cumsum_like(function: Any, doc: str) -> Callable[..., Any]:
-    def method(self: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Array:
-        return function(self, axis, dtype, out)
-
-    method.__doc__ = doc
-    return method
-
-
-def _one_or_several(values: tuple[Any, ...]) -> Any:
-    """x.reshape(2, 3) means the same as x.reshape((2, 3))."""
-    return values[0] if len(values) == 1 else values
 
 
 class ArrayMethods(_Self):
@@ -114,52 +49,38 @@ class ArrayMethods(_Self):
 
     # Reductions and scans. Dimensions that are reduced may be sharded.
 
-    sum = _sum_like(np.sum, "np.sum: the result is replicated over the axes of the summed dimensions.")
-    prod = _sum_like(np.prod, "np.prod: the result is replicated over the axes of the reduced dimensions.")
-    max = _max_like(np.max, "np.max: NaN where an element is NaN.")
-    min = _max_like(np.min, "np.min: NaN where an element is NaN.")
-    any = _any_like(np.any, "np.any.")
-    all = _any_like(np.all, "np.all.")
-    var = _var_like(np.var, "np.var.")
-    std = _var_like(np.std, "np.std.")
-    argmax = _argmax_like(np.argmax, "np.argmax: position of the first largest element, or of the first NaN.")
-    argmin = _argmax_like(np.argmin, "np.argmin: position of the first smallest element, or of the first NaN.")
-    cumsum = _cumsum_like(np.cumsum, "np.cumsum: along a sharded dimension devices exchange only their totals.")
-    cumprod = _cumsum_like(np.cumprod, "np.cumprod: along a sharded dimension devices exchange only their products.")
-
-    def mean(
-        self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
-    ) -> Array:
-        """np.mean: 16-bit floats are added up in float32, integers in float64."""
-        return np.mean(self, axis, dtype, out, keepdims, where=where)
-
-    def ptp(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Array:
-        """np.ptp: the maximum minus the minimum."""
-        return np.ptp(self, axis, out, keepdims)
+    sum = _forwarded(np.sum, "np.sum: the result is replicated over the axes of the summed dimensions.")
+    prod = _forwarded(np.prod, "np.prod: the result is replicated over the axes of the reduced dimensions.")
+    max = _forwarded(np.max, "np.max: NaN where an element is NaN.")
+    min = _forwarded(np.min, "np.min: NaN where an element is NaN.")
+    any = _forwarded(np.any, "np.any.")
+    all = _forwarded(np.all, "np.all.")
+    mean = _forwarded(np.mean, "np.mean: 16-bit floats are added up in float32, integers in float64.")
+    var = _forwarded(np.var, "np.var.")
+    std = _forwarded(np.std, "np.std.")
+    ptp = _forwarded(np.ptp, "np.ptp: the maximum minus the minimum.")
+    argmax = _forwarded(np.argmax, "np.argmax: position of the first largest element, or of the first NaN.")
+    argmin = _forwarded(np.argmin, "np.argmin: position of the first smallest element, or of the first NaN.")
+    cumsum = _forwarded(np.cumsum, "np.cumsum: along a sharded dimension devices exchange only their totals.")
+    cumprod = _forwarded(np.cumprod, "np.cumprod: along a sharded dimension devices exchange only their products.")
 
     # Order
 
-    def sort(self, axis: int = -1, kind: Any = None, order: None = None, *, stable: Any = None) -> Array:
-        """np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded."""
-        return np.sort(self, axis, kind, order, stable=stable)
-
-    def argsort(self, axis: int = -1, kind: Any = None, order: None = None, *, stable: Any = None) -> Array:
-        """np.argsort. The dimension must not be sharded."""
-        return np.argsort(self, axis, kind, order, stable=stable)
-
-    def argpartition(self, kth: Any, axis: Any = -1) -> Array:
-        """np.argpartition. The dimension must not be sharded."""
-        return np.argpartition(self, kth, axis)
-
-    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Array:
-        """np.searchsorted(x, v): the result is sharded as v; x must not be sharded."""
-        return np.searchsorted(self, v, side, sorter)
+    sort = _forwarded(
+        np.sort,
+        "np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded.",
+    )
+    argsort = _forwarded(np.argsort, "np.argsort. The dimension must not be sharded.")
+    argpartition = _forwarded(np.argpartition, "np.argpartition. The dimension must not be sharded.")
+    searchsorted = _forwarded(
+        np.searchsorted, "np.searchsorted(x, v): the result is sharded as v; x must not be sharded."
+    )
 
     # Elements
 
-    def round(self, decimals: int = 0, out: Any = None) -> Array:
-        """np.round."""
-        return np.round(self, decimals, out)
+    round = _forwarded(np.round, "np.round.")
+    take = _forwarded(np.take, "np.take(x, indices, axis): parts along one dimension.")
+    trace = _forwarded(np.trace, "np.trace: the sum of a diagonal.")
 
     def __round__(self, ndigits: int | None = None, /) -> Array:
         """np.round; integers where ndigits is None, as in JAX."""
@@ -172,9 +93,7 @@ class ArrayMethods(_Self):
 
     def astype(self, dtype: Any, copy: bool = True, device: Any = None) -> Array:
         """np.astype: each device converts its own shard."""
-        from artifex_devices._array_ops.elementwise.functions import astype
-
-        return astype(self, dtype, copy=copy, device=device)
+        return np.astype(self, dtype, copy=copy, device=device)
 
     def conjugate(self) -> Array:
         """np.conjugate; bools stay bools."""
@@ -281,11 +200,16 @@ class ArrayMethods(_Self):
             >>> ad.device_put(np.ones((2, 3, 4))).transpose(0, 2, 1).shape
             (2, 4, 3)
         """
-        return np.transpose(self, _one_or_several(axes) if axes else None)
+        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
-    def swapaxes(self, axis1: int, axis2: int) -> Array:
-        """np.swapaxes: two dimensions swapped."""
-        return np.swapaxes(self, axis1, axis2)
+    swapaxes = _forwarded(np.swapaxes, "np.swapaxes: two dimensions swapped.")
+    squeeze = _forwarded(
+        np.squeeze,
+        "np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory.",
+    )
+    diagonal = _forwarded(
+        np.diagonal, "np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array."
+    )
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Array:
         """The same elements in another shape, on the same memory.
@@ -312,17 +236,15 @@ class ArrayMethods(_Self):
             (2, 3)
         """
         from artifex_devices._array_ops.core.layout import with_out_sharding
-        from artifex_devices._array_ops.shape.reshaping import reshape
 
-        sizes = _one_or_several(shape)
-        return with_out_sharding(self, lambda x: reshape(x, sizes, order, copy=copy), out_sharding)
+        sizes = shape[0] if len(shape) == 1 else shape
+        return with_out_sharding(self, lambda x: np.reshape(x, sizes, order, copy=copy), out_sharding)
 
     def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array:
         """The elements in one dimension, on the same memory: reshape(-1), with its out_sharding."""
         from artifex_devices._array_ops.core.layout import with_out_sharding
-        from artifex_devices._array_ops.shape.reshaping import ravel
 
-        return with_out_sharding(self, lambda x: ravel(x, order), out_sharding)
+        return with_out_sharding(self, lambda x: np.ravel(x, order), out_sharding)
 
     def flatten(self, order: str = "C") -> Array:
         """A copy of the elements in one dimension."""
@@ -330,16 +252,11 @@ class ArrayMethods(_Self):
 
         return flatten(self, order)
 
-    def squeeze(self, axis: Any = None) -> Array:
-        """np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory."""
-        return np.squeeze(self, axis)
-
     def repeat(self, repeats: Any, axis: Any = None, *, out_sharding: Any = None) -> Array:
         """np.repeat(x, repeats, axis), placed by out_sharding if that is not None."""
         from artifex_devices._array_ops.core.layout import with_out_sharding
-        from artifex_devices._array_ops.index.taking import repeat
 
-        return with_out_sharding(self, lambda x: repeat(x, repeats, axis), out_sharding)
+        return with_out_sharding(self, lambda x: np.repeat(x, repeats, axis), out_sharding)
 
     # Products
 
@@ -348,14 +265,6 @@ class ArrayMethods(_Self):
         from artifex_devices._array_ops.linalg.matrix_products import dot
 
         return dot(self, b, out)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-        """np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array."""
-        return np.diagonal(self, offset, axis1, axis2)
-
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Array:
-        """np.trace: the sum of a diagonal."""
-        return np.trace(self, offset, axis1, axis2, dtype, out)
 
     # Indexing
 
@@ -367,15 +276,14 @@ class ArrayMethods(_Self):
 
     def __setitem__(self, index: Any, value: Any, /) -> typing.NoReturn:
         """Raises TypeError: Arrays are immutable."""
-        from artifex_devices._array_ops.index.indexing import refuse_change
-
-        refuse_change(self)
+        raise TypeError(
+            "Array: elements cannot be assigned or deleted, because Arrays are immutable; expected an ndarray, got an "
+            "Array; change a copy and place it: y = np.array(x); y[i] = v; x = device_put(y, x.sharding)"
+        )
 
     def __delitem__(self, index: Any, /) -> typing.NoReturn:
         """Raises TypeError: Arrays are immutable."""
-        from artifex_devices._array_ops.index.indexing import refuse_change
-
-        refuse_change(self)
+        self[index] = None
 
     def __iter__(self, /) -> collections.abc.Iterator[Array]:
         """x[0], x[1], ...; TypeError for an Array without dimensions."""
@@ -391,13 +299,7 @@ class ArrayMethods(_Self):
 
     def __contains__(self, value: Any, /) -> bool:
         """Whether an element equals the value."""
-        from artifex_devices._array_ops.index.indexing import contains
-
-        return contains(self, value)
-
-    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Array:
-        """np.take(x, indices, axis): parts along one dimension."""
-        return np.take(self, indices, axis, out, mode)
+        return bool(np.any(np.equal(self, value)))
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Array:
         """np.compress(condition, x, axis): the parts along one dimension where the condition is True."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -36,18 +37,16 @@ def _binary(ufunc: np.ufunc) -> Callable[..., Any]:
     return forward
 
 
-def _dispatched(ufunc: np.ufunc) -> Callable[..., Any]:
+def _dispatched(ufunc: np.ufunc, *, reflected: bool = False) -> Callable[..., Any]:
     def apply(self: Array, other: Any, /) -> Any:
-        return ufunc(self, other) if isinstance(other, _OPERAND_TYPES) else NotImplemented
+        if not isinstance(other, _OPERAND_TYPES):
+            return NotImplemented
+        return ufunc(other, self) if reflected else ufunc(self, other)
 
     return apply
 
 
-def _reflected(ufunc: np.ufunc) -> Callable[..., Any]:
-    def apply(self: Array, other: Any, /) -> Any:
-        return ufunc(other, self) if isinstance(other, _OPERAND_TYPES) else NotImplemented
-
-    return apply
+_reflected = functools.partial(_dispatched, reflected=True)
 
 
 def _unary(ufunc: np.ufunc) -> Callable[..., Any]:

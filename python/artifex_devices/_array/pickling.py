@@ -40,20 +40,16 @@ def from_process(value: Any, sharding: bytes, committed: bool, layout: str | Non
     try:
         placement = pickle.loads(sharding)
     except ValueError as error:
-        _warn(
+        text = (
             f"multiprocessing: an Array of shape {value.shape} is placed on the default device, because the devices "
             f"that it was sent from are not in this process ({error}); for workers that have them set the environment "
             "variable JAX_NUM_CPU_DEVICES before the pool is created"
         )
+        try:
+            warn_user(text, RuntimeWarning)
+        except RuntimeWarning as warning:  # a filter turns it into an error, which would end the worker
+            print(f"RuntimeWarning: {warning}", file=sys.stderr)
         array: Array = device_put(value)
         return array
     received: Array = _core._array_from_pickle(value, placement, committed, layout)
     return received
-
-
-def _warn(text: str) -> None:
-    """A RuntimeWarning, printed if a filter turns it into an error, because the error would end the worker."""
-    try:
-        warn_user(text, RuntimeWarning)
-    except RuntimeWarning as warning:
-        print(f"RuntimeWarning: {warning}", file=sys.stderr)

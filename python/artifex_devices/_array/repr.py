@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -87,7 +88,9 @@ def _shown_value(array: Array) -> tuple[npt.NDArray[Any], Any]:
             for part, printed, size in zip(shard.index, ranges, array.shape, strict=True)
         ]
         if all(pieces):
-            _copy_pieces(shard.data, pieces, small)
+            value = np.asarray(shard.data)
+            for corner in itertools.product(*pieces):
+                small[tuple(to for _, to in corner)] = value[tuple(of for of, _ in corner)]
     return small, {**options, "threshold": 0}
 
 
@@ -104,11 +107,3 @@ def _common_pieces(part: slice, printed: tuple[tuple[int, int], ...], size: int,
             shift = 0 if low == 0 else size - (2 * edge + 1)
             pieces.append((slice(begin - start, end - start), slice(begin - shift, end - shift)))
     return pieces
-
-
-def _copy_pieces(data: Array, pieces: list[list[_Piece]], small: npt.NDArray[Any]) -> None:
-    import itertools
-
-    value = np.asarray(data)
-    for corner in itertools.product(*pieces):
-        small[tuple(to for _, to in corner)] = value[tuple(of for of, _ in corner)]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable
 from typing import Any, NoReturn
@@ -14,6 +15,8 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Sharding
 from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices.layout import Format, check_format
+
+_PARTS = ("shape", "dtype", "sharding", "weak_type")
 
 
 @public("artifex_devices")
@@ -38,7 +41,7 @@ class ShapeDtypeStruct:
         (4, 2)
     """
 
-    __slots__ = ("__weakref__", "_frozen", "dtype", "shape", "sharding", "weak_type")
+    __slots__ = ("__weakref__", *_PARTS)
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -73,25 +76,14 @@ class ShapeDtypeStruct:
                 f"ShapeDtypeStruct: the sharding does not fit the shape; expected one for {len(sizes)} dimensions, got "
                 f"{safe_repr(sharding)} and shape {sizes}; shorten the spec"
             )
-        self.shape = sizes
-        self.dtype = np.dtype(dtype)
-        self.sharding = sharding
-        self.weak_type = bool(weak_type)
-        self._frozen = True
+        for name, value in zip(_PARTS, (sizes, np.dtype(dtype), sharding, bool(weak_type)), strict=True):
+            object.__setattr__(self, name, value)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Raises RuntimeError, as in JAX, after construction."""
-        if hasattr(self, "_frozen"):
-            self._refuse(name)
-        object.__setattr__(self, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        """Raises RuntimeError."""
-        self._refuse(name)
-
-    @staticmethod
-    def _refuse(name: str) -> NoReturn:
+    def __setattr__(self, name: str, *value: Any) -> NoReturn:
+        """Raises RuntimeError, as in JAX."""
         raise RuntimeError(f"ShapeDtypeStruct: cannot change {name}: it is immutable; create another one by .update()")
+
+    __delattr__ = __setattr__
 
     @property
     def ndim(self) -> int:
@@ -101,10 +93,7 @@ class ShapeDtypeStruct:
     @property
     def size(self) -> int:
         """Number of elements."""
-        count = 1
-        for side in self.shape:
-            count *= side
-        return count
+        return math.prod(self.shape)
 
     @property
     def format(self) -> Format:
@@ -117,7 +106,7 @@ class ShapeDtypeStruct:
         Raises:
             TypeError: An argument has another name.
         """
-        parts = {name: getattr(self, name) for name in ("shape", "dtype", "sharding", "weak_type")}
+        parts = dict(zip(_PARTS, self._key(), strict=True))
         unknown = sorted(set(changes) - set(parts))
         if unknown:
             raise TypeError(f"ShapeDtypeStruct.update: unknown arguments {unknown}; expected {', '.join(parts)}")

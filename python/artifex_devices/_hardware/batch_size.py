@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.checks import wrong_value
+from artifex_devices._base.html import facts, note, page
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -50,6 +52,18 @@ class BatchSizeRecommendation:
     critical_batch_size: int
     max_memory_batch_size: int | None = None
     notes: str = ""
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("minimum", f"{self.min_batch_size:,}"),
+            ("optimal", f"{self.optimal_batch_size:,}"),
+            ("critical", f"{self.critical_batch_size:,}"),
+            (
+                "largest in memory",
+                "not estimated" if self.max_memory_batch_size is None else f"{self.max_memory_batch_size:,}",
+            ),
+        ]
+        return page("Batch sizes, in examples", facts(rows), note(self.notes) if self.notes else "")
 
 
 def get_batch_size_recommendation(
@@ -96,16 +110,13 @@ def get_batch_size_recommendation(
     """
     if device is not None:
         check_device("get_batch_size_recommendation", "device", device)
-    hardware = _named(hardware_type) if hardware_type else _hardware_of(device or devices()[0])
+    hardware = _hardware(hardware_type, device)
     if bytes_per_example is None:
         return hardware.row
     if free_bytes is None:
         free_bytes = _free_bytes(device or devices()[0], hardware)
-    counts = {
-        "free_bytes": free_bytes,
-        "bytes_per_example": bytes_per_example,
-        "model_state_bytes": model_state_bytes,
-    }
+    given = (free_bytes, bytes_per_example, model_state_bytes)
+    counts = dict(zip(("free_bytes", "bytes_per_example", "model_state_bytes"), given, strict=True))
     numbers = [whole_number("get_batch_size_recommendation", name, count) for name, count in counts.items()]
     if max(map(abs, numbers)) > _INT64_MAX:
         raise ValueError(
@@ -115,55 +126,27 @@ def get_batch_size_recommendation(
 
 
 def hardware_name(hardware_type: HardwareType | str | None = None) -> str:
-    """Name of hardware: a HardwareType's value, or the catalogue's name of a chip without one.
-
-    Args:
-        hardware_type: As for `get_batch_size_recommendation`; None means the first device's.
-
-    Raises:
-        ValueError: The hardware is unknown.
-    """
-    return (_named(hardware_type) if hardware_type else _hardware_of(devices()[0])).name
+    """Name of hardware, by default the first device's: a HardwareType's value, or a chip's name in the catalogue."""
+    return _hardware(hardware_type).name
 
 
 def validate_batch_size(
     batch_size: int, hardware_type: HardwareType | str | None, warn_suboptimal: bool, *, device: Device | None = None
 ) -> tuple[bool, str]:
-    """See `DevicePlacement.validate_batch_size`; chips of the catalogue have derived sizes.
-
-    `hardware_type` None means the hardware of `device`; `device` None means the first one.
-    """
+    """See `DevicePlacement.validate_batch_size`; chips of the catalogue have derived sizes."""
     size = whole_number("validate_batch_size", "batch_size", batch_size)
     if abs(size) > _INT64_MAX:
-        raise ValueError(
-            f"validate_batch_size: batch_size is {size}; expected a number of examples below 2**63; correct it"
-        )
-    hardware = _named(hardware_type) if hardware_type else _hardware_of(device or devices()[0])
+        raise wrong_value("validate_batch_size", "batch_size", size, "a number of examples below 2**63")
+    hardware = _hardware(hardware_type, device)
     row = hardware.row
-    is_valid, message = _core.validate_batch_size(
-        size,
-        hardware.name,
-        row.min_batch_size,
-        row.optimal_batch_size,
-        row.critical_batch_size,
-        bool(warn_suboptimal),
-    )
+    sizes = (row.min_batch_size, row.optimal_batch_size, row.critical_batch_size)
+    is_valid, message = _core.validate_batch_size(size, hardware.name, *sizes, bool(warn_suboptimal))
     return is_valid, message
 
 
 def detect_hardware_type(device: Device) -> HardwareType:
     """The hardware by a device's platform and kind; UNKNOWN for chips outside of the table."""
-    return _hardware_of_kind(device.platform, device.device_kind or "")
-
-
-@functools.cache
-def _hardware_of_kind(platform: str, device_kind: str) -> HardwareType:
-    return HardwareType(_core.detect_hardware_type(platform, device_kind))
-
-
-@functools.cache
-def _table_row(hardware: HardwareType) -> BatchSizeRecommendation:
-    return BatchSizeRecommendation(*_core.batch_size_advice(hardware.value))
+    return HardwareType(_core.detect_hardware_type(device.platform, device.device_kind or ""))
 
 
 @dataclass(frozen=True)
@@ -172,6 +155,16 @@ class _Hardware:
 
     name: str
     row: BatchSizeRecommendation
+
+
+@functools.cache
+def _of_type(member: HardwareType) -> _Hardware:
+    return _Hardware(member.value, BatchSizeRecommendation(*_core.batch_size_advice(member.value)))
+
+
+def _hardware(hardware_type: HardwareType | str | None, device: Device | None = None) -> _Hardware:
+    """The named hardware, or that of the device; None is the first device."""
+    return _named(hardware_type) if hardware_type else _hardware_of(device or devices()[0])
 
 
 def _named(hardware_type: Any) -> _Hardware:
@@ -186,13 +179,13 @@ def _named(hardware_type: Any) -> _Hardware:
                 f"{members}, or a chip of accelerators.accelerators(); leave it out for this machine's"
             ) from None
         return found
-    return _Hardware(member.value, _table_row(member))
+    return _of_type(member)
 
 
 def _hardware_of(device: Device) -> _Hardware:
     member = detect_hardware_type(device)
     derived = _of_catalogue(device.device_kind or "") if member is HardwareType.UNKNOWN else None
-    return derived or _Hardware(member.value, _table_row(member))
+    return derived or _of_type(member)
 
 
 @functools.cache
@@ -202,7 +195,7 @@ def _of_catalogue(chip: str) -> _Hardware | None:
         return None
     name, member, least, optimal, critical, notes = found
     if member:
-        return _Hardware(member, _table_row(HardwareType(member)))
+        return _of_type(HardwareType(member))
     return _Hardware(name, BatchSizeRecommendation(least, optimal, critical, None, notes))
 
 
@@ -215,5 +208,4 @@ def _free_bytes(device: Device, hardware: _Hardware) -> int:
             f"is a {found.name}; expected free_bytes; write free_bytes=80 * 10**9 for 80 GB"
         )
     stats = device.memory_stats()
-    free: int = stats["bytes_limit"] - stats["bytes_in_use"]
-    return max(0, free)
+    return max(0, int(stats["bytes_limit"]) - int(stats["bytes_in_use"]))

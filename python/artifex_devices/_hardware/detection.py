@@ -13,6 +13,7 @@ from artifex_devices import _core
 from artifex_devices._base.checks import wrong_type, wrong_value
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
+from artifex_devices._hardware.system_files import SystemFiles
 from artifex_devices._runtime.devices import device_count
 
 _NVIDIA = 0x10DE
@@ -107,15 +108,12 @@ class CUDADetector:
             TypeError: `root` or `nvml_library` is not a path.
         """
         self._root = Path(path_text("CUDADetector", "root", root))
+        self._files = SystemFiles(self._root)
         self._library = nvml_library_path("CUDADetector", nvml_library, self._root == Path("/"))
         self.reason: str | None = None
 
     def detect_capabilities(self) -> DeviceCapabilities:
-        """Detects the hardware again.
-
-        Returns:
-            The GPUs that the driver runs, or the CPU devices of the current world if there are none.
-        """
+        """Detects again: the GPUs that the driver runs, or the CPU devices of the current world if there are none."""
         report = None if self._library is None else _core._read_nvml(self._library)
         if report is not None and report["is_ready"]:
             return self._reported_by_the_driver(report)
@@ -123,50 +121,38 @@ class CUDADetector:
         gpus, problem = _entries(self._root / "proc/driver/nvidia/gpus")
         if not gpus:
             return self._no_gpu("no NVIDIA driver: " + "; ".join([problem, *problems, self._on_the_bus()]))
-        self.reason = None
-        if problems:
-            self.reason = f"memory, compute capability and CUDA version are not known: {'; '.join(problems)}"
-        return DeviceCapabilities(
-            DeviceType.GPU,
-            len(gpus),
-            driver_version=self._driver_version(),
-            supports_mixed_precision=True,
-            supports_distributed=len(gpus) > 1,
-        )
+        text, _ = self._files.read("/proc/driver/nvidia/version")
+        version = re.search(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)(?:\s|$)", text or "", re.MULTILINE)
+        unknown = f"memory, compute capability and CUDA version are not known: {'; '.join(problems)}"
+        self.reason = unknown if problems else None
+        driver = version[1] if version else None
+        return _gpus(len(gpus), driver_version=driver, supports_mixed_precision=True)
 
     def _reported_by_the_driver(self, report: dict[str, Any]) -> DeviceCapabilities:
         gpus = report["gpus"]
         problems = [f"{report['library']}: {text}" for text in report["problems"]]
         problems += [f"GPU {number}: {text}" for number, gpu in enumerate(gpus) for text in gpu["problems"]]
         if not gpus:
-            folders, _ = _entries(self._root / "proc/driver/nvidia/gpus")
-            hidden = [f"{len(folders)} of /proc/driver/nvidia/gpus are hidden from this process"] if folders else []
-            return self._no_gpu(
-                "; ".join([f"no NVIDIA GPU: {report['library']} counts none", *hidden, *problems, self._on_the_bus()])
-            )
+            reasons = [f"no NVIDIA GPU: {report['library']} counts none"]
+            if folders := _entries(self._root / "proc/driver/nvidia/gpus")[0]:
+                reasons.append(f"{len(folders)} of /proc/driver/nvidia/gpus are hidden from this process")
+            return self._no_gpu("; ".join([*reasons, *problems, self._on_the_bus()]))
         self.reason = "; ".join(problems) or None
         first = gpus[0]
         memory, capability = first["memory_bytes"], first["compute_capability"]
-        return DeviceCapabilities(
-            DeviceType.GPU,
+        return _gpus(
             len(gpus),
             total_memory_mb=None if memory is None else memory // 2**20,
             compute_capability=capability,
             cuda_version=report["cuda_version"],
             driver_version=report["driver_version"],
             supports_mixed_precision=capability is None or _multiplies_half_floats_faster(capability),
-            supports_distributed=len(gpus) > 1,
         )
 
     def _no_gpu(self, reason: str) -> DeviceCapabilities:
         self.reason = reason
         count = device_count()
         return DeviceCapabilities(DeviceType.CPU, count, supports_distributed=count > 1)
-
-    def _driver_version(self) -> str | None:
-        text = _text_of(self._root / "proc/driver/nvidia/version")
-        found = re.search(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", text, re.MULTILINE)
-        return found.group(1) if found else None
 
     def _on_the_bus(self) -> str:
         """NVIDIA's GPUs on the PCI bus, as text."""
@@ -176,20 +162,23 @@ class CUDADetector:
         found = [
             device.name
             for device in devices
-            if _hexadecimal(device / "vendor") == _NVIDIA and _hexadecimal(device / "class") >> 16 == _DISPLAY
+            if self._hexadecimal(device, "vendor") == _NVIDIA and self._hexadecimal(device, "class") >> 16 == _DISPLAY
         ]
         if not found:
             return f"no NVIDIA GPU among {len(devices)} PCI devices"
         return f"NVIDIA GPU on the PCI bus ({', '.join(found)}): its driver is not loaded, or hidden from this process"
 
+    def _hexadecimal(self, device: Path, name: str) -> int:
+        """The number in a file of sysfs; 0 if there is none."""
+        text, _ = self._files.read(f"/sys/bus/pci/devices/{device.name}/{name}")
+        try:
+            return int(text or "0", 16)
+        except ValueError:
+            return 0
+
 
 def path_text(operation: str, name: str, path: str | os.PathLike[str]) -> str:
-    """The path as text.
-
-    Raises:
-        TypeError: It is not a path.
-        ValueError: It is not UTF-8, which the core needs.
-    """
+    """The path as text; TypeError unless it is a path, ValueError unless it is UTF-8, which the core needs."""
     try:
         text = os.fsdecode(path)
         text.encode()
@@ -202,12 +191,7 @@ def path_text(operation: str, name: str, path: str | os.PathLike[str]) -> str:
 
 
 def nvml_library_path(operation: str, library: str | os.PathLike[str] | None, is_here: bool) -> str | None:
-    """Path of the NVML library: "" for the driver's own, or None for none.
-
-    Raises:
-        ValueError: The path is not absolute.
-        TypeError: It is not a path.
-    """
+    """Path of the NVML library, "" for the driver's own, or None for none; ValueError unless it is absolute."""
     if library is None:
         return "" if is_here else None
     path = path_text(operation, "nvml_library", library)
@@ -215,6 +199,10 @@ def nvml_library_path(operation: str, library: str | os.PathLike[str] | None, is
         expected = "the absolute path of a library, such as '/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1'"
         raise wrong_value(operation, "nvml_library", library, expected, "leave it out for the driver's own")
     return path
+
+
+def _gpus(count: int, **facts: Any) -> DeviceCapabilities:
+    return DeviceCapabilities(DeviceType.GPU, count, supports_distributed=count > 1, **facts)
 
 
 def _multiplies_half_floats_faster(capability: str) -> bool:
@@ -235,19 +223,3 @@ def _entries(folder: Path) -> tuple[list[Path], str]:
     except OSError as error:
         return [], f"{folder} cannot be read ({error.strerror or error})"
     return found, f"{folder} is empty"
-
-
-def _text_of(file: Path) -> str:
-    """The text of a small file; "" if it cannot be read."""
-    try:
-        return file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def _hexadecimal(file: Path) -> int:
-    """The number in a file of sysfs; 0 if there is none."""
-    try:
-        return int(_text_of(file).strip() or "0", 16)
-    except ValueError:
-        return 0

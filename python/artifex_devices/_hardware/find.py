@@ -135,21 +135,14 @@ def find_accelerators(
     check_type("find_accelerators", "machine", machine, (Machine, type(None)), expected, fix)
     is_here = not folder.strip("/")
     if machine is not None and not is_here:
-        raise ValueError(
-            f"find_accelerators: expected a machine or a root, got {safe_repr(machine)} and root={safe_repr(folder)}; "
-            "leave "
-            "one out"
-        )
+        got = f"{safe_repr(machine)} and root={safe_repr(folder)}"
+        raise ValueError(f"find_accelerators: expected a machine or a root, got {got}; leave one out")
     if machine is None and is_here:
         machine = Machine.live()
     library = nvml_library_path("find_accelerators", nvml_library, is_here and (machine is None or machine.is_live))
     found = _core._find_accelerators(machine, folder.rstrip("/"), library)
-    return AcceleratorReport(
-        tuple(_accelerator(row) for row in found["accelerators"]),
-        found["driver_version"],
-        found["cuda_version"],
-        tuple(found["problems"]),
-    )
+    rows = tuple(_accelerator(row) for row in found["accelerators"])
+    return AcceleratorReport(rows, found["driver_version"], found["cuda_version"], tuple(found["problems"]))
 
 
 def _accelerator(row: dict[str, Any]) -> FoundAccelerator:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import functools
 import platform
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._core import Machine, __version__
+from artifex_devices._hardware.system_files import SystemFiles
 
 _LONGEST = 200
 
@@ -25,7 +24,7 @@ def machine_fingerprint() -> dict[str, Any]:
         "architecture": platform.machine(),
         "cpu_model": cpu_model(),
         "microcode": cpu.get("microcode", ""),
-        "instruction_sets": list(_core._gemm_isas()),
+        "instruction_sets": list(_core._supported_isas()),
         "cpu_domains": [domain["cpus"] for domain in machine.cpu_domains],
         "numa_nodes": len(machine.numa_nodes),
         "usable_cpus": machine.usable_cpus,
@@ -44,30 +43,22 @@ def cpu_model() -> str:
 
 def core_frequency_hz() -> float | None:
     """Current frequency of a core in hertz, or None if the system does not report it."""
-    for place, unit in (("cpu0/cpufreq/scaling_cur_freq", 1e3), ("cpu0/cpufreq/cpuinfo_cur_freq", 1e3)):
-        try:
-            return float(Path("/sys/devices/system/cpu", place).read_text()) * unit
-        except (OSError, ValueError):
-            continue
+    for name in ("scaling_cur_freq", "cpuinfo_cur_freq"):
+        if kilohertz := SystemFiles().number(f"/sys/devices/system/cpu/cpu0/cpufreq/{name}"):
+            return kilohertz * 1e3
     try:
         return float(_read_first_processor()["cpu MHz"]) * 1e6
     except (KeyError, ValueError):
         return None
 
 
-@functools.cache
-def _first_processor() -> Mapping[str, str]:
-    return _read_first_processor()
-
-
 def _read_first_processor() -> dict[str, str]:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            first = file.read(1 << 16).partition("\n\n")[0]
-    except OSError:
-        return {}
-    pairs = (line.partition(":") for line in first.splitlines())
+    text, _ = SystemFiles().read("/proc/cpuinfo")
+    pairs = (line.partition(":") for line in (text or "").partition("\n\n")[0].splitlines())
     printable = {
         key.strip(): "".join(c for c in value.strip() if c.isprintable())[:_LONGEST] for key, _, value in pairs
     }
     return {key: value for key, value in printable.items() if value}
+
+
+_first_processor = functools.cache(_read_first_processor)

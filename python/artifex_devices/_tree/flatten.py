@@ -7,6 +7,7 @@ other nodes, and trees with an is_leaf; it is imported at the first of them.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
@@ -53,8 +54,9 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTree
         leaves, node = _tree_open(tree, PLAIN, is_tree_node, _open_other, sorted_keys)
         return leaves, PyTreeDef(node, len(leaves))
     except UnsortableKeysError as error:
-        path, found = _first(tree, is_leaf, _has_unsortable_keys)
-        raise _unsortable(found, path, error) from None
+        for _ in _walk(tree, _stopping_at(is_leaf)):
+            pass  # raises the error with the path
+        raise _unsortable(tree, (), error) from None
     except RecursionError as error:
         raise RecursionError(_too_deep(tree, is_leaf)) from error
 
@@ -84,12 +86,8 @@ def _register_in_optree(cls: type, node_type: NodeType) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about named tuples
-        # optree only flattens; it never calls this unflatten.
-        optree.register_pytree_node(cls, node_type.flatten, _never, namespace=_NAMESPACE)
-
-
-def _never(*_: Any) -> Any:
-    raise AssertionError("optree must not unflatten")
+        # optree only flattens; it never calls unflatten.
+        optree.register_pytree_node(cls, node_type.flatten, node_type.unflatten, namespace=_NAMESPACE)
 
 
 def _node_of_optree(typ: Any, data: Any, children: tuple[Any, ...]) -> Any:
@@ -138,13 +136,9 @@ def flatten_with_path_predicate(
     tree: Any, is_leaf: Callable[[tuple[Any, ...], Any], bool]
 ) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]:
     """Returns paths, leaves and structure for an `is_leaf` that takes path and node."""
-    stops = _stopping_at_leaves(is_leaf)
     found: list[tuple[tuple[Any, ...], Any]] = []
     rows: list[Any] = []
-    open_: list[tuple[tuple[Any, ...], Any]] = [((), tree)]
-    while open_:
-        path, value = open_.pop()
-        level = None if stops(path, value) else _one_level_at(path, value)
+    for path, _, value, level in _walk(tree, _stopping_at_leaves(is_leaf)):
         if level is None:
             found.append((path, value))
             rows.append(None)
@@ -153,19 +147,30 @@ def flatten_with_path_predicate(
             raise RecursionError(_too_deep(tree, None))
         children, data = level
         rows.append((type(value), data, (len(children),)))
-        keys = keys_of(type(value), data, len(children))
-        open_.extend(reversed([((*path, key), child) for key, child in zip(keys, children, strict=True)]))
     return found, PyTreeDef(node_of_rows(rows), len(found))
 
 
-def _one_level_at(path: tuple[Any, ...], value: Any) -> tuple[tuple[Any, ...], Any] | None:
-    try:
-        return one_level(value)
-    except UnsortableKeysError as error:
-        raise _unsortable(value, path, error) from None
+def _walk(tree: Any, stops: Callable[[tuple[Any, ...], Any], bool]) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Yields path, nodes above, value and level (None for a leaf) of nodes and leaves, a node before its children."""
+    open_: list[tuple[tuple[Any, ...], tuple[Any, ...], Any]] = [((), (), tree)]
+    while open_:
+        path, above, value = open_.pop()
+        try:
+            level = None if stops(path, value) else one_level(value)
+        except UnsortableKeysError as error:
+            raise _unsortable(value, path, error) from None
+        yield path, above, value, level
+        if level is not None:
+            keys = keys_of(type(value), level[1], len(level[0]))
+            below = (*above, value)
+            open_.extend(reversed([((*path, key), below, child) for key, child in zip(keys, level[0], strict=True)]))
 
 
 # The functions below run only for errors, to find the path.
+
+
+def _stopping_at(is_leaf: IsLeaf | None) -> Callable[[tuple[Any, ...], Any], bool]:
+    return lambda path, node: is_leaf is not None and is_leaf(node)
 
 
 def _unsortable(node: Any, path: tuple[Any, ...], error: Exception) -> ValueError:
@@ -176,64 +181,22 @@ def _unsortable(node: Any, path: tuple[Any, ...], error: Exception) -> ValueErro
     )
 
 
-def _has_unsortable_keys(node: Any, ancestors: dict[int, int]) -> bool:
-    if type(node) is dict or type(node) is defaultdict:
-        try:
-            sorted_keys(node)
-        except UnsortableKeysError:
-            return True
-    return False
-
-
-def _first(
-    tree: Any, is_leaf: IsLeaf | None, wanted: Callable[[Any, dict[int, int]], bool]
-) -> tuple[tuple[Any, ...], Any]:
-    """Returns path and value of the first wanted node; `ancestors` maps the ids of the nodes above it to depths."""
-    ancestors: dict[int, int] = {}
-    path: list[Any] = []
-    on_path: list[Any] = []
-    open_levels: list[Iterator[tuple[Any, Any]]] = [iter([(None, tree)])]
-    while open_levels:
-        step = next(open_levels[-1], None)
-        if step is None:
-            open_levels.pop()
-            if on_path:
-                ancestors.pop(id(on_path.pop()), None)
-                path.pop()
-            continue
-        key, value = step
-        if _is_not_a_node(value) or (is_leaf is not None and is_leaf(value)):
-            continue
-        if wanted(value, ancestors):
-            return (*path[1:], key) if open_levels[1:] else (), value
-        children, data = one_level(value) or ((), None)
-        ancestors[id(value)] = len(path)
-        path.append(key)
-        on_path.append(value)
-        open_levels.append(iter(zip(keys_of(type(value), data, len(children)), children, strict=True)))
-    return (), tree
-
-
 def _too_deep(tree: Any, is_leaf: IsLeaf | None) -> str:
-    def repeats_or_deep(node: Any, ancestors: dict[int, int]) -> bool:
-        return id(node) in ancestors or (len(ancestors) >= _MAX_DEPTH and node is not None)
-
-    try:
-        path, node = _first(tree, is_leaf, repeats_or_deep)
-    except Exception:
-        path, node = (), None  # functions of a registered type fail: report the first error
     problem = f"the tree is nested too deep; expected at most {_MAX_DEPTH} levels"
-    if path:
-        begin = keystr(path[:6]) + ("..." if len(path) > 6 else "")
-        problem += f", got more at {begin}"
-        above = tree
-        for depth, key in enumerate(path):
-            if above is node:
+    with contextlib.suppress(Exception):  # functions of a registered type fail: report the first error
+        for path, above, node, level in _walk(tree, _stopping_at(is_leaf)):
+            if level is None or node is None:
+                continue
+            depth = next((depth for depth, each in enumerate(above) if each is node), None)
+            if depth is None and len(path) < _MAX_DEPTH:
+                continue
+            begin = keystr(path[:6]) + ("..." if len(path) > 6 else "")
+            if depth is None:
+                problem += f", got more at {begin}"
+            else:
                 problem = (
                     f"the tree contains itself; expected a tree, got the {type(node).__name__} at "
                     f"{keystr(path[:depth]) or 'the root'} again at {begin}"
                 )
-                break
-            children, data = one_level(above) or ((), None)
-            above = children[keys_of(type(above), data, len(children)).index(key)]
+            break
     return f"tree_flatten: {problem}; register a type whose instances are leaves for the repeated part"

@@ -19,6 +19,7 @@ class _Key:
 
     __slots__ = ("_value",)
     __match_args__: tuple[str, ...] = ()
+    _format = ""
     _value: Any
 
     def __eq__(self, other: object) -> bool:
@@ -30,8 +31,14 @@ class _Key:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.__match_args__[0]}={self._value!r})"
 
+    def __str__(self) -> str:
+        return self._format.format(self._value)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._value,)
+
+
+_value_of = operator.attrgetter("_value")
 
 
 @public("artifex_devices.tree_util")
@@ -40,17 +47,11 @@ class SequenceKey(_Key):
 
     __slots__ = ()
     __match_args__ = ("idx",)
+    _format = "[{}]"
+    idx = property(_value_of, doc="The position.")
 
     def __init__(self, idx: int) -> None:
         self._value = idx if type(idx) is int else operator.index(idx)
-
-    @property
-    def idx(self) -> int:
-        """The position."""
-        return int(self._value)
-
-    def __str__(self) -> str:
-        return f"[{self._value}]"
 
 
 @public("artifex_devices.tree_util")
@@ -59,17 +60,11 @@ class DictKey(_Key):
 
     __slots__ = ()
     __match_args__ = ("key",)
+    _format = "[{!r}]"
+    key = property(_value_of, doc="The key of the dict.")
 
     def __init__(self, key: Any) -> None:
         self._value = key
-
-    @property
-    def key(self) -> Any:
-        """The key of the dict."""
-        return self._value
-
-    def __str__(self) -> str:
-        return f"[{self._value!r}]"
 
 
 @public("artifex_devices.tree_util")
@@ -78,17 +73,11 @@ class GetAttrKey(_Key):
 
     __slots__ = ()
     __match_args__ = ("name",)
+    _format = ".{}"
+    name = property(_value_of, doc="The name of the attribute.")
 
     def __init__(self, name: str) -> None:
         self._value = check_str("GetAttrKey", "name", name)
-
-    @property
-    def name(self) -> str:
-        """The name of the attribute."""
-        return str(self._value)
-
-    def __str__(self) -> str:
-        return f".{self._value}"
 
 
 @public("artifex_devices.tree_util")
@@ -97,17 +86,11 @@ class FlattenedIndexKey(_Key):
 
     __slots__ = ()
     __match_args__ = ("key",)
+    _format = "[<flat index {}>]"
+    key = property(_value_of, doc="The number of the child.")
 
     def __init__(self, key: int) -> None:
         self._value = key if type(key) is int else operator.index(key)
-
-    @property
-    def key(self) -> int:
-        """The number of the child."""
-        return int(self._value)
-
-    def __str__(self) -> str:
-        return f"[<flat index {self._value}>]"
 
 
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:

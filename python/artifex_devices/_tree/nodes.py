@@ -7,6 +7,7 @@ Everything else is a leaf, also instances of subclasses of the built-in containe
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable
@@ -30,33 +31,22 @@ PLAIN: set[type] = {
 
 
 @public("artifex_devices.unpickle")
+@dataclasses.dataclass(frozen=True, slots=True)
 class Aux:
     """Data of a node of a registered type, and the keys of its children; equal where the data are."""
 
-    __slots__ = ("data", "keys")
-
-    def __init__(self, data: Any, keys: tuple[Any, ...] | None) -> None:
-        self.data = data
-        self.keys = keys
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Aux) and bool(self.data == other.data)
-
-    def __hash__(self) -> int:
-        return hash(self.data)
+    data: Any
+    keys: tuple[Any, ...] | None = dataclasses.field(compare=False)
 
     def __repr__(self) -> str:
         return str(self.data)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Aux, (self.data, self.keys)
 
 
 class NodeType(NamedTuple):
     """A registered type: `flatten(node)` returns children and Aux, `unflatten(data, children)` the node."""
 
     flatten: Callable[[Any], tuple[tuple[Any, ...], Aux]]
-    unflatten: Callable[[Any, tuple[Any, ...]], Any]
+    unflatten: Callable[[Any, Any], Any]
 
 
 class UnsortableKeysError(Exception):

@@ -68,7 +68,7 @@ class PyTreeDef:
     @property
     def num_nodes(self) -> int:
         """Number of nodes and leaves."""
-        return _count_nodes(self._node)
+        return sum(1 if row is None or type(row[2]) is not int else 1 + row[2] for row in _rows(self._node))
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Returns the tree of this structure with these leaves.
@@ -79,7 +79,7 @@ class PyTreeDef:
         values = leaves if type(leaves) is list else _values("tree_unflatten", "leaves", leaves)
         if len(values) != self._num_leaves:
             raise ValueError(
-                f"tree_unflatten: {len(values)} leaves for {_shortened(self)}; expected {self._num_leaves}, "
+                f"tree_unflatten: {len(values)} leaves for {safe_repr(self)}; expected {self._num_leaves}, "
                 f"got {len(values)}; give one value for each leaf, in the order of tree_flatten"
             )
         return _tree_build(self._node, values, make_node)
@@ -113,7 +113,8 @@ class PyTreeDef:
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """Returns the structure with `inner` in place of each leaf."""
-        return _checked(_composed(self._node, as_treedef("compose", inner)._node))
+        node = as_treedef("compose", inner)._node
+        return self if node is None else _checked(_folded(self._node, lambda: node, node_with))
 
     def walk(
         self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any]
@@ -155,19 +156,17 @@ class PyTreeDef:
         typ, data = pair
         if not is_tree_node(typ):
             raise ValueError(f"{name}: {safe_repr(typ)} is not a type of nodes; register it first")
-        expected = None
         if typ is dict or typ is OrderedDict:
             data = tuple(data)
-            expected = len(data)
         elif typ is defaultdict:
             data = (data[0], tuple(data[1]))
-            expected = len(data[1])
-        elif typ is NoneType:
-            expected = 0
-        elif typ is not list and typ is not tuple and not is_named_tuple(typ):
+        elif typ not in (list, tuple, NoneType) and not is_named_tuple(typ):
             data = Aux(data, None)
-        if expected is not None and len(nodes) != expected:
-            raise ValueError(f"{name}: {len(nodes)} children; expected {expected}")
+        if not _is_row((typ, data, len(nodes))):
+            raise ValueError(
+                f"{name}: {len(nodes)} children do not fit node_data; expected one for each key or field, got "
+                f"{safe_repr(node_data)}; give what children() returned"
+            )
         return _checked(node_with(typ, data, nodes))
 
     def paths(self) -> list[tuple[Any, ...]]:
@@ -307,12 +306,13 @@ def node_of_rows(rows: list[Any]) -> Any:
 @unpickles("tree_structure")
 def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
     """Returns the structure of a pickle after checks; pickles of versions up to 0.1.0 hold the node itself."""
-    if type(node) is list:
-        try:
-            node = node_of_rows(node)
-        except (LookupError, TypeError, ValueError):
-            node = ()  # not a node
-    if type(num_leaves) is not int or not _is_node(node) or _count_leaves(node) != num_leaves:
+    try:
+        rows = node if type(node) is list else _rows(node)
+        node = node_of_rows(rows)
+        fits = type(num_leaves) is int and all(map(_is_row, rows)) and _count_leaves(node) == num_leaves
+    except (LookupError, TypeError, ValueError):
+        fits = False
+    if not fits:
         raise ValueError(
             "PyTreeDef: the pickle's nodes or its number of leaves do not form a structure; expected the pickle of a "
             "PyTreeDef; pickle it again"
@@ -321,52 +321,27 @@ def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
     return PyTreeDef(node, num_leaves)
 
 
-def _is_node(node: Any) -> bool:
-    """Returns whether all nodes are (type, data, children) of known types, with as many children as the data say."""
-    open_ = [node]
-    while open_:
-        each = open_.pop()
-        if each is None:
-            continue
-        if not _is_one_node(each):
-            return False
-        if type(each[2]) is tuple:
-            open_.extend(each[2])
-    return True
-
-
-def _is_one_node(node: Any) -> bool:
-    if type(node) is not tuple or len(node) != 3:
+def _is_row(row: Any) -> bool:
+    """Whether a row is a leaf, or a node of a known type with as many children as the data say."""
+    if row is None:
+        return True
+    typ, data, children = row
+    count = children if type(children) is int else children[0]
+    if type(row) is not tuple or type(count) is not int or count < 0 or not is_tree_node(typ):
         return False
-    typ, data, children = node
-    if not isinstance(typ, type) or not is_tree_node(typ):
-        return False
-    count = children if type(children) is int else len(children) if type(children) is tuple else -1
     if typ is dict or typ is OrderedDict:
-        fits = type(data) is tuple and len(data) == count
-    elif typ is defaultdict:
-        fits = type(data) is tuple and len(data) == 2 and type(data[1]) is tuple and len(data[1]) == count
-    elif typ is list or typ is tuple:
-        fits = data is None and count >= 0
-    elif typ is NoneType:
-        fits = count == 0
-    elif is_named_tuple(typ):
-        fits = count == len(getattr(typ, "_fields", ()))
-    else:
-        fits = count >= 0
-    return fits
+        return type(data) is tuple and len(data) == count
+    if typ is defaultdict:
+        return type(data) is tuple and len(data) == 2 and type(data[1]) is tuple and len(data[1]) == count
+    if typ is list or typ is tuple:
+        return data is None
+    if is_named_tuple(typ):
+        return count == len(typ._fields)
+    return typ is not NoneType or count == 0
 
 
 def _count_leaves(node: Node | None) -> int:
     return sum(1 if row is None else row[2] if type(row[2]) is int else 0 for row in _rows(node))
-
-
-def _count_nodes(node: Node | None) -> int:
-    return sum(1 if row is None or type(row[2]) is not int else 1 + row[2] for row in _rows(node))
-
-
-def _composed(node: Node | None, inner: Node | None) -> Any:
-    return node if inner is None else _folded(node, lambda: inner, node_with)
 
 
 def _children_with(tree: Any, data: Any) -> tuple[Any, ...] | None:
@@ -391,8 +366,3 @@ def _text(typ: type, data: Any, parts: tuple[str, ...]) -> str:
     if data is None:
         return f"CustomNode(namedtuple[{typ.__name__}], [{inside}])"
     return f"CustomNode({typ.__name__}[{public_data(data)}], [{inside}])"
-
-
-def _shortened(treedef: PyTreeDef) -> str:
-    text = repr(treedef)
-    return text if len(text) <= 200 else f"{text[:197]}..."

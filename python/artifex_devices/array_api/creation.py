@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.shape.creation import ZERO, filled, fitting
+from artifex_devices._base.checks import check_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, Sharding
 from artifex_devices._placement.device_put import device_put
@@ -113,12 +114,8 @@ def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_device(operation: str, device: Any) -> None:
-    if not isinstance(device, (Device, Sharding)):
-        raise TypeError(
-            f"{operation}: device is {safe_repr(device)} ({type(device).__name__}); expected a Device or a Sharding; "
-            "take "
-            "one from artifex_devices.devices() or from x.device"
-        )
+    fix = "take one from artifex_devices.devices() or from x.device"
+    check_type(operation, "device", device, (Device, Sharding), "a Device or a Sharding", fix)
 
 
 def to_device(x: Array, device: Any, stream: Any = None) -> Array:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import platform
 import time
@@ -91,7 +90,7 @@ def measure_batch_size(
     check_callable("measure_batch_size", "make_batch", make_batch, "a function of one argument")
     if on_probe is not None:
         check_callable("measure_batch_size", "on_probe", on_probe, "a function of one BatchProbe, or None")
-    sizes = _check(
+    step, least, largest, warmup_calls, min_calls = _check(
         counts={
             "multiple_of": (multiple_of, 1),
             "min_batch_size": (multiple_of if min_batch_size is None else min_batch_size, 1),
@@ -102,58 +101,26 @@ def measure_batch_size(
         shares={"target": target, "memory_fraction": memory_fraction},
         durations={"max_seconds": max_seconds, "probe_seconds": probe_seconds},
     )
-    step = sizes["multiple_of"]
-    smallest = -(-sizes["min_batch_size"] // step) * step
-    if smallest > sizes["max_batch_size"]:
+    smallest = -(-least // step) * step
+    if smallest > largest:
         raise ValueError(
             "measure_batch_size: the range of batch sizes is empty; expected a multiple of multiple_of between "
-            f"min_batch_size and max_batch_size, got {step}, {sizes['min_batch_size']} and {sizes['max_batch_size']}; "
-            "raise max_batch_size"
+            f"min_batch_size and max_batch_size, got {step}, {least} and {largest}; raise max_batch_size"
         )
     meter = ProcessMemory(memory_fraction) if _meter is None else _meter
     began = _clock()
-    prober = Prober(
-        step_fn,
-        make_batch,
-        _clock,
-        meter,
-        sizes["warmup_calls"],
-        sizes["min_calls"],
-        probe_seconds,
-        reuse_batch,
-        began + max_seconds,
-    )
+    deadline = began + max_seconds
+    prober = Prober(step_fn, make_batch, _clock, meter, warmup_calls, min_calls, probe_seconds, reuse_batch, deadline)
     bar = progress_on(shown=progress)
-
-    def report(probe: BatchProbe) -> None:
-        bar.finished(probe)
-        if on_probe is not None:
-            on_probe(probe)
-
-    search = Search(
-        prober,
-        meter,
-        multiple_of=step,
-        smallest=smallest,
-        largest=sizes["max_batch_size"] // step * step,
-        target=target,
-        watch=bar.starting,
-        report=report,
-    )
+    reports: list[Callable[[BatchProbe], None]] = [bar.finished] if on_probe is None else [bar.finished, on_probe]
+    search = Search(prober, step, smallest, largest // step * step, target, bar.starting, reports)
     try:
         search.run()
     finally:
         bar.close()
     if not search.measured:
-        raise _nothing_worked(search)
-    return conclude(
-        search,
-        target=target,
-        multiple_of=step,
-        measured_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        measured_on=_conditions(step_fn),
-        seconds=_clock() - began,
-    )
+        raise _nothing_worked(search.evidence)
+    return conclude(search, measured_on=_conditions(step_fn), seconds=_clock() - began)
 
 
 def _conditions(step_fn: Callable[[Any], Any]) -> dict[str, str | int]:
@@ -169,9 +136,8 @@ def _conditions(step_fn: Callable[[Any], Any]) -> dict[str, str | int]:
     }
 
 
-def _nothing_worked(search: Search) -> Exception:
+def _nothing_worked(probes: list[BatchProbe]) -> Exception:
     """Returns the error for a search without any time."""
-    probes = search.evidence
     last = probes[-1]
     if last.outcome == "out of time":
         return RuntimeError(
@@ -191,22 +157,16 @@ def _nothing_worked(search: Search) -> Exception:
     )
 
 
-def _check(counts: dict[str, tuple[Any, int]], shares: dict[str, Any], durations: dict[str, Any]) -> dict[str, int]:
+def _check(counts: dict[str, tuple[Any, int]], shares: dict[str, Any], durations: dict[str, Any]) -> list[int]:
     """Returns the counts as ints; reports all wrong values in one error."""
     numbers = {name: whole_number("measure_batch_size", name, value) for name, (value, _) in counts.items()}
     for name, value in {**shares, **durations}.items():
         check_number("measure_batch_size", name, value, "write a float")
-    wrong = [
-        f"{name} is {numbers[name]}; expected {minimum} or more"
-        for name, (_, minimum) in counts.items()
-        if numbers[name] < minimum
-    ]
-    wrong += [f"{name} is {v}; expected more than 0 and less than 1" for name, v in shares.items() if not 0 < v < 1]
-    wrong += [
-        f"{name} is {value}; expected a finite number of seconds, 0 or more"
-        for name, value in durations.items()
-        if not 0 <= value < math.inf
-    ]
+    wrong = [(name, numbers[name], f"{least} or more") for name, (_, least) in counts.items() if numbers[name] < least]
+    wrong += [(name, share, "more than 0 and less than 1") for name, share in shares.items() if not 0 < share < 1]
+    finite = "a finite number of seconds, 0 or more"
+    wrong += [(name, seconds, finite) for name, seconds in durations.items() if not 0 <= seconds < math.inf]
     if wrong:
-        raise ValueError(f"measure_batch_size: {'; '.join(wrong)}; correct the numbers")
-    return numbers
+        listed = "; ".join(f"{name} is {value}; expected {expected}" for name, value, expected in wrong)
+        raise ValueError(f"measure_batch_size: {listed}; correct the numbers")
+    return list(numbers.values())

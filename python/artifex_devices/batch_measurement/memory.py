@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 import resource
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +16,8 @@ import numpy as np
 from artifex_devices import _core
 from artifex_devices._base.public_path import public
 from artifex_devices._core import Machine, _cgroup_report
+from artifex_devices._hardware.system_files import SystemFiles
+from artifex_devices.batch_measurement.throughput import candidate_lines
 
 HOST = "host"
 
@@ -77,10 +79,9 @@ class MemoryFit:
 
 
 class ProcessMemory:
-    """Counts Arrays by the accounting of their devices, and resident memory of the process by the kernel."""
+    """The meter that counts Arrays by the accounting of their devices, and resident memory by the kernel."""
 
     def __init__(self, fraction: float) -> None:
-        """Takes the share of the free bytes that probes may take."""
         self._fraction = fraction
         self._host = HostMemory()
         self._window: _core._MemoryWindow | None = None
@@ -93,10 +94,9 @@ class ProcessMemory:
 
     def stop(self) -> dict[str, MemoryUse]:
         """Returns the use of the host and of the devices that the probe used."""
-        window = self._window
+        window, self._window = self._window, None
         assert window is not None
         window.close()
-        self._window = None
         found = {
             str(device): MemoryUse(start, peak, in_use, "bytes of Arrays, by the device's own accounting")
             for device, (start, in_use, peak, _, _) in zip(window.devices, window.use(), strict=True)
@@ -109,17 +109,14 @@ class ProcessMemory:
 
     def bounds(self) -> dict[str, int]:
         """Returns the bytes in use plus the fraction of the free bytes, by device and for the host."""
-        found = {}
         window = _core._MemoryWindow()
-        for device in window.devices:
-            stats = device.memory_stats()
-            in_use = stats["bytes_in_use"]
-            found[str(device)] = in_use + int(self._fraction * max(0, stats["bytes_limit"] - in_use))
+        stats = {str(device): device.memory_stats() for device in window.devices}
         window.close()
+        found = {name: (row["bytes_in_use"], row["bytes_limit"] - row["bytes_in_use"]) for name, row in stats.items()}
         host = self._host.in_use_and_free()
         if host is not None:
-            found[HOST] = host[0] + int(self._fraction * host[1])
-        return found
+            found[HOST] = host
+        return {name: in_use + int(self._fraction * max(0, free)) for name, (in_use, free) in found.items()}
 
 
 def fit_memory(
@@ -130,14 +127,9 @@ def fit_memory(
         return None
     points = np.array(sorted(peaks), dtype=np.float64)
     sizes, used = points[:, 0], points[:, 1]
-    lines = [(float(value), 0.0) for value in used]
-    for i, j in combinations(range(len(sizes)), 2):
-        slope = float((used[j] - used[i]) / (sizes[j] - sizes[i]))
-        if slope > 0:
-            lines.append((float(used[i] - slope * sizes[i]), slope))
-    table = np.array(lines)
-    errors = np.abs(table[:, :1] + table[:, 1:] * sizes - used)
-    base, slope = lines[int(np.argmin(errors.mean(axis=1)))]
+    bases, slopes = candidate_lines(sizes, used)
+    best = np.argmin(np.abs(bases[:, None] + slopes[:, None] * sizes - used).mean(axis=1))
+    base, slope = float(bases[best]), float(slopes[best])
     residual = float(np.abs(base + slope * sizes - used).max())
     largest = None
     if bound is not None and slope > 0:
@@ -168,7 +160,7 @@ def predicted_peak(uses: Sequence[tuple[int, MemoryUse]], size: int, *, is_host:
     fit = fit_memory("", [(count, int(peak)) for count, peak in points], None, 1, "")
     assert fit is not None
     predictions.append(fit.base_bytes + fit.bytes_per_example * size + fit.residual_bytes)
-    (before_size, before) = points[-2]
+    before_size, before = points[-2]
     secant = (last - before) / (last_size - before_size)
     predictions.append(last + secant * (size - last_size))
     if is_host and len(points) == 2:
@@ -194,25 +186,20 @@ _NO_LIMIT = 1 << 60  # version 1 writes the largest number of whole pages
 
 
 class HostMemory:
-    """Resident memory of this process by the kernel, without child processes and swapped pages.
-
-    The kernel's counters may be behind by some hundred KiB.
-    """
+    """Resident memory of this process without swapped pages; the kernel's counters may be behind by some 100 KiB."""
 
     def __init__(self, root: str = "") -> None:
-        """Takes the folder of /proc and of the mounts of control groups; "" is the root."""
         self._root = root
-        self._proc = Path(f"{root}/proc")
+        self._files = SystemFiles(root or "/")
         self._before: tuple[int, int] | None = None
         self._was_reset = False
 
     def start(self) -> None:
         """Resets the peak, if the kernel allows it."""
-        try:
-            (self._proc / "self" / "clear_refs").write_text("5")
+        self._was_reset = False
+        with suppress(OSError):
+            Path(f"{self._root}/proc/self/clear_refs").write_text("5")
             self._was_reset = True
-        except OSError:
-            self._was_reset = False
         self._before = self._resident_and_peak()
 
     def stop(self) -> tuple[int, int | None, int, str] | None:
@@ -223,70 +210,36 @@ class HostMemory:
         resident, highest = self._before
         if self._was_reset:
             return resident, max(now[1], now[0], resident), now[0], _RESET
-        peak = now[1] if now[1] > highest else None
-        return resident, peak, now[0], _NOT_RESET
+        return resident, now[1] if now[1] > highest else None, now[0], _NOT_RESET
 
     def in_use_and_free(self) -> tuple[int, int] | None:
         """Returns resident bytes, and free bytes for the process; None if either is not known."""
         now = self._resident_and_peak()
         if now is None:
             return None
-        free = [Machine.live().usable_memory_bytes - now[0]]
-        available = self._table("meminfo").get("MemAvailable")
+        free = [Machine.live().usable_memory_bytes - now[0], *self._free_of_groups()]
+        available = self._files.table("/proc/meminfo")[0].get("MemAvailable")
         if available is not None:
             free.append(available)
-        free += self._free_of_groups()
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        size = self._table("self/status").get("VmSize")
+        size = self._files.table("/proc/self/status")[0].get("VmSize")
         if limit != resource.RLIM_INFINITY and size is not None:
             free.append(limit - size)
         return now[0], max(0, min(free))
 
     def _resident_and_peak(self) -> tuple[int, int] | None:
-        status = self._table("self/status")
-        if "VmRSS" not in status or "VmHWM" not in status:
-            return None
-        return status["VmRSS"], status["VmHWM"]
+        status, _ = self._files.table("/proc/self/status")
+        return (status["VmRSS"], status["VmHWM"]) if {"VmRSS", "VmHWM"} <= status.keys() else None
 
-    def _table(self, name: str) -> dict[str, int]:
-        """Reads bytes by name from lines of the form `Name:   123 kB`."""
-        try:
-            lines = (self._proc / name).read_text(encoding="ascii", errors="replace").splitlines()
-        except OSError:
-            return {}
-        table = {}
-        for line in lines:
-            words = line.split()
-            if len(words) == 3 and words[2] == "kB" and words[1].isdigit():
-                table[words[0].rstrip(":")] = int(words[1]) * 1024
-        return table
-
-    def _free_of_groups(self) -> list[int]:
-        """Returns the free bytes of each control group above the process; inactive file pages count as free."""
-        found = []
+    def _free_of_groups(self) -> Iterator[int]:
+        """Yields the free bytes of each control group above the process; inactive file pages count as free."""
+        system = SystemFiles()  # the report has paths with the root
         for path, text in _cgroup_report(self._root)["files"]:
-            file = Path(path)
-            if file.name not in _USAGE_BESIDE or not text.isdigit():
+            folder, _, name = path.rpartition("/")
+            if name not in _USAGE_BESIDE or not text.isdecimal() or int(text) >= _NO_LIMIT:
                 continue
-            limit, used = int(text), _number(file.with_name(_USAGE_BESIDE[file.name]))
-            if used is not None and limit < _NO_LIMIT:
-                found.append(limit - used + _inactive_files(file.parent))
-        return found
-
-
-def _number(path: Path) -> int | None:
-    try:
-        text = path.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return None
-    return int(text) if text.isdigit() else None
-
-
-def _inactive_files(group: Path) -> int:
-    try:
-        lines = (group / "memory.stat").read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError:
-        return 0
-    table = dict(line.split(maxsplit=1) for line in lines if " " in line)
-    text = table.get("total_inactive_file", table.get("inactive_file", "0")).strip()
-    return int(text) if text.isdigit() else 0
+            used = system.number(f"{folder}/{_USAGE_BESIDE[name]}")
+            if used is not None:
+                rows = (line.split() for line in (system.read(f"{folder}/memory.stat")[0] or "").splitlines())
+                stat = {row[0]: row[1] for row in rows if len(row) == 2 and row[1].isdecimal()}
+                yield int(text) - used + int(stat.get("total_inactive_file", stat.get("inactive_file", 0)))

@@ -58,6 +58,12 @@ class BatchProbe:
         return None if self.best_s is None else self.batch_size / self.best_s
 
 
+def rate_of(probe: BatchProbe) -> float:
+    """Returns the examples per second of a probe that has times."""
+    assert probe.examples_per_s is not None
+    return probe.examples_per_s
+
+
 @dataclass(frozen=True)
 class Prober:
     """Runs probes with the arguments of a measurement; `deadline` is a time of `clock`."""
@@ -75,9 +81,9 @@ class Prober:
     def run(self, size: int) -> BatchProbe:
         """Probes a size; exceptions of the step are evidence, unless they are mistakes of the program."""
         times: list[float] = []
+        made: list[float] = []
         outcome: Literal["measured", "out of memory", "raised"] = "measured"
         error: str | None = None
-        made: list[float] = []
         self.meter.start()
         try:
             # A function of its own, so that its frame and the Arrays in it are freed before memory is counted.
@@ -95,13 +101,12 @@ class Prober:
         to_make = made[0] if made else None
         first = times[0] if times else None
         timed = times[self.warmup_calls :]
-        if error is not None:
-            return BatchProbe(size, outcome, 0, to_make, first, memory=memory, error=error)
-        if not timed:
-            return BatchProbe(size, "out of time", 0, to_make, first, memory=memory)
+        if error is not None or not timed:
+            ended = "out of time" if error is None else outcome
+            return BatchProbe(size, ended, 0, to_make, first, memory=memory, error=error)
         median = statistics.median(timed)
         spread = _middle_half(timed) / median
-        return BatchProbe(size, outcome, len(timed), to_make, times[0], min(timed), median, spread, memory=memory)
+        return BatchProbe(size, outcome, len(timed), to_make, first, min(timed), median, spread, memory=memory)
 
     def _call_often(self, size: int, made: list[float], times: list[float]) -> None:
         """Appends the seconds of each creation of a batch and of each call, with the warm-up."""
@@ -112,7 +117,13 @@ class Prober:
             result = block_until_ready(self.step_fn(batch))
             now = self.clock()
             if isinstance(result, _NOT_BEGUN):
-                raise _not_begun(result)
+                if isinstance(result, CoroutineType):
+                    result.close()  # prevents the warning about a coroutine that was never awaited
+                raise TypeError(
+                    "measure_batch_size: step_fn returned work that has not begun, so that there is nothing to time; "
+                    f"expected a result, got {type(result).__name__}; finish it in the step, for example by list(...) "
+                    "or asyncio.run(...)"
+                )
             del result  # freed before the next call
             # A coarse clock must not yield zero, which would be a divisor.
             times.append(max(now - began, 1e-9))
@@ -132,24 +143,14 @@ class Prober:
         began = self.clock()
         batch = block_until_ready(self.make_batch(size))
         made.append(self.clock() - began)
-        if self.reuse_batch:
-            for leaf in tree_leaves(batch):
-                if isinstance(leaf, Iterator):
-                    raise TypeError(
-                        "measure_batch_size: make_batch returned an iterator, which the first call uses up; expected a "
-                        f"batch that all calls on its size can use, got {type(leaf).__name__}; return a list or an "
-                        "array, or pass reuse_batch=False"
-                    )
+        leaves = tree_leaves(batch) if self.reuse_batch else []
+        if iterators := [type(leaf).__name__ for leaf in leaves if isinstance(leaf, Iterator)]:
+            raise TypeError(
+                "measure_batch_size: make_batch returned an iterator, which the first call uses up; expected a batch "
+                f"that all calls on its size can use, got {iterators[0]}; return a list or an array, or pass "
+                "reuse_batch=False"
+            )
         return batch
-
-
-def _not_begun(result: Any) -> TypeError:
-    if isinstance(result, CoroutineType):
-        result.close()  # prevents the warning about a coroutine that was never awaited
-    return TypeError(
-        "measure_batch_size: step_fn returned work that has not begun, so that there is nothing to time; expected a "
-        f"result, got {type(result).__name__}; finish it in the step, for example by list(...) or asyncio.run(...)"
-    )
 
 
 def _middle_half(values: list[float]) -> float:

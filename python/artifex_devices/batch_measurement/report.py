@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from contextlib import suppress
+from operator import itemgetter
 from typing import Any, TextIO
 
 from artifex_devices._base.text import bytes_text, seconds_text
@@ -29,27 +31,27 @@ def text_of(found: BatchSizeMeasurement) -> str:
     if found.recommended_range is not None:
         low, high = found.recommended_range
         lines.append(f"  {low:,} to {high:,} when any one probe is left out")
-    lines.append(
-        f"Fastest         {found.fastest_batch_size:,}: {found.fastest_examples_per_s:,.0f} examples/s (measured)"
-    )
+    fastest = f"{found.fastest_batch_size:,}: {found.fastest_examples_per_s:,.0f} examples/s (measured)"
+    lines.append(f"Fastest         {fastest}")
     model = found.model
     if model is not None and found.critical_batch_size is not None:
         least = seconds_text(max(model.fixed_s, model.floor_s), _DIGITS)
-        lines.append(
-            f"Knee            {found.critical_batch_size:,}: smaller batches also cost {least} a call, larger ones "
-            f"approach {model.examples_per_s:,.0f} examples/s (model)"
-        )
-    lines += [_memory_text(found), f"Confidence      {found.confidence}: {found.confidence_because}"]
+        larger = f"larger ones approach {model.examples_per_s:,.0f} examples/s (model)"
+        knee = f"{found.critical_batch_size:,}: smaller batches also cost {least} a call, {larger}"
+        lines.append(f"Knee            {knee}")
     on = ", ".join(f"{name} {value}" for name, value in found.measured_on.items())
-    lines.append(f"Measured        {found.measured_at} in {found.seconds:.1f} s; {on}")
-    lines.append("")
-    marks = {found.fastest_batch_size: ["fastest"]}
-    marks.setdefault(found.recommended_batch_size, []).insert(0, "recommended")
+    lines += [
+        _memory_text(found),
+        f"Confidence      {found.confidence}: {found.confidence_because}",
+        f"Measured        {found.measured_at} in {found.seconds:.1f} s; {on}",
+        "",
+    ]
+    marks = {"recommended": found.recommended_batch_size, "fastest": found.fastest_batch_size}
     rows: list[tuple[str, ...]] = [COLUMNS]
     for probe in sorted(found.evidence, key=lambda each: each.batch_size):
-        row = row_of(probe)
-        rows.append((*row[:-1], row[-1] or ", ".join(marks.get(probe.batch_size, []))))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+        *cells, error = row_of(probe)
+        rows.append((*cells, error or ", ".join(mark for mark, size in marks.items() if size == probe.batch_size)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)]
         lines.append("  ".join(["", *cells, row[-1]]).rstrip())
@@ -90,15 +92,13 @@ def _memory_text(found: BatchSizeMeasurement) -> str:
     ran = any(probe.batch_size == largest and probe.outcome == "measured" for probe in found.evidence)
     how = "fits (it ran)" if ran else "is predicted to fit (not tried)"
     text = f"Memory          {largest:,} is the largest batch that {how}"
-    limiting = [fit for fit in found.memory if fit.max_batch_size is not None]
-    if limiting:
-        fit = min(limiting, key=lambda each: each.max_batch_size or 0)
-        bound = "" if fit.bound_bytes is None else f", bound {bytes_text(fit.bound_bytes)}"
-        text += (
-            f": {fit.memory} takes {bytes_text(max(0, round(fit.base_bytes)))} + "
-            f"{bytes_text(round(fit.bytes_per_example))} an example{bound} (fit of the measured peaks)"
-        )
-    return text
+    limiting = [(fit.max_batch_size, fit) for fit in found.memory if fit.max_batch_size is not None]
+    if not limiting:
+        return text
+    _, fit = min(limiting, key=itemgetter(0))
+    bound = "" if fit.bound_bytes is None else f", bound {bytes_text(fit.bound_bytes)}"
+    base, each = bytes_text(max(0, round(fit.base_bytes))), bytes_text(round(fit.bytes_per_example))
+    return f"{text}: {fit.memory} takes {base} + {each} an example{bound} (fit of the measured peaks)"
 
 
 class Progress:
@@ -122,10 +122,8 @@ class _Plain(Progress):
 
     def finished(self, probe: BatchProbe) -> None:
         size, rate, best, _, spread, _, device, host, wrong = row_of(probe)
-        text = (
-            wrong
-            or f"{rate} examples/s, {best} a call (spread {spread}), peak of a device {device}, of the host {host}"
-        )
+        peaks = f"peak of a device {device}, of the host {host}"
+        text = wrong or f"{rate} examples/s, {best} a call (spread {spread}), {peaks}"
         print(f"measure_batch_size: batch {size}: {text}", file=self._stream, flush=True)
 
 
@@ -163,9 +161,7 @@ def progress_on(stream: TextIO | None = None, *, shown: bool = True) -> Progress
     stream = sys.stderr if stream is None else stream
     if not shown or stream is None:
         return Progress()
-    if not stream.isatty():
-        return _Plain(stream)
-    try:
-        return _Rich(stream)
-    except ImportError:
-        return _Plain(stream)
+    with suppress(ImportError):
+        if stream.isatty():
+            return _Rich(stream)
+    return _Plain(stream)

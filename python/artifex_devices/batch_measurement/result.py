@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from artifex_devices._base.public_path import public
-from artifex_devices.batch_measurement.memory import HOST, MemoryFit, fit_memory, predicted_peak
-from artifex_devices.batch_measurement.probe import BatchProbe
-from artifex_devices.batch_measurement.search import Search
+from artifex_devices.batch_measurement.memory import HOST, MemoryFit, MemoryUse, fit_memory, predicted_peak
+from artifex_devices.batch_measurement.probe import BatchProbe, rate_of
+from artifex_devices.batch_measurement.search import Search, largest_true
 from artifex_devices.batch_measurement.throughput import ThroughputModel, fit_throughput
 
 if TYPE_CHECKING:
@@ -69,31 +72,19 @@ class BatchSizeMeasurement:
     measured_on: Mapping[str, str | int] = field(default_factory=dict)
     seconds: float = 0.0
 
-    def __str__(self) -> str:
-        """Returns answer, evidence and notes as text."""
-        return self.describe()
-
     def describe(self) -> str:
-        """Returns the text that `print` shows."""
+        """Returns the text that `print` shows: answer, evidence and notes."""
         from artifex_devices.batch_measurement.report import text_of
 
         return text_of(self)
 
+    __str__ = describe
+
     def to_dict(self) -> dict[str, Any]:
         """Returns all values for JSON, without infinities or NaN."""
-        found = asdict(self)
-        found["measured_on"] = dict(self.measured_on)
-        found["notes"] = list(self.notes)
-        found["recommended_range"] = None if self.recommended_range is None else list(self.recommended_range)
-        found["memory"] = [asdict(fit) for fit in self.memory]
-        found["evidence"] = [
-            {
-                **{name: value for name, value in asdict(probe).items() if name != "memory"},
-                "examples_per_s": probe.examples_per_s,
-                "memory": {name: asdict(use) for name, use in probe.memory.items()},
-            }
-            for probe in self.evidence
-        ]
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # tuples become lists
+        for row, probe in zip(found["evidence"], self.evidence, strict=True):
+            row["examples_per_s"] = probe.examples_per_s
         return found
 
     def to_recommendation(self) -> BatchSizeRecommendation:
@@ -105,16 +96,15 @@ class BatchSizeMeasurement:
         """
         from artifex_devices._hardware.batch_size import BatchSizeRecommendation
 
-        measured = [probe.batch_size for probe in self.evidence if probe.outcome == "measured"]
-        least = min(measured)
+        least = min(probe.batch_size for probe in self.evidence if probe.outcome == "measured")
         if self.model is not None:
             half = self.model.size_reaching(0.5 * self.model.examples_per_s)
             least = max(least, math.ceil(half * (1 - 1e-9)))
-        recommended = self.recommended_batch_size
-        critical = recommended if self.critical_batch_size is None else self.critical_batch_size
+        recommended, critical = self.recommended_batch_size, self.critical_batch_size
         on = ", ".join(f"{name} {value}" for name, value in self.measured_on.items())
         notes = [f"Measured {self.measured_at} ({on}); confidence {self.confidence}: {self.confidence_because}."]
-        if self.critical_batch_size is None:
+        if critical is None:
+            critical = recommended
             notes.append("No knee was seen: critical_batch_size is the recommended one.")
         return BatchSizeRecommendation(
             min_batch_size=min(least, recommended),
@@ -137,29 +127,17 @@ _JUMP = 10.0
 _FALL = 0.9
 
 
-def conclude(
-    search: Search,
-    *,
-    target: float,
-    multiple_of: int,
-    measured_at: str,
-    measured_on: Mapping[str, str | int],
-    seconds: float,
-) -> BatchSizeMeasurement:
+def conclude(search: Search, *, measured_on: Mapping[str, str | int], seconds: float) -> BatchSizeMeasurement:
     """Returns the measurement for the evidence of a search, in which at least one probe has times."""
-    notes = list(search.notes)
-    step = search.step_of_sizes
-    if step != multiple_of:
-        notes.append(
-            f"The step raised for sizes that are not multiples of {step}; multiple_of={step} saves these probes."
-        )
-    recommended, by = _recommended(search, target, notes)
-    model = search.model()
+    notes, step, model = list(search.notes), search.step_of_sizes, search.model()
+    if step != search.multiple_of:
+        saved = f"multiple_of={step} saves these probes"
+        notes.append(f"The step raised for sizes that are not multiples of {step}; {saved}.")
+    recommended, by = _recommended(search, notes)
     fits, largest = _memory_bound(search, step, notes)
-    interval = None if by == "measured" else _range_of(search, target)
+    interval = None if by == "measured" else _range_of(search)
     word, because = _confidence(search, recommended, by, interval)
     fastest = search.fastest()
-    assert fastest.examples_per_s is not None
     return BatchSizeMeasurement(
         recommended_batch_size=recommended,
         recommended_by=by,
@@ -167,33 +145,29 @@ def conclude(
         critical_batch_size=None if model is None else max(1, round(model.critical)),
         max_memory_batch_size=largest,
         fastest_batch_size=fastest.batch_size,
-        fastest_examples_per_s=fastest.examples_per_s,
+        fastest_examples_per_s=rate_of(fastest),
         asymptotic_examples_per_s=None if model is None else model.examples_per_s,
-        target=target,
+        target=search.target,
         model=model,
         memory=tuple(fits),
         evidence=tuple(search.evidence),
         confidence=word,
         confidence_because=because,
         notes=tuple(notes),
-        measured_at=measured_at,
+        measured_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         measured_on=measured_on,
         seconds=seconds,
     )
 
 
-def _recommended(search: Search, target: float, notes: list[str]) -> tuple[int, _By]:
-    probes = search.measured
-    fastest, reference = search.fastest(), search.reference()
+def _recommended(search: Search, notes: list[str]) -> tuple[int, _By]:
+    target, fastest, reference = search.target, search.fastest(), search.reference()
     if search.falls():
         notes.append(f"Throughput falls beyond a batch of {fastest.batch_size}: larger ones are slower by the example.")
     if reference is None:
-        if len(search.rising()) < 3:
-            notes.append("Fewer than 3 sizes up to the fastest: no model, the fastest that ran is recommended.")
-        else:
-            notes.append(
-                "Time did not grow with the batch: the fastest size that ran is recommended, no knee was seen."
-            )
+        few = "Fewer than 3 sizes up to the fastest: no model, the fastest that ran is recommended."
+        flat = "Time did not grow with the batch: the fastest size that ran is recommended, no knee was seen."
+        notes.append(few if len(search.rising()) < 3 else flat)
         return fastest.batch_size, "measured"
     wanted = search.wanted_size()
     if wanted is None:
@@ -202,8 +176,8 @@ def _recommended(search: Search, target: float, notes: list[str]) -> tuple[int, 
         notes.append(f"The model reaches {target:.0%} {where}, beyond what ran: the fastest that ran is recommended.")
         return fastest.batch_size, "measured"
     # A clearly smaller measured size takes precedence over the model.
-    attainable = target * min(reference, _rate(fastest))
-    reaching = [probe for probe in probes if _rate(probe) >= attainable]
+    attainable = target * min(reference, rate_of(fastest))
+    reaching = [probe for probe in search.measured if rate_of(probe) >= attainable]
     smaller = [probe.batch_size for probe in reaching if probe.batch_size * _CLEARLY <= wanted]
     if smaller:
         notes.append(f"The model reaches {target:.0%} at a batch of {wanted}, the measured {smaller[0]} does already.")
@@ -213,7 +187,7 @@ def _recommended(search: Search, target: float, notes: list[str]) -> tuple[int, 
         return wanted, "model"
     probe = tried[wanted]
     allowed = _TOLERANCE + min(probe.spread or 0.0, 0.1)
-    if probe.outcome == "measured" and _rate(probe) >= (target - allowed) * reference:
+    if probe.outcome == "measured" and rate_of(probe) >= (target - allowed) * reference:
         return wanted, "model, probed"
     notes.append(
         f"The model reaches {target:.0%} at a batch of {wanted}, a probe of it did not: {reaching[0].batch_size} is "
@@ -222,56 +196,46 @@ def _recommended(search: Search, target: float, notes: list[str]) -> tuple[int, 
     return reaching[0].batch_size, "measured"
 
 
-def _rate(probe: BatchProbe) -> float:
-    assert probe.examples_per_s is not None
-    return probe.examples_per_s
-
-
 def _memory_bound(search: Search, step: int, notes: list[str]) -> tuple[list[MemoryFit], int | None]:
     """Returns the fits, and the largest size that all of them allow."""
     names = sorted({name for probe in search.evidence for name in probe.memory}, key=lambda name: (name == HOST, name))
-    fits = []
-    largest: int | None = None
+    fits, sizes = [], []
     for name in names:
-        uses = search.uses_of(name)
+        uses, is_host = search.uses_of(name), name == HOST
         peaks = [(size, use.peak) for size, use in uses if use.peak is not None]
         if not peaks:
             notes.append(f"The peaks of {name} were not observed: it sets no bound.")
             continue
         growth = max(peak for _, peak in peaks) - min(peak for _, peak in peaks)
-        is_noise = name == HOST and growth < _HOST_ERROR_BYTES
-        fit = fit_memory(name, peaks, None if is_noise else search.bounds.get(name), step, uses[0][1].source)
+        error = _HOST_ERROR_BYTES if is_host else 0
+        bound = search.bounds.get(name) if growth >= error else None
+        fit = fit_memory(name, peaks, bound, step, uses[0][1].source)
         if fit is None:
             continue
         fits.append(fit)
-        allowed = fit.max_batch_size
-        if (
-            allowed is not None
-            and fit.residual_bytes > max(_AFFINE * growth, _HOST_ERROR_BYTES if name == HOST else 0)
-            and fit.bound_bytes is not None
-        ):
+        size = fit.max_batch_size
+        if bound is None or size is None:
+            continue
+        if fit.residual_bytes > max(_AFFINE * growth, error):
             # Not affine: uses the cautious prediction of the search.
-            least, beyond = 0, allowed // step + 1
-            while beyond - least > 1:
-                middle = (least + beyond) // 2
-                if predicted_peak(uses, middle * step, is_host=name == HOST) <= fit.bound_bytes:
-                    least = middle
-                else:
-                    beyond = middle
-            allowed = least * step
+            fitting = partial(_fits, uses, is_host, bound, step)
+            size = step * largest_true(fitting, 0, size // step + 1)
             notes.append(f"The memory of {name} does not grow evenly with the batch: its bound is a cautious one.")
-        if allowed is not None:
-            largest = allowed if largest is None else min(largest, allowed)
+        sizes.append(size)
     ran = search.measured[-1].batch_size
     if search.too_large is not None:
         notes.append(f"max_memory_batch_size is the largest batch that ran, as one of {search.too_large} did not fit.")
         return fits, ran
-    if largest is None:
+    if not sizes:
         return fits, ran if search.stopped_by_memory else None
-    return fits, max(largest, ran)
+    return fits, max(min(sizes), ran)
 
 
-def _range_of(search: Search, target: float) -> tuple[int, int] | None:
+def _fits(uses: Sequence[tuple[int, MemoryUse]], is_host: bool, bound: int, step: int, multiple: int) -> bool:
+    return predicted_peak(uses, multiple * step, is_host=is_host) <= bound
+
+
+def _range_of(search: Search) -> tuple[int, int] | None:
     """Returns the range of recommendations if any one probe is omitted."""
     probes = search.rising()
     if len(probes) < 5 or search.model() is None:
@@ -279,14 +243,12 @@ def _range_of(search: Search, target: float) -> tuple[int, int] | None:
     sizes = []
     for left_out in probes:
         rest = [(p.batch_size, p.best_s) for p in probes if p is not left_out and p.best_s is not None]
-        model = fit_throughput(rest)
-        reference = search.reference()
+        model, reference = fit_throughput(rest), search.reference()
         if model is None or reference is None:
             return None
-        size = model.size_reaching(target * min(reference, model.examples_per_s))
-        if math.isinf(size):
-            return None
-        sizes.append(size)
+        sizes.append(model.size_reaching(search.target * min(reference, model.examples_per_s)))
+    if math.inf in sizes:
+        return None
     return search.rounded_up(min(sizes)), search.rounded_up(max(sizes))
 
 
@@ -294,23 +256,18 @@ def _implausible_times(probes: Sequence[BatchProbe]) -> str:
     """Returns a text about the first implausible pair of neighbouring sizes, or ""."""
     for smaller, larger in itertools.pairwise(probes):
         least = max(_JUMP, 2 * larger.batch_size / smaller.batch_size)
-        for kind, before, after in (
-            ("best", smaller.best_s, larger.best_s),
-            ("median", smaller.median_s, larger.median_s),
-        ):
-            if before is None or after is None:
-                continue
-            where = f"the {kind} time of {larger.batch_size} is {after / before:.3g} times that of {smaller.batch_size}"
+        for kind in ("best", "median"):
+            before, after = getattr(smaller, f"{kind}_s"), getattr(larger, f"{kind}_s")
             if after > least * before or (kind == "best" and after < _FALL * before):
-                return where
+                times = f"{after / before:.3g} times that of {smaller.batch_size}"
+                return f"the {kind} time of {larger.batch_size} is {times}"
     return ""
 
 
 def _confidence(
     search: Search, recommended: int, by: _By, interval: tuple[int, int] | None
 ) -> tuple[Literal["high", "medium", "low"], str]:
-    probes = search.measured
-    model = search.model()
+    probes, model = search.measured, search.model()
     spread = statistics.median([probe.spread for probe in probes if probe.spread is not None])
     count = f"{len(probes)} size{'' if len(probes) == 1 else 's'} measured"
     implausible = _implausible_times(probes)

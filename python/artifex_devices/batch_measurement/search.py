@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from artifex_devices.batch_measurement.memory import HOST, MemoryMeter, MemoryUse, predicted_peak
-from artifex_devices.batch_measurement.probe import BatchProbe, Prober
+from artifex_devices.batch_measurement.memory import HOST, MemoryUse, predicted_peak
+from artifex_devices.batch_measurement.probe import BatchProbe, Prober, rate_of
 from artifex_devices.batch_measurement.throughput import ThroughputModel, fit_throughput
 
 _FEWEST_SIZES = 6
@@ -23,45 +24,24 @@ _FALLS = 0.9
 _RISES = 1.2
 
 
+@dataclass
 class Search:
-    """State of a search; `run` probes until the answer is known or a bound is reached.
+    """State of a search; `run` probes until the answer is known or a bound is reached."""
 
-    Attributes:
-        evidence: All probes in the order in which they ran.
-        notes: Observations, and the reason why the search ended.
-        too_large: Smallest size that ran out of memory.
-        bounds: Allowed peak of the last probe, by memory.
-        stopped_by_memory: Whether larger sizes were not tried because of their predicted memory.
-    """
-
-    def __init__(
-        self,
-        prober: Prober,
-        meter: MemoryMeter,
-        *,
-        multiple_of: int,
-        smallest: int,
-        largest: int,
-        target: float,
-        watch: Callable[[int], None],
-        report: Callable[[BatchProbe], None],
-    ) -> None:
-        """Takes the arguments of a measurement; calls `watch` before each probe and `report` after it."""
-        self._prober = prober
-        self._meter = meter
-        self._multiple_of = multiple_of
-        self._smallest = smallest
-        self._largest = largest
-        self._target = target
-        self._watch = watch
-        self._report = report
-        self.evidence: list[BatchProbe] = []
-        self.notes: list[str] = []
-        self.too_large: int | None = None
-        self.bounds: dict[str, int] = {}
-        self.stopped_by_memory = False
-        self._is_out_of_time = False
-        self._fit: tuple[int, ThroughputModel | None] | None = None  # number of probes, and their fit
+    prober: Prober
+    multiple_of: int
+    smallest: int  # a multiple, as all sizes; the first one
+    largest: int
+    target: float
+    watch: Callable[[int], None]  # called before each probe
+    reports: list[Callable[[BatchProbe], None]]  # called after each probe
+    evidence: list[BatchProbe] = field(default_factory=list)  # in the order in which the probes ran
+    notes: list[str] = field(default_factory=list)  # observations, and the reason why the search ended
+    too_large: int | None = None  # smallest size that ran out of memory
+    bounds: dict[str, int] = field(default_factory=dict)  # allowed peak of the last probe, by memory
+    stopped_by_memory: bool = False  # larger sizes were not tried because of their predicted memory
+    _is_out_of_time: bool = False
+    _fit: tuple[int, ThroughputModel | None] | None = None  # number of probes, and their fit
 
     @property
     def measured(self) -> list[BatchProbe]:
@@ -73,10 +53,9 @@ class Search:
         """Divisor of all batch sizes: `multiple_of`, or the one that the failed sizes suggest."""
         worked = [probe.batch_size for probe in self.measured]
         raised = [probe.batch_size for probe in self.evidence if probe.outcome == "raised"]
-        common = math.gcd(*worked) if worked else self._multiple_of
-        if raised and worked and all(size % common for size in raised):
-            return common
-        return self._multiple_of
+        common = math.gcd(*worked)
+        is_suggested = raised and worked and all(size % common for size in raised)
+        return common if is_suggested else self.multiple_of
 
     def run(self) -> None:
         """Probes growing sizes, then the recommended ones."""
@@ -85,8 +64,8 @@ class Search:
             size = self.wanted_size()
             if size is None or self._is_out_of_time or self._was_tried(size):
                 return
-            self.bounds = self._meter.bounds()
-            if (self.too_large is not None and size >= self.too_large) or not self._is_safe(size):
+            self.bounds = self.prober.meter.bounds()
+            if (self.too_large is not None and size >= self.too_large) or self._overfull(size):
                 return
             if not self._probe(size):
                 return
@@ -100,44 +79,42 @@ class Search:
 
     def rising(self) -> list[BatchProbe]:
         """Returns the measured probes up to the fastest one if throughput falls after it, otherwise all."""
-        probes = self.measured
-        if not probes or not self.falls():
-            return probes
-        best = self.fastest()
-        return [probe for probe in probes if probe.batch_size <= best.batch_size]
+        last = self.fastest().batch_size if self.falls() else math.inf
+        return [probe for probe in self.measured if probe.batch_size <= last]
 
     def falls(self) -> bool:
         """Returns whether the largest size is clearly slower than the fastest."""
         probes = self.measured
-        return bool(probes) and _rate(probes[-1]) < _FALLS * _rate(self.fastest())
+        return bool(probes) and rate_of(probes[-1]) < _FALLS * rate_of(self.fastest())
 
     def fastest(self) -> BatchProbe:
         """Returns the probe with the best throughput."""
-        return max(self.measured, key=_rate)
+        return max(self.measured, key=rate_of)
 
     def reference(self) -> float | None:
         """Returns the throughput for the target: the model's, or the best measured one if throughput falls."""
         model = self.model()
         if model is None:
             return None
-        return min(model.examples_per_s, _rate(self.fastest())) if self.falls() else model.examples_per_s
+        return min(model.examples_per_s, rate_of(self.fastest())) if self.falls() else model.examples_per_s
 
     def model_size(self) -> float:
         """Returns the smallest batch that reaches the target by the model; math.inf without a model."""
         model, reference = self.model(), self.reference()
-        return math.inf if model is None or reference is None else model.size_reaching(self._target * reference)
+        return math.inf if model is None or reference is None else model.size_reaching(self.target * reference)
 
     def wanted_size(self) -> int | None:
         """Returns `model_size` rounded up to a valid size; None if it is larger than all measured ones."""
         size, probes = self.model_size(), self.measured
         if not probes or size > probes[-1].batch_size:
             return None
-        return max(self.rounded_up(size), min(self._smallest, probes[0].batch_size))
+        return max(self.rounded_up(size), min(self.smallest, probes[0].batch_size))
 
     def _grow(self) -> None:
-        size = self._smallest
+        following: int | None = self.smallest
         failures = 0
-        while True:
+        while following is not None:
+            size = following
             if self.evidence:
                 possible = self._within_memory(size)
                 if possible is None or self._was_tried(possible):
@@ -145,23 +122,18 @@ class Search:
                 size = possible
             if not self._probe(size):
                 return
-            last = self.evidence[-1]
-            if last.outcome == "out of memory":
-                below = self._below_failure()
-                if below is None:
+            outcome = self.evidence[-1].outcome
+            if outcome != "out of memory":
+                failures = failures + 1 if outcome == "raised" else 0
+                if failures >= (_FAILURES_LATER if self.measured else _FAILURES_AT_FIRST):
+                    self.notes.append(f"Not tried beyond {size}: the step raised for {failures} sizes in a row.")
                     return
-                size = below
-                continue
-            failures = failures + 1 if last.outcome == "raised" else 0
-            if failures >= (_FAILURES_LATER if self.measured else _FAILURES_AT_FIRST):
-                self.notes.append(f"Not tried beyond {size}: the step raised for {failures} sizes in a row.")
-                return
-            if self._is_enough():
-                return
+                if self._is_enough():
+                    return
             following = self._following(size)
-            if following is None:
-                return
-            size = following
+
+    def _largest_measured(self) -> int:
+        return max((probe.batch_size for probe in self.measured), default=0)
 
     def _was_tried(self, size: int) -> bool:
         return any(probe.batch_size == size for probe in self.evidence)
@@ -170,7 +142,7 @@ class Search:
         """Returns the next larger size; None at the end of the range."""
         if self.too_large is not None:
             return self._below_failure()
-        following = min(2 * size, self._largest // self.step_of_sizes * self.step_of_sizes)
+        following = min(2 * size, self.largest // self.step_of_sizes * self.step_of_sizes)
         if following <= size:
             self.notes.append(f"Not tried beyond {size}: larger batches were not allowed (max_batch_size).")
             return None
@@ -179,9 +151,7 @@ class Search:
     def _below_failure(self) -> int | None:
         """Returns the middle between the largest size that ran and `too_large`; None if they are close."""
         assert self.too_large is not None
-        probes = self.measured
-        low = probes[-1].batch_size if probes else 0
-        step = self.step_of_sizes
+        low, step = self._largest_measured(), self.step_of_sizes
         size = (low + self.too_large) // 2 // step * step
         if size <= low * _WORTH or size < step or size >= self.too_large:
             self.stopped_by_memory = True
@@ -195,29 +165,22 @@ class Search:
             return False
         if self.falls():
             # After a drop, throughput may rise again above the earlier best.
-            is_behind = all(_rate(probe) < _FALLS * _rate(self.fastest()) for probe in probes[-2:])
-            return is_behind and _rate(probes[-1]) < _RISES * _rate(probes[-2])
+            is_behind = all(rate_of(probe) < _FALLS * rate_of(self.fastest()) for probe in probes[-2:])
+            return is_behind and rate_of(probes[-1]) < _RISES * rate_of(probes[-2])
         return probes[-1].batch_size >= _BEYOND * self.model_size()
 
     def _within_memory(self, size: int) -> int | None:
         """Returns the size, or the largest smaller one, whose predicted peak fits; None to stop."""
-        self.bounds = self._meter.bounds()
-        probes = self.measured
-        low = probes[-1].batch_size if probes else 0
-        step = self.step_of_sizes
-        if self._is_safe(size):
+        self.bounds = self.prober.meter.bounds()
+        low, step = self._largest_measured(), self.step_of_sizes
+        if not self._overfull(size):
             return size
-        # Bisection for the largest safe multiple: predictions grow with the size.
-        low_multiple, beyond = low // step, -(-size // step)
-        while beyond - low_multiple > 1:
-            middle = (low_multiple + beyond) // 2
-            if self._is_safe(middle * step):
-                low_multiple = middle
-            else:
-                beyond = middle
-        possible = low_multiple * step
+        # Predictions grow with the size.
+        possible = step * largest_true(
+            lambda multiple: not self._overfull(multiple * step), low // step, -(-size // step)
+        )
         names = ", ".join(self._overfull(size))
-        if possible < max(low * _WORTH, self._smallest):
+        if possible < max(low * _WORTH, self.smallest):
             self.stopped_by_memory = True
             self.notes.append(
                 f"Stopped at {low}: a batch of {size} was predicted to exceed the bound on the memory of {names}; it "
@@ -225,9 +188,6 @@ class Search:
             )
             return None
         return possible
-
-    def _is_safe(self, size: int) -> bool:
-        return not self._overfull(size)
 
     def _overfull(self, size: int) -> list[str]:
         """Returns the memories whose bound the size is predicted to exceed."""
@@ -250,19 +210,20 @@ class Search:
 
     def _probe(self, size: int) -> bool:
         """Probes a size; returns False if time runs out before or after."""
-        if self._expected_end(size) > self._prober.deadline:
+        if self._expected_end(size) > self.prober.deadline:
             self.notes.append(f"Not tried: {size}, because the remaining time is too short.")
             self._is_out_of_time = True
             return False
-        self.bounds = self._meter.bounds()
-        self._watch(size)
-        probe = self._prober.run(size)
+        self.bounds = self.prober.meter.bounds()
+        self.watch(size)
+        probe = self.prober.run(size)
         self.evidence.append(probe)
-        self._report(probe)
+        for report in self.reports:
+            report(probe)
         if probe.outcome == "out of memory":
             self.too_large = min(size, self.too_large or size)
             self.notes.append(f"A batch of {size} ran out of memory; larger ones were not tried.")
-        if probe.outcome == "out of time" or self._prober.clock() >= self._prober.deadline:
+        if probe.outcome == "out of time" or self.prober.clock() >= self.prober.deadline:
             self.notes.append(f"Time ran out at batch size {size}.")
             self._is_out_of_time = True
             return False
@@ -270,7 +231,7 @@ class Search:
 
     def _expected_end(self, size: int) -> float:
         """Returns the expected end of two calls on that size; -inf for the first probe, which always runs."""
-        now = self._prober.clock()
+        now = self.prober.clock()
         probes = self.measured
         if not probes:
             return -math.inf if not self.evidence else now
@@ -289,6 +250,9 @@ class Search:
         return max(1, math.ceil(size / step * (1 - 1e-9))) * step
 
 
-def _rate(probe: BatchProbe) -> float:
-    assert probe.examples_per_s is not None
-    return probe.examples_per_s
+def largest_true(holds: Callable[[int], bool], low: int, beyond: int) -> int:
+    """Returns the largest number from `low` on and below `beyond` for which a condition holds, by bisection."""
+    while beyond - low > 1:
+        middle = (low + beyond) // 2
+        low, beyond = (middle, beyond) if holds(middle) else (low, middle)
+    return low

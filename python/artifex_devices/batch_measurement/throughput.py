@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -25,8 +24,8 @@ class ThroughputModel:
         fixed_s: Seconds of each call besides the work on its examples, at least 0.
         floor_s: Minimum seconds of a call for any batch; 0 if no floor was observed.
         examples_per_s: Throughput that large batches approach.
-        residual: Median of |model - measured| / measured over the sizes.
-        worst_residual: Maximum of |model - measured| / measured over the sizes.
+        residual: Median of `abs(model - measured) / measured` over the sizes.
+        worst_residual: Maximum of `abs(model - measured) / measured` over the sizes.
     """
 
     fixed_s: float
@@ -63,15 +62,13 @@ def fit_throughput(times: Sequence[tuple[int, float]]) -> ThroughputModel | None
     points = np.array(sorted(times), dtype=np.float64)
     sizes, seconds = points[:, 0], points[:, 1]
     fixed, slope = _candidates(sizes, seconds)
-    errors, best = _best(np.zeros(len(fixed)), fixed, slope, sizes, seconds)
-    floor = 0.0
-    line = (fixed[best], slope[best])
+    errors, best = _best(0.0, fixed, slope, sizes, seconds)
+    floor, line = 0.0, (fixed[best], slope[best])
     # A floor is an additional parameter: it must explain much more than the line alone.
     for count in range(2, len(sizes) - 1):
         level = float(np.median(seconds[:count]))
         beyond_fixed, beyond_slope = _candidates(sizes[count:], seconds[count:])
-        floors = np.full(len(beyond_fixed), level)
-        with_floor, at = _best(floors, beyond_fixed, beyond_slope, sizes, seconds)
+        with_floor, at = _best(level, beyond_fixed, beyond_slope, sizes, seconds)
         if len(sizes) * math.log(max(errors, _NO_ERROR) / max(with_floor, _NO_ERROR)) > (3 if floor == 0 else 0):
             errors, floor, line = with_floor, level, (beyond_fixed[at], beyond_slope[at])
     if line[1] <= 0:
@@ -79,29 +76,29 @@ def fit_throughput(times: Sequence[tuple[int, float]]) -> ThroughputModel | None
     if floor <= line[0]:
         floor = 0.0
     relative = np.abs(np.maximum(floor, line[0] + line[1] * sizes) / seconds - 1)
-    return ThroughputModel(
-        float(line[0]), floor, float(1 / line[1]), float(np.median(relative)), float(np.max(relative))
-    )
+    residuals = (float(np.median(relative)), float(np.max(relative)))
+    return ThroughputModel(float(line[0]), floor, float(1 / line[1]), *residuals)
 
 
 def _candidates(sizes: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns fixed seconds and seconds per example of all lines through two points; one of them is the best."""
-    lines = [(0.0, float(time / size)) for size, time in zip(sizes, seconds, strict=True)]
-    lines += [(float(time), 0.0) for time in seconds]
-    for i, j in combinations(range(len(sizes)), 2):
-        slope = float((seconds[j] - seconds[i]) / (sizes[j] - sizes[i]))
-        fixed = float(seconds[i] - slope * sizes[i])
-        if slope > 0 and fixed > 0:
-            lines.append((fixed, slope))
-    table = np.array(lines)
-    return table[:, 0], table[:, 1]
+    """Returns fixed seconds and seconds per example of lines through the origin, a point or two points."""
+    fixed, slope = candidate_lines(sizes, seconds)
+    possible = fixed > 0
+    return np.append(np.zeros(len(sizes)), fixed[possible]), np.append(seconds / sizes, slope[possible])
 
 
 def _best(
-    floors: np.ndarray, fixed: np.ndarray, slope: np.ndarray, sizes: np.ndarray, seconds: np.ndarray
+    floor: float, fixed: np.ndarray, slope: np.ndarray, sizes: np.ndarray, seconds: np.ndarray
 ) -> tuple[float, int]:
     """Returns the smallest mean relative error of the candidates, and its index."""
-    predicted = np.maximum(floors[:, None], fixed[:, None] + slope[:, None] * sizes)
+    predicted = np.maximum(floor, fixed[:, None] + slope[:, None] * sizes)
     errors = np.abs(predicted / seconds - 1).mean(axis=1)
-    at = int(np.argmin(errors))
-    return float(errors[at]), at
+    return float(errors.min()), int(errors.argmin())
+
+
+def candidate_lines(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns base and slope of lines through one or two points, one of which has the least absolute error."""
+    i, j = np.triu_indices(len(x), 1)
+    slope = (y[j] - y[i]) / (x[j] - x[i])
+    rises = slope > 0
+    return np.append(y, (y[i] - slope * x[i])[rises]), np.append(np.zeros(len(y)), slope[rises])

@@ -12,12 +12,22 @@ import argparse
 import importlib
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Protocol, cast
+from typing import Any, cast
 
-from artifex_devices.command_line.console import BROKEN_PIPE, FAILED, INTERRUPTED, OK, USAGE, UsageError
+from artifex_devices.command_line.console import (
+    BROKEN_PIPE,
+    FAILED,
+    INTERRUPTED,
+    OK,
+    USAGE,
+    UsageError,
+    add_parser,
+    complain,
+)
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
@@ -45,20 +55,6 @@ examples:
 """
 
 
-class Command(Protocol):
-    """What a module of a command holds."""
-
-    SUMMARY: str
-    DESCRIPTION: str
-    EXAMPLES: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the command's options to its parser."""
-
-    def run(self, arguments: argparse.Namespace) -> int:
-        """Does it; the exit code."""
-
-
 def make_parser() -> argparse.ArgumentParser:
     """The parser of all commands; `arguments.run` is the function of the one that was asked for."""
     import artifex_devices
@@ -70,23 +66,13 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=artifex_devices.__version__)
-    parser.add_argument(
-        "--cmake-dir",
-        action="store_true",
-        help="print the folder for CMake's artifex_devices_DIR, to use the C++ library, and end",
-    )
+    cmake_help = "print the folder for CMake's artifex_devices_DIR, to use the C++ library, and end"
+    parser.add_argument("--cmake-dir", action="store_true", help=cmake_help)
     commands = parser.add_subparsers(title="commands", metavar="<command>", dest="command")
     for name in COMMANDS:
-        command = cast(Command, importlib.import_module(f"{__name__}.{name}"))
-        own = commands.add_parser(
-            name,
-            help=command.SUMMARY,
-            description=command.DESCRIPTION,
-            epilog=command.EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        command.add_arguments(own)
-        own.set_defaults(run=command.run)
+        command: Any = importlib.import_module(f"{__name__}.{name}")
+        texts = (command.SUMMARY, command.DESCRIPTION, command.EXAMPLES)
+        command.add_arguments(add_parser(commands, name, *texts, run=command.run))
     return parser
 
 
@@ -119,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = f"{parser.prog} {chosen.command}" if chosen.command else parser.prog
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
-            warnings.showwarning = lambda message, *_, **__: _complain(f"{name}: warning: {message}")
+            warnings.showwarning = lambda message, *_, **__: complain(f"{name}: warning: {message}")
             code = _run(parser, chosen)
         if sys.stdout is None:
             raise OSError("standard output is closed")
@@ -131,16 +117,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except UsageError as error:
-        _complain(f"{name}: {error}")
+        complain(f"{name}: {error}")
         return USAGE
-    except (OSError, RuntimeError, ValueError, MemoryError) as error:
-        _complain(f"{name}: {str(error) or type(error).__name__}")
-        _close_stdout()
-        return FAILED
-    except Exception:  # a mistake of this package: 1, Python's own code, would say that something needs attention
-        import traceback
-
-        _complain(traceback.format_exc().rstrip())
+    except Exception as error:  # of a mistake of this package: 1, Python's own code, has another meaning
+        is_mistake = not isinstance(error, (OSError, RuntimeError, ValueError, MemoryError))
+        text = f"{name}: {str(error) or type(error).__name__}"
+        complain(traceback.format_exc().rstrip() if is_mistake else text)
         _close_stdout()
         return FAILED
 
@@ -155,13 +137,6 @@ def _run(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
         parser.print_help(sys.stderr)
         return USAGE
     return cast(int, chosen.run(chosen))
-
-
-def _complain(text: str) -> None:
-    if sys.stderr is None:
-        return  # print would take standard output
-    with suppress(OSError, ValueError):
-        print(text, file=sys.stderr)  # an encoding that has not all signs escapes them here
 
 
 def _close_stdout() -> None:

@@ -11,16 +11,8 @@ import textwrap
 import traceback
 from typing import Any
 
-from artifex_devices.command_line.console import (
-    ATTENTION,
-    FAILED,
-    OK,
-    UsageError,
-    bytes_of,
-    count_of,
-    write_json,
-    write_text,
-)
+from artifex_devices.command_line import console, user_function
+from artifex_devices.command_line.console import UsageError
 
 SUMMARY = "batch sizes: what the table says, whether one is good, what your function shows"
 DESCRIPTION = """\
@@ -67,59 +59,44 @@ exit codes: 0 done; 1 done, and the confidence is low (the notes say why); 2 the
 _SOURCE = "table of the device-placement document"
 _DERIVED_SOURCE = "derived from published FLOP/s and memory bandwidth"
 _TYPES = ("tpu_v5e", "tpu_v5p", "tpu_v4", "h100", "a100", "v100", "cpu", "unknown")
+_JUDGES = "Judges a batch size by what `recommend` says; 1 if it is not good."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The three subcommands and their options."""
     actions = parser.add_subparsers(title="what to do", metavar="<what>", dest="action", required=True)
-    recommend = actions.add_parser("recommend", help="sizes for a hardware", description=_RECOMMEND)
-    _add_hardware(recommend)
-    recommend.set_defaults(run_action=_recommend)
-
-    validate = actions.add_parser(
-        "validate",
-        help="is this size good?",
-        description="Judges a batch size by what `recommend` says; 1 if it is not good.",
-    )
-    validate.add_argument("size", type=count_of, metavar="SIZE", help="examples in a batch")
+    recommend = console.add_parser(actions, "recommend", "sizes for a hardware", _RECOMMEND, run_action=_recommend)
+    validate = console.add_parser(actions, "validate", "is this size good?", _JUDGES, run_action=_validate)
+    validate.add_argument("size", type=console.count_of, metavar="SIZE", help="examples in a batch")
     validate.add_argument("--strict", action="store_true", help="a size below the critical one is not good either")
-    _add_hardware(validate)
-    validate.set_defaults(run_action=_validate)
+    for part in (recommend, validate):
+        add = part.add_argument
+        names = f"{', '.join(_TYPES)}; or a chip of the catalogue, such as H200 or 'TPU v6e'"
+        add("--hardware", metavar="NAME", help=f"{names}; this machine's if not given")
+        each = "on the device, activations included: 4000000, 4MB, 4MiB"
+        add("--bytes-per-example", type=console.bytes_of, metavar="BYTES", help=each)
+        add("--state-bytes", type=console.bytes_of, default=0, metavar="BYTES", help="beside the batch: parameters ...")
+        add("--free-bytes", type=console.bytes_of, metavar="BYTES", help="free memory; of this device if not given")
+        add("--json", action="store_true", help="the same as JSON")
 
-    measure = actions.add_parser(
-        "measure",
-        help="measure your own function",
-        description=_MEASURE,
-        epilog=_MEASURE_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    summary = "measure your own function"
+    measure = console.add_parser(actions, "measure", summary, _MEASURE, _MEASURE_EXAMPLES, run_action=_measure)
     add = measure.add_argument
     add("step", metavar="STEP", help="the function: module:function or path/to/file.py:function")
-    add(
-        "make_batch",
-        metavar="MAKE_BATCH",
-        nargs="?",
-        help="makes a batch of a size; make_batch beside STEP if not given",
-    )
+    other = "makes a batch of a size; make_batch beside STEP if not given"
+    add("make_batch", metavar="MAKE_BATCH", nargs="?", help=other)
     add("--target", type=float, default=0.9, metavar="SHARE", help="share of the best throughput (default: 0.9)")
-    add(
-        "--multiple-of",
-        type=count_of,
-        default=1,
-        metavar="N",
-        help="sizes are multiples of N, say of the mesh's data axis",
-    )
-    add("--min", type=count_of, metavar="N", dest="least", help="the first size; it is run without a prediction")
-    add("--max", type=count_of, default=1 << 20, metavar="N", dest="most", help="the largest size (default: 1048576)")
+    multiple = "sizes are multiples of N, say of the mesh's data axis"
+    add("--multiple-of", type=console.count_of, default=1, metavar="N", help=multiple)
+    add("--min", type=console.count_of, metavar="N", help="the first size; it is run without a prediction")
+    add("--max", type=console.count_of, default=1 << 20, metavar="N", help="the largest size (default: 1048576)")
     add("--max-seconds", type=float, default=30.0, metavar="S", help="time for it all (default: 30)")
-    add(
-        "--memory-fraction", type=float, default=0.9, metavar="SHARE", help="share of free memory to use (default: 0.9)"
-    )
+    share = "share of free memory to use (default: 0.9)"
+    add("--memory-fraction", type=float, default=0.9, metavar="SHARE", help=share)
     add("--warmup-calls", type=int, default=1, metavar="N", help="calls on each size that are not timed (default: 1)")
     add("--new-batches", action="store_true", help="a new batch for each call, for steps that donate or change it")
     add("--quiet", action="store_true", help="show no probes while it runs (they are on standard error)")
     add("--json", action="store_true", help="all that was found, as JSON")
-    measure.set_defaults(run_action=_measure)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -128,36 +105,14 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _add_hardware(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--hardware",
-        metavar="NAME",
-        help=f"{', '.join(_TYPES)}; or a chip of the catalogue, such as H200 or 'TPU v6e'; this machine's if not given",
-    )
-    parser.add_argument(
-        "--bytes-per-example",
-        type=bytes_of,
-        metavar="BYTES",
-        help="on the device, activations included: 4000000, 4MB, 4MiB",
-    )
-    parser.add_argument(
-        "--state-bytes", type=bytes_of, default=0, metavar="BYTES", help="beside the batch: parameters ..."
-    )
-    parser.add_argument("--free-bytes", type=bytes_of, metavar="BYTES", help="free memory; of this device if not given")
-    parser.add_argument("--json", action="store_true", help="the same as JSON")
-
-
 def _recommend(arguments: argparse.Namespace) -> int:
-
-    hardware, advice = _advice(arguments)
+    hardware, source, advice = _advice(arguments)
     derived = _derived(hardware)
     if arguments.json:
-        write_json(
-            {"hardware": hardware, "source": _source(hardware), **dataclasses.asdict(advice), "roofline": derived}
-        )
-        return OK
+        console.write_json({"hardware": hardware, "source": source, **dataclasses.asdict(advice), "roofline": derived})
+        return console.OK
     lines = [
-        f"Batch sizes for {hardware} ({_source(hardware)})",
+        f"Batch sizes for {hardware} ({source})",
         f"  minimum   {advice.min_batch_size:>12,}  for reasonable efficiency",
         f"  critical  {advice.critical_batch_size:>12,}  reaches the roofline",
         f"  optimal   {advice.optimal_batch_size:>12,}  peak throughput",
@@ -166,16 +121,14 @@ def _recommend(arguments: argparse.Namespace) -> int:
         lines.append(f"  memory    {advice.max_memory_batch_size:>12,}  fits, by the bytes that you gave (arithmetic)")
     lines += textwrap.wrap(advice.notes, 100)
     if derived is not None:
-        numbers = (
-            f"{derived['peak_flops']:.3g} FLOP/s {derived['dtype']} over {derived['memory_bandwidth']:.3g} bytes/s"
-        )
         lines += [
             f"By the roofline of the {derived['chip']} the critical batch is {derived['critical_batch_size']:,}",
-            f"(model: {numbers}, both published).",
+            f"(model: {derived['peak_flops']:.3g} FLOP/s {derived['dtype']} over "
+            f"{derived['memory_bandwidth']:.3g} bytes/s, both published).",
         ]
     lines.append("`artifex_devices batch measure` measures a function of yours instead.")
-    write_text("\n".join(lines) + "\n")
-    return OK
+    console.write_text("\n".join(lines) + "\n")
+    return console.OK
 
 
 def _derived(hardware: str) -> dict[str, Any] | None:
@@ -201,11 +154,9 @@ def _derived(hardware: str) -> dict[str, Any] | None:
 def _validate(arguments: argparse.Namespace) -> int:
     from artifex_devices._hardware.batch_size import validate_batch_size
 
-    hardware, advice = _advice(arguments)
-    try:
+    hardware, source, advice = _advice(arguments)
+    with console.usage_errors(ValueError):
         is_good, message = validate_batch_size(arguments.size, hardware, True)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     if arguments.strict and arguments.size < advice.critical_batch_size:
         is_good = False
     most = advice.max_memory_batch_size
@@ -213,61 +164,42 @@ def _validate(arguments: argparse.Namespace) -> int:
         is_good = False
         message += f" At most {most} examples fit, by the bytes that you gave."
     if arguments.json:
-        write_json(
-            {
-                "batch_size": arguments.size,
-                "is_good": is_good,
-                "message": message,
-                "hardware": hardware,
-                "source": _source(hardware),
-                "recommendation": dataclasses.asdict(advice),
-            }
-        )
+        found = {"batch_size": arguments.size, "is_good": is_good, "message": message}
+        found |= {"hardware": hardware, "source": source, "recommendation": dataclasses.asdict(advice)}
+        console.write_json(found)
     else:
-        write_text(f"{message}\n")
-    return OK if is_good else ATTENTION
+        console.write_text(f"{message}\n")
+    return console.OK if is_good else console.ATTENTION
 
 
-def _advice(arguments: argparse.Namespace) -> tuple[str, Any]:
-    """The hardware's name and its sizes."""
+def _advice(arguments: argparse.Namespace) -> tuple[str, str, Any]:
+    """The hardware's name, the source of its sizes, and the sizes."""
     from artifex_devices._hardware.batch_size import get_batch_size_recommendation
 
     hardware = _hardware(arguments.hardware)
-    if arguments.bytes_per_example is None:
-        if arguments.free_bytes is not None or arguments.state_bytes:
-            raise UsageError(
-                "--free-bytes and --state-bytes say what fits only with --bytes-per-example; give that too"
-            )
-        return hardware, get_batch_size_recommendation(hardware)
+    each = arguments.bytes_per_example
+    if each is None and (arguments.free_bytes is not None or arguments.state_bytes):
+        raise UsageError("--free-bytes and --state-bytes say what fits only with --bytes-per-example; give that too")
     try:
-        return hardware, get_batch_size_recommendation(
-            hardware,
-            bytes_per_example=arguments.bytes_per_example,
-            model_state_bytes=arguments.state_bytes,
-            free_bytes=arguments.free_bytes,
+        advice = get_batch_size_recommendation(
+            hardware, bytes_per_example=each, model_state_bytes=arguments.state_bytes, free_bytes=arguments.free_bytes
         )
     except ValueError as error:
         raise UsageError(str(error).replace("write free_bytes=80 * 10**9", "write --free-bytes 80GB")) from None
+    return hardware, _SOURCE if hardware in _TYPES else _DERIVED_SOURCE, advice
 
 
 def _hardware(wanted: str | None) -> str:
-    """The name that advice has for it.
-
-    Raises:
-        UsageError: It is not known.
-    """
+    """The name that advice has for it."""
     from artifex_devices._hardware.batch_size import hardware_name
+    from artifex_devices.accelerators import accelerators
 
     if wanted is None:
         return hardware_name()
     type_name = wanted.strip().lower()
-    try:
+    with contextlib.suppress(ValueError):
         if wanted and wanted.isprintable():
             return hardware_name(type_name if type_name in _TYPES else wanted)
-    except ValueError:
-        pass
-    from artifex_devices.accelerators import accelerators
-
     chips = ", ".join(chip.name for chip in accelerators())
     raise UsageError(
         f"--hardware: {wanted!r} is not known; expected one of {', '.join(_TYPES)}, or of the catalogue: {chips}; "
@@ -275,53 +207,43 @@ def _hardware(wanted: str | None) -> str:
     )
 
 
-def _source(hardware: str) -> str:
-    return _SOURCE if hardware in _TYPES else _DERIVED_SOURCE
-
-
 def _measure(arguments: argparse.Namespace) -> int:
     from artifex_devices.batch_measurement import measure_batch_size
-    from artifex_devices.command_line.user_function import load_function, split_name
 
-    place, name = split_name(arguments.step)
-    other = split_name(arguments.make_batch) if arguments.make_batch else (place, "make_batch")
+    place, name = user_function.split_name(arguments.step)
+    other = user_function.split_name(arguments.make_batch) if arguments.make_batch else (place, "make_batch")
     # What the user's code prints is not part of the answer; where it fails, its lines are what helps.
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            step, make_batch = load_function(place, name), load_function(*other)
+            step, make_batch = user_function.load_function(place, name), user_function.load_function(*other)
         except (UsageError, KeyboardInterrupt):
             raise
         except BaseException:
             traceback.print_exc()
-            return FAILED
+            return console.FAILED
         try:
-            found = measure_batch_size(
-                step,
-                make_batch,
-                target=arguments.target,
-                multiple_of=arguments.multiple_of,
-                min_batch_size=arguments.least,
-                max_batch_size=arguments.most,
-                max_seconds=arguments.max_seconds,
-                memory_fraction=arguments.memory_fraction,
-                warmup_calls=arguments.warmup_calls,
-                reuse_batch=not arguments.new_batches,
-                progress=not arguments.quiet,
-            )
-        except ValueError as error:  # of the options: one that the function raises is evidence
-            raise UsageError(str(error)) from None
-        except (MemoryError, RuntimeError) as error:
-            if isinstance(error, NotImplementedError):  # a mistake of the function, as those below
-                traceback.print_exc()
-                return FAILED
-            raise
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # sys.exit() too: it would end with the function's code and without an answer
-            traceback.print_exc()
-            return FAILED
+            with console.usage_errors(ValueError):  # of the options: one that the function raises is evidence
+                found = measure_batch_size(
+                    step,
+                    make_batch,
+                    target=arguments.target,
+                    multiple_of=arguments.multiple_of,
+                    min_batch_size=arguments.min,
+                    max_batch_size=arguments.max,
+                    max_seconds=arguments.max_seconds,
+                    memory_fraction=arguments.memory_fraction,
+                    warmup_calls=arguments.warmup_calls,
+                    reuse_batch=not arguments.new_batches,
+                    progress=not arguments.quiet,
+                )
+        except BaseException as error:
+            is_expected = isinstance(error, (UsageError, MemoryError, RuntimeError, KeyboardInterrupt))
+            if is_expected and not isinstance(error, NotImplementedError):
+                raise
+            traceback.print_exc()  # a mistake of the function, or sys.exit(), which would end without an answer
+            return console.FAILED
     if arguments.json:
-        write_json(found.to_dict())
+        console.write_json(found.to_dict())
     else:
-        write_text(f"{found}\n")
-    return ATTENTION if found.confidence == "low" else OK
+        console.write_text(f"{found}\n")
+    return console.ATTENTION if found.confidence == "low" else console.OK

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
-from artifex_devices.command_line.console import ATTENTION, OK, write_text
+from artifex_devices.command_line.console import ATTENTION, OK, count_of, write_text
 
 SUMMARY = "seconds of this machine's own copies and collectives: measured, kept, and checked"
 DESCRIPTION = """\
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="predict reshards and collectives, measure them, compare")
     parser.add_argument(
         "--rounds",
-        type=_rounds,
+        type=partial(count_of, most=100),
         help="turns of each thing that is measured (calibration 10, check 3); "
         "measured again where what is kept had fewer; with 1 or 2 it cannot be known whether the machine was busy",
     )
@@ -50,13 +51,3 @@ def run(arguments: argparse.Namespace) -> int:
     write_text(f"{checked.to_json()}\n" if arguments.json else f"{found}\n\n{checked}\n")
     error = checked.median_error()
     return ATTENTION if found.was_busy or (error is not None and error > _MOST_ERROR) else OK
-
-
-def _rounds(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if not 1 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to 100, got {text!r}")
-    return value

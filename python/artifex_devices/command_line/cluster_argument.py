@@ -7,12 +7,13 @@ import argparse
 import math
 import re
 import shlex
-import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices.command_line.console import UsageError
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices.command_line.console import UsageError, complain, usage_errors
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster
@@ -23,7 +24,7 @@ clusters:
   "tpu v5e 4x4", "tpu v5p 8x8x16 slices=2"          v4, v5e, v5p, v6e or 7x; chips along each axis
   "dgx h100 nodes=64", "nvl72 racks=2", "mi300x"    also network_bandwidth= bytes/s of a GPU
   "gpus h200 nodes=2 chips_per_node=4"              any GPU of the catalogue
-  lab.toml                                          a file (docs/guide/clusters.md)
+  lab.toml                                          a file (docs/how_to/describe_a_cluster.md)
   "node.xml nodes=16 bandwidth=4e11"                an hwloc file of one node; also latency=, network_bandwidth=,
                                                     network_latency=
   here, or no --cluster                             this machine; with --measured its measured FLOP/s and bytes/s;
@@ -49,12 +50,9 @@ _FORMS = {name: name for name in _PRESETS} | {
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Adds --cluster and --measured."""
     parser.add_argument("--cluster", metavar="TEXT|FILE", default="here", help="see below; this machine by default")
-    parser.add_argument(
-        "--measured",
-        action="store_true",
-        help="this machine with its FLOP/s (float32) and bytes/s: those that measure_roofline() has stored, or "
-        "measured now, in a few seconds",
-    )
+    rates = "those that measure_roofline() has stored, or measured now, in a few seconds"
+    measured_help = f"this machine with its FLOP/s (float32) and bytes/s: {rates}"
+    parser.add_argument("--measured", action="store_true", help=measured_help)
 
 
 def is_here(text: str) -> bool:
@@ -63,21 +61,15 @@ def is_here(text: str) -> bool:
 
 
 def read_cluster(text: str, measured: bool = False) -> Cluster:
-    """The cluster of a --cluster argument; with --measured, standard error gets the date of the measurement.
-
-    Raises:
-        UsageError: The text is not a cluster (the error has the nearest one), or --measured is for another machine.
-    """
+    """The cluster of a --cluster argument; with --measured, standard error gets the date of the measurement."""
     from artifex_devices import cluster
 
     if measured and not is_here(text):
-        raise UsageError(
-            f"--measured: --cluster is {text!r}; expected here or nothing, as only this machine can be measured; "
-            "leave one out"
-        )
+        expected = "here or nothing, as only this machine can be measured"
+        raise UsageError(f"--measured: --cluster is {text!r}; expected {expected}; leave one out")
     if text and not text.isprintable():
         raise _no_cluster(text, "")
-    try:
+    with usage_errors(OSError, ValueError, option="--cluster: "):
         if text.endswith(".toml") or (not text.endswith(".xml") and _is_file(text)):
             return cluster.from_toml(text)
         words = _words(text)
@@ -86,16 +78,11 @@ def read_cluster(text: str, measured: bool = False) -> Cluster:
         name = words[0].lower() if words else ""
         if name not in _PRESETS:
             raise _no_cluster(text, name)
-        positional, known = _PRESETS[name]
-        options = _options(words[1:], positional, known, name)
+        options = _options(words[1:], *_PRESETS[name], name)
         if name == "here":
             return cluster.this_machine(**options, measured=_measured() if measured else None)
         preset: Callable[..., Cluster] = getattr(cluster, name)
         return preset(**options)
-    except UsageError:
-        raise
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--cluster: {error}") from None
 
 
 def _words(text: str) -> list[str]:
@@ -111,25 +98,18 @@ def _measured() -> MeasuredRoofline:
     from artifex_devices.roofline import measure_roofline
 
     found = measure_roofline()
-    when = (
-        f"read from the cache, {found.conditions.date}"
-        if found.from_cache
-        else f"measured now, {found.conditions.date}"
-    )
-    print(f"artifex_devices plan: rates of this machine: {when}", file=sys.stderr)
+    when = "read from the cache" if found.from_cache else "measured now"
+    complain(f"artifex_devices plan: rates of this machine: {when}, {found.conditions.date}")
     return found
 
 
 def _is_file(text: str) -> bool:
-    try:
+    with suppress(OSError, ValueError):  # too long, or with a null character
         return Path(text).is_file()
-    except (OSError, ValueError):  # too long, or with a null character
-        return False
+    return False
 
 
 def _no_cluster(text: str, name: str) -> UsageError:
-    from artifex_devices._base.nearest_name import did_you_mean
-
     return UsageError(
         f"--cluster: {text!r} is neither a preset nor a file{did_you_mean(name, _PRESETS)}; expected "
         f"{', '.join(repr(form) for form in _FORMS.values())}, a .toml or an .xml file; see the end of --help"
@@ -138,8 +118,6 @@ def _no_cluster(text: str, name: str) -> UsageError:
 
 def _options(words: list[str], positional: tuple[str, ...], known: dict[str, str], name: str) -> dict[str, Any]:
     """Values by the names of the preset's arguments."""
-    from artifex_devices._base.nearest_name import did_you_mean
-
     plain = [word for word in words if "=" not in word]
     usage = " ".join([name, *map(str.upper, positional), *(f"[{key}=...]" for key in known)])
     if len(plain) != len(positional):
@@ -153,9 +131,8 @@ def _options(words: list[str], positional: tuple[str, ...], known: dict[str, str
     for word in (word for word in words if "=" in word):
         key, _, value = word.partition("=")
         if key not in known:
-            raise UsageError(
-                f"--cluster: {name} has no {key!r}{did_you_mean(key, known)}; expected {usage!r}; correct it"
-            )
+            hint = did_you_mean(key, known)
+            raise UsageError(f"--cluster: {name} has no {key!r}{hint}; expected {usage!r}; correct it")
         if key in found:
             raise UsageError(f"--cluster: {key} is given more than once; expected it once; leave one out")
         found[key] = _number(key, value, known[key])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exit codes, amounts in options, and output of all commands."""
+"""Exit codes, parsers, errors, amounts in options, and output of all commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,49 @@ class UsageError(ValueError):
     """What was asked for cannot be understood: the text says why and what to write instead; exit code 2."""
 
 
+@contextmanager
+def usage_errors(*kinds: type[Exception], option: str = "") -> Iterator[None]:
+    """Turns errors of these kinds into UsageError, with the option before their text."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except kinds as error:
+        raise UsageError(f"{option}{error}") from None
+
+
+def add_parser(
+    commands: Any, name: str, summary: str, description: str, epilog: str = "", **defaults: Callable[..., int]
+) -> argparse.ArgumentParser:
+    """Adds the parser of a command or of a part of it; its help keeps the line breaks of the texts."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=description, epilog=epilog, formatter_class=raw
+    )
+    parser.set_defaults(**defaults)
+    return parser
+
+
+def add_output(parser: argparse.ArgumentParser, picture: str) -> None:
+    """Adds --json and --svg, which exclude each other."""
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="all that is known, as JSON")
+    svg_help = f"{picture} as SVG, to standard output without FILE"
+    form.add_argument("--svg", metavar="FILE", nargs="?", const="-", help=svg_help)
+
+
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
-def count_of(text: str) -> int:
+def count_of(text: str, most: int | None = None) -> int:
     """A whole number from 1 on; 1,024 and 1_024 are taken too."""
     try:
         value = int(text.replace(",", ""))
     except ValueError:
         value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, got {text!r}")
+    if value < 1 or (most is not None and value > most):
+        end = "on" if most is None else f"to {most}"
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 {end}, got {text!r}")
     return value
 
 
@@ -56,16 +89,19 @@ def has_signs(signs: str) -> bool:
 
 
 def write_text(text: str) -> None:
-    """Writes to standard output; signs that its encoding does not have are escaped.
-
-    Raises:
-        OSError: It is closed, or what it leads to is full or gone.
-    """
+    """Writes to standard output, with escapes for signs that its encoding does not have; OSError if it is closed."""
     stream = sys.stdout
     if stream is None:
         raise OSError("standard output is closed")
     encoding = getattr(stream, "encoding", None) or "ascii"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def complain(text: str) -> None:
+    """Writes a line to standard error, if it is open; its encoding escapes signs that it does not have."""
+    if sys.stderr is not None:  # print would take standard output
+        with suppress(OSError, ValueError):
+            print(text, file=sys.stderr)
 
 
 def write_json(value: Mapping[str, Any]) -> None:
@@ -74,25 +110,26 @@ def write_json(value: Mapping[str, Any]) -> None:
 
 
 def write_picture(path: str, picture: str) -> None:
-    """Writes an SVG picture to a file, to standard output where the path is "-".
-
-    Raises:
-        UsageError: It cannot be written there.
-        OSError: Standard output is closed, or what it leads to is full or gone.
-    """
+    """Writes an SVG picture to a file in UTF-8, to standard output where the path is "-"."""
     if path == "-":
         write_text(picture)
-    else:
-        write_file(path, picture)
-
-
-def write_file(path: str, text: str) -> None:
-    """Writes a file in UTF-8.
-
-    Raises:
-        UsageError: It cannot be written there.
-    """
+        return
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_text(picture, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path!r} cannot be written ({error.strerror or error}); name a file that can be") from None
+
+
+def write_plan(plan: Any, arguments: argparse.Namespace) -> None:
+    """Writes a plan as --json or --svg ask, as text without them."""
+    if arguments.svg is not None:
+        write_picture(arguments.svg, plan.to_svg())
+    else:
+        write_text(f"{plan.to_json() if arguments.json else plan}\n")
+
+
+def write_mesh(mesh: Any, arguments: argparse.Namespace) -> None:
+    """Writes the picture of a mesh on its network, as --svg asks."""
+    from artifex_devices.render import placed_mesh_svg
+
+    write_picture(arguments.svg, placed_mesh_svg(mesh))

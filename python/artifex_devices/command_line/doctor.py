@@ -8,14 +8,14 @@ import json
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.text import bytes_text
 from artifex_devices.command_line.console import ATTENTION, OK, has_signs, write_json, write_text
 
 if TYPE_CHECKING:
-    from artifex_devices.doctor import Fact, Finding, Report, Section
-
+    from artifex_devices.doctor import Fact, Report, Section
 
 SUMMARY = "examines machine, limits, memory, BLAS, MPI and GPUs, and says what to repair"
 DESCRIPTION = """\
@@ -69,40 +69,51 @@ _NAME_WIDTH = 24
 
 
 def write_report(report: Report) -> None:
-    """Writes to standard output: with rich to a terminal that has its signs, else as plain text."""
+    """Writes to standard output: in colour to a terminal that has its signs if rich is installed, else plain."""
     if sys.stdout is not None and sys.stdout.isatty() and has_signs("…"):
         try:
             from rich.console import Console
+            from rich.text import Text
         except ImportError:
             pass
         else:
-            _write_in_colour(report, Console())
+            console = Console(highlight=False)
+            for line, style in _styled_lines(report, console.width):
+                console.print(Text(line, style=style), soft_wrap=True)
             return
     write_text("\n".join(report_lines(report, shutil.get_terminal_size((100, 24)).columns)) + "\n")
 
 
 def report_lines(report: Report, width: int) -> list[str]:
-    """The report as plain text.
+    """The report as plain text, in lines of `width` characters at most, where words allow it."""
+    return [line for line, _ in _styled_lines(report, width)]
 
-    Args:
-        report: Of doctor.examine.
-        width: Characters of a line at most, where words allow it.
-    """
-    lines = [f"Examined {report.date}. Each value is followed by where it is from.", ""]
+
+def _styled_lines(report: Report, width: int) -> Iterator[tuple[str, str]]:
+    """Lines of the report, each with its style on a terminal."""
+    yield f"Examined {report.date}. Each value is followed by where it is from.", "dim"
+    yield "", ""
     for section in report.sections.values():
-        lines.append(section.title)
+        yield section.title, "bold"
         for name, fact in section.facts.items():
-            first, *rest = _value_lines(fact)
-            lines.append(f"  {_label(name, section):<{_NAME_WIDTH}} {first}  [{fact.source}]")
-            lines += [f"  {'':<{_NAME_WIDTH}} {line}" for line in rest]
+            value, *more = _value_lines(fact)
+            style = "yellow" if fact.value is None else ""
+            yield f"  {_label(name, section):<{_NAME_WIDTH}} {value}  [{fact.source}]", style
+            yield from ((f"  {'':<{_NAME_WIDTH}} {line}", style) for line in more)
         if not section.facts:
-            lines.append("  none")
-        lines.append("")
-    lines.append("Findings")
+            yield "  none", "dim"
+        yield "", ""
+    yield "Findings", "bold"
     for finding in report.findings:
-        lines += _finding_lines(finding, width)
-    lines += [verdict(report)]
-    return lines
+        mark, style = ("!", "bold red") if finding.severity == "attention" else ("-", "bold blue")
+        what = f"{mark} {finding.what} ({finding.id})"
+        yield from ((line, style) for line in textwrap.wrap(what, width, initial_indent="  ", subsequent_indent="    "))
+        for word, text in (("costs: ", finding.cost), ("repair: ", finding.repair)):
+            first, rest = f"    {word:<8}", " " * 12
+            lines = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+            yield from ((line, "") for line in lines)
+        yield "", ""
+    yield verdict(report), "bold red" if report.needs_attention else "bold green"
 
 
 def verdict(report: Report) -> str:
@@ -115,16 +126,6 @@ def verdict(report: Report) -> str:
     return f"{need}, {hints} hint{'' if hints == 1 else 's'}."
 
 
-def _finding_lines(finding: Finding, width: int) -> list[str]:
-    mark = "!" if finding.severity == "attention" else "-"
-    lines = textwrap.wrap(f"{mark} {finding.what} ({finding.id})", width, initial_indent="  ", subsequent_indent="    ")
-    for word, text in (("costs: ", finding.cost), ("repair: ", finding.repair)):
-        lines += textwrap.wrap(
-            text, width, initial_indent=f"    {word:<8}", subsequent_indent=" " * 12, break_on_hyphens=False
-        )
-    return [*lines, ""]
-
-
 def _label(name: str, section: Section) -> str:
     """The name in words; those of packages and variables as they are."""
     return name if section.title in ("Versions", "Environment variables") else name.replace("_", " ")
@@ -132,10 +133,8 @@ def _label(name: str, section: Section) -> str:
 
 def _value_lines(fact: Fact) -> list[str]:
     """The value in words; what is wrong with it comes after."""
-    if fact.value is None:
-        return [_visible(f"({fact.problem})")]
-    lines = _words(fact.value, fact.unit or "")
-    if fact.problem:
+    lines = [f"({fact.problem})"] if fact.value is None else _words(fact.value, fact.unit or "")
+    if fact.problem and fact.value is not None:
         lines = [*lines[:-1], f"{lines[-1]} ({fact.problem})"]
     return [_visible(line) for line in lines]
 
@@ -148,45 +147,14 @@ def _visible(text: str) -> str:
 def _words(value: Any, unit: str) -> list[str]:
     if isinstance(value, bool) or value is None:
         return [json.dumps(value)]
-    if isinstance(value, dict):
-        inner = [f"{key}: {' '.join(_words(each, unit))}" for key, each in value.items()]
-        return _joined(inner)
-    if isinstance(value, list):
-        return _joined([" ".join(_words(each, unit)) for each in value])
+    if isinstance(value, (dict, list)):
+        keys = [f"{key}: " for key in value] if isinstance(value, dict) else [""] * len(value)
+        values = value.values() if isinstance(value, dict) else value
+        parts = [key + " ".join(_words(each, unit)) for key, each in zip(keys, values, strict=True)] or ["none"]
+        short = ", ".join(parts)
+        return [short] if len(short) <= 60 else parts
     if isinstance(value, str):
         return value.splitlines() or ["(empty)"]
     if unit.startswith("bytes"):
         return [bytes_text(int(value)) + unit.removeprefix("bytes")]
     return [f"{value:g} {unit}".rstrip() if isinstance(value, float) else f"{value} {unit}".rstrip()]
-
-
-def _joined(parts: list[str]) -> list[str]:
-    """On one line where that is short."""
-    if not parts:
-        return ["none"]
-    short = ", ".join(parts)
-    return [short] if len(short) <= 60 else parts
-
-
-def _write_in_colour(report: Report, console: Any) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    console.print(Text(f"Examined {report.date}", style="dim"))
-    for section in report.sections.values():
-        table = Table.grid(padding=(0, 2))
-        for name, fact in section.facts.items():
-            value = Text("\n".join(_value_lines(fact)), style="yellow" if fact.value is None else "")
-            table.add_row(Text(f"  {_label(name, section)}"), value, Text(fact.source, style="dim"))
-        console.print()
-        console.print(Text(section.title, style="bold"))
-        console.print(table if section.facts else Text("  none", style="dim"))
-    console.print()
-    console.print(Text("Findings", style="bold"))
-    for finding in report.findings:
-        style = "bold red" if finding.severity == "attention" else "bold blue"
-        lines = _finding_lines(finding, console.width)
-        console.print(Text(lines[0], style=style))
-        for line in lines[1:]:
-            console.print(Text(line))
-    console.print(Text(verdict(report), style="bold red" if report.needs_attention else "bold green"))

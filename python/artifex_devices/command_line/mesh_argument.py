@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--mesh`, specs and shapes as texts: `data=4,model=4`, `P(data, None)` or `data,_`, `bfloat16[4096,4096]`."""
+"""`--mesh`, specs and shapes as texts: `data=4,model=4`, `P(data, None)` or `data,_`, `bfloat16[4096,4096]`.
+
+A text or an option that does not fit is a UsageError.
+"""
 
 from __future__ import annotations
 
@@ -9,40 +12,29 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices.command_line.console import UsageError
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices.command_line.console import UsageError, usage_errors
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster, Mesh, PartitionSpec
 
-ORDERS = ("jax", "exact", "id")
 _NAME = re.compile(r"(?!_$)[^\W\d]\w*")
 
 
 def add_mesh(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """Adds --mesh and the options of its order."""
-    parser.add_argument(
-        "--mesh", metavar="AXIS=N,...", required=required, help="names and sizes, outermost first: data=4,model=4"
-    )
-    parser.add_argument(
-        "--slices",
-        metavar="AXIS=N,...",
-        help="for several TPU slices: number of slices along each axis (included in the sizes of --mesh)",
-    )
-    parser.add_argument(
-        "--order",
-        choices=ORDERS,
-        default="jax",
-        help="order of the devices: JAX's rule (default), an exact search over the torus, or by id",
-    )
-    parser.add_argument("--split", action="store_true", help="let several axes of the mesh share one axis of the torus")
+    add = parser.add_argument
+    sizes = "names and sizes, outermost first: data=4,model=4"
+    add("--mesh", metavar="AXIS=N,...", required=required, help=sizes)
+    slices = "for several TPU slices: number of slices along each axis (included in the sizes of --mesh)"
+    add("--slices", metavar="AXIS=N,...", help=slices)
+    order = "order of the devices: JAX's rule (default), an exact search over the torus, or by id"
+    add("--order", choices=("jax", "exact", "id"), default="jax", help=order)
+    add("--split", action="store_true", help="let several axes of the mesh share one axis of the torus")
 
 
 def read_sizes(option: str, text: str) -> dict[str, int]:
-    """Sizes by axis.
-
-    Raises:
-        UsageError: The text is not a list of names and sizes.
-    """
+    """Sizes by axis."""
     found: dict[str, int] = {}
     for part in text.split(","):
         name, equals, size = (each.strip() for each in part.partition("="))
@@ -58,12 +50,7 @@ def read_sizes(option: str, text: str) -> dict[str, int]:
 
 
 def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[float] | None = None) -> Mesh:
-    """The mesh of a cluster's devices by --mesh, --slices, --order and --split.
-
-    Raises:
-        UsageError: Sizes do not fit the number of devices, or options do not go together.
-        NotImplementedError: The torus has no such order.
-    """
+    """The mesh of a cluster's devices; NotImplementedError if the torus has no such order."""
     from artifex_devices import mesh_utils
     from artifex_devices.sharding import Mesh
 
@@ -75,23 +62,18 @@ def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[floa
             f"write {_nearest_sizes(sizes, cluster.device_count)}"
         )
     across = _across(cluster, sizes, arguments)
-    devices = cluster.devices()
-    shape = tuple(sizes.values())
+    devices, shape, split = cluster.devices(), tuple(sizes.values()), arguments.split
     if arguments.order == "id":
         import numpy as np
 
         ordered = np.array(devices).reshape(shape)
     elif across is not None:
         inside = [size // there for size, there in zip(shape, across, strict=True)]
-        ordered = mesh_utils.create_hybrid_device_mesh(
-            inside, across, devices, allow_split_physical_axes=arguments.split
-        )
+        ordered = mesh_utils.create_hybrid_device_mesh(inside, across, devices, allow_split_physical_axes=split)
     else:
         exact: dict[str, Any] = {"search": "exact", "traffic": traffic} if arguments.order == "exact" else {}
-        try:
-            ordered = mesh_utils.create_device_mesh(shape, devices, allow_split_physical_axes=arguments.split, **exact)
-        except ValueError as error:
-            raise UsageError(f"--mesh: {error}") from None
+        with usage_errors(ValueError, option="--mesh: "):
+            ordered = mesh_utils.create_device_mesh(shape, devices, allow_split_physical_axes=split, **exact)
     return Mesh(ordered, tuple(sizes))
 
 
@@ -106,25 +88,18 @@ def no_mesh_text(error: NotImplementedError, arguments: argparse.Namespace) -> s
 
 def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespace) -> list[int] | None:
     """Slices along each axis; None if they do not matter."""
-    is_several = cluster.slices > 1 and cluster.platform == "tpu"
-    if arguments.order == "id" or not is_several:
+    if arguments.order == "id" or cluster.slices == 1 or cluster.platform != "tpu":
         if arguments.slices is not None:
-            raise UsageError(
-                "--slices: expected several TPU slices, and another --order than id; leave it out"
-                if arguments.order != "id"
-                else "--slices: --order id ignores slices; leave one of them out"
-            )
+            raise UsageError("--slices: expected several TPU slices, and another --order than id; leave it out")
         return None
     if arguments.order == "exact":
-        raise UsageError(
-            f"--order exact: it searches one torus; expected one slice, got {cluster.slices}; write --order jax"
-        )
+        problem = f"it searches one torus; expected one slice, got {cluster.slices}"
+        raise UsageError(f"--order exact: {problem}; write --order jax")
     first = next((name for name, size in sizes.items() if size % cluster.slices == 0), next(iter(sizes)))
     write = f"write --slices {first}={cluster.slices}"
     if arguments.slices is None:
-        raise UsageError(
-            f"--slices: {cluster.name} has {cluster.slices} slices; expected their axes of the mesh; {write}"
-        )
+        problem = f"{cluster.name} has {cluster.slices} slices"
+        raise UsageError(f"--slices: {problem}; expected their axes of the mesh; {write}")
     along = read_sizes("--slices", arguments.slices)
     for name, there in along.items():
         _known_axis("--slices", name, sizes)
@@ -150,8 +125,6 @@ def _nearest_sizes(sizes: dict[str, int], count: int) -> str:
 
 
 def _known_axis(option: str, name: str, sizes: dict[str, int] | tuple[str, ...]) -> None:
-    from artifex_devices._base.nearest_name import did_you_mean
-
     if name not in sizes:
         raise UsageError(
             f"{option}: the mesh has no axis {name!r}{did_you_mean(name, sizes)}; expected some of "
@@ -160,68 +133,54 @@ def _known_axis(option: str, name: str, sizes: dict[str, int] | tuple[str, ...])
 
 
 def read_spec(option: str, text: str, axes: tuple[str, ...]) -> PartitionSpec:
-    """A PartitionSpec: `P(x, None)`, with quotes or without, or `x,_`; axes of one dimension as `(x, y)` or `x+y`.
-
-    Raises:
-        UsageError: The text is neither, or names an axis that the mesh does not have.
-    """
+    """A PartitionSpec: `P(x, None)`, with quotes or without, or `x,_`; axes of one dimension as `(x, y)` or `x+y`."""
     from artifex_devices.sharding import P
 
-    parts = _python_spec(option, text) if text.lstrip().startswith("P(") else _short_spec(option, text)
+    try:
+        parts = _python_spec(text) if text.lstrip().startswith("P(") else _short_spec(text)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise UsageError(
+            f"{option}: {text!r} is not a spec; expected for each dimension an axis, axes joined by +, or _; write "
+            "'x,_', 'x+y,_' or 'P(x, None)'"
+        ) from None
     for part in parts:
         for name in part:
             _known_axis(option, name, axes)
     return P(*(None if not part else part[0] if len(part) == 1 else part for part in parts))
 
 
-def _spec_error(option: str, text: str) -> UsageError:
-    return UsageError(
-        f"{option}: {text!r} is not a spec; expected for each dimension an axis, axes joined by +, or _; write 'x,_', "
-        "'x+y,_' or 'P(x, None)'"
-    )
-
-
-def _short_spec(option: str, text: str) -> list[tuple[str, ...]]:
+def _short_spec(text: str) -> list[tuple[str, ...]]:
     parts = []
     for part in (each.strip() for each in text.split(",")):
         names = () if part == "_" else tuple(name.strip() for name in part.split("+"))
         if not all(_NAME.fullmatch(name) for name in names):
-            raise _spec_error(option, text)
+            raise ValueError(part)
         parts.append(names)
     return parts
 
 
-def _python_spec(option: str, text: str) -> list[tuple[str, ...]]:
-    try:
-        call = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise _spec_error(option, text) from None
+def _python_spec(text: str) -> list[tuple[str, ...]]:
+    call = ast.parse(text.strip(), mode="eval").body
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.keywords:
-        raise _spec_error(option, text)
-
-    def name_of(node: ast.expr) -> str:
-        name = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None
-        if not isinstance(name, str):
-            raise _spec_error(option, text)
-        return name
-
+        raise ValueError(text)
     parts: list[tuple[str, ...]] = []
     for node in call.args:
         if isinstance(node, ast.Constant) and node.value is None:
             parts.append(())
-        elif isinstance(node, ast.Tuple):
-            parts.append(tuple(name_of(each) for each in node.elts))
         else:
-            parts.append((name_of(node),))
+            parts.append(tuple(map(_name_of, node.elts if isinstance(node, ast.Tuple) else [node])))
     return parts
 
 
-def read_array(text: str) -> tuple[tuple[int, ...], str]:
-    """Shape and dtype of `bfloat16[4096,4096]`.
+def _name_of(node: ast.expr) -> str:
+    name = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None
+    if not isinstance(name, str):
+        raise ValueError(name)
+    return name
 
-    Raises:
-        UsageError: The text has another form.
-    """
+
+def read_array(text: str) -> tuple[tuple[int, ...], str]:
+    """Shape and dtype of `bfloat16[4096,4096]`."""
     match = re.fullmatch(r"(\w+)\[((?:[0-9]{1,18}(?:,[0-9]{1,18})*)?)\]", text.replace(" ", ""))
     if match is None:
         raise UsageError(

@@ -6,10 +6,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, read_cluster
-from artifex_devices.command_line.console import ATTENTION, OK, UsageError, count_of
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices.command_line import console
+from artifex_devices.command_line.cluster_argument import add_cluster, read_cluster
+from artifex_devices.command_line.console import UsageError
 from artifex_devices.command_line.mesh_argument import add_mesh, lay_mesh
 
 if TYPE_CHECKING:
@@ -24,36 +26,29 @@ models:
                                                     experts_per_token
 """
 
-_KEEPS = ("layers", "products", "all")
 
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Adds MODEL and the options that describe a step of it."""
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    """Adds MODEL, the options that describe a step of it, and --cluster."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="a published name or a TOML file, see below")
-    add("--batch", type=count_of, required=True, metavar="N", help="number of sequences in a step, over all devices")
-    add("--sequence", type=count_of, required=True, metavar="N", help="number of tokens in each sequence")
-    add("--keep", choices=_KEEPS, default="products", help="activations kept for the backward pass (default: products)")
+    batch = "number of sequences in a step, over all devices"
+    add("--batch", type=console.count_of, required=True, metavar="N", help=batch)
+    add("--sequence", type=console.count_of, required=True, metavar="N", help="number of tokens in each sequence")
+    keep = "activations kept for the backward pass (default: products)"
+    add("--keep", choices=("layers", "products", "all"), default="products", help=keep)
     add("--forward", action="store_true", help="plan a forward step (default: training with Adam)")
-    add(
-        "--cache",
-        type=count_of,
-        metavar="N",
-        help="of a forward step: tokens whose keys and values exist already (decoding)",
-    )
+    cache = "of a forward step: tokens whose keys and values exist already (decoding)"
+    add("--cache", type=console.count_of, metavar="N", help=cache)
     add("--dtype", default="bfloat16", help="of parameters and activations (default: bfloat16)")
+    add_cluster(parser)
 
 
 def read_model(arguments: argparse.Namespace) -> StepModel:
-    """Returns the step that the options describe.
-
-    Raises:
-        UsageError: The model is unknown, or the options are inconsistent.
-    """
+    """Returns the step that the options describe."""
     from artifex_devices.models import Optimizer, transformer
 
     shape = _shape(arguments.model)
-    try:
+    with console.usage_errors(TypeError, ValueError):
         return transformer(
             shape,
             batch=arguments.batch,
@@ -63,12 +58,9 @@ def read_model(arguments: argparse.Namespace) -> StepModel:
             cache=arguments.cache or 0,
             dtype=arguments.dtype,
         )
-    except (TypeError, ValueError) as error:
-        raise UsageError(str(error)) from None
 
 
 def _shape(text: str) -> str | TransformerShape:
-    from artifex_devices._base.nearest_name import did_you_mean
     from artifex_devices.models import SHAPES
 
     if text.endswith(".toml"):
@@ -82,14 +74,11 @@ def _shape(text: str) -> str | TransformerShape:
 
 
 def _shape_of_file(path: str) -> TransformerShape:
-    from artifex_devices._base.nearest_name import did_you_mean
     from artifex_devices._base.toml import all_mistakes, key_text, line_text, read_toml, unprintable
     from artifex_devices.models import TransformerShape
 
-    try:
+    with console.usage_errors(OSError, ValueError):
         entries, text = read_toml("MODEL", path)
-    except (OSError, ValueError) as error:
-        raise UsageError(str(error)) from None
     fields = {field.name: field for field in dataclasses.fields(TransformerShape) if field.name != "source"}
     wrong = []
     for key, value in entries.items():
@@ -105,18 +94,12 @@ def _shape_of_file(path: str) -> TransformerShape:
     wrong += [f"{name} is missing" for name in needed if name not in entries]
     if wrong:
         raise UsageError(f"MODEL: in {path}: {all_mistakes(wrong)}; expected {', '.join(fields)}; correct the file")
-    try:
+    with console.usage_errors(ValueError, option=f"MODEL: in {path}: "):
         return TransformerShape(**{"name": Path(path).stem, **entries}, source=path)
-    except ValueError as error:
-        raise UsageError(f"MODEL: in {path}: {error}") from None
 
 
 def read_rules(text: str) -> dict[str, tuple[str, ...]]:
-    """Reads mesh axes by logical axis: `batch=data,embed=data+model`.
-
-    Raises:
-        UsageError: The text is not such a list.
-    """
+    """Reads mesh axes by logical axis: `batch=data,embed=data+model`."""
     found: dict[str, tuple[str, ...]] = {}
     for part in (each.strip() for each in text.split(",")):
         logical, equals, axes = (each.strip() for each in part.partition("="))
@@ -131,86 +114,67 @@ def read_rules(text: str) -> dict[str, tuple[str, ...]]:
 
 
 STEP_EXAMPLES = f"""\
-examples:
   artifex_devices plan step llama-2-7b --batch 64 --sequence 4096 --cluster "tpu v5p 4x4x4" --mesh data=16,model=4 \\
       --rules batch=data,embed=data,mlp=model,kv_heads=model,vocab=model
   artifex_devices plan step llama-3-8b --batch 16 --sequence 1 --forward --cache 8192 --cluster "dgx h100" \\
       --mesh model=8 --rules kv_heads=model,mlp=model,vocab=model --json
 
-{MODEL_FORMS}
-{CLUSTER_FORMS}
-exit codes: 0 done; 1 it does not fit in memory, or the torus has no such mesh; 2 usage error; 3 the cluster lacks a
-            rate that is needed; others as for every command
-"""
+{MODEL_FORMS}"""
 SUGGEST_EXAMPLES = f"""\
-examples:
   artifex_devices plan suggest llama-2-7b --batch 256 --sequence 4096 --cluster "tpu v5e 16x16"
   artifex_devices plan suggest llama-2-70b --batch 128 --sequence 4096 --cluster "tpu v5p 8x8x8" --top 3 --max-axes 3
   artifex_devices plan suggest mine.toml --batch 32 --sequence 2048 --cluster lab.toml --axes batch,embed,mlp --json
 
-{MODEL_FORMS}
-{CLUSTER_FORMS}
-exit codes: 0 done; 1 nothing fits in memory; 2 usage error; 3 the cluster lacks a rate that is needed; others as
-            for every command
-"""
+{MODEL_FORMS}"""
 
 
 def add_step(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `plan step`, except for the output."""
-    add_model(parser)
-    add_cluster(parser)
+    _add_model(parser)
     add_mesh(parser, required=True)
-    parser.add_argument(
-        "--rules",
-        metavar="LOGICAL=AXIS,...",
-        required=True,
-        help="mesh axes that shard each logical axis: batch=data,embed=data+model,mlp=model",
-    )
+    rules = "mesh axes that shard each logical axis: batch=data,embed=data+model,mlp=model"
+    parser.add_argument("--rules", metavar="LOGICAL=AXIS,...", required=True, help=rules)
 
 
 def add_suggest(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `plan suggest`, except for the output."""
-    add_model(parser)
-    add_cluster(parser)
+    _add_model(parser)
     add = parser.add_argument
-    add("--top", type=count_of, default=5, metavar="N", help="number of options (default: 5)")
-    add("--max-axes", type=count_of, default=2, metavar="N", help="maximum for a mesh, 1 to 4 (default: 2)")
+    add("--top", type=console.count_of, default=5, metavar="N", help="number of options (default: 5)")
+    add("--max-axes", type=console.count_of, default=2, metavar="N", help="maximum for a mesh, 1 to 4 (default: 2)")
     add("--axes", metavar="LOGICAL,...", help="logical axes that rules may shard (default: all of products)")
     add("--no-overlap", action="store_true", help="rank by the seconds of steps whose parts do not overlap")
     add("--quiet", action="store_true", help="no progress on standard error")
 
 
-def run_step(arguments: argparse.Namespace) -> tuple[Any, int]:
-    """Returns the plan and the exit code.
-
-    Raises:
-        NotImplementedError: The torus has no such mesh.
-    """
+def run_step(arguments: argparse.Namespace) -> int:
+    """Writes the plan of a step; 1 if it does not fit."""
     from artifex_devices.planner import plan_step
 
     cluster = read_cluster(arguments.cluster, arguments.measured)
-    model = read_model(arguments)
-    rules = read_rules(arguments.rules)
+    model, rules = read_model(arguments), read_rules(arguments.rules)
     mesh = lay_mesh(cluster, arguments)
-    try:
+    with console.usage_errors(TypeError, ValueError):
         plan = plan_step(model, mesh, rules)
-    except (TypeError, ValueError) as error:
-        raise UsageError(str(error)) from None
-    return plan, OK if plan.fits else ATTENTION
+    console.write_plan(plan, arguments)
+    return console.OK if plan.fits else console.ATTENTION
 
 
-def run_suggest(arguments: argparse.Namespace) -> tuple[Any, int]:
-    """Returns the suggestions and the exit code."""
+def run_suggest(arguments: argparse.Namespace) -> int:
+    """Writes the suggestions; 1 if none fits."""
     from artifex_devices.planner import suggest
 
     cluster = read_cluster(arguments.cluster, arguments.measured)
     model = read_model(arguments)
     axes = None if arguments.axes is None else [axis.strip() for axis in arguments.axes.split(",")]
-    try:
-        found = suggest(
-            model, cluster, arguments.top, max_axes=arguments.max_axes, axes=axes,
-            overlap=not arguments.no_overlap, progress=not arguments.quiet,
-        )  # fmt: skip
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    return found, OK if found.fits else ATTENTION
+    options = {"overlap": not arguments.no_overlap, "progress": not arguments.quiet}
+    with console.usage_errors(ValueError):
+        found = suggest(model, cluster, arguments.top, max_axes=arguments.max_axes, axes=axes, **options)
+    if arguments.svg is None:
+        console.write_plan(found, arguments)
+    elif found.options:
+        console.write_mesh(found.options[0].mesh, arguments)
+    else:
+        why = "nothing fits in memory: there is no best option to draw; omit --svg to see the nearest options"
+        console.complain(f"artifex_devices plan: {why}")
+    return console.OK if found.fits else console.ATTENTION

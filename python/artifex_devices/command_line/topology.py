@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.text import bytes_text, cpu_list, parse_cpu_list
-from artifex_devices._core import Device, Machine
-from artifex_devices.command_line.console import OK, UsageError, has_signs, write_json, write_picture, write_text
+from artifex_devices.command_line import console
+from artifex_devices.command_line.console import UsageError
 
 if TYPE_CHECKING:
     from artifex_devices._core import Device, Machine
@@ -37,42 +39,31 @@ exit codes: 0 done; 2 a machine that cannot be read; others as for every command
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """--machine, --every, and one of --json and --svg."""
-    parser.add_argument(
-        "--machine",
-        metavar="FILE.xml|TEXT",
-        help="an hwloc XML file, or a machine in hwloc's synthetic form; this machine when not given",
-    )
+    machine_help = "an hwloc XML file, or a machine in hwloc's synthetic form; this machine when not given"
+    parser.add_argument("--machine", metavar="FILE.xml|TEXT", help=machine_help)
     parser.add_argument("--every", action="store_true", help="each part on a line, also those that look alike")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="all that is known, as JSON")
-    form.add_argument(
-        "--svg",
-        metavar="FILE",
-        nargs="?",
-        const="-",
-        help="write a picture to FILE; to standard output when no FILE is given",
-    )
+    console.add_output(parser, "a picture of the machine")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the tree, the JSON or the picture; 0."""
     machine, devices = _read(arguments.machine)
     if arguments.json:
-        write_json(_as_json(machine, devices))
-        return OK
+        console.write_json(_as_json(machine, devices))
+        return console.OK
     if arguments.svg is not None:
         from artifex_devices.render import machine_svg
 
-        write_picture(arguments.svg, machine_svg(machine))
-        return OK
-    lines = machine_lines(machine, every=arguments.every, ascii_only=not has_signs("├└│─"))
+        console.write_picture(arguments.svg, machine_svg(machine))
+        return console.OK
+    lines = machine_lines(machine, every=arguments.every, ascii_only=not console.has_signs("├└│─"))
     lines += ["", f"{len(devices)} device{'' if len(devices) == 1 else 's'}:", *device_lines(devices)]
     if machine.is_live:
         lines.append(f"Together they may keep {machine.usable_cpus} CPU{'' if machine.usable_cpus == 1 else 's'} busy.")
     for missing in machine.missing_facts:
         lines += ["", f"Not known: {missing['fact']}: {missing['reason']}.", f"  Assumed: {missing['assumed']}."]
-    write_text("\n".join(lines) + "\n")
-    return OK
+    console.write_text("\n".join(lines) + "\n")
+    return console.OK
 
 
 def _read(source: str | None) -> tuple[Machine, list[Device]]:
@@ -84,40 +75,25 @@ def _read(source: str | None) -> tuple[Machine, list[Device]]:
         source.encode()
     except UnicodeEncodeError:
         raise UsageError(f"--machine: {source!r} is not text in UTF-8; expected it to be; rename the file") from None
-    try:
+    with console.usage_errors(OSError, ValueError, option="--machine: "):
         is_file = source.endswith(".xml") or Path(source).is_file()
         machine = ad.Machine.from_xml(source) if is_file else ad.Machine.from_synthetic(source)
         with ad.simulate(machine, compile_only=True):
             return machine, ad.devices()
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--machine: {error}") from None
 
 
 def _as_json(machine: Machine, devices: list[Device]) -> dict[str, Any]:
-    return {
-        "format": "artifex_devices/topology/1",
-        "source": machine.source,
-        "is_live": machine.is_live,
-        "counts": machine.counts,
-        "usable_cpus": machine.usable_cpus,
-        "usable_memory_bytes": machine.usable_memory_bytes,
-        "objects": machine.objects,
-        "devices": [
-            {
-                "device": str(device),
-                "cpus": device.cpuset,
-                "numa_nodes": list(device.numa_nodes),
-                "memory_bytes": device.memory_bytes,
-            }
-            for device in devices
-        ],
-        "missing_facts": machine.missing_facts,
-    }
+    facts = ("source", "is_live", "counts", "usable_cpus", "usable_memory_bytes", "objects", "missing_facts")
+    rows = [
+        {"device": str(d), "cpus": d.cpuset, "numa_nodes": list(d.numa_nodes), "memory_bytes": d.memory_bytes}
+        for d in devices
+    ]
+    known = {name: getattr(machine, name) for name in facts}
+    return {"format": "artifex_devices/topology/1", **known, "devices": rows}
 
 
 _HIDDEN = frozenset({"Bridge", "Misc"})  # their children are shown instead
-_TEE, _END, _BAR, _GAP = "├─ ", "└─ ", "│  ", "   "
-_ASCII = {_TEE: "|- ", _END: "`- ", _BAR: "|  ", _GAP: "   "}
+_ASCII = str.maketrans("├└│─", "|`|-")
 
 
 @dataclass
@@ -138,13 +114,7 @@ class _Part:
 
 
 def machine_lines(machine: Machine, *, every: bool = False, ascii_only: bool = False) -> list[str]:
-    """The tree, one line for each part; similar neighbours share a line.
-
-    Args:
-        machine: Any machine.
-        every: Whether each part has its own line.
-        ascii_only: Whether to avoid line-drawing characters.
-    """
+    """The tree, one line for each part; similar neighbours share a line unless `every`."""
     objects = machine.objects
     root = _Part(objects[0])
     path = [root]  # one part for each depth; a hidden object is replaced by its parent
@@ -154,51 +124,35 @@ def machine_lines(machine: Machine, *, every: bool = False, ascii_only: bool = F
         if part is not path[-1]:
             path[-1].below.append(part)
         path.append(part)
-    signs = _ASCII if ascii_only else {}
-    return [_heading(machine), *_branches(root, "", every, signs)]
+    lines = _branches(root, "", every)
+    return [_heading(machine), *(line.translate(_ASCII) if ascii_only else line for line in lines)]
 
 
 def device_lines(devices: Sequence[Device]) -> list[str]:
     """One line for each group of neighbouring devices with the same CPUs and memory."""
     lines = []
-    for first, last in _runs(devices):
-        device = devices[first]
-        name = f"{device}" if first == last else f"{device} to {devices[last]}"
-        count = "" if first == last else " each"
-        nodes = ", ".join(str(node) for node in device.numa_nodes)
-        plural = "s" if len(device.numa_nodes) > 1 else ""
-        lines.append(
-            f"{name}: CPUs {device.cpuset}, memory node{plural} {nodes}, {bytes_text(device.memory_bytes)}{count}"
-        )
+    alike = itertools.groupby(devices, lambda device: (device.cpuset, tuple(device.numa_nodes), device.memory_bytes))
+    for (cpus, nodes, memory), group in alike:
+        first, *others = group
+        name, count = (f"{first} to {others[-1]}", " each") if others else (str(first), "")
+        named = f"memory node{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes))}"
+        lines.append(f"{name}: CPUs {cpus}, {named}, {bytes_text(memory)}{count}")
     return lines
-
-
-def _runs(devices: Sequence[Device]) -> Iterator[tuple[int, int]]:
-    first = 0
-    for number in range(1, len(devices) + 1):
-        if number == len(devices) or _place(devices[number]) != _place(devices[first]):
-            yield first, number - 1
-            first = number
-
-
-def _place(device: Device) -> tuple[object, ...]:
-    return device.cpuset, tuple(device.numa_nodes), device.memory_bytes
 
 
 def _heading(machine: Machine) -> str:
     memory = sum(node["memory_bytes"] for node in machine.numa_nodes)
-    domains, pus = len(machine.cpu_domains), machine.counts["pus"]
+    counts = {"CPU domain": len(machine.cpu_domains), "PU": machine.counts["pus"]}
+    parts = ", ".join(f"{count} {part}{'' if count == 1 else 's'}" for part, count in counts.items())
     source = "this machine, as hwloc sees it" if machine.is_live else machine.source
-    return (
-        f"Machine: {domains} CPU domain{'' if domains == 1 else 's'}, {pus} PU{'' if pus == 1 else 's'}, "
-        f"{bytes_text(memory)} ({source})"
-    )
+    return f"Machine: {parts}, {bytes_text(memory)} ({source})"
 
 
-def _branches(parent: _Part, indent: str, every: bool, signs: dict[str, str]) -> Iterator[str]:
-    groups = list(_alike(parent.below, every))
-    for number, group in enumerate(groups):
-        is_last = number == len(groups) - 1
+def _branches(parent: _Part, indent: str, every: bool) -> Iterator[str]:
+    # Similar neighbours that hold CPUs only are one group.
+    alike = itertools.groupby(parent.below, lambda part: id(part) if every or not part.is_of_cpus() else part.shape())
+    groups = [list(group) for _, group in alike]
+    for group in groups:
         part, words = group[0], [_words(group[0], with_numbers=len(group) == 1)]
         while not every and len(part.below) == 1 and part.below[0].is_of_cpus():  # a part with a single child
             part = part.below[0]
@@ -206,44 +160,25 @@ def _branches(parent: _Part, indent: str, every: bool, signs: dict[str, str]) ->
         text = " + ".join(words)
         if len(group) > 1:
             inner = _inner(part)
-            text = f"{len(group)} x {f'({text}{inner})' if inner or len(words) > 1 else text}: CPUs {_span(group)}"
-        sign = _END if is_last else _TEE
-        yield f"{indent}{signs.get(sign, sign)}{text}"
+            cpus = cpu_list(cpu for each in group for cpu in parse_cpu_list(each.row["cpus"]))
+            text = f"{len(group)} x {f'({text}{inner})' if inner or len(words) > 1 else text}: CPUs {cpus}"
+        sign, edge = ("└─ ", "   ") if group is groups[-1] else ("├─ ", "│  ")
+        yield f"{indent}{sign}{text}"
         if len(group) == 1:
-            edge = _GAP if is_last else _BAR
-            yield from _branches(part, indent + signs.get(edge, edge), every, signs)
-
-
-def _alike(parts: Sequence[_Part], every: bool) -> Iterator[list[_Part]]:
-    """Runs of similar neighbours that hold CPUs only; others alone."""
-    group: list[_Part] = []
-    for part in parts:
-        if group and (every or not part.is_of_cpus() or part.shape() != group[0].shape()):
-            yield group
-            group = []
-        group.append(part)
-    if group:
-        yield group
+            yield from _branches(part, indent + edge, every)
 
 
 def _inner(part: _Part) -> str:
     """Children of one of several similar parts, as text: " with 2 PUs"."""
-    counts: dict[str, int] = {}
-
-    def count(inner: _Part) -> None:
-        for below in inner.below:
-            counts[below.row["type"]] = counts.get(below.row["type"], 0) + 1
-            count(below)
-
-    count(part)
-    if not counts:
-        return ""
-    return " with " + ", ".join(f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in counts.items())
+    counts = Counter(_kinds_below(part))
+    listed = ", ".join(f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in counts.items())
+    return f" with {listed}" if listed else ""
 
 
-def _span(parts: Sequence[_Part]) -> str:
-    """The CPUs of all parts: "0-3,8"."""
-    return cpu_list(cpu for part in parts for cpu in parse_cpu_list(part.row["cpus"]))
+def _kinds_below(part: _Part) -> Iterator[str]:
+    for below in part.below:
+        yield below.row["type"]
+        yield from _kinds_below(below)
 
 
 def _words(part: _Part, *, with_numbers: bool) -> str:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the user's own, named on the command line: `module:function` or `file.py:function`."""
+"""Functions of the user's own, named on the command line: `module:function` or `file.py:function`.
+
+Names that lead to no function are UsageErrors.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,7 @@ _FORM = "write module:function or path/to/file.py:function"
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """The part before the last colon and the part behind it.
-
-    Raises:
-        UsageError: There are no two parts.
-    """
+    """The part before the last colon and the part behind it."""
     place, _, name = text.rpartition(":")
     if not place or not name:
         raise UsageError(f"{text!r} names no function; {_FORM}")
@@ -33,15 +32,8 @@ def load_function(place: str, name: str) -> Callable[..., Any]:
     """Imports a module, or runs a file as one, and takes a function out of it.
 
     Modules are looked for where Python looks, and the current folder is not added: a file's path says that it is to be
-    run. A file's folder is where its own imports are looked for first, as when Python runs it.
-
-    Args:
-        place: Module or path; a path ends in .py.
-        name: Of the function; dots lead into classes and objects.
-
-    Raises:
-        UsageError: There is no such file, module or function, or it cannot be called.
-        Exception: What the module raises when it is imported.
+    run. A file's folder is where its own imports are looked for first, as when Python runs it. What the module raises
+    when it is imported is raised unchanged. Dots in the name lead into classes and objects.
     """
     module = _run_file(place) if place.endswith(".py") else _import_module(place)
     found: Any = module
@@ -81,9 +73,7 @@ def _run_file(place: str) -> ModuleType:
         raise UsageError(f"{place!r} cannot be read ({error.strerror or error}); name a file that can be") from None
     # A name that nobody has: a file train.py must not stand for an installed module train.
     name = path.stem if path.stem not in sys.modules else f"_{path.stem}_of_the_command_line"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
+    spec: Any = importlib.util.spec_from_file_location(name, path)  # never None for a name that ends in .py
     module = importlib.util.module_from_spec(spec)
     # Before it runs: dataclasses and pickles look their module up.
     sys.modules[name] = module

@@ -129,15 +129,13 @@ def print_device_info() -> None:
     devices, the last line reports it.
     """
     manager = get_device_manager()
-    known = manager.capabilities
+    known, info = manager.capabilities, manager.get_device_info()
     title = "🔍 Artifex Device Manager"
     try:
         title.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):
         title = title[2:]
-    print(title)
-    print("=" * 40)
-    info = manager.get_device_info()
+    print(title, "=" * 40, sep="\n")
     rows = {
         "Backend": info["backend"],
         "Device Type": known.device_type.value,

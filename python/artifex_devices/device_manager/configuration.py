@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -128,10 +130,6 @@ def _fraction(name: str, value: Any) -> float | None:
     return fraction
 
 
-def _flag(name: str, value: Any) -> bool:
-    return check_bool(_OPERATION, name, value, "write True or False")
-
-
 def _platforms(name: str, value: Any) -> list[str]:
     fix = "write ['cuda', 'cpu']"
     if not isinstance(value, (list, tuple)) or not all(isinstance(entry, str) for entry in value):
@@ -148,15 +146,12 @@ def _platforms(name: str, value: Any) -> list[str]:
 
 def _variables(name: str, value: Any) -> dict[str, str]:
     check_type(_OPERATION, name, value, Mapping, "a dict of str to str", "write {'XLA_FLAGS': '--flag=1'}")
-    wrong = [
-        f"{safe_repr(key)}: {safe_repr(entry)}"
-        for key, entry in value.items()
-        if not (isinstance(key, str) and isinstance(entry, str))
-    ]
+    wrong = [(key, entry) for key, entry in value.items() if not (isinstance(key, str) and isinstance(entry, str))]
     if wrong:
+        listed = ", ".join(f"{safe_repr(key)}: {safe_repr(entry)}" for key, entry in wrong)
         raise TypeError(
-            f"{_OPERATION}: {name} has entries that are not text: {', '.join(wrong)}; expected a str for names and "
-            "values; write '1' or 'false'"
+            f"{_OPERATION}: {name} has entries that are not text: {listed}; expected a str for names and values; write "
+            "'1' or 'false'"
         )
     bad = [repr(key) for key, entry in value.items() if not key or "=" in key or not _is_storable(key + entry)]
     if bad:
@@ -174,7 +169,8 @@ def _is_storable(text: str) -> bool:
         return False
 
 
-_CHECKS = {
+_flag = partial(check_bool, _OPERATION, fix="write True or False")
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "memory_strategy": _strategy,
     "memory_fraction": _fraction,
     "enable_x64": _flag,
@@ -253,10 +249,8 @@ class JAXDeviceManager:
             TypeError: An entry of `target_devices` is not a Device, or a leaf is not an array of numbers.
         """
         name = "JAXDeviceManager.distribute_data"
-        if target_devices is None:
-            targets = self._of_platform(self.default_platform)
-        else:
-            targets = check_devices(name, target_devices)
+        is_default = target_devices is None
+        targets = self._of_platform(self.default_platform) if is_default else check_devices(name, target_devices)
         if not targets:
             gpus = "" if self.gpu_devices else ": this machine has no GPU"
             raise ValueError(
@@ -270,12 +264,9 @@ class JAXDeviceManager:
         _check_rows(name, [keystr(path) for path, _ in leaves], arrays, len(targets))
         rows = len(arrays[0]) if arrays else 0
         share, rest = divmod(rows, len(targets))
-        parts, start = [], 0
-        for i, device in enumerate(targets):
-            stop = start + share + (i < rest)
-            parts.append(device_put(tree_unflatten(treedef, [array[start:stop] for array in arrays]), device))
-            start = stop
-        return parts
+        starts = [i * share + min(i, rest) for i in range(len(targets) + 1)]
+        parts = [[array[i:j] for array in arrays] for i, j in itertools.pairwise(starts)]
+        return [device_put(tree_unflatten(treedef, part), device) for part, device in zip(parts, targets, strict=True)]
 
     def _of_platform(self, platform: str) -> list[Device]:
         # The vendor of a device of platform "gpu" is not known: each name of a GPU platform means all GPUs.
@@ -312,12 +303,11 @@ def _check_rows(operation: str, paths: list[str], arrays: list[Any], parts: int)
         raise TypeError(f"{operation}: expected arrays of numbers, got {', '.join(wrong)}; remove the others")
     shapes = [tuple(array.shape) for array in arrays]
     listed = ", ".join(f"data{path} has shape {shape}" for path, shape in zip(paths, shapes, strict=True))
-    if any(not shape for shape in shapes):
+    if () in shapes:
         problem, fix = "an array without dimensions has no rows", "put it on the devices by device_put, or remove it"
-    elif len({shape[0] for shape in shapes}) > 1:
+    elif len({rows for rows, *_ in shapes}) > 1:
         problem, fix = "the arrays have different numbers of rows", "pass arrays with one number of rows"
-    elif shapes and shapes[0][0] < parts:
-        rows = shapes[0][0]
+    elif shapes and (rows := shapes[0][0]) < parts:
         problem = f"{rows} rows leave nothing for some of the devices"
         fix = f"write target_devices=devices()[:{rows}]" if rows else "pass data that has rows"
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 from numbers import Integral
-from types import TracebackType
 from typing import Any, NoReturn
 
 from artifex_devices import _core
@@ -15,13 +14,13 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._hardware.detection import CUDADetector, DeviceCapabilities, DeviceDetector, DeviceType
 from artifex_devices._runtime.devices import default_backend
+from artifex_devices.device_manager import process_settings
 from artifex_devices.device_manager.configuration import (
     DeviceConfiguration,
     JAXDeviceManager,
     MemoryStrategy,
     check_configuration,
 )
-from artifex_devices.device_manager.process_settings import LIMITS, VARIABLES, X64, SettingsReport, merged_flags
 
 _SMALL_MODEL = 1_000_000  # parameters; Source: the device-management document
 _LARGE_MODEL = 100_000_000
@@ -85,27 +84,24 @@ class DeviceManager:
         self._set_variables(self._applied.environment_variables)  # before the first use of a device, which reads them
         self.capabilities = _checked_capabilities(self.detector.detect_capabilities())
         if self._applied.enable_x64:
-            X64.set(self, "jax_enable_x64", True)
+            process_settings.X64.set(self, "jax_enable_x64", True)
         if self._has_limits:
             fraction = self._applied.memory_fraction
             assert fraction is not None  # reading it returns a number
             devices = [device for device in self.jax_manager.devices if not device.is_compile_only]
             self._limits = {device: int(fraction * device.memory_bytes) for device in devices}
-            LIMITS.set_all(self, self._limits)
+            process_settings.LIMITS.set_all(self, self._limits)
         if "cuda" in self._applied.platform_priority and not self.has_gpu:
-            if self.capabilities.device_type is DeviceType.GPU:
-                count = self.capabilities.device_count
-                why = f"no GPU can be used: the detector reports {count}, the runtime has none"
-            else:
-                why = "no GPU detected"
+            unused = f"no GPU can be used: the detector reports {self.capabilities.device_count}, the runtime has none"
+            why = unused if self.capabilities.device_type is DeviceType.GPU else "no GPU detected"
             warn_user(f"CUDA requested but {why}. Falling back to CPU.")
 
     def _set_variables(self, variables: dict[str, str]) -> None:
         overwritten = []
         for name, value in variables.items():
-            user = VARIABLES.set(self, name, value)
+            user = process_settings.VARIABLES.set(self, name, value)
             if name == "XLA_FLAGS":
-                overwritten += [f"{flag} of XLA_FLAGS" for flag in merged_flags(user, value)[1]]
+                overwritten += [f"{flag} of XLA_FLAGS" for flag in process_settings.merged_flags(user, value)[1]]
             elif user not in (None, value):
                 overwritten.append(f"{name}={safe_repr(user)}")
         if overwritten:
@@ -163,9 +159,11 @@ class DeviceManager:
             "cpu_devices": [str(device) for device in manager.cpu_devices],
             "default_device": str(manager.get_default_device()),
             "detection_problem": getattr(self.detector, "reason", None),
-            "memory_limits": {str(device): LIMITS.read(device) for device in manager.devices},
-            "environment": {name: VARIABLES.read(name) for name in self._applied.environment_variables},
-            "not_applied": self._report().lines(),
+            "memory_limits": {str(device): process_settings.LIMITS.read(device) for device in manager.devices},
+            "environment": {
+                name: process_settings.VARIABLES.read(name) for name in self._applied.environment_variables
+            },
+            "not_applied": dict(process_settings.settings_without_effect(self)),
         }
 
     def optimize_for_model_size(self, model_params: float) -> DeviceConfiguration:
@@ -191,26 +189,10 @@ class DeviceManager:
         """
         name = "DeviceManager.optimize_for_model_size"
         check_number(name, "model_params", model_params, "write 150_000_000", minimum=0)
+        strategy = MemoryStrategy.BALANCED if model_params < _LARGE_MODEL else MemoryStrategy.AGGRESSIVE
         optimal = self.config.copy()
-        if model_params < _SMALL_MODEL:
-            optimal.memory_strategy = MemoryStrategy.CONSERVATIVE
-        elif model_params < _LARGE_MODEL:
-            optimal.memory_strategy = MemoryStrategy.BALANCED
-        else:
-            optimal.memory_strategy = MemoryStrategy.AGGRESSIVE
+        optimal.memory_strategy = MemoryStrategy.CONSERVATIVE if model_params < _SMALL_MODEL else strategy
         return optimal
-
-    def _report(self) -> SettingsReport:
-        return SettingsReport(
-            now=self.config,
-            applied=self._applied,
-            limits=self._limits if self._has_limits else None,
-            is_late=self._is_late,
-            is_closed=self._is_closed,
-            capabilities=self.capabilities,
-            detection_problem=getattr(self.detector, "reason", None),
-            runtime=self.jax_manager,
-        )
 
     def close(self) -> None:
         """Restores limits, the 64-bit setting and environment variables, unless others have changed them since.
@@ -218,7 +200,7 @@ class DeviceManager:
         The settings of older open managers hold again. Closing a closed manager has no effect.
         """
         self._is_closed = True
-        for settings in (LIMITS, X64, VARIABLES):
+        for settings in (process_settings.LIMITS, process_settings.X64, process_settings.VARIABLES):
             settings.release(self)
 
     def __reduce__(self) -> NoReturn:
@@ -237,9 +219,7 @@ class DeviceManager:
             )
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Closes the manager."""
         self.close()
 

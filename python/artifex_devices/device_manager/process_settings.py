@@ -8,57 +8,58 @@ The settings of the newest open owner hold, and all can be undone. The settings 
 from __future__ import annotations
 
 import contextvars
+import itertools
 import os
 import re
 import threading
 import weakref
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 from artifex_devices._core import Device
-from artifex_devices._hardware.detection import DeviceCapabilities, DeviceType
+from artifex_devices._hardware.detection import DeviceType
 from artifex_devices.config import config
-from artifex_devices.device_manager.configuration import GPU_PLATFORMS, DeviceConfiguration, JAXDeviceManager
+from artifex_devices.device_manager.configuration import GPU_PLATFORMS
+
+if TYPE_CHECKING:
+    from artifex_devices.device_manager.manager import DeviceManager
 
 _FLAG = re.compile(r"""(?:[^\s"']|"[^"]*"?|'[^']*'?)+""")  # quotes keep blanks inside a flag
 
 
-class Settings(ABC):
+_Read = Callable[[Any], Any]
+_Write = Callable[[Any, Any], None]
+_Combined = Callable[[Any, Any, list[Any]], Any]
+_Requests = list[tuple[weakref.ref[Any], Any]]  # owners with their values, oldest owner first
+
+
+@dataclass
+class _Entry:
+    user: Any  # the value before the first owner
+    written: Any = None  # the value that was written last
+    requests: _Requests = field(default_factory=list)
+
+
+class Settings:
     """One kind of setting, by key; thread-safe."""
 
-    def __init__(self) -> None:
-        """Starts without owners."""
+    def __init__(self, read: _Read, write: _Write, combined: _Combined = lambda key, user, values: values[-1]) -> None:
+        """Takes functions; `combined` is the value to write for a key, the user's value and those of the owners."""
+        self.read, self.write, self.combined = read, write, combined
         self._lock = threading.RLock()
-        self._requests: dict[Any, list[tuple[weakref.ref[Any], Any]]] = {}  # oldest owner first
-        self._user: dict[Any, Any] = {}  # values before the first owner
-        self._written: dict[Any, Any] = {}  # values that were written last
+        self._entries: dict[Any, _Entry] = {}
         os.register_at_fork(after_in_child=self._renew_lock)
-
-    @abstractmethod
-    def read(self, key: Any) -> Any:
-        """Returns the current value."""
-
-    @abstractmethod
-    def write(self, key: Any, value: Any) -> None:
-        """Sets the current value."""
-
-    def combined(self, key: Any, user: Any, values: list[Any]) -> Any:
-        """Returns the value to write for the user's value and the owners' values, oldest first."""
-        return values[-1]
 
     def set(self, owner: Hashable, key: Any, value: Any) -> Any:
         """Sets a value for an owner; returns the user's value before any owner."""
         with self._lock:
-            if key in self._requests and self.read(key) != self._written[key]:
-                self._forget(key)  # other code has written a value since: it is the user's
-            if key not in self._requests:
-                self._user[key] = self.read(key)
-                self._requests[key] = []
-            self._requests[key] = [*_live(self._requests[key]), (weakref.ref(owner), value)]
-            self._write_newest(key)
-            return self._user[key]
+            entry = self._entries.get(key)
+            if entry is None or self.read(key) != entry.written:  # other code has written a value: it is the user's
+                entry = self._entries[key] = _Entry(self.read(key))
+            entry.requests = [*_live(entry.requests), (weakref.ref(owner), value)]
+            self._write_newest(key, entry)
+            return entry.user
 
     def set_all(self, owner: Hashable, values: Mapping[Any, Any]) -> None:
         """Sets values for an owner, all of them before another thread can set one."""
@@ -69,77 +70,49 @@ class Settings(ABC):
     def release(self, owner: Hashable) -> None:
         """Undoes the values of an owner, except where other code has written a value since."""
         with self._lock:
-            for key, before in list(self._requests.items()):
-                after = [entry for entry in before if entry[0]() is not owner]
-                if len(after) == len(before):
+            for key, entry in list(self._entries.items()):
+                others = [request for request in entry.requests if request[0]() is not owner]
+                if len(others) == len(entry.requests):
                     continue
-                if self.read(key) != self._written[key]:
-                    self._forget(key)
-                elif live := _live(after):
-                    self._requests[key] = live
-                    self._write_newest(key)
+                entry.requests = _live(others)
+                if self.read(key) != entry.written:
+                    del self._entries[key]
+                elif entry.requests:
+                    self._write_newest(key, entry)
                 else:
-                    self.write(key, self._user[key])
-                    self._forget(key)
+                    self.write(key, entry.user)
+                    del self._entries[key]
 
-    def _write_newest(self, key: Any) -> None:
-        self.write(key, self.combined(key, self._user[key], [value for _, value in self._requests[key]]))
-        self._written[key] = self.read(key)
-
-    def _forget(self, key: Any) -> None:
-        for table in (self._requests, self._user, self._written):
-            table.pop(key, None)
+    def _write_newest(self, key: Any, entry: _Entry) -> None:
+        self.write(key, self.combined(key, entry.user, [value for _, value in entry.requests]))
+        entry.written = self.read(key)
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()  # another thread may have held it when the process was forked
 
 
-def _live(entries: list[tuple[weakref.ref[Any], Any]]) -> list[tuple[weakref.ref[Any], Any]]:
-    return [entry for entry in entries if entry[0]() is not None]
+def _live(requests: _Requests) -> _Requests:
+    return [request for request in requests if request[0]() is not None]
 
 
-class _Limits(Settings):
-    """Bytes that Arrays may take, by Device; None for no limit. A tighter limit of the user stays."""
-
-    def read(self, key: Device) -> int | None:
-        return key.bytes_limit
-
-    def write(self, key: Device, value: int | None) -> None:
-        key.set_bytes_limit(value)
-
-    def combined(self, key: Device, user: int | None, values: list[int]) -> int:
-        return values[-1] if user is None else min(user, values[-1])
+def _tighter(device: Device, user: int | None, values: list[int]) -> int:
+    return values[-1] if user is None else min(user, values[-1])
 
 
-class _Variables(Settings):
-    """Environment variables by name; None for an unset one. XLA_FLAGS are merged."""
-
-    def read(self, key: str) -> str | None:
-        return os.environ.get(key)
-
-    def write(self, key: str, value: str | None) -> None:
-        if value is None:
-            os.environ.pop(key, None)
-        else:
-            os.environ[key] = value
-
-    def combined(self, key: str, user: str | None, values: list[str]) -> str:
-        if key != "XLA_FLAGS":
-            return values[-1]
-        flags = user
-        for value in values:
-            flags = merged_flags(flags, value)[0]
-        return flags or ""
+def _write_variable(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
-class _X64(Settings):
-    """jax_enable_x64 of the process, outside of all scopes."""
-
-    def read(self, key: str) -> bool:
-        return bool(contextvars.Context().run(config.read, key))
-
-    def write(self, key: str, value: bool) -> None:
-        config.update(key, value)
+def _combined_variable(name: str, user: str | None, values: list[str]) -> str:
+    if name != "XLA_FLAGS":
+        return values[-1]
+    flags = user
+    for value in values:
+        flags = merged_flags(flags, value)[0]
+    return flags or ""
 
 
 def merged_flags(current: str | None, added: str) -> tuple[str, list[str]]:
@@ -164,19 +137,16 @@ def merged_flags(current: str | None, added: str) -> tuple[str, list[str]]:
 
 def _closed(flag: str) -> str:
     """Closes an open quote of a flag, so that another flag can follow it."""
-    quote = ""
-    for sign in flag:
-        if sign == quote:
-            quote = ""
-        elif sign in ("'", '"') and not quote:
-            quote = sign
-    return flag + quote
+    rest = re.sub(r""""[^"]*"|'[^']*'""", "", flag)
+    return flag + next((sign for sign in rest if sign in "'\""), "")
 
 
-LIMITS = _Limits()
-VARIABLES = _Variables()
-X64 = _X64()
-
+# Bytes that Arrays may take, by Device; None for no limit. A tighter limit of the user stays.
+LIMITS = Settings(lambda device: device.bytes_limit, lambda device, value: device.set_bytes_limit(value), _tighter)
+# Environment variables by name; None for an unset one. XLA_FLAGS are merged.
+VARIABLES = Settings(os.environ.get, _write_variable, _combined_variable)
+# jax_enable_x64 of the process, outside of all scopes.
+X64 = Settings(lambda name: bool(contextvars.Context().run(config.read, name)), config.update)
 
 # Variables that this library reads, once: at the first use of a device at the latest.
 _READ = ("JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_DEFAULT_DEVICE", "JAX_ENABLE_X64")
@@ -184,123 +154,92 @@ _READ_PREFIX = "JAX_TRANSFER_GUARD"
 _COUNT_FLAG = "--xla_force_host_platform_device_count"
 
 
-@dataclass(frozen=True)
-class SettingsReport:
-    """Compares the settings of a manager with the state of the process.
+def settings_without_effect(manager: DeviceManager) -> Iterator[tuple[str, str]]:
+    """Yields the name of each setting of a manager without effect on the process, and the reason."""
+    now, applied, capabilities = manager.config, manager._applied, manager.capabilities
+    if manager.is_closed:
+        yield "manager", "closed: its settings were undone"
+    if now != applied:
+        pairs = [(f.name, getattr(applied, f.name), getattr(now, f.name)) for f in fields(now)]
+        values = ", ".join(f"{name} {old!r} to {new!r}" for name, old, new in pairs if old != new)
+        yield "configuration", f"changed since this manager was created: {values}; DeviceManager(config) applies it"
+    if problem := _memory(manager):
+        yield "memory_fraction", problem
+    if applied.enable_x64 != config.jax_enable_x64:
+        if applied.enable_x64:
+            why = "jax_enable_x64 is False here: another setting or a scope of enable_x64 sets it"
+        else:
+            why = "False does not change jax_enable_x64, True here; write config.update('jax_enable_x64', False)"
+        yield "enable_x64", why
+    if not applied.enable_jit:
+        yield "enable_jit", "recorded: jit does not compile here, functions run unchanged"
+    if applied.enable_mixed_precision:
+        speed = "faster" if capabilities.supports_mixed_precision else "not faster"
+        why = f"recorded: programs choose their dtypes; by the detector 16-bit floats are {speed} on this hardware"
+        yield "enable_mixed_precision", why
+    checks = {"platform_priority": _platforms, "environment_variables": _variables, "capabilities": _disagreement}
+    for name, check in checks.items():
+        if problem := check(manager):
+            yield name, problem
 
-    Attributes:
-        now: Current configuration.
-        applied: Configuration when the manager was created.
-        limits: Bytes by device that the manager has set; None without a configuration of the user.
-        is_late: Whether the library had read the environment before.
-        is_closed: Whether the manager is closed.
-        capabilities: Facts that the detector reported.
-        detection_problem: Reason why the detector found no GPU or could not read a fact.
-        runtime: Devices of the runtime.
-    """
 
-    now: DeviceConfiguration
-    applied: DeviceConfiguration
-    limits: dict[Device, int] | None
-    is_late: bool
-    is_closed: bool
-    capabilities: DeviceCapabilities
-    detection_problem: str | None
-    runtime: JAXDeviceManager
+def _memory(manager: DeviceManager) -> str | None:
+    if not manager._has_limits:
+        return "recorded: without a configuration nothing is limited"
+    if manager.is_closed:
+        return None
+    problems = []
+    for device in manager.jax_manager.devices:
+        if device.is_compile_only:
+            problems.append(f"{device} has no memory")
+        elif device not in manager._limits:
+            problems.append(f"{device} is not in the world of the manager")
+        elif ((limit := LIMITS.read(device)) or device.memory_bytes) != manager._limits[device]:
+            problems.append(f"{device} has {'no limit' if limit is None else f'the limit {limit}'}, set elsewhere")
+    text = "; ".join(problems[:4])
+    return (f"{text}; and {len(problems) - 4} more" if len(problems) > 4 else text) or None
 
-    def lines(self) -> dict[str, str]:
-        """Returns the reason by the name of each setting without effect."""
-        return dict(self._lines())
 
-    def disagreement(self) -> str | None:
-        """Returns how the detector's count differs from the runtime's; None if it does not."""
-        detected = self.capabilities
-        devices = self.runtime.devices
-        gpus, count = len(self.runtime.gpu_devices), len(devices)
-        tpus = sum(device.platform == "tpu" for device in devices)
-        counts = {DeviceType.GPU: gpus, DeviceType.TPU: tpus, DeviceType.CPU: len(self.runtime.cpu_devices)}
-        if detected.device_count == counts[detected.device_type]:
-            return None
-        return (
-            f"the detector reports {detected.device_count} {detected.device_type.value}; the runtime has {count} "
-            f"device{'' if count == 1 else 's'}, {gpus} of them GPUs"
-        )
+def _platforms(manager: DeviceManager) -> str | None:
+    default = manager.jax_manager.default_platform
+    names = manager._applied.platform_priority
+    absent = list(itertools.takewhile(lambda name: ("gpu" if name in GPU_PLATFORMS else name) != default, names))
+    if not absent:
+        return None
+    why = ""
+    if {"cuda", "gpu"} & set(absent):
+        if manager.capabilities.device_type is DeviceType.GPU:
+            count = manager.capabilities.device_count
+            why = f" (the detector reports {count} gpu, which this package cannot place data on)"
+        elif reason := getattr(manager.detector, "reason", None):
+            why = f" ({reason})"
+    return f"no device of {', '.join(absent)}{why}; the default platform is {default}"
 
-    def _lines(self) -> Iterator[tuple[str, str]]:
-        if self.is_closed:
-            yield "manager", "closed: its settings were undone"
-        if self.now != self.applied:
-            pairs = [(f.name, getattr(self.applied, f.name), getattr(self.now, f.name)) for f in fields(self.now)]
-            values = ", ".join(f"{name} {old!r} to {new!r}" for name, old, new in pairs if old != new)
-            yield "configuration", f"changed since this manager was created: {values}; DeviceManager(config) applies it"
-        if problem := self._memory():
-            yield "memory_fraction", problem
-        if self.applied.enable_x64 != config.jax_enable_x64:
-            if self.applied.enable_x64:
-                why = "jax_enable_x64 is False here: another setting or a scope of enable_x64 sets it"
-            else:
-                why = "False does not change jax_enable_x64, True here; write config.update('jax_enable_x64', False)"
-            yield "enable_x64", why
-        if not self.applied.enable_jit:
-            yield "enable_jit", "recorded: jit does not compile here, functions run unchanged"
-        if self.applied.enable_mixed_precision:
-            speed = "faster" if self.capabilities.supports_mixed_precision else "not faster"
-            why = f"recorded: programs choose their dtypes; by the detector 16-bit floats are {speed} on this hardware"
-            yield "enable_mixed_precision", why
-        for name, problem in (
-            ("platform_priority", self._platforms()),
-            ("environment_variables", self._variables()),
-            ("capabilities", self.disagreement()),
-        ):
-            if problem:
-                yield name, problem
 
-    def _memory(self) -> str | None:
-        if self.limits is None:
-            return "recorded: without a configuration nothing is limited"
-        if self.is_closed:
-            return None
-        problems = []
-        for device in self.runtime.devices:
-            if device.is_compile_only:
-                problems.append(f"{device} has no memory")
-            elif device not in self.limits:
-                problems.append(f"{device} is not in the world of the manager")
-            elif ((limit := LIMITS.read(device)) or device.memory_bytes) != self.limits[device]:
-                problems.append(f"{device} has {'no limit' if limit is None else f'the limit {limit}'}, set elsewhere")
-        text = "; ".join(problems[:4])
-        return (f"{text}; and {len(problems) - 4} more" if len(problems) > 4 else text) or None
+def _variables(manager: DeviceManager) -> str | None:
+    late, unread = [], []
+    for name, value in manager._applied.environment_variables.items():
+        if name in _READ or name.startswith(_READ_PREFIX) or (name == "XLA_FLAGS" and _COUNT_FLAG in value):
+            late.append(name)
+        if name == "XLA_FLAGS" and any(not flag.startswith(_COUNT_FLAG) for flag in value.split()):
+            unread.append("XLA_FLAGS except for the number of devices")
+        elif name != "XLA_FLAGS" and name not in late:
+            unread.append(name)
+    problems = []
+    if late and manager._is_late:
+        problems.append(f"set after the first use of a device, which reads them: {', '.join(late)}")
+    if unread:
+        problems.append(f"set for other libraries and child processes, not read by this one: {', '.join(unread)}")
+    return "; ".join(problems) or None
 
-    def _platforms(self) -> str | None:
-        default = self.runtime.default_platform
-        absent = []
-        for platform in self.applied.platform_priority:
-            if ("gpu" if platform in GPU_PLATFORMS else platform) == default:
-                break
-            absent.append(platform)
-        if not absent:
-            return None
-        why = ""
-        if set(absent) & {"cuda", "gpu"}:
-            if self.capabilities.device_type is DeviceType.GPU:
-                count = self.capabilities.device_count
-                why = f" (the detector reports {count} gpu, which this package cannot place data on)"
-            elif self.detection_problem:
-                why = f" ({self.detection_problem})"
-        return f"no device of {', '.join(absent)}{why}; the default platform is {default}"
 
-    def _variables(self) -> str | None:
-        late, unread = [], []
-        for name, value in self.applied.environment_variables.items():
-            if name in _READ or name.startswith(_READ_PREFIX) or (name == "XLA_FLAGS" and _COUNT_FLAG in value):
-                late.append(name)
-            if name == "XLA_FLAGS" and any(not flag.startswith(_COUNT_FLAG) for flag in value.split()):
-                unread.append("XLA_FLAGS except for the number of devices")
-            elif name != "XLA_FLAGS" and name not in late:
-                unread.append(name)
-        problems = []
-        if late and self.is_late:
-            problems.append(f"set after the first use of a device, which reads them: {', '.join(late)}")
-        if unread:
-            problems.append(f"set for other libraries and child processes, not read by this one: {', '.join(unread)}")
-        return "; ".join(problems) or None
+def _disagreement(manager: DeviceManager) -> str | None:
+    """Returns how the detector's count differs from the runtime's; None if it does not."""
+    kind, count = manager.capabilities.device_type, manager.capabilities.device_count
+    devices, gpus = manager.jax_manager.devices, manager.gpu_count
+    if count == (gpus if kind is DeviceType.GPU else sum(device.platform == kind.value for device in devices)):
+        return None
+    return (
+        f"the detector reports {count} {kind.value}; the runtime has {len(devices)} "
+        f"device{'' if len(devices) == 1 else 's'}, {gpus} of them GPUs"
+    )

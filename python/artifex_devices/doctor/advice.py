@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from artifex_devices._base.text import bytes_text, cpu_list, parse_cpu_list
-from artifex_devices.doctor.facts import Finding, Section
+from artifex_devices.doctor import Finding, Section
 
 _Sections = Mapping[str, Section]
 _ATTENTION, _HINT = "attention", "hint"
@@ -15,16 +16,13 @@ _LITTLE_LOCKED = 64 << 20  # bytes: the buffers of one network card or GPU
 
 
 def findings(sections: _Sections) -> list[Finding]:
-    """All that follows, what needs attention first.
-
-    Args:
-        sections: By name, as `examine` makes them; a section or a fact that is not there gives no finding.
-    """
-    found = [finding for rule in _RULES for finding in rule(sections)]
+    """All that follows from sections by name, what needs attention first; missing facts give no finding."""
+    rules = (_devices, _cpus, _memory, _processes, _silent_gpus, _missing_facts)
+    found = [finding for rule in rules for finding in rule(sections)]
     return sorted(found, key=lambda finding: finding.severity != _ATTENTION)
 
 
-def _value(sections: _Sections, section: str, name: str) -> object:
+def _value(sections: _Sections, section: str, name: str) -> Any:
     return sections[section].value(name) if section in sections else None
 
 
@@ -33,105 +31,93 @@ def _number(sections: _Sections, section: str, name: str) -> float | None:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def _no_devices(sections: _Sections) -> Iterator[Finding]:
+def _devices(sections: _Sections) -> Iterator[Finding]:
     fact = sections["topology"].facts.get("devices") if "topology" in sections else None
-    if fact is None or fact.value is not None:
-        return
-    yield Finding(
-        "devices-refused",
-        _ATTENTION,
-        f"programs get no devices here: {fact.problem}",
-        "the first use of a device raises this error",
-        "correct or unset the environment variable that it names",
-        ("topology.devices",),
-    )
+    if fact is not None and fact.value is None:
+        yield Finding(
+            "devices-refused",
+            _ATTENTION,
+            f"programs get no devices here: {fact.problem}",
+            "the first use of a device raises this error",
+            "correct or unset the environment variable that it names",
+            ("topology.devices",),
+        )
 
 
-def _cpu_quota(sections: _Sections) -> Iterator[Finding]:
+def _cpus(sections: _Sections) -> Iterator[Finding]:
     quota, cpus = _number(sections, "cgroup", "cpu_limit"), _number(sections, "affinity", "affinity_count")
-    if quota is None or cpus is None or quota >= cpus:
-        return
-    whole = max(1, int(quota))
-    file = sections["cgroup"].source("cpu_limit")
-    yield Finding(
-        "cpu-quota-below-cpus",
-        _ATTENTION,
-        f"the cgroup grants the time of {quota:g} CPUs, and the process runs on {cpus:g}",
-        "the kernel stops all threads for the rest of each period (100 ms by default) once the time is used up: those "
-        "of libraries that count CPUs, such as BLAS, in the middle of their work. This library's own workers count the "
-        "quota",
-        f"start with `taskset -c` on {whole} CPU{'s' if whole > 1 else ''} or OMP_NUM_THREADS={whole}, or raise the "
-        f"quota (docker run --cpus={cpus:g}; file {file})",
-        ("cgroup.cpu_limit", "affinity.affinity_count"),
-    )
+    if quota is not None and cpus is not None and quota < cpus:
+        whole = max(1, int(quota))
+        yield Finding(
+            "cpu-quota-below-cpus",
+            _ATTENTION,
+            f"the cgroup grants the time of {quota:g} CPUs, and the process runs on {cpus:g}",
+            "the kernel stops all threads for the rest of each period (100 ms by default) once the time is used up: "
+            "those of libraries that count CPUs, such as BLAS, in the middle of their work. This library's own workers "
+            "count the quota",
+            f"start with `taskset -c` on {whole} CPU{'s' if whole > 1 else ''} or OMP_NUM_THREADS={whole}, or raise "
+            f"the quota (docker run --cpus={cpus:g}; file {sections['cgroup'].source('cpu_limit')})",
+            ("cgroup.cpu_limit", "affinity.affinity_count"),
+        )
+    threads, usable = _number(sections, "blas", "threads"), _number(sections, "affinity", "usable_cpus")
+    if threads is not None and usable is not None and threads > usable:
+        yield Finding(
+            "blas-threads-oversubscribed",
+            _ATTENTION,
+            f"BLAS takes {threads:g} threads, and the process may keep {usable:g} CPU{'s' if usable > 1 else ''} busy",
+            "threads of one product wait for each other while they take turns on a CPU: products are slower than with "
+            "fewer threads, the more so the smaller they are",
+            f"export OMP_NUM_THREADS={usable:g} OPENBLAS_NUM_THREADS={usable:g} MKL_NUM_THREADS={usable:g}",
+            ("blas.threads", "affinity.usable_cpus"),
+        )
+    if threads is not None and usable is not None and threads < usable:
+        yield Finding(
+            "blas-threads-few",
+            _HINT,
+            f"BLAS takes {threads:g} thread{'s' if threads > 1 else ''}, and the process may keep {usable:g} CPUs busy",
+            f"products of big matrices use {threads:g} of {usable:g} CPUs",
+            "unset OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS, if programs of one process are run",
+            ("blas.threads", "affinity.usable_cpus"),
+        )
+    names = ("affinity", "cgroup_cpuset", "online")
+    mine, allowed, online = (parse_cpu_list(str(_value(sections, "affinity", name) or "")) for name in names)
+    whose = "the cgroup allows" if allowed else "are online"
+    wider = allowed & online if allowed and online else allowed or online
+    if mine and mine < wider:
+        yield Finding(
+            "affinity-narrower-than-allowed",
+            _HINT,
+            f"the process may run on CPUs {cpu_list(mine)}, while {whose}: {cpu_list(wider)}",
+            f"{len(wider) - len(mine)} of {len(wider)} CPUs are not used",
+            "if that is not intended: start without taskset or numactl, or tell the launcher not to bind (mpiexec "
+            "--bind-to none, srun --cpu-bind=none)",
+            tuple(f"affinity.{name}" for name in names),
+        )
 
 
-def _affinity(sections: _Sections) -> Iterator[Finding]:
-    mine = parse_cpu_list(str(_value(sections, "affinity", "affinity") or ""))
-    allowed = parse_cpu_list(str(_value(sections, "affinity", "cgroup_cpuset") or ""))
-    online = parse_cpu_list(str(_value(sections, "affinity", "online") or ""))
-    whose, wider = ("the cgroup allows", allowed) if allowed else ("are online", online)
-    if allowed and online:
-        wider = allowed & online
-    if not mine or not mine < wider:
-        return
-    yield Finding(
-        "affinity-narrower-than-allowed",
-        _HINT,
-        f"the process may run on CPUs {cpu_list(mine)}, while {whose}: {cpu_list(wider)}",
-        f"{len(wider) - len(mine)} of {len(wider)} CPUs are not used",
-        "if that is not intended: start without taskset or numactl, or tell the launcher not to bind (mpiexec "
-        "--bind-to none, srun --cpu-bind=none)",
-        ("affinity.affinity", "affinity.cgroup_cpuset", "affinity.online"),
-    )
-
-
-def _huge_pages(sections: _Sections) -> Iterator[Finding]:
-    if _value(sections, "memory", "transparent_huge_pages") != "never":
-        return
-    yield Finding(
-        "huge-pages-off",
-        _ATTENTION,
-        "transparent huge pages are off (never)",
-        "the first use of a big array's memory costs 5 to 10 times a copy of it, and about 2 times with huge pages "
-        "(measured by this project on a virtual machine with 2 CPUs of AMD EPYC 9004)",
-        "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled  (on the host; this library asks for huge "
-        "pages by madvise, so `always` is not needed)",
-        ("memory.transparent_huge_pages",),
-    )
-
-
-def _locked_memory(sections: _Sections) -> Iterator[Finding]:
-    limit = _number(sections, "memory", "locked_memory_limit")
-    if limit is None or limit >= _LITTLE_LOCKED or _value(sections, "memory", "locks_without_limit") is True:
-        return
-    yield Finding(
-        "little-locked-memory",
-        _HINT,
-        f"the process may lock {bytes_text(int(limit))} of memory",
-        "arrays of memory kind pinned_host are placed without the lock beyond that, with a warning; other libraries "
-        "lock memory for InfiniBand and for copies to GPUs, and fail or go slower",
-        "ulimit -l unlimited (limits.conf: memlock; docker run --ulimit memlock=-1; systemd: LimitMEMLOCK=infinity)",
-        ("memory.locked_memory_limit", "memory.locks_without_limit"),
-    )
-
-
-def _address_space(sections: _Sections) -> Iterator[Finding]:
+def _memory(sections: _Sections) -> Iterator[Finding]:
+    if _value(sections, "memory", "transparent_huge_pages") == "never":
+        yield Finding(
+            "huge-pages-off",
+            _ATTENTION,
+            "transparent huge pages are off (never)",
+            "the first use of a big array's memory costs 5 to 10 times a copy of it, and about 2 times with huge pages "
+            "(measured by this project on a virtual machine with 2 CPUs of AMD EPYC 9004)",
+            "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled  (on the host; this library asks for "
+            "huge pages by madvise, so `always` is not needed)",
+            ("memory.transparent_huge_pages",),
+        )
     limit, total = _number(sections, "memory", "address_space_limit"), _number(sections, "memory", "total")
-    if limit is None or (total is not None and limit >= total):
-        return
-    yield Finding(
-        "small-address-space",
-        _ATTENTION,
-        f"the address space is limited to {bytes_text(int(limit))}",
-        "programs and libraries count too, not only data: arrays are refused before memory is short. This library "
-        "takes it as the limit of its devices",
-        "ulimit -v unlimited",
-        ("memory.address_space_limit", "memory.total"),
-    )
-
-
-def _memory_policy(sections: _Sections) -> Iterator[Finding]:
+    if limit is not None and (total is None or limit < total):
+        yield Finding(
+            "small-address-space",
+            _ATTENTION,
+            f"the address space is limited to {bytes_text(int(limit))}",
+            "programs and libraries count too, not only data: arrays are refused before memory is short. This library "
+            "takes it as the limit of its devices",
+            "ulimit -v unlimited",
+            ("memory.address_space_limit", "memory.total"),
+        )
     policy = _value(sections, "numa_policy", "policy")
     if policy not in (None, "default", "local"):
         yield Finding(
@@ -153,45 +139,32 @@ def _memory_policy(sections: _Sections) -> Iterator[Finding]:
             "sudo sysctl kernel.numa_balancing=0",
             ("numa_policy.balancing", "topology.numa_nodes"),
         )
-
-
-def _blas_threads(sections: _Sections) -> Iterator[Finding]:
-    threads, cpus = _number(sections, "blas", "threads"), _number(sections, "affinity", "usable_cpus")
-    if threads is None or cpus is None:
-        return
-    if threads > cpus:
+    locked = _number(sections, "memory", "locked_memory_limit")
+    is_free = _value(sections, "memory", "locks_without_limit") is True
+    if locked is not None and locked < _LITTLE_LOCKED and not is_free:
         yield Finding(
-            "blas-threads-oversubscribed",
-            _ATTENTION,
-            f"BLAS takes {threads:g} threads, and the process may keep {cpus:g} CPU{'s' if cpus > 1 else ''} busy",
-            "threads of one product wait for each other while they take turns on a CPU: products are slower than with "
-            "fewer threads, the more so the smaller they are",
-            f"export OMP_NUM_THREADS={cpus:g} OPENBLAS_NUM_THREADS={cpus:g} MKL_NUM_THREADS={cpus:g}",
-            ("blas.threads", "affinity.usable_cpus"),
-        )
-    elif threads < cpus:
-        yield Finding(
-            "blas-threads-few",
+            "little-locked-memory",
             _HINT,
-            f"BLAS takes {threads:g} thread{'s' if threads > 1 else ''}, and the process may keep {cpus:g} CPUs busy",
-            f"products of big matrices use {threads:g} of {cpus:g} CPUs",
-            "unset OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS, if programs of one process are run",
-            ("blas.threads", "affinity.usable_cpus"),
+            f"the process may lock {bytes_text(int(locked))} of memory",
+            "arrays of memory kind pinned_host are placed without the lock beyond that, with a warning; other "
+            "libraries lock memory for InfiniBand and for copies to GPUs, and fail or go slower",
+            "ulimit -l unlimited (limits.conf: memlock; docker run --ulimit memlock=-1; systemd: "
+            "LimitMEMLOCK=infinity)",
+            ("memory.locked_memory_limit", "memory.locks_without_limit"),
         )
 
 
 def _missing_facts(sections: _Sections) -> Iterator[Finding]:
     missing = _value(sections, "topology", "missing_facts")
-    if not isinstance(missing, list) or not missing:
-        return
-    yield Finding(
-        "facts-missing",
-        _HINT,
-        f"the system does not show: {'; '.join(str(each) for each in missing)}",
-        "devices are cut and bound by what is assumed; limits that cannot be seen are met as failures",
-        "mount /sys and /proc into the container (docker run -v /sys:/sys:ro), and unset HWLOC_ variables",
-        ("topology.missing_facts",),
-    )
+    if missing:
+        yield Finding(
+            "facts-missing",
+            _HINT,
+            f"the system does not show: {'; '.join(missing)}",
+            "devices are cut and bound by what is assumed; limits that cannot be seen are met as failures",
+            "mount /sys and /proc into the container (docker run -v /sys:/sys:ro), and unset HWLOC_ variables",
+            ("topology.missing_facts",),
+        )
 
 
 def _processes(sections: _Sections) -> Iterator[Finding]:
@@ -211,10 +184,10 @@ def _processes(sections: _Sections) -> Iterator[Finding]:
 
 
 def _silent_gpus(sections: _Sections) -> Iterator[Finding]:
-    section = sections.get("gpus")
-    if section is None or section.value("driver") is not None:
+    if "gpus" not in sections or sections["gpus"].value("driver") is not None:
         return
-    found = [(name, fact.value) for name, fact in section.facts.items() if name.startswith("accelerator_")]
+    facts = sections["gpus"].facts.items()
+    found = [(name, fact.value) for name, fact in facts if name.startswith("accelerator_")]
     silent = [name for name, row in found if str(row.get("pci_id", "")).startswith(_NVIDIA) and row["type"] == "gpu"]
     if silent:
         yield Finding(
@@ -225,18 +198,3 @@ def _silent_gpus(sections: _Sections) -> Iterator[Finding]:
             "install NVIDIA's driver, or show it to the container (docker run --gpus all)",
             (*(f"gpus.{name}" for name in silent), "gpus.driver"),
         )
-
-
-_RULES: tuple[Callable[[_Sections], Iterator[Finding]], ...] = (
-    _no_devices,
-    _cpu_quota,
-    _blas_threads,
-    _huge_pages,
-    _address_space,
-    _processes,
-    _affinity,
-    _memory_policy,
-    _locked_memory,
-    _silent_gpus,
-    _missing_facts,
-)

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import os
 import platform
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from artifex_devices.doctor.facts import Section
+from artifex_devices.doctor import Section
 
-_OPTIONAL = ("rich", "mpi4py", "jax", "jaxlib")
-_NEEDED = ("ml_dtypes", "optree", "greenlet", "threadpoolctl")
+_ROLES = {
+    **dict.fromkeys(("ml_dtypes", "optree", "greenlet", "threadpoolctl"), "needed"),
+    **dict.fromkeys(("rich", "mpi4py", "jax", "jaxlib"), "optional"),
+}
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 
 
@@ -26,17 +28,15 @@ def blas() -> Section:
     section = Section("BLAS")
     source = f"threadpoolctl {threadpoolctl.__version__}"
     np.ones((2, 2)) @ np.ones((2, 2))  # so that it is loaded
+    keys = {
+        "library": "internal_api",
+        "version": "version",
+        "threads": "num_threads",
+        "kernels": "architecture",
+        "threading": "threading_layer",
+    }
     found = [row for row in threadpoolctl.threadpool_info() if row["user_api"] == "blas"]
-    rows = [
-        {
-            "library": row["internal_api"],
-            "version": row["version"],
-            "threads": row["num_threads"],
-            "kernels": row.get("architecture"),
-            "threading": row.get("threading_layer"),
-        }
-        for row in found
-    ]
+    rows = [{name: row.get(key) for name, key in keys.items()} for row in found]
     none = None if rows else "no BLAS that threadpoolctl knows is loaded"
     section.add("libraries", rows, source, problem=none)
     threads = max((row["threads"] for row in rows), default=None)
@@ -47,17 +47,12 @@ def blas() -> Section:
 def mpi(environment: Mapping[str, str]) -> Section:
     """Whether programs of several processes can run; MPI is not initialized."""
     section = Section("MPI")
-    there = importlib.util.find_spec("mpi4py") is not None
-    section.add(
-        "mpi4py", _version("mpi4py") if there else None, "importlib", problem=None if there else "not installed"
-    )
-    library, problem = None, None if there else "mpi4py is not installed"
-    if there:
-        library, problem = _mpi_library()
+    is_there = importlib.util.find_spec("mpi4py") is not None
+    section.add("mpi4py", _version("mpi4py") if is_there else None, "importlib", absent="not installed")
+    library, problem = _mpi_library() if is_there else (None, "mpi4py is not installed")
     section.add("library", library, "mpi4py.get_config()", problem=problem)
-    launcher = shutil.which("mpiexec") or shutil.which("mpirun")
-    problem = None if launcher else "neither mpiexec nor mpirun is there"
-    section.add("launcher", os.path.basename(launcher) if launcher else None, "PATH", problem=problem)
+    launcher = next((name for name in ("mpiexec", "mpirun") if shutil.which(name)), None)
+    section.add("launcher", launcher, "PATH", absent="neither mpiexec nor mpirun is there")
     ranks = {name: environment[name] for name in _RANK_VARIABLES if name in environment}
     section.add("processes", ranks, "environment variables of launchers")
     return section
@@ -69,9 +64,8 @@ def gpus() -> Section:
 
     section = Section("GPUs and TPUs")
     report = find_accelerators()
-    problem = "; ".join(report.problems) or None
     source = "NVIDIA's management library, hwloc, sysfs"
-    section.add("count", len(report.accelerators), source, problem=problem)
+    section.add("count", len(report.accelerators), source, problem="; ".join(report.problems) or None)
     for number, found in enumerate(report.accelerators):
         row = {
             "model": found.name,
@@ -82,12 +76,10 @@ def gpus() -> Section:
             "numa_nodes": list(found.numa_os_indexes),
             "compute_capability": found.compute_capability,
         }
-        problem = "; ".join(found.problems) or None
         known = {key: value for key, value in row.items() if value not in (None, [])}
-        section.add(f"accelerator_{number}", known, ", ".join(found.sources), problem=problem)
+        section.add(f"accelerator_{number}", known, ", ".join(found.sources), problem="; ".join(found.problems) or None)
     for name, version in (("driver", report.driver_version), ("cuda", report.cuda_version)):
-        absent = None if version else "no NVIDIA driver that answers"
-        section.add(name, version, "NVIDIA's management library", problem=absent)
+        section.add(name, version, "NVIDIA's management library", absent="no NVIDIA driver that answers")
     return section
 
 
@@ -102,34 +94,27 @@ def versions() -> Section:
     section.add("artifex_devices", ad.__version__, "the package")
     section.add("python", f"{platform.python_implementation()} {platform.python_version()}", "the interpreter")
     section.add("numpy", np.__version__, "the package")
-    built = _build_facts()
-    section.add("hwloc", built["hwloc"], "the build of the core")
-    section.add("compiler", built["compiler"], "the build of the core")
-    for name in (*_NEEDED, *_OPTIONAL):
-        version = _version(name)
-        role = "needed" if name in _NEEDED else "optional"
-        problem = None if version else f"not installed ({role})"
-        section.add(name, version, "package metadata", problem=problem)
+    for name in ("hwloc", "compiler"):
+        section.add(name, _build_facts()[name], "the build of the core")
+    for name, role in _ROLES.items():
+        section.add(name, _version(name), "package metadata", absent=f"not installed ({role})")
     return section
 
 
 def _version(name: str) -> str | None:
-    try:
+    with suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    return None
 
 
 def _mpi_library() -> tuple[Any, str | None]:
     try:
         import mpi4py
 
-        return (
-            mpi4py.get_config() or None,
-            None if mpi4py.get_config() else "mpi4py does not say what it was built with",
-        )
+        built_with = mpi4py.get_config()
     except Exception as error:  # a foreign package may fail in any way; the examination goes on
         return None, f"mpi4py cannot be imported ({type(error).__name__}: {error})"
+    return (built_with, None) if built_with else (None, "mpi4py does not say what it was built with")
 
 
 def distributed() -> Section:
@@ -141,23 +126,19 @@ def distributed() -> Section:
     section = Section("Many processes")
     launcher = find_launcher()
     variables = "environment variables of launchers"
-    absent = None if launcher else "no launcher of MPI has started this process"
-    section.add("launcher", launcher.name if launcher else None, variables, problem=absent)
+    name = launcher.name if launcher else None
+    section.add("launcher", name, variables, absent="no launcher of MPI has started this process")
     if launcher is not None:
-        count = launcher.process_count
-        problem = None if count is not None else "the launcher does not say it"
-        section.add("launched_processes", count, variables, unit="processes", problem=problem)
-
+        count, absent = launcher.process_count, "the launcher does not say it"
+        section.add("launched_processes", count, variables, unit="processes", absent=absent)
     joined = job.members()
     source = "distributed.initialize()"
-    if joined is None:
-        section.add("rank", None, source, problem="it was not called in this process")
-        return section
-    me, members, near = joined
-    section.add("rank", me, source)
-    section.add("processes", len(members), source, unit="processes")
-    section.add("cpus", cpu_list(members[me].cpus), source)
-    shares = [{"process": each.name, "cpus": cpu_list(each.cpus)} for each in members]
-    section.add("shares", shares, source)
-    section.add("shares_memory_with", list(near), source)
+    section.add("rank", joined and joined[0], source, absent="it was not called in this process")
+    if joined is not None:
+        me, members, near = joined
+        section.add("processes", len(members), source, unit="processes")
+        section.add("cpus", cpu_list(members[me].cpus), source)
+        shares = [{"process": each.name, "cpus": cpu_list(each.cpus)} for each in members]
+        section.add("shares", shares, source)
+        section.add("shares_memory_with", list(near), source)
     return section

@@ -11,31 +11,28 @@ from typing import Any
 
 from artifex_devices._base.text import cpu_list
 from artifex_devices._core import Machine, _build_facts, _cgroup_report, _memory_policy
-from artifex_devices.doctor.facts import Files, Section
+from artifex_devices._hardware.system_files import SystemFiles
+from artifex_devices.doctor import Section
 
 
-def topology(machine: Machine, files: Files) -> Section:
+def topology(machine: Machine, files: SystemFiles) -> Section:
     """Packages to processing units, memory, the devices that they make."""
     import artifex_devices as ad
 
     section = Section("Topology")
-    missing: dict[str, str] = {}
+    reasons: dict[str, list[str]] = {}
     for row in machine.missing_facts:  # a fact may be missing for several reasons
-        reason = f"{row['reason']}; assumed: {row['assumed']}"
-        missing[row["fact"]] = f"{missing[row['fact']]}; {reason}" if row["fact"] in missing else reason
-    no_cores = missing.pop("cores, caches and packages", None)
+        reasons.setdefault(row["fact"], []).append(f"{row['reason']}; assumed: {row['assumed']}")
+    missing = {fact: "; ".join(found) for fact, found in reasons.items()}
+    no_cores, node_problem = missing.get("cores, caches and packages"), missing.get("memory nodes")
     hwloc = f"hwloc {_build_facts()['hwloc']}" if no_cores is None else "affinity mask of the process"
     model, source, problem = _cpu_model(machine, files)
     section.add("cpu_model", model, source, problem=problem)
     for name, key in (("packages", "packages"), ("cores", "cores"), ("l3_caches", "l3caches")):
-        count = machine.counts[key]
-        section.add(name, count or None, hwloc, problem=no_cores if not count else None)
-        if not count and no_cores is None:
-            section.add(name, None, hwloc, problem="hwloc reports none")
+        section.add(name, machine.counts[key] or None, hwloc, absent=no_cores or "hwloc reports none")
     section.add("pus", machine.counts["pus"], hwloc)
     section.add("caches", _caches(machine), hwloc, unit="bytes each", problem=no_cores)
     nodes = machine.numa_nodes
-    node_problem = missing.pop("memory nodes", None)
     section.add("numa_nodes", len(nodes), hwloc, problem=node_problem)
     section.add("cpu_domains", [domain["cpus"] for domain in machine.cpu_domains], hwloc, problem=node_problem)
     section.add("memory_of_nodes", [node["memory_bytes"] for node in nodes], hwloc, unit="bytes")
@@ -49,29 +46,20 @@ def topology(machine: Machine, files: Files) -> Section:
     section.add("memory_of_device", memory, "artifex_devices.devices()[0].memory_bytes", unit="bytes", problem=refused)
     kernel = os.uname()
     section.add("kernel", f"{kernel.sysname} {kernel.release} {kernel.machine}", "uname")
-    unknown = [f"{fact}: {reason}" for fact, reason in missing.items()]
-    if no_cores is not None:
-        unknown.insert(0, f"cores, caches and packages: {no_cores}")
-    if node_problem is not None:
-        unknown.append(f"memory nodes: {node_problem}")
-    section.add("missing_facts", unknown, "files of /sys and /proc")
+    section.add("missing_facts", [f"{fact}: {why}" for fact, why in missing.items()], "files of /sys and /proc")
     return section
 
 
-def affinity(machine: Machine, files: Files) -> Section:
+def affinity(machine: Machine, files: SystemFiles) -> Section:
     """Which CPUs the process may run on, and what limits them."""
     section = Section("CPUs of this process")
     mine = sorted(os.sched_getaffinity(0))
     section.add("affinity", cpu_list(mine), "sched_getaffinity")
     section.add("affinity_count", len(mine), "sched_getaffinity", unit="CPUs")
     report = _cgroup_report()
-    section.add(
-        "cgroup_cpuset",
-        report["cpuset"],
-        report["cpuset_from"] or "cgroup",
-        problem=None if report["cpuset"] else "no file of a cpuset can be seen",
-    )
-    files.add_text(section, "online", "/sys/devices/system/cpu/online")
+    cpuset, file = report["cpuset"] or None, report["cpuset_from"] or "cgroup"
+    section.add("cgroup_cpuset", cpuset, file, absent="no file of a cpuset can be seen")
+    _add_file(section, files, "online", "/sys/devices/system/cpu/online")
     section.add("usable_cpus", machine.usable_cpus, "affinity and CPU quota of the cgroup", unit="CPUs")
     return section
 
@@ -83,15 +71,13 @@ def cgroup(root: str = "") -> Section:
     problem = "; ".join(report["problems"]) or None
     for name, key, unit in (("cpu_limit", "cpus", "CPUs"), ("memory_limit", "memory_bytes", "bytes")):
         source = report[f"{key.removesuffix('_bytes')}_from"] or "no limit in the files below"
-        limit = report[key]
-        if limit is None and problem is None:
-            limit = "unlimited"
-        section.add(name, limit, source, unit=unit, problem=problem)
+        is_unlimited = report[key] is None and problem is None
+        section.add(name, "unlimited" if is_unlimited else report[key], source, unit=unit, problem=problem)
     section.add("files", dict(report["files"]), "read in this order, from the inside out")
     return section
 
 
-def _cpu_model(machine: Machine, files: Files) -> tuple[str | None, str, str | None]:
+def _cpu_model(machine: Machine, files: SystemFiles) -> tuple[str | None, str, str | None]:
     for row in machine.objects:
         if row["type"] in ("Machine", "Package") and row["model"]:
             return row["model"], f"hwloc {_build_facts()['hwloc']}", None
@@ -106,13 +92,18 @@ def _cpu_model(machine: Machine, files: Files) -> tuple[str | None, str, str | N
 
 def _caches(machine: Machine) -> dict[str, Any]:
     """Size of each kind of cache; a list where sizes differ."""
-    sizes: dict[str, list[int]] = {}
+    sizes: dict[str, dict[int, None]] = {}  # a dict keeps the order
     for row in machine.objects:
         if row["type"].endswith("Cache") and row["bytes"]:
-            kind = sizes.setdefault(row["type"].removesuffix("Cache"), [])
-            if row["bytes"] not in kind:
-                kind.append(row["bytes"])
-    return {kind: found[0] if len(found) == 1 else found for kind, found in sizes.items()}
+            sizes.setdefault(row["type"].removesuffix("Cache"), {})[row["bytes"]] = None
+    return {kind: [*found] if len(found) > 1 else next(iter(found)) for kind, found in sizes.items()}
+
+
+def _add_file(section: Section, files: SystemFiles, name: str, path: str) -> None:
+    """Adds a file's text, or the word in brackets of a text such as "always [madvise] never"."""
+    text, problem = files.read(path)
+    chosen = re.search(r"\[(.*?)\]", text or "")
+    section.add(name, chosen[1] if chosen else text, path, problem=problem)
 
 
 _THP = "/sys/kernel/mm/transparent_hugepage"
@@ -121,17 +112,17 @@ _STATUS = "/proc/self/status"
 _CAP_IPC_LOCK = 14
 
 
-def memory_policy(files: Files) -> Section:
+def memory_policy(files: SystemFiles) -> Section:
     """Which memory nodes new pages come from."""
     section = Section("NUMA policy")
     name, nodes, problem = _memory_policy()
     section.add("policy", name, "get_mempolicy", problem=problem)
     section.add("nodes", nodes, "get_mempolicy", problem=problem)
-    files.add_text(section, "balancing", "/proc/sys/kernel/numa_balancing")
+    _add_file(section, files, "balancing", "/proc/sys/kernel/numa_balancing")
     return section
 
 
-def memory(machine: Machine, files: Files) -> Section:
+def memory(machine: Machine, files: SystemFiles) -> Section:
     """Sizes, huge pages, and limits of the process."""
     section = Section("Memory")
     table, problem = files.table(_MEMINFO)
@@ -143,42 +134,30 @@ def memory(machine: Machine, files: Files) -> Section:
         ("hugetlb_free", "HugePages_Free", None),
         ("hugetlb_page_size", "Hugepagesize", "bytes"),
     ):
-        missing = problem or (None if key in table else f"{_MEMINFO} has no {key}")
-        section.add(name, table.get(key), _MEMINFO, unit=unit, problem=missing)
-    section.add(
-        "usable",
-        machine.usable_memory_bytes,
-        "the least of the machine's memory, the cgroup's limit and the address space",
-        unit="bytes",
-    )
-    files.add_choice(section, "transparent_huge_pages", f"{_THP}/enabled")
-    files.add_choice(section, "huge_page_defrag", f"{_THP}/defrag")
-    for name, limit, source in (
-        ("locked_memory_limit", resource.RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK"),
-        ("address_space_limit", resource.RLIMIT_AS, "RLIMIT_AS"),
-    ):
-        soft, _ = resource.getrlimit(limit)
-        section.add(name, "unlimited" if soft == resource.RLIM_INFINITY else soft, source, unit="bytes")
-    _add_privilege(section, files)
+        section.add(name, table.get(key), _MEMINFO, unit=unit, problem=problem, absent=f"{_MEMINFO} has no {key}")
+    usable_from = "the least of the machine's memory, the cgroup's limit and the address space"
+    section.add("usable", machine.usable_memory_bytes, usable_from, unit="bytes")
+    _add_file(section, files, "transparent_huge_pages", f"{_THP}/enabled")
+    _add_file(section, files, "huge_page_defrag", f"{_THP}/defrag")
+    for name, limit in (("locked_memory_limit", "RLIMIT_MEMLOCK"), ("address_space_limit", "RLIMIT_AS")):
+        soft, _ = resource.getrlimit(getattr(resource, limit))
+        section.add(name, "unlimited" if soft == resource.RLIM_INFINITY else soft, limit, unit="bytes")
+    # Processes with CAP_IPC_LOCK are not held to the limit of locked memory.
+    text, problem = files.read(_STATUS)
+    mask = re.search(r"^CapEff:\s*([0-9a-fA-F]+)", text or "", re.MULTILINE)
+    may = bool(int(mask[1], 16) >> _CAP_IPC_LOCK & 1) if mask else None
+    absent = problem or f"{_STATUS} has no CapEff"
+    section.add("locks_without_limit", may, f"{_STATUS}: CapEff, CAP_IPC_LOCK", absent=absent)
     return section
 
 
-def _add_privilege(section: Section, files: Files) -> None:
-    """Processes with CAP_IPC_LOCK are not held to the limit of locked memory."""
-    text, problem = files.read(_STATUS)
-    found = re.search(r"^CapEff:\s*([0-9a-fA-F]+)", text or "", re.MULTILINE)
-    may = bool(int(found.group(1), 16) >> _CAP_IPC_LOCK & 1) if found else None
-    missing = None if found else problem or f"{_STATUS} has no CapEff"
-    section.add("locks_without_limit", may, f"{_STATUS}: CapEff, CAP_IPC_LOCK", problem=missing)
-
-
-_ACTS = {
+_ACTS = {  # by the beginning of the variable's name; the first one counts
     "XLA_FLAGS": "number of CPU devices",
     "JAX_NUM_CPU_DEVICES": "number of CPU devices",
-    "JAX_PLATFORMS": "which platforms may be used",
-    "JAX_PLATFORM_NAME": "which platforms may be used",
+    "JAX_PLATFORM": "which platforms may be used",
     "JAX_DEFAULT_DEVICE": "the default device",
     "JAX_ENABLE_X64": "whether 64-bit data is kept",
+    "JAX_TRANSFER_GUARD": "which transfers are allowed",
     "OMP_NUM_THREADS": "threads of BLAS",
     "OPENBLAS_NUM_THREADS": "threads of OpenBLAS",
     "GOTO_NUM_THREADS": "threads of OpenBLAS",
@@ -190,9 +169,6 @@ _ACTS = {
     "LD_LIBRARY_PATH": "where libraries are looked for",
     "MALLOC_ARENA_MAX": "the C library's memory",
     "PYTHONMALLOC": "Python's memory",
-}
-_PREFIXES = {
-    "JAX_TRANSFER_GUARD": "which transfers are allowed",
     "JAX_": "JAX",
     "OMP_": "OpenMP",
     "GOMP_": "OpenMP of GCC",
@@ -210,46 +186,29 @@ def environment_variables(environment: Mapping[str, str]) -> Section:
     """The variables that are set, with what they act on."""
     section = Section("Environment variables")
     for name in sorted(environment):
-        acts = _ACTS.get(name)
-        if acts is None:
-            acts = next((what for prefix, what in _PREFIXES.items() if name.startswith(prefix)), None)
+        acts = next((what for start, what in _ACTS.items() if name.startswith(start)), None)
         if acts is not None:
             section.add(name, environment[name].encode("utf-8", "replace").decode(), f"environment; acts on {acts}")
     return section
 
 
 def speed(seconds: float = 2.0) -> Section:
-    """Products and streaming over memory, on all CPU devices together.
-
-    Args:
-        seconds: How long to measure at most, about.
-    """
+    """Products and streaming over memory, on all CPU devices together, measured for about so many seconds at most."""
     from artifex_devices.roofline import measure_roofline
 
     section = Section("Measured")
     found = measure_roofline(seconds=seconds, cache=False)
-    when = found.conditions.date
-    for dtype, rate in found.peak_flops.items():
-        section.add(
-            f"products_{dtype}",
-            round(rate.best / 1e9, 2),
-            f"measured {when}, +-{100 * rate.relative_error:.0f} %, best of {rate.repeats}: {rate.how}",
-            unit="GFLOP/s",
-        )
-    rate = found.bandwidth
-    section.add(
-        "memory_bandwidth",
-        round(rate.best / 1e9, 2),
-        f"measured {when}, +-{100 * rate.relative_error:.0f} %, best of {rate.repeats}: {rate.how}",
-        unit="GB/s",
-    )
-    ridge = found.peak_flops["float32"].best / rate.best
+    rates = {f"products_{dtype}": (rate, "GFLOP/s") for dtype, rate in found.peak_flops.items()}
+    for name, (rate, unit) in {**rates, "memory_bandwidth": (found.bandwidth, "GB/s")}.items():
+        how = f"+-{100 * rate.relative_error:.0f} %, best of {rate.repeats}: {rate.how}"
+        section.add(name, round(rate.best / 1e9, 2), f"measured {found.conditions.date}, {how}", unit=unit)
+    ridge = found.peak_flops["float32"].best / found.bandwidth.best
     section.add("ridge_float32", round(ridge, 2), "model: float32 products / memory bandwidth", unit="FLOP/byte")
     conditions = found.conditions
     section.add("workers", conditions.workers, "the devices' own workers", unit="threads")
     section.add("instruction_set", conditions.isa, "the processor and the build of the core")
     load = None if conditions.load_average is None else round(conditions.load_average, 2)
-    section.add("load_average", load, "the system, before", problem=None if load is not None else "not known")
+    section.add("load_average", load, "the system, before", absent="not known")
     notes = [note for note in found.notes if not note.startswith("not kept")]
     section.add("notes", notes, "measure_roofline")
     return section

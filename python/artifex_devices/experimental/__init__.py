@@ -16,10 +16,9 @@ __all__ = ["disable_x64", "enable_x64", "mesh_utils", "multihost_utils", "shard_
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("mesh_utils", "multihost_utils"):  # imported at their first use
-        return importlib.import_module(f"artifex_devices.{name}")
-    if name == "shard_map":
-        return importlib.import_module("artifex_devices.experimental.shard_map")
+    if name in ("mesh_utils", "multihost_utils", "shard_map"):  # imported at their first use
+        package = __name__ if name == "shard_map" else "artifex_devices"
+        return importlib.import_module(f"{package}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

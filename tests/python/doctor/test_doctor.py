@@ -23,13 +23,13 @@ import numpy as np
 import pytest
 import threadpoolctl
 from artifex_devices import doctor
+from artifex_devices._hardware.system_files import SystemFiles
 from artifex_devices.command_line import doctor as doctor_command
 from artifex_devices.command_line import main
 from artifex_devices.command_line.doctor import report_lines, verdict, write_report
 from artifex_devices.distributed import job
-from artifex_devices.doctor import libraries
+from artifex_devices.doctor import Section, libraries
 from artifex_devices.doctor.advice import findings
-from artifex_devices.doctor.facts import Files, Section
 from artifex_devices.doctor.libraries import distributed, mpi
 from artifex_devices.doctor.machine import cgroup, environment_variables, memory, speed
 
@@ -146,7 +146,7 @@ def test_memory_is_read_from_its_files(tmp_path: Path) -> None:
             "sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n",
         },
     )
-    section = memory(ad.Machine.live(), Files(tmp_path))
+    section = memory(ad.Machine.live(), SystemFiles(tmp_path))
     assert section.value("total") == 4096 * 1024
     assert section.value("available") == 1024 * 1024
     assert section.value("hugetlb_pages") == 7
@@ -161,7 +161,7 @@ def test_memory_is_read_from_its_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("mask", "may"), [("000001fffeffffff", True), ("0000000000004000", True), ("0", False)])
 def test_privileged_processes_lock_without_limit(mask: str, may: bool, tmp_path: Path) -> None:
     write(tmp_path, {"proc/self/status": f"Name:\tpython\nCapEff:\t{mask}\n"})
-    assert memory(ad.Machine.live(), Files(tmp_path)).value("locks_without_limit") is may
+    assert memory(ad.Machine.live(), SystemFiles(tmp_path)).value("locks_without_limit") is may
 
 
 def test_limits_of_a_cgroup_name_their_files(tmp_path: Path) -> None:
@@ -461,7 +461,7 @@ def test_a_measurement_that_fails_is_a_fact(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_guide_shows_the_sections_and_the_findings_that_there_are(report: doctor.Report) -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "guide" / "command_line.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "how_to" / "command_line.md").read_text(encoding="utf-8")
     block = next(block for block in re.findall(r"(?ms)^```text\n(.*?)^```$", page) if block.startswith("Examined"))
     titles = re.findall(r"(?m)^[A-Z].*$", block.partition("\n")[2])[:-1]  # the last line is the verdict
     shown = [section.title for name, section in report.sections.items()]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.blocks import allocate
+from artifex_devices._array_ops.core.blocks import allocate, check_host_operand
 from artifex_devices._array_ops.core.layout import Placement, common_placement, sharding_with, spec_of
-from artifex_devices._array_ops.core.reading import Source, assemble
+from artifex_devices._array_ops.core.reading import Source
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding
@@ -57,17 +57,14 @@ def as_array(operation: str, x: Any, operands: Sequence[Any]) -> Array:
         return x
     placement = common_placement(operation, [y for y in operands if isinstance(y, Array)])
     value = np.asarray(operand(operation, x))
-    sharding = sharding_with(placement.sharding, ())
-    source = Source(operation, value, sharding)
-    return assemble(operation, value.shape, value.dtype, sharding, committed=placement.committed, fill=source.copy_box)
+    check_host_operand(operation, value, sharding_with(placement.sharding, ()))
+    return replicated_array(operation, value, placement)
 
 
-def replicated_array(
-    operation: str, shape: tuple[int, ...], value: Any, dtype: Any, placement: Placement | Array
-) -> Array:
-    """An Array full of one value, or with the elements of one ndarray, replicated on the devices of `placement`."""
+def replicated_array(operation: str, value: NDArray[Any], placement: Placement | Array) -> Array:
+    """An Array with the elements of an ndarray, replicated on the devices of `placement`."""
     sharding = sharding_with(placement.sharding, ())
-    array, buffers = allocate(operation, shape, dtype, sharding, committed=placement.committed)
+    array, buffers = allocate(operation, value.shape, value.dtype, sharding, committed=placement.committed)
     for buffer in buffers:
         buffer[...] = value
     return array
@@ -177,20 +174,14 @@ def check_target(operation: str, out: NDArray[Any]) -> None:
         )
 
 
-def check_targets(
-    ufunc: np.ufunc, kinds: tuple[Any, ...], targets: tuple[NDArray[Any], ...], options: tuple[tuple[str, Any], ...]
-) -> None:
-    """Checks `out` of a ufunc for operands of these dtypes, or of these types of Python numbers."""
-    for target in targets:
-        check_target(ufunc.__name__, target)
-    _check_dtypes(ufunc, kinds, tuple(target.dtype for target in targets), options)
-
-
 @clearable_cache(maxsize=1024)
-def _check_dtypes(
+def check_ufunc_out(
     ufunc: np.ufunc, kinds: tuple[Any, ...], out_dtypes: tuple[Any, ...], options: tuple[tuple[str, Any], ...]
 ) -> None:
-    """Raises NumPy's TypeError if results cannot be cast to `out`; a call without elements would not notice."""
+    """Raises NumPy's TypeError if results cannot be cast to `out`; a call without elements would not notice.
+
+    `kinds` are the dtypes of the operands, or the types of Python numbers.
+    """
     samples = [kind(1) if isinstance(kind, type) else np.ones(1, kind)[:0] for kind in kinds]
     ufunc(*samples, out=tuple(np.empty(0, dtype) for dtype in out_dtypes), **dict(options))
 
@@ -232,7 +223,7 @@ def deliver(operation: str, result: Array, out: Any, casting: Any = "same_kind")
             f"{operation}: out of dtype {target.dtype} cannot hold the result; expected {result.dtype}, got "
             f"{target.dtype}; create it by np.empty({result.shape}, np.{result.dtype})"
         )
-    _core._check_transfer("device_to_host", False, result.shape, result.dtype, result.sharding, "host", operation)
+    _core._check_host_result(result.sharding, result.shape, result.dtype, operation)
     everything = tuple(slice(0, size, 1) for size in result.shape)
     Source(operation, result, result.sharding).copy_box(target, everything, 0)
     return target

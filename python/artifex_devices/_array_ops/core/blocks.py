@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -36,19 +37,21 @@ class Tiling(NamedTuple):
     positions: tuple[int, ...]  # by buffer: position in the mesh of the first device that holds it
     tiles: tuple[int, ...]  # by buffer: row-major number of its tile
     boxes: tuple[Box, ...]  # by buffer
-
-    def first_buffers(self) -> dict[int, int]:
-        """The first buffer of each tile, in the order of the buffers."""
-        first: dict[int, int] = {}
-        for number, tile in enumerate(self.tiles):
-            first.setdefault(tile, number)
-        return first
+    first: dict[int, int]  # by tile: its first buffer; in the order of the buffers
+    sides: tuple[int, ...]  # by dimension: size of a tile; the last tiles may be smaller
+    strides: tuple[int, ...]  # by dimension: difference of the numbers of neighbouring tiles
 
 
 @clearable_cache(maxsize=1024)
 def tiling(sharding: Sharding, shape: tuple[int, ...], operation: str) -> Tiling:
     """The Tiling of an array."""
-    return Tiling(*_core._tiling(sharding, shape, operation))
+    parts, positions, tiles, boxes = _core._tiling(sharding, shape, operation)
+    first: dict[int, int] = {}
+    for number, tile in enumerate(tiles):
+        first.setdefault(tile, number)
+    sides = tuple(-(-size // count) for size, count in zip(shape, parts, strict=True))
+    strides = tuple(math.prod(parts[d + 1 :]) for d in range(len(parts)))
+    return Tiling(parts, positions, tiles, boxes, first, sides, strides)
 
 
 @clearable_cache(maxsize=1024)
@@ -71,20 +74,22 @@ def outputs_of(
     sharding: Sharding,
     *,
     committed: bool,
-    into: Sequence[NDArray[Any]] | None,
+    into: Sequence[NDArray[Any]] | NDArray[Any] | None,
 ) -> tuple[list[Any], list[list[NDArray[Any]]]]:
     """Results and the buffers of each to write: one new Array for each dtype, or the ndarrays `into` of this shape."""
     if into is None:
         allocated = [allocate(operation, shape, dtype, sharding, committed=committed) for dtype in dtypes]
         return [array for array, _ in allocated], [buffers for _, buffers in allocated]
-    for target in into:
+    targets = [into] if isinstance(into, np.ndarray) else list(into)
+    for target in targets:
         if target.shape != shape:
             raise ValueError(
                 f"{operation}: out has another shape than the result; expected {shape}, got {target.shape}; create it "
                 f"by np.empty({shape}, dtype)"
             )
+        _core._check_host_result(sharding, shape, target.dtype, operation)
     boxes = tiling(sharding, shape, operation).boxes
-    return list(into), [[target[box] if box else target for box in boxes] for target in into]  # target[()] is a number
+    return targets, [[target[box] if box else target for box in boxes] for target in targets]  # target[()] is a number
 
 
 def moved_to(operation: str, x: Array, placement: Placement, sharding: Sharding) -> Array:
@@ -92,19 +97,19 @@ def moved_to(operation: str, x: Array, placement: Placement, sharding: Sharding)
     if x.sharding is sharding or x.sharding == sharding:
         return x
     if not x.sharding._same_devices(placement.sharding):
-        require_one_world(operation, x, placement.sharding)
-        _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, sharding, operation)
+        check_move(operation, x, sharding)
     return _core._moved(x, sharding, x.committed or placement.committed)
 
 
-def require_one_world(operation: str, x: Array, sharding: Sharding) -> None:
-    """Checks that x is in the world of a sharding: worlds share nothing."""
+def check_move(operation: str, x: Array, sharding: Sharding) -> None:
+    """Checks that x is in the world of a sharding, as worlds share nothing, and asks the transfer guards."""
     here, there = (next(iter(s.device_set)) for s in (x.sharding, sharding))
     if here.client is not there.client:
         raise ValueError(
             f"{operation}: an operand of shape {x.shape} is in another world than the others; expected Arrays of one "
             f"`simulate` block, got one on {here} of another; move it first: device_put(x, y.sharding)"
         )
+    _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, sharding, operation)
 
 
 def is_inside(box: Box, whole: Box) -> bool:
@@ -112,8 +117,9 @@ def is_inside(box: Box, whole: Box) -> bool:
     return all(w.start <= b.start and b.stop <= w.stop for b, w in zip(box, whole, strict=True))
 
 
-def _relative(box: Box, whole: Box) -> Box:
-    return tuple(slice(b.start - w.start, b.stop - w.start) for b, w in zip(box, whole, strict=True))
+def shift(box: Box, whole: Box) -> tuple[Any, ...]:
+    """The index of a box in an ndarray of the box `whole`; it gives a view also of an ndarray without dimensions."""
+    return (*(slice(b.start - w.start, b.stop - w.start) for b, w in zip(box, whole, strict=True)), ...)
 
 
 def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operation: str) -> list[NDArray[Any]] | None:
@@ -127,16 +133,19 @@ def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operat
         if box == whole:
             views.append(arrays[number])
         elif is_inside(box, whole):
-            views.append(arrays[number][_relative(box, whole)])
+            views.append(arrays[number][shift(box, whole)])
         else:
             return None
     return views
 
 
 def views_at(
-    operation: str, x: Array, placement: Placement, positions: tuple[int, ...], boxes: Sequence[Box], sharding: Sharding
+    operation: str, x: Any, placement: Placement, positions: tuple[int, ...], boxes: Sequence[Box], sharding: Sharding
 ) -> list[NDArray[Any]]:
-    """Views of the boxes of x at these positions, after x has been moved to `sharding` if it is not there."""
+    """Views of the boxes of x at these positions, after an Array has been moved to `sharding` if it is not there."""
+    if not isinstance(x, Array):
+        check_host_operand(operation, x, sharding)
+        return [x[box] for box in boxes]
     views = blocks_at(x, positions, boxes, operation) if x.sharding._same_devices(sharding) else None
     if views is None:
         views = blocks_at(moved_to(operation, x, placement, sharding), positions, boxes, operation)
@@ -150,32 +159,11 @@ def check_host_operand(operation: str, x: Any, sharding: Sharding) -> None:
         _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", sharding, operation)
 
 
-def read_box(x: Array, box: Box, operation: str) -> NDArray[Any]:
-    """One box of x as an ndarray: a view if one buffer holds it, else assembled from the buffers that it touches."""
-    mine = tiling(x.sharding, x.shape, operation)
-    arrays = local_arrays(x)
-    for number, whole in enumerate(mine.boxes):
-        if is_inside(box, whole):
-            view: NDArray[Any] = arrays[number][(*_relative(box, whole), ...)]
-            return view
-    result: NDArray[Any] = np.empty(tuple(s.stop - s.start for s in box), x.dtype)
-    for number in mine.first_buffers().values():
-        whole = mine.boxes[number]
-        common = tuple(slice(max(b.start, w.start), min(b.stop, w.stop)) for b, w in zip(box, whole, strict=True))
-        if all(s.start < s.stop for s in common):
-            result[_relative(common, box)] = arrays[number][_relative(common, whole)]
-    return result
-
-
 def run_all(tasks: Sequence[Callable[[], Any]], touched_bytes: int, spread_from: int | None = None) -> None:
-    """Calls every task, on several cores if there is enough work; each task sees the caller's context variables.
+    """Calls independent tasks, on several cores from `spread_from` bytes on that they read and write together.
 
-    The first exception of a task is raised once all tasks that had started have ended.
-
-    Args:
-        tasks: Independent calls, whose results are ignored.
-        touched_bytes: Bytes that they read and write together.
-        spread_from: Bytes from which several cores are used; by default PARALLEL_BYTES.
+    Each task sees the caller's context variables. The first exception of a task is raised once all tasks that had
+    started have ended.
     """
     if len(tasks) < 2 or touched_bytes < (PARALLEL_BYTES if spread_from is None else spread_from):
         for task in tasks:

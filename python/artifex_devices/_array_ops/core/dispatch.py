@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from artifex_devices._array_ops.core.arguments import masked_array_error, operand
+from artifex_devices._array_ops.elementwise.ufuncs import elementwise, elementwise_into
 from artifex_devices._core import Array
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 _REFUSALS: dict[Any, str] = {}
-_METHODS: dict[str, Callable[..., Any]] = {}
-_UFUNCS: dict[Any, Callable[..., Any]] = {}
-_loaded = False
+_UFUNCS: dict[Any, Callable[..., Any]] = {}  # by ufunc with core dimensions, or by the name of a method of all ufuncs
 _NONE_COUNTS = ("axis", "initial")  # options of a ufunc's methods for which None is not the default
 
 
@@ -25,8 +26,18 @@ def implements(*functions: Any) -> Callable[[_F], _F]:
     """Registers the implementation of NumPy functions, which takes their arguments."""
 
     def register(implementation: _F) -> _F:
+        _FUNCTIONS.update(dict.fromkeys(functions, implementation))
+        return implementation
+
+    return register
+
+
+def implements_each(*functions: Any) -> Callable[[_F], _F]:
+    """Registers the implementation of a family of NumPy functions; its first argument is the function."""
+
+    def register(implementation: _F) -> _F:
         for function in functions:
-            _FUNCTIONS[function] = implementation
+            _FUNCTIONS[function] = functools.partial(implementation, function)
         return implementation
 
     return register
@@ -37,22 +48,11 @@ def refuses(because: str, *functions: Any) -> None:
     _REFUSALS.update(dict.fromkeys(functions, because))
 
 
-def implements_ufunc(*ufuncs: Any) -> Callable[[_F], _F]:
-    """Registers the implementation of ufuncs with core dimensions: f(ufunc, inputs, options)."""
+def implements_ufunc(*keys: Any) -> Callable[[_F], _F]:
+    """Registers f(ufunc, inputs, options) for ufuncs with core dimensions, or for a method such as "reduce" of all."""
 
     def register(implementation: _F) -> _F:
-        for ufunc in ufuncs:
-            _UFUNCS[ufunc] = implementation
-        return implementation
-
-    return register
-
-
-def implements_method(method: str) -> Callable[[_F], _F]:
-    """Registers the implementation of a method of all ufuncs, such as "reduce": f(ufunc, inputs, options)."""
-
-    def register(implementation: _F) -> _F:
-        _METHODS[method] = implementation
+        _UFUNCS.update(dict.fromkeys(keys, implementation))
         return implementation
 
     return register
@@ -71,21 +71,20 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
     options.pop("order", None)
     _load()
     if method != "__call__":
-        if method not in _METHODS:
+        if method not in _UFUNCS:
+            methods = sorted(key for key in _UFUNCS if isinstance(key, str))
             raise TypeError(
-                f"{name}.{method}: not supported on Arrays; expected one of __call__, {', '.join(sorted(_METHODS))}; "
+                f"{name}.{method}: not supported on Arrays; expected one of __call__, {', '.join(methods)}; "
                 f"gather first: np.{name}.{method}(np.asarray(x), ...)"
             )
-        return _METHODS[method](ufunc, inputs, options)
+        return _UFUNCS[method](ufunc, inputs, options)
     if ufunc.signature is not None:
         if ufunc not in _UFUNCS:
             raise _unsupported(name)
         return _UFUNCS[ufunc](ufunc, inputs, options)
-    from artifex_devices._array_ops.elementwise import ufuncs as elementwise
-
     if "out" in options or "where" in options:
-        return elementwise.elementwise_into(ufunc, inputs, options)
-    return elementwise.elementwise(ufunc, inputs, options)
+        return elementwise_into(ufunc, inputs, options)
+    return elementwise(ufunc, inputs, options)
 
 
 def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -117,38 +116,19 @@ def _name_of(function: Any) -> str:
     return f"{module.removeprefix('numpy').lstrip('.')}.{function.__name__}".lstrip(".")
 
 
+_FAMILIES = {
+    "core": ("introspection",),
+    "elementwise": ("functions",),
+    "index": ("searching", "sorting", "taking"),
+    "linalg": ("einsum", "factorizations", "fourier", "matrix_products"),
+    "reduce": ("norms", "positions", "reductions", "scans", "statistics"),
+    "shape": ("creation", "diagonals", "joining", "rearranging", "reshaping"),
+}
+
+
+@functools.cache
 def _load() -> None:
     """Imports the families, which register their implementations."""
-    global _loaded
-    if _loaded:
-        return
-    import importlib
-
-    for family in _FAMILIES:
-        importlib.import_module(f"artifex_devices._array_ops.{family}")
-    _loaded = True
-
-
-_FAMILIES: tuple[str, ...] = (
-    "elementwise.functions",
-    "index.taking",
-    "shape.joining",
-    "shape.creation",
-    "core.introspection",
-    "linalg.matrix_products",
-    "linalg.einsum",
-    "linalg.factorizations",
-    "linalg.fourier",
-    "index.searching",
-    "shape.reshaping",
-    "shape.broadcasting",
-    "shape.rearranging",
-    "shape.diagonals",
-    "reduce.norms",
-    "elementwise.outer",
-    "reduce.positions",
-    "reduce.reductions",
-    "reduce.scans",
-    "index.sorting",
-    "reduce.statistics",
-)
+    for folder, families in _FAMILIES.items():
+        for family in families:
+            importlib.import_module(f"artifex_devices._array_ops.{folder}.{family}")

@@ -70,6 +70,11 @@ def fused_value(x: Array) -> NDArray[Any] | None:
     return slab.reshape(shape)
 
 
+def small_value(x: Array) -> NDArray[Any] | None:
+    """The fused value of an Array that is computed in one call, else None."""
+    return fused_value(x) if is_small(x.nbytes) else None
+
+
 def fused_values(operands: Sequence[Any]) -> list[Any] | None:
     """The full value of each Array among operands, others unchanged; None if there is none for one of them."""
     wholes = [fused_value(x) if isinstance(x, Array) else x for x in operands]

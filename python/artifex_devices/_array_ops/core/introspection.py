@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's functions that describe arrays: shape, dtypes and their promotion, shared memory, text."""
+"""NumPy's functions that describe arrays, and those whose own Python code suits Arrays too."""
 
 from __future__ import annotations
 
@@ -9,32 +9,23 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core import blocks
-from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._core import Array
 
-
-@implements(np.shape)
-def _shape(a: Any) -> tuple[int, ...]:
-    return tuple(a.shape)
-
-
-@implements(np.ndim)
-def _ndim(a: Any) -> int:
-    return int(a.ndim)
-
-
-@implements(np.size)
-def _size(a: Any, axis: Any = None) -> int:
-    return int(np.size(np.broadcast_to(np.int8(0), a.shape), axis))
+# NumPy's code reads attributes, or calls functions that are implemented here.
+_WITH_OWN_CODE: tuple[Any, ...] = (
+    *(np.shape, np.ndim, np.size, np.common_type, np.iscomplexobj, np.isrealobj, np.rollaxis),
+    *(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.vstack, np.hstack, np.dstack),
+    *(np.linalg.diagonal, np.linalg.matmul, np.linalg.tensordot, np.linalg.trace, np.linalg.vecdot),
+)
+for _function in _WITH_OWN_CODE:
+    implements(_function)(_function._implementation)
 
 
-def _register_on_samples(function: Any) -> None:
-    """Registers a function of dtypes: NumPy answers for ndarrays with one element."""
-    implements(function)(lambda *args, **named: function(*map(_sample, (*args, *named.values()))))
-
-
-for _function in (np.result_type, np.common_type, np.iscomplexobj, np.isrealobj):
-    _register_on_samples(_function)
+@implements(np.result_type)
+def _result_type(*arrays_and_dtypes: Any) -> Any:
+    samples = [np.ones((1,) * x.ndim, x.dtype) if isinstance(x, Array) else x for x in arrays_and_dtypes]
+    return np.result_type(*samples)
 
 
 @implements(np.min_scalar_type)
@@ -44,26 +35,13 @@ def _min_scalar_type(a: Any) -> Any:
 
 @implements(np.can_cast)
 def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    return bool(np.can_cast(_dtype(from_), _dtype(to), casting))
+    source, target = (x.dtype if isinstance(x, Array) else x for x in (from_, to))
+    return bool(np.can_cast(source, target, casting))
 
 
-def _dtype(x: Any) -> Any:
-    return x.dtype if isinstance(x, Array) else x
-
-
-def _sample(x: Any) -> Any:
-    return np.ones((1,) * x.ndim, x.dtype) if isinstance(x, Array) else x
-
-
-def _register_memory_test(function: Any, max_work: int) -> None:
-    def shares(a: Any, b: Any, /, max_work: Any = max_work) -> bool:
-        return any(function(x, y, max_work) for x in _memory(a) for y in _memory(b))
-
-    implements(function)(shares)
-
-
-_register_memory_test(np.may_share_memory, 0)
-_register_memory_test(np.shares_memory, -1)
+@implements_each(np.may_share_memory, np.shares_memory)
+def _shares_memory(function: Any, a: Any, b: Any, /, *max_work: Any, **named: Any) -> bool:
+    return any(function(x, y, *max_work, **named) for x in _memory(a) for y in _memory(b))
 
 
 def _memory(x: Any) -> list[Any]:
@@ -74,24 +52,19 @@ def _memory(x: Any) -> list[Any]:
     return [*blocks.local_arrays(x), *([] if value is None else [value])]
 
 
-def _register_text(function: Any, text_of: Any) -> None:
-    def text(
-        a: Any = None,
-        max_line_width: Any = None,
-        precision: Any = None,
-        suppress_small: Any = None,
-        *,
-        arr: Any = None,  # NumPy's name in array_repr
-    ) -> str:
-        named = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
-        with np.printoptions(**{name: value for name, value in named.items() if value is not None}):
-            return str(text_of(arr if a is None else a))
-
-    implements(function)(text)
-
-
-_register_text(np.array_repr, repr)
-_register_text(np.array_str, str)
+@implements_each(np.array_repr, np.array_str)
+def _text(
+    function: Any,
+    a: Any = None,
+    max_line_width: Any = None,
+    precision: Any = None,
+    suppress_small: Any = None,
+    *,
+    arr: Any = None,  # NumPy's name in array_repr
+) -> str:
+    named = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    with np.printoptions(**{name: value for name, value in named.items() if value is not None}):
+        return (repr if function is np.array_repr else str)(arr if a is None else a)
 
 
 @implements(np.array2string)

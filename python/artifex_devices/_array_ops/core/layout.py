@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from artifex_devices import _core
 from artifex_devices._base.clearable_cache import clearable_cache
@@ -40,19 +40,11 @@ def can_shard(sharding: NamedSharding, axes: tuple[Hashable, ...], size: int) ->
     return sharding.uneven == "last-short" or size % num_parts(sharding, axes) == 0
 
 
-class Placement:
-    """The devices that an operation runs on: those of its committed operands.
+class Placement(NamedTuple):
+    """The devices that an operation runs on: those of its committed operands."""
 
-    Attributes:
-        sharding: A sharding with the mesh, the memory kind and the policy for uneven dimensions; its spec is not used.
-        committed: Whether the result is committed.
-    """
-
-    __slots__ = ("committed", "sharding")
-
-    def __init__(self, sharding: Sharding, committed: bool) -> None:
-        self.sharding = sharding
-        self.committed = committed
+    sharding: Sharding  # has the mesh, the memory kind and the policy for uneven dimensions; its spec is not used
+    committed: bool  # whether the result is committed
 
     def shares_mesh(self, x: Array) -> bool:
         """Whether x is placed on the same mesh, or on the same single device, so that its spec applies here."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from artifex_devices._array_ops.core.blocks import (
     outputs_of,
     run_all,
 )
-from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small, small_value
 from artifex_devices._array_ops.core.layout import sharding_with, spec_of
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._core import Array
@@ -35,47 +36,31 @@ def apply_along(
     leading: tuple[int, ...] = (),
     into: NDArray[Any] | None = None,
 ) -> Any:
-    """Computes a function along unsharded dimensions.
+    """Computes a function along unsharded dimensions; the result is sharded as x in its other dimensions.
 
-    Args:
-        operation: Name for errors.
-        x: The operand.
-        sizes: Dimensions that must not be sharded, with their sizes in the result; None for one that is removed.
-        compute: Function of one block, which has all elements along these dimensions.
-        dtype: Dtype of the result.
-        leading: Sizes of new dimensions in front.
-        into: None, or an ndarray to write instead of a new Array.
-
-    Returns:
-        An Array that is sharded as x in its other dimensions; or `into`.
-
-    Raises:
-        ShardingTypeError: One of the dimensions is sharded (a ValueError).
-        ValueError: `into` has another shape.
+    `sizes` maps the dimensions that must not be sharded to their sizes in the result, None for one that is removed.
+    `compute` takes a block with all elements along them. `leading` are the sizes of new dimensions in front. `into` is
+    None, or an ndarray of the result's shape to write and return.
     """
     require_unsharded(operation, x, sorted(sizes))
     spec = spec_of(x)
     kept = [(d, sizes.get(d, size)) for d, size in enumerate(x.shape)]
     shape = leading + tuple(size for _, size in kept if size is not None)
     sharding = sharding_with(x.sharding, ((),) * len(leading) + tuple(spec[d] for d, size in kept if size is not None))
-    if into is None and is_small(x.nbytes):
-        whole = fused_value(x)
-        if whole is not None:
-            value = np.asarray(compute(whole))
-            return from_fused(operation, value.reshape(shape), dtype, sharding, committed=x.committed)
+    whole = small_value(x) if into is None else None
+    if whole is not None:
+        value = np.asarray(compute(whole))
+        return from_fused(operation, value.reshape(shape), dtype, sharding, committed=x.committed)
     blocks = local_arrays(x)
-    targets = None if into is None else [into]
-    (result,), (outputs,) = outputs_of(operation, shape, [dtype], sharding, committed=x.committed, into=targets)
+    (result,), (outputs,) = outputs_of(operation, shape, [dtype], sharding, committed=x.committed, into=into)
     # The dimensions of x along which a large block can be split, with their numbers in the result.
     places = {d: len(leading) + i for i, d in enumerate(d for d, size in kept if size is not None) if d not in sizes}
-    tasks: list[Callable[[], Any]] = []
-    for block, output in zip(blocks, outputs, strict=True):
-        if not output.size:
-            continue
-        tasks.extend(
-            functools.partial(_write, compute, block[piece], output[_in_result(piece, places)])
-            for piece in pieces_along(block, places)
-        )
+    tasks = [
+        functools.partial(_write, compute, block[piece], [output[_in_result(piece, places)]])
+        for block, output in zip(blocks, outputs, strict=True)
+        if output.size
+        for piece in pieces_along(block, places)
+    ]
     run_all(tasks, x.nbytes)
     return result
 
@@ -100,10 +85,6 @@ def _in_result(piece: tuple[Any, ...], places: Mapping[int, int]) -> tuple[Any, 
     return piece if len(piece) == 1 else (*(slice(None),) * places[len(piece) - 2], *piece[-2:])
 
 
-def _write(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], output: NDArray[Any]) -> None:
-    np.copyto(output, compute(block), casting="unsafe")  # as NumPy with out=
-
-
 def require_matrices(operation: str, *operands: Any) -> None:
     """Checks that operands are stacks of matrices whose last two dimensions are not sharded."""
     for x in operands:
@@ -117,56 +98,40 @@ def require_matrices(operation: str, *operands: Any) -> None:
 
 
 def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], Any]) -> Any:
-    """Computes a function of each matrix of a stack.
+    """Computes a function of each matrix of a stack of shape (..., M, N), whose last two dimensions are not sharded.
 
-    Args:
-        operation: Name for errors.
-        x: Array of shape (..., M, N), whose last two dimensions are not sharded.
-        compute: Function of an ndarray of shape (..., M, N). It returns one ndarray or a tuple of ndarrays, each with
-            the leading dimensions of its argument.
-
-    Returns:
-        An Array, or a tuple of Arrays of the class that `compute` returns, sharded as x in the leading dimensions.
-
-    Raises:
-        LinAlgError: x has fewer than two dimensions, or `compute` raises it (a ValueError).
-        ShardingTypeError: A dimension of the matrices is sharded (a ValueError).
+    `compute` returns one ndarray or a tuple of them, each with the leading dimensions of its argument. The result is an
+    Array, or a tuple of Arrays of the class that `compute` returns, sharded as x in the leading dimensions.
     """
     require_matrices(operation, x)
     samples = compute(np.empty((0, *x.shape[-2:]), x.dtype))
-    wanted = samples if isinstance(samples, tuple) else (samples,)
+    wanted = _tuple_of(samples)
     stack, spec = x.shape[:-2], spec_of(x)[:-2]
-    shapes = [(*stack, *sample.shape[1:]) for sample in wanted]
     shardings = [sharding_with(x.sharding, (*spec, *((),) * (sample.ndim - 1))) for sample in wanted]
     work = x.nbytes * min(x.shape[-2:])  # a factorization reads each byte about this many times
     whole = fused_value(x) if is_small(work) else None
-    results: list[Array]
     if whole is not None:
-        values = _tuple_of(compute(whole))
         results = [
             from_fused(operation, np.asarray(value), sample.dtype, sharding, committed=x.committed)
-            for value, sample, sharding in zip(values, wanted, shardings, strict=True)
+            for value, sample, sharding in zip(_tuple_of(compute(whole)), wanted, shardings, strict=True)
         ]
         return _as(samples, results)
     allocated = [
-        allocate(operation, shape, sample.dtype, sharding, committed=x.committed)
-        for shape, sample, sharding in zip(shapes, wanted, shardings, strict=True)
+        allocate(operation, (*stack, *sample.shape[1:]), sample.dtype, sharding, committed=x.committed)
+        for sample, sharding in zip(wanted, shardings, strict=True)
     ]
-    results = [array for array, _ in allocated]
     tasks: list[Callable[[], Any]] = []
     for number, block in enumerate(local_arrays(x)):
         outputs = [buffers[number] for _, buffers in allocated]
         if any(output.size for output in outputs):
             tasks.extend(
-                functools.partial(_write_all, compute, block[piece], [output[piece] for output in outputs])
+                functools.partial(_write, compute, block[piece], [output[piece] for output in outputs])
                 for piece in pieces_along(block, range(len(stack)))
             )
-    if len(tasks) > 1 and work >= PARALLEL_BYTES:
-        with shared_cores(len(tasks)):  # LAPACK has its own threads
-            run_all(tasks, work)
-    else:
+    is_parallel = len(tasks) > 1 and work >= PARALLEL_BYTES
+    with shared_cores(len(tasks)) if is_parallel else contextlib.nullcontext():  # LAPACK has its own threads
         run_all(tasks, work)
-    return _as(samples, results)
+    return _as(samples, [array for array, _ in allocated])
 
 
 def _tuple_of(value: Any) -> tuple[Any, ...]:
@@ -180,6 +145,6 @@ def _as(samples: Any, results: Sequence[Array]) -> Any:
     return type(samples)(*results) if hasattr(samples, "_fields") else tuple(results)
 
 
-def _write_all(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], outputs: Sequence[NDArray[Any]]) -> None:
+def _write(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], outputs: Sequence[NDArray[Any]]) -> None:
     for output, value in zip(outputs, _tuple_of(compute(block)), strict=True):
-        np.copyto(output, value)
+        np.copyto(output, value, casting="unsafe")  # as NumPy with out=

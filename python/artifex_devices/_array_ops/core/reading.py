@@ -7,49 +7,28 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core import blocks
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
     Box,
+    Tiling,
     allocate,
-    check_host_operand,
     is_inside,
     run_all,
+    shift,
     tiling,
     views_at,
 )
 from artifex_devices._array_ops.core.layout import Placement, Spec, sharding_with, spec_in
-from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
 
 # Writes one box of a result: fill(out, box, position of a device that holds it).
 Fill = Callable[[NDArray[Any], Box, int], None]
-
-
-class _Grid(NamedTuple):
-    """The tiles of an array."""
-
-    boxes: tuple[Box, ...]  # by buffer
-    tiles: tuple[int, ...]  # by buffer: row-major number of its tile
-    first: dict[int, int]  # by tile: the first buffer of it
-    sides: tuple[int, ...]  # by dimension: size of a tile; the last tiles may be smaller
-    strides: tuple[int, ...]  # by dimension: difference of the numbers of neighbouring tiles
-
-
-@clearable_cache(maxsize=1024)
-def _grid(sharding: Sharding, shape: tuple[int, ...], operation: str) -> _Grid:
-    places = tiling(sharding, shape, operation)
-    sides = tuple(-(-size // parts) for size, parts in zip(shape, places.parts, strict=True))
-    strides = [1] * len(shape)
-    for d in reversed(range(len(shape) - 1)):
-        strides[d] = strides[d + 1] * places.parts[d + 1]
-    return _Grid(places.boxes, places.tiles, places.first_buffers(), sides, tuple(strides))
 
 
 class Source:
@@ -62,25 +41,23 @@ class Source:
         if not isinstance(x, Array):
             blocks.check_host_operand(operation, x, target)
             whole = tuple(slice(0, size, 1) for size in x.shape)
-            self._grid = _Grid((whole,), (0,), {0: 0}, x.shape, (1,) * x.ndim)
+            one = (1,) * x.ndim
+            self._tiling = Tiling(one, (0,), (0,), (whole,), {0: 0}, x.shape, one)
             self._arrays = [x]
             return
         if x.sharding._same_devices(target):
             self._sharding = x.sharding
         else:
-            blocks.require_one_world(operation, x, target)
-            _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, target, operation)
-        self._grid = _grid(x.sharding, x.shape, operation)
+            blocks.check_move(operation, x, target)
+        self._tiling = tiling(x.sharding, x.shape, operation)
         self._arrays = blocks.local_arrays(x)
 
     def tiles(self, position: int, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[Box, NDArray[Any]]]:
-        """The tiles that a box touches, each with its own box; the replica at `position` if there is one.
+        """The tiles that a box touches, each with its own box; the replica of the device at `position` if there is one.
 
-        Args:
-            position: Position of a device in the mesh.
-            bounds: (start, stop) of each dimension of the box, none of them empty.
+        `bounds` are (start, stop) of each dimension of the box, none of them empty.
         """
-        grid = self._grid
+        grid = self._tiling
         near = -1 if self._sharding is None else blocks._buffers_at(self._sharding, (position,))[0]
         coordinates = [
             range(start // side * stride, (stop - 1) // side * stride + 1, stride)
@@ -94,9 +71,7 @@ class Source:
     def box(self, box: Box, position: int) -> NDArray[Any]:
         """One box to read: a view if one tile holds all of it."""
         bounds = _bounds(box)
-        if bounds is None:
-            return np.empty([part.stop - part.start for part in box], self.dtype)
-        for whole, data in self.tiles(position, bounds):
+        for whole, data in () if bounds is None else self.tiles(position, bounds):
             if is_inside(box, whole):
                 view: NDArray[Any] = data[shift(box, whole)]
                 return view
@@ -121,11 +96,6 @@ def _bounds(box: Box) -> list[tuple[int, int]] | None:
     return bounds if all(start < stop for start, stop in bounds) else None
 
 
-def shift(box: Box, whole: Box) -> tuple[Any, ...]:
-    """The index of a box in an ndarray of the box `whole`; it gives a view also of an ndarray without dimensions."""
-    return (*(slice(b.start - w.start, b.stop - w.start) for b, w in zip(box, whole, strict=True)), ...)
-
-
 def assemble(
     operation: str, shape: tuple[int, ...], dtype: Any, sharding: Sharding, *, committed: bool, fill: Fill
 ) -> Array:
@@ -136,23 +106,28 @@ def assemble(
         functools.partial(fill, out[shift(piece, box)], piece, position)
         for out, box, position in zip(buffers, places.boxes, places.positions, strict=True)
         if out.size
-        for piece in _pieces(box, out.nbytes)
+        for piece in pieces_of_box(box, out.nbytes)
     ]
     run_all(tasks, 2 * sum(out.nbytes for out in buffers))
     return result
 
 
-def _pieces(box: Box, nbytes: int) -> Iterator[Box]:
-    """The box, split along its first long dimension into pieces of PIECE_BYTES."""
-    count = -(-nbytes // PIECE_BYTES)
+def _cuts(shape: Sequence[int], nbytes: int) -> tuple[int, list[slice]]:
+    """The first long dimension and its slices of about PIECE_BYTES; none for a small array."""
+    count = min(-(-nbytes // PIECE_BYTES), max(shape, default=1))
     if count <= 1:
-        yield box
-        return
-    sizes = [part.stop - part.start for part in box]
-    axis = next(d for d, size in enumerate(sizes) if size >= count or size == max(sizes))
-    step = -(-sizes[axis] // count)
-    for start in range(box[axis].start, box[axis].stop, step):
-        yield (*box[:axis], slice(start, min(start + step, box[axis].stop), 1), *box[axis + 1 :])
+        return 0, []
+    axis = next(d for d, size in enumerate(shape) if size >= count or size == max(shape))
+    size, step = shape[axis], -(-shape[axis] // count)
+    return axis, [slice(start, min(start + step, size), 1) for start in range(0, size, step)]
+
+
+def pieces_of_box(box: Box, nbytes: int) -> list[Box]:
+    """The box, or its pieces along the first long dimension."""
+    axis, cuts = _cuts([part.stop - part.start for part in box], nbytes)
+    begin = box[axis].start if cuts else 0
+    pieces = [(*box[:axis], slice(begin + cut.start, begin + cut.stop, 1), *box[axis + 1 :]) for cut in cuts]
+    return pieces or [box]
 
 
 def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
@@ -176,8 +151,7 @@ def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
         places.append(place % size)
     if flat:
         places = [int(place) for place in np.unravel_index(places[0], x.shape)]
-    found = blocks.read_box(x, tuple(slice(place, place + 1, 1) for place in places), operation)
-    return found.item()
+    return Source(operation, x, x.sharding).box(tuple(slice(place, place + 1, 1) for place in places), 0).item()
 
 
 # Writes the results for equally shaped parts: compute(outputs, inputs).
@@ -198,11 +172,8 @@ def operand_parts(
     """The parts of one operand, one for each buffer of the result; a number unchanged."""
     if type(x) in SCALARS:
         return x
-    if not isinstance(x, Array):
-        if x.ndim == 0:
-            return x
-        check_host_operand(operation, x, sharding)
-        return [x[_part(box, x.shape, shape)] for box in boxes]
+    if not isinstance(x, Array) and x.ndim == 0:
+        return x
     wanted = boxes if x.shape == shape else [_part(box, x.shape, shape) for box in boxes]
     target = sharding_with(sharding, operand_spec(x.shape, shape, sharding))
     return views_at(operation, x, placement, positions, wanted, target)
@@ -224,23 +195,17 @@ def _part(box: Box, x_shape: tuple[int, ...], shape: tuple[int, ...]) -> Box:
 def pieces_of(compute: Compute, outputs: list[NDArray[Any]], parts: list[Any]) -> list[Callable[[], Any]]:
     """One call for a small buffer, several along its first long dimension for a large one."""
     whole = outputs[0]
-    count = min(-(-whole.nbytes // PIECE_BYTES), max(whole.shape, default=1))
-    if count <= 1:
+    axis, cuts = _cuts(whole.shape, whole.nbytes)
+    if not cuts:
         return [functools.partial(compute, outputs, parts)]
-    axis = next(d for d, size in enumerate(whole.shape) if size >= count or size == max(whole.shape))
-    size = whole.shape[axis]
-    step = -(-size // count)
-    tasks: list[Callable[[], Any]] = []
-    for start in range(0, size, step):
-        index = slice(start, min(start + step, size))
-        tasks.append(
-            functools.partial(
-                compute,
-                [piece_along(out, axis, index, whole) for out in outputs],
-                [piece_along(part, axis, index, whole) for part in parts],
-            )
+    return [
+        functools.partial(
+            compute,
+            [piece_along(out, axis, cut, whole) for out in outputs],
+            [piece_along(part, axis, cut, whole) for part in parts],
         )
-    return tasks
+        for cut in cuts
+    ]
 
 
 def piece_along(part: Any, axis: int, index: slice, whole: NDArray[Any]) -> Any:

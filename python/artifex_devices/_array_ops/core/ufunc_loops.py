@@ -107,22 +107,7 @@ def _are_near(found: NDArray[Any], expected: NDArray[Any]) -> bool:
 
 
 # Three classes, by the cost of NumPy's loop for each element: a cycle; functions with vector loops; the others.
-# Measured on 2 idle cores with AVX-512, 8 shards: us on one core and on both, by MiB of an operand. Bytes read and
-# written are twice that for one operand, three times for x + x.
-#                   2          4           6           8           12         16          32          64
-#   x + x   f32              212  404    326  478    566  649   1162  966  1377 1243   2744 2349
-#           f64                          339  472    420  587    767  837  1555 1149
-#   -x      f32              200  387    268  418    612  630   1162 1012  1588 1218   2529 2359
-#   exp     f32   378  497   681  705   1033  909   1514 1196   2127 1513  2774 1733   5246 3340  10581 6168
-#           f64   318  446   587  605   1013  777   1107  870              2219 1562   5695 3456   7648 5336
-#   log     f32   316  443   570  600               1162  902              2211 1573   4895 3046   8187 5461
-#           f64   349  450   566  626               1144  928              1858 1579   4774 3003   9118 5550
-#   sin     f32   474  556   907  765               1838 1373              3532 2295   5530 3999  12976 6432
-#           f64  3606 2155  6995 4025              13695 7460             24107 14009 40557 26119     (1: 1723 1280)
-#   tanh    f32   296  423   507  578    743  728    996  872   1503 1151  1944 1488   3885 2821   7425 5113
-#           f64   606  583  1266  887               2371 1586              4158 3811   7060 4604  15132 9138
-#   sqrt    f32   268  389   458  513    684  701    923  967   1437 1148  1809 1419   3788 2676   7157 5341
-#           f64   406  495   752  617   1092  865   1476 1085              2894 1812   5375 3511
+# Decision 0020 has the measured times that these numbers of bytes follow from.
 SPREAD_BYTES = 2 << 20
 _OF_VECTOR_LOOPS = 8 << 20
 _OF_SIMPLE = 24 << 20

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's element-wise functions that are not ufuncs: where, clip, round, astype, allclose and others."""
+"""NumPy's element-wise functions that are not ufuncs: where, clip, round, astype, allclose and others; ufunc.outer."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_order, deliver, host_target, operand, replicated_array
-from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import common_placement
-from artifex_devices._array_ops.elementwise.ufuncs import map_elements
+from artifex_devices._array_ops.core.dispatch import implements, implements_each, implements_ufunc
+from artifex_devices._array_ops.core.layout import Placement, any_explicit, common_placement, spec_of
+from artifex_devices._array_ops.core.reading import SCALARS
+from artifex_devices._array_ops.elementwise.ufuncs import elementwise, map_elements
 from artifex_devices._array_ops.index.searching import nonzero
+from artifex_devices._array_ops.shape.reshaping import expand_dims
 from artifex_devices._core import Array
+from artifex_devices.errors import ShardingTypeError
 
 _SELECT_BYTES = 64 << 10  # from this size on the core selects: NumPy's copies under a mask branch at each element
 _STREAM_BYTES = 4 << 20  # from this size on results bypass the cache
-_SCALARS = (bool, int, float, complex)
 _UNSET: Any = np._NoValue
 
 
 def _samples(inputs: Sequence[Any]) -> list[Any]:
     """Empty operands of the same dtypes, to find the dtype of the result."""
-    return [x if type(x) in _SCALARS else np.ones(1, x.dtype)[:0] for x in inputs]
+    return [x if type(x) in SCALARS else np.ones(1, x.dtype)[:0] for x in inputs]
 
 
 def _map(operation: str, function: Any, *inputs: Any, dtype: Any = None) -> Array:
@@ -122,19 +124,11 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     return map_elements("round", compute, [x], (target.dtype,), into=(target,))[0]
 
 
-def _register_unary(function: Any) -> None:
-    """Registers a function of one operand that maybe takes `out`."""
+@implements_each(np.real, np.imag, np.isreal, np.iscomplex, np.isposinf, np.isneginf)
+def _unary(function: Any, *args: Any, out: Any = None, **named: Any) -> Any:
+    x, *rest = (*args, *named.values())  # NumPy calls the operand x, val or something else
     operation = function.__name__
-
-    def implementation(*args: Any, out: Any = None, **named: Any) -> Any:
-        x, *rest = (*args, *named.values())  # NumPy calls the operand x, val or something else
-        return deliver(operation, _map(operation, function, x), rest[0] if rest else out)
-
-    implements(function)(implementation)
-
-
-for _function in (np.real, np.imag, np.isreal, np.iscomplex, np.isposinf, np.isneginf):
-    _register_unary(_function)
+    return deliver(operation, _map(operation, function, x), rest[0] if rest else out)
 
 
 @implements(np.angle)
@@ -178,7 +172,7 @@ def _allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: b
 @implements(np.array_equal)
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     one, two = operand("array_equal", a1), operand("array_equal", a2)
-    if _shape(one) != _shape(two):
+    if np.shape(one) != np.shape(two):
         return _false("array_equal", one, two)
     return _all_equal("array_equal", one, two, equal_nan)
 
@@ -187,7 +181,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 def _array_equiv(a1: Any, a2: Any) -> Any:
     one, two = operand("array_equiv", a1), operand("array_equiv", a2)
     try:
-        np.broadcast_shapes(_shape(one), _shape(two))
+        np.broadcast_shapes(np.shape(one), np.shape(two))
     except ValueError:
         return _false("array_equiv", one, two)
     return _all_equal("array_equiv", one, two, False)
@@ -195,19 +189,36 @@ def _array_equiv(a1: Any, a2: Any) -> Any:
 
 def _all_equal(operation: str, one: Any, two: Any, equal_nan: bool) -> Any:
     equal = np.equal(one, two)
-    if equal_nan and _has_nan(one) and _has_nan(two):
-        equal = np.logical_or(equal, np.logical_and(np.isnan(one), np.isnan(two)))
+    if equal_nan:
+        equal = np.logical_or(equal, np.logical_and(np.not_equal(one, one), np.not_equal(two, two)))
     return np.all(equal)
-
-
-def _shape(x: Any) -> tuple[int, ...]:
-    return getattr(x, "shape", ())
-
-
-def _has_nan(x: Any) -> bool:
-    return isinstance(x, (float, complex)) or getattr(x, "dtype", np.dtype(bool)).kind not in "biu"
 
 
 def _false(operation: str, one: Any, two: Any) -> Array:
     placement = common_placement(operation, [x for x in (one, two) if isinstance(x, Array)])
-    return replicated_array(operation, (), False, np.bool_, placement)
+    return replicated_array(operation, np.asarray(False), placement)
+
+
+@implements_ufunc("outer")
+def _outer(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """ufunc.outer: each element of one operand with each element of the other; the result is sharded as both are."""
+    operation = f"{ufunc.__name__}.outer"
+    if "out" in options or "where" in options:
+        raise TypeError(
+            f"{operation}: out and where are not supported on Arrays; expected neither, got {sorted(options)}; use the "
+            "result"
+        )
+    operands = [x if isinstance(x, Array) else np.asarray(x) for x in inputs]
+    ufunc.outer(*(np.ones(0, x.dtype) for x in operands), **options)  # raises what NumPy raises
+    one, two = operands
+    if isinstance(one, Array) and isinstance(two, Array) and Placement(one.sharding, True).shares_mesh(two):
+        used = {name for names in spec_of(one) for name in names}
+        for names in spec_of(two):
+            if used.intersection(names) and any_explicit(two.sharding, names):
+                raise ShardingTypeError(
+                    f"{operation}: both operands are sharded over {names}, which can shard only one dimension of the "
+                    f"result; expected different Explicit axes, got shapes {one.shape} and {two.shape}; move one "
+                    "first: reshard(y, NamedSharding(y.sharding.mesh, P()))"
+                )
+    wider = expand_dims(one, tuple(range(one.ndim, one.ndim + two.ndim)))
+    return elementwise(ufunc, (wider, two), options)

@@ -6,13 +6,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.arguments import check_targets, where_mask
+from artifex_devices._array_ops.core.arguments import check_target, check_ufunc_out, where_mask
 from artifex_devices._array_ops.core.blocks import check_host_operand, moved_to, outputs_of, run_all, tiling
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
 from artifex_devices._array_ops.core.layout import Placement, broadcast_specs, common_placement, sharding_with, spec_of
@@ -23,21 +23,7 @@ from artifex_devices._core import Array, Sharding
 
 
 def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """Calls a ufunc; the result is sharded as its operands.
-
-    Args:
-        ufunc: A ufunc without core dimensions.
-        inputs: Arrays, ndarrays and numbers, of shapes that broadcast.
-        options: dtype, casting and NumPy's other options, but not out or where.
-
-    Returns:
-        An Array, or a tuple of them.
-
-    Raises:
-        ValueError: Shapes do not broadcast, or Arrays are on different devices.
-        ShardingTypeError: Arrays are sharded differently over Explicit axes (a ValueError).
-        TypeError: NumPy has no loop for these dtypes.
-    """
+    """Calls a ufunc without core dimensions, out= and where=; each result is sharded as the operands."""
     kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
     loop = loop_of(ufunc, kinds, tuple(sorted(options.items())) if options else ())
     if ufunc.nout == 1:
@@ -65,13 +51,16 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
             f"the result to, got {details}; leave out away and use the result"
         )
     kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
-    loop = loop_of(ufunc, kinds, tuple(sorted(options.items())))
+    given = tuple(sorted(options.items()))
+    loop = loop_of(ufunc, kinds, given)
     if targets is not None:
-        check_targets(ufunc, kinds, targets, tuple(sorted(options.items())))
-    masked = mask is not True
+        for target in targets:
+            check_target(ufunc.__name__, target)
+        check_ufunc_out(ufunc, kinds, tuple(target.dtype for target in targets), given)
+    operands = list(inputs) if mask is True else [*inputs, where_mask(ufunc.__name__, mask)]
 
     def compute(outputs: Sequence[NDArray[Any]], parts: Sequence[Any]) -> None:
-        if not masked:
+        if mask is True:
             write(loop, ufunc, options, outputs, parts)
             return
         if targets is None:
@@ -79,7 +68,6 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
                 output[...] = 0
         write(loop, ufunc, {**options, "where": parts[-1]}, outputs, parts[:-1])
 
-    operands = [*inputs, where_mask(ufunc.__name__, mask)] if masked else list(inputs)
     results = map_elements(
         ufunc.__name__, compute, operands, loop.dtypes, into=targets, spread_from=spread_from(ufunc, kinds)
     )
@@ -93,7 +81,7 @@ def _compute_on_slabs(
     leader: Any = None
     dtypes, writes_strided = loop
     for x in inputs:
-        if type(x) is Array and x is not leader and (leader is None or _rank_and_size(x) > _rank_and_size(leader)):
+        if type(x) is Array and x is not leader and (leader is None or (x.ndim, x.size) > (leader.ndim, leader.size)):
             leader = x
     touched_bytes = leader.nbytes * (1 + len(inputs))
     if not touched_bytes:  # NumPy refuses numbers that the dtype cannot hold also for empty arrays
@@ -131,10 +119,6 @@ def _compute_on_slabs(
     return out
 
 
-def _rank_and_size(x: Array) -> tuple[int, int]:
-    return (x.ndim, x.size)
-
-
 def _fits_every_shard(x: Array, leader: Array) -> bool:
     """Whether x is replicated on the devices of `leader` and broadcasts to each of its shards as to all of it."""
     if not (x.is_fully_replicated and leader.committed and x.sharding._same_devices(leader.sharding)):
@@ -146,19 +130,12 @@ def _fits_every_shard(x: Array, leader: Array) -> bool:
     )
 
 
-class _Layout(NamedTuple):
-    """The shape and the sharding of an element-wise result."""
-
-    shape: tuple[int, ...]
-    placement: Placement
-    sharding: Sharding
-
-
+_Layout = tuple[tuple[int, ...], Placement, Sharding]
 _layouts: dict[Any, _Layout] = clearable({})  # by all that _layout depends on
 
 
 def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:
-    """The cached layout of the result for these operands."""
+    """The cached shape, placement and sharding of the result for these operands."""
     key = tuple(
         (x.sharding, x.shape, x.committed) if type(x) is Array else None if type(x) in SCALARS else x.shape
         for x in inputs
@@ -168,12 +145,10 @@ def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:
         arrays = [x for x in inputs if isinstance(x, Array)]
         shape = _common_shape(operation, inputs)
         placement = common_placement(operation, arrays)
-        sharding = same_layout(shape, arrays)
-        cached = _Layout(
-            shape,
-            placement,
-            sharding or sharding_with(placement.sharding, broadcast_specs(operation, placement, shape, arrays)),
-        )
+        sharding = arrays[0].sharding
+        if not all(x.shape == shape and (x.sharding is sharding or x.sharding == sharding) for x in arrays):
+            sharding = sharding_with(placement.sharding, broadcast_specs(operation, placement, shape, arrays))
+        cached = shape, placement, sharding
         if len(_layouts) >= 4096:
             _layouts.clear()
         _layouts[key] = cached
@@ -189,18 +164,10 @@ def map_elements(
     into: Sequence[NDArray[Any]] | None = None,
     spread_from: int = SPREAD_BYTES,
 ) -> Any:
-    """Calls `compute` for each part of the result, on its device.
+    """Calls `compute`, to whose outputs the inputs broadcast, for each part of the results, on its device.
 
-    Args:
-        operation: Name for errors.
-        compute: Function that writes all results for one part; inputs broadcast to outputs.
-        inputs: Arrays (at least one), ndarrays and numbers.
-        dtypes: Dtype of each result.
-        into: None, or ndarrays of the common shape to write.
-        spread_from: Bytes read and written from which several cores are used.
-
-    Returns:
-        One Array of the common shape for each dtype; or `into`.
+    At least one input is an Array, others are Arrays, ndarrays and numbers. Returns one Array of the common shape for
+    each dtype, or the ndarrays `into` of this shape, which it has written.
     """
     shape, placement, sharding = _layout(operation, inputs)
     inputs = [
@@ -222,7 +189,7 @@ def map_elements(
         )
     results, targets = outputs_of(operation, shape, dtypes, sharding, committed=placement.committed, into=into)
     tasks = []
-    for number in range(len(places.boxes)) if into is None else places.first_buffers().values():
+    for number in range(len(places.boxes)) if into is None else places.first.values():
         outputs = [buffers[number] for buffers in targets]
         if outputs[0].size:
             parts = [operand[number] if type(operand) is list else operand for operand in operands]
@@ -241,8 +208,8 @@ def _compute_fused(
     sharding: Sharding,
 ) -> tuple[Array, ...] | None:
     """One call for all shards, if operands and results are small and on the same devices."""
-    itemsize = sum(dtype.itemsize for dtype in dtypes)
-    if not is_small(math.prod(shape) * itemsize, *(x.nbytes for x in inputs if type(x) not in SCALARS)):
+    nbytes = math.prod(shape) * sum(dtype.itemsize for dtype in dtypes)
+    if not is_small(nbytes, *(x.nbytes for x in inputs if type(x) not in SCALARS)):
         return None
     parts = fused_values(inputs)
     if parts is None:
@@ -253,14 +220,6 @@ def _compute_fused(
     values = [np.empty(shape, dtype) for dtype in dtypes]
     compute(values, parts)
     return tuple(from_fused(operation, value, value.dtype, sharding, committed=placement.committed) for value in values)
-
-
-def same_layout(shape: tuple[int, ...], arrays: Sequence[Array]) -> Sharding | None:
-    """The sharding of all Arrays, if they have the result's shape and the same sharding."""
-    first = arrays[0].sharding
-    if all(x.shape == shape and (x.sharding is first or x.sharding == first) for x in arrays):
-        return first
-    return None
 
 
 def _common_shape(operation: str, inputs: Sequence[Any]) -> tuple[int, ...]:

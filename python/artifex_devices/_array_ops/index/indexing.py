@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.blocks import Box, local_arrays
+from artifex_devices._array_ops.core.blocks import Box
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
 from artifex_devices._array_ops.core.layout import (
     Spec,
@@ -27,34 +27,31 @@ from artifex_devices._core import Array, NamedSharding, Sharding
 from artifex_devices.errors import ShardingTypeError
 
 
-def get(x: Array, index: Any) -> Array:
+def get(x: Array, index: Any, operation: str = "index") -> Array:
     """x[index] by NumPy's rules.
 
     Dimensions of which all elements are taken, forwards or backwards, stay sharded. Dimensions of an index Array are
-    sharded as it is. Others are not sharded.
+    sharded as it is. Others are not sharded; if Explicit axes shard them, this is an error for the operation "index".
     """
-    key = _key_of("index", x, index)
+    key = _key_of(operation, x, index)
     cached = _basic.get(key)
     if cached is None:
         chosen = parse(x, index)
-        _check_explicit("index", x, chosen)
+        if operation == "index":
+            _check_explicit(operation, x, chosen)
         leader = _leading_index(x, chosen, index)
         picked = ((),) * chosen.rank if leader is None else spec_of(leader)
         placement = x.sharding if leader is None else allowing_uneven(x.sharding, leader.sharding)
         cached = chosen, sharding_with(placement, _indexed_spec(x, chosen, picked))
-        _keep(key, cached)
-    return _read("index", x, index, cached, basic=key is not None)
-
-
-def row_of(x: Array, i: int) -> Array:
-    """x[i], also if that dimension is sharded over Explicit axes: iteration takes all rows, as in JAX."""
-    key = _key_of("row", x, i)
-    cached = _basic.get(key)
-    if cached is None:
-        chosen = parse(x, i)
-        cached = chosen, sharding_with(x.sharding, _indexed_spec(x, chosen, ()))
-        _keep(key, cached)
-    return _read("row", x, i, cached, basic=key is not None)
+        if key is not None:
+            if len(_basic) >= 4096:
+                _basic.clear()
+            _basic[key] = cached
+    chosen, sharding = cached
+    whole = fused_value(x) if key is not None and is_small(x.nbytes) else None
+    if whole is None:
+        return select(operation, x, chosen, sharding)
+    return from_fused(operation, np.asarray(whole[index]), x.dtype, sharding, committed=x.committed)
 
 
 # The selection of an index without arrays and the sharding of its result, by operation, sharding, shape and index.
@@ -77,50 +74,25 @@ def _key_of(operation: str, x: Array, index: Any) -> Any:
     return tuple(parts)
 
 
-def _keep(key: Any, cached: tuple[Selection, Sharding]) -> None:
-    if key is None:
-        return
-    if len(_basic) >= 4096:
-        _basic.clear()
-    _basic[key] = cached
-
-
-def _read(operation: str, x: Array, index: Any, cached: tuple[Selection, Sharding], *, basic: bool) -> Array:
-    """x[index], for a cached selection; by NumPy's own indexing if x is small."""
-    chosen, sharding = cached
-    whole = fused_value(x) if basic and is_small(x.nbytes) else None
-    if whole is None:
-        return select(operation, x, chosen, sharding)
-    value = np.asarray(whole[index])
-    return from_fused(operation, value, x.dtype, sharding, committed=x.committed)
-
-
 def select(operation: str, x: Array, chosen: Selection, sharding: Sharding) -> Array:
     """The Array of a Selection, placed by a sharding on the devices of x."""
     reader = _Reader(Source(operation, x, sharding), chosen)
     return assemble(operation, chosen.shape, x.dtype, sharding, committed=x.committed, fill=reader.fill)
 
 
-def part_of(operation: str, x: Array, axis: int, start: int, stop: int) -> Array:
-    """start:stop along one dimension, which stays sharded if that divides the size."""
-    ranges = tuple(Range(d, d, start if d == axis else 0, 1) for d in range(x.ndim))
-    shape = (*x.shape[:axis], stop - start, *x.shape[axis + 1 :])
-    spec = sliced_spec(operation, x, axis, stop - start)
-    return select(operation, x, Selection(shape, ranges, (), 0, 0), sharding_with(x.sharding, spec))
-
-
-def sliced_spec(operation: str, x: Array, axis: int, size: int) -> Spec:
-    """The spec of x; dimension `axis` is not sharded if its new `size` does not allow it."""
-    spec, sharding = spec_of(x), x.sharding
-    if not isinstance(sharding, NamedSharding) or not spec[axis] or can_shard(sharding, spec[axis], size):
-        return spec
-    if any_explicit(sharding, spec[axis]):
-        raise ShardingTypeError(
-            f"{operation}: dimension {axis} of the result, of size {size}, cannot be sharded over Explicit axes "
-            f"{spec[axis]}; expected a multiple of {num_parts(sharding, spec[axis])}, got {size}; replicate it first: "
-            "reshard(x, NamedSharding(x.sharding.mesh, P()))"
-        )
-    return (*spec[:axis], (), *spec[axis + 1 :])
+def part_of(operation: str, x: Array, axis: int, part: Any) -> Array:
+    """x[part] along one dimension, which stays sharded if that divides its new size."""
+    chosen = parse(x, (*(slice(None),) * axis, part))
+    spec, sharding, size = spec_of(x), x.sharding, chosen.shape[axis]
+    if isinstance(sharding, NamedSharding) and spec[axis] and not can_shard(sharding, spec[axis], size):
+        if any_explicit(sharding, spec[axis]):
+            raise ShardingTypeError(
+                f"{operation}: dimension {axis} of the result, of size {size}, cannot be sharded over Explicit axes "
+                f"{spec[axis]}; expected a multiple of {num_parts(sharding, spec[axis])}, got {size}; replicate it "
+                "first: reshard(x, NamedSharding(x.sharding.mesh, P()))"
+            )
+        spec = (*spec[:axis], (), *spec[axis + 1 :])
+    return select(operation, x, chosen, sharding_with(sharding, spec))
 
 
 def _indexed_spec(x: Array, chosen: Selection, picked: Spec) -> Spec:
@@ -277,17 +249,5 @@ def rows(x: Array, *, backwards: bool = False) -> Iterator[Array]:
             "use x.item()"
         )
     order = range(x.shape[0])
-    return (row_of(x, i) for i in (reversed(order) if backwards else order))
-
-
-def contains(x: Array, value: Any) -> bool:
-    """Whether an element equals the value."""
-    return any(part.any() for part in local_arrays(np.equal(x, value)))
-
-
-def refuse_change(x: Array, *_: Any) -> NoReturn:
-    """Raises the TypeError of x[i] = v and del x[i]."""
-    raise TypeError(
-        "Array: elements cannot be assigned or deleted, because Arrays are immutable; expected an ndarray, got an "
-        "Array; change a copy and place it: y = np.array(x); y[i] = v; x = device_put(y, x.sharding)"
-    )
+    # All rows are taken, as in JAX also of a dimension that is sharded over Explicit axes.
+    return (get(x, i, "row") for i in (reversed(order) if backwards else order))

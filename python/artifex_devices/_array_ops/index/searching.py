@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from artifex_devices._array_ops.core.arguments import array_operand, replicated_array
 from artifex_devices._array_ops.core.blocks import Box, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.fused_small import fused_value, is_small
+from artifex_devices._array_ops.core.fused_small import small_value
 from artifex_devices._array_ops.core.layout import spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._core import Array
@@ -26,10 +26,9 @@ def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any
             f"{operation}: the number of elements depends on parts of the Array in other processes; expected an Array "
             f"of shape {x.shape} that is fully addressable; gather it first: multihost_utils.process_allgather(x)"
         )
-    if is_small(x.nbytes):
-        whole = fused_value(x)
-        if whole is not None:
-            return [find(whole, tuple(slice(0, size, 1) for size in x.shape))]
+    whole = small_value(x)
+    if whole is not None:
+        return [find(whole, tuple(slice(0, size, 1) for size in x.shape))]
     places = tiling(x.sharding, x.shape, operation)
     arrays = local_arrays(x)
     found: dict[int, Any] = {}
@@ -37,7 +36,7 @@ def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any
     def search(tile: int, number: int) -> None:
         found[tile] = find(arrays[number], places.boxes[number])
 
-    run_all([functools.partial(search, tile, number) for tile, number in places.first_buffers().items()], x.nbytes)
+    run_all([functools.partial(search, tile, number) for tile, number in places.first.items()], x.nbytes)
     return [found[tile] for tile in sorted(found)]
 
 
@@ -79,16 +78,14 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
 def nonzero(a: Any) -> tuple[Array, ...]:
     """np.nonzero: the results are replicated on the devices of a."""
     x = array_operand("nonzero", a)
-    return tuple(
-        replicated_array("nonzero", places.shape, places, np.intp, x) for places in nonzero_on_host("nonzero", x)
-    )
+    return tuple(replicated_array("nonzero", places, x) for places in nonzero_on_host("nonzero", x))
 
 
 @implements(np.argwhere)
 def _argwhere(a: Any) -> Array:
     x = array_operand("argwhere", a)
     rows = np.transpose(nonzero_on_host("argwhere", x)) if x.ndim else np.argwhere(np.asarray(x))
-    return replicated_array("argwhere", rows.shape, rows, np.intp, x)
+    return replicated_array("argwhere", rows, x)
 
 
 @implements(np.flatnonzero)
@@ -97,28 +94,15 @@ def _flatnonzero(a: Any) -> Array:
     places = (
         np.ravel_multi_index(nonzero_on_host("flatnonzero", x), x.shape) if x.ndim else np.flatnonzero(np.asarray(x))
     )
-    return replicated_array("flatnonzero", places.shape, places, np.intp, x)
+    return replicated_array("flatnonzero", places, x)
 
 
 class _Values(NamedTuple):
-    """The distinct values of a part.
-
-    Attributes:
-        values: The values.
-        first: Row-major position of the first element of each value; empty if it is not computed.
-        counts: Number of elements of each value; empty if it is not computed.
-    """
+    """The distinct values of a part."""
 
     values: NDArray[Any]
-    first: NDArray[np.intp]
-    counts: NDArray[np.intp]
-
-
-class _Fields(NamedTuple):
-    """The fields of _Values that are computed."""
-
-    first: bool
-    counts: bool
+    first: NDArray[np.intp]  # row-major position of the first element of each value
+    counts: NDArray[np.intp]  # number of elements of each value
 
 
 class _Found(NamedTuple):
@@ -132,50 +116,47 @@ class _Found(NamedTuple):
         return np.concatenate([getattr(self.numbers, field), getattr(self.missing, field)])
 
 
-_NONE = np.empty(0, np.intp)
+_NONE = np.empty(0, np.intp)  # a field that is not computed
 
 
-def _distinct(fields: _Fields, values: NDArray[Any]) -> _Values:
+def _distinct(values: NDArray[Any], index: bool, counts: bool) -> _Values:
     """The distinct values of a vector without NaN."""
-    if not fields.first and not fields.counts:
-        return _Values(np.unique(values), _NONE, _NONE)
     unique: Any = np.unique
-    found, *others = unique(values, return_index=fields.first, return_counts=fields.counts)
-    return _Values(found, others[0] if fields.first else _NONE, others[-1] if fields.counts else _NONE)
+    found = unique(values, return_index=index, return_counts=counts)
+    columns = iter(found if index or counts else (found,))
+    return _Values(next(columns), next(columns) if index else _NONE, next(columns) if counts else _NONE)
 
 
-def _joined(fields: _Fields, parts: Sequence[_Values]) -> _Values:
+def _joined(parts: Sequence[_Values], index: bool, counts: bool) -> _Values:
     """The distinct values of several parts."""
-    values = np.concatenate([part.values for part in parts])
-    if not fields.first and not fields.counts:
-        return _Values(np.unique(values), _NONE, _NONE)
+    values, first, count = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if not index and not counts:
+        return _Values(np.unique(values), first, count)
     found, inverse = np.unique(values, return_inverse=True)
-    first, counts = _NONE, _NONE
-    if fields.first:
-        first = np.full(found.shape, np.iinfo(np.intp).max, np.intp)
-        np.minimum.at(first, inverse, np.concatenate([part.first for part in parts]))
-    if fields.counts:
-        counts = np.zeros(found.shape, np.intp)
-        np.add.at(counts, inverse, np.concatenate([part.counts for part in parts]))
-    return _Values(found, first, counts)
+    least, total = np.full(found.shape, np.iinfo(np.intp).max, np.intp), np.zeros(found.shape, np.intp)
+    if index:
+        np.minimum.at(least, inverse, first)
+    if counts:
+        np.add.at(total, inverse, count)
+    return _Values(found, least, total)
 
 
-def _in_tile(fields: _Fields, tile: NDArray[Any], box: Box, shape: tuple[int, ...]) -> _Found:
+def _in_tile(tile: NDArray[Any], box: Box, shape: tuple[int, ...], index: bool, counts: bool) -> _Found:
     flat = tile.reshape(-1)
     is_missing = flat != flat
     missing = np.flatnonzero(is_missing)
-    numbers = _distinct(fields, flat[~is_missing] if missing.size else flat)
-    first = np.flatnonzero(~is_missing)[numbers.first] if missing.size and fields.first else numbers.first
+    numbers = _distinct(flat[~is_missing] if missing.size else flat, index, counts)
+    first = np.flatnonzero(~is_missing)[numbers.first] if missing.size else numbers.first
     return _Found(
         numbers._replace(first=flat_positions(first, box, shape)),
         _Values(flat[missing], flat_positions(missing, box, shape), np.ones(missing.shape, np.intp)),
     )
 
 
-def _find(operation: str, x: Array, fields: _Fields, equal_nan: bool) -> _Found:
+def _find(x: Array, index: bool, counts: bool, equal_nan: bool) -> _Found:
     """The distinct values of x; all NaNs are equal if `equal_nan`."""
-    tiles = over_tiles(operation, x, lambda tile, box: _in_tile(fields, tile, box, x.shape))
-    numbers = tiles[0].numbers if len(tiles) == 1 else _joined(fields, [tile.numbers for tile in tiles])
+    tiles = over_tiles("unique", x, lambda tile, box: _in_tile(tile, box, x.shape, index, counts))
+    numbers = tiles[0].numbers if len(tiles) == 1 else _joined([tile.numbers for tile in tiles], index, counts)
     missing = _Values(*(np.concatenate(column) for column in zip(*(tile.missing for tile in tiles), strict=True)))
     order = np.argsort(missing.first)
     missing = _Values(*(column[order] for column in missing))
@@ -184,9 +165,9 @@ def _find(operation: str, x: Array, fields: _Fields, equal_nan: bool) -> _Found:
     return _Found(numbers, missing)
 
 
-def _inverse(operation: str, x: Array, found: _Found) -> Array:
+def _inverse(x: Array, found: _Found) -> Array:
     """For each element of x the number of its value, sharded as x."""
-    source = Source(operation, x, x.sharding)
+    source = Source("unique", x, x.sharding)
     values, missing = found.numbers.values, found.missing.first
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
@@ -197,27 +178,11 @@ def _inverse(operation: str, x: Array, found: _Found) -> Array:
             rank = np.searchsorted(missing, flat_positions(inside, box, x.shape)) if len(missing) > 1 else 0
             out[np.unravel_index(inside, out.shape)] = len(values) + rank
 
-    return assemble(operation, x.shape, np.dtype(np.intp), x.sharding, committed=x.committed, fill=fill)
-
-
-def _unique(
-    operation: str, a: Any, equal_nan: bool, *, index: bool = False, inverse: bool = False, counts: bool = False
-) -> list[Array]:
-    """The values of a and other results; all but the inverse are replicated on the devices of a."""
-    x = array_operand(operation, a)
-    found = _find(operation, x, _Fields(index, counts), equal_nan)
-    names = ["values", *(["first"] if index else []), *(["counts"] if counts else [])]
-    results = []
-    for field in names:
-        value = found.all(field)
-        results.append(replicated_array(operation, value.shape, value, value.dtype, x))
-    if inverse:
-        results.insert(1 + index, _inverse(operation, x, found))
-    return results
+    return assemble("unique", x.shape, np.dtype(np.intp), x.sharding, committed=x.committed, fill=fill)
 
 
 @implements(np.unique)
-def _numpy_unique(
+def _unique(
     ar: Any,
     return_index: Any = False,
     return_inverse: Any = False,
@@ -227,35 +192,16 @@ def _numpy_unique(
     equal_nan: Any = True,
     sorted: Any = True,
 ) -> Any:
-    """np.unique of all elements; the values are sorted."""
+    """np.unique of all elements, sorted; results other than the inverse are replicated on the devices of the Array."""
     if axis is not None:
         raise TypeError(
             f"unique: rows are not compared on Arrays; expected axis None, got {axis}; gather first: "
             f"np.unique(np.asarray(x), axis={axis})"
         )
-    results = _unique(
-        "unique",
-        ar,
-        bool(equal_nan),
-        index=bool(return_index),
-        inverse=bool(return_inverse),
-        counts=bool(return_counts),
-    )
+    x = array_operand("unique", ar)
+    found = _find(x, bool(return_index), bool(return_counts), bool(equal_nan))
+    fields = ["values", *(["first"] if return_index else []), *(["counts"] if return_counts else [])]
+    results = [replicated_array("unique", found.all(field), x) for field in fields]
+    if return_inverse:
+        results.insert(2 if return_index else 1, _inverse(x, found))
     return results[0] if len(results) == 1 else tuple(results)
-
-
-def _register_unique(function: Any, **fields: bool) -> None:
-    """Registers a function of the Array API, for which each NaN is a value of its own."""
-    operation, result = function.__name__, type(function(np.empty(0)))
-    implements(function)(lambda x, /: result(*_unique(operation, x, False, **fields)))
-
-
-_register_unique(np.unique_all, index=True, inverse=True, counts=True)
-_register_unique(np.unique_counts, counts=True)
-_register_unique(np.unique_inverse, inverse=True)
-
-
-@implements(np.unique_values)
-def _unique_values(x: Any, /) -> Array:
-    """np.unique_values: each NaN is a value of its own."""
-    return _unique("unique_values", x, False)[0]

@@ -17,22 +17,14 @@ from artifex_devices._array_ops.core.arguments import (
     refuse_bool_axis,
     require_unsharded,
 )
-from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.shape.reshaping import ravel
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
 
-def _one_axis(operation: str, x: Array, axis: Any) -> tuple[Array, int]:
-    """The Array and the dimension to work along; for axis None the flattened Array."""
-    if axis is None:
-        require_unsharded(operation, x, range(x.ndim))
-        return ravel(x), 0
-    return x, int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
-
-
-def _sorted(function: Any, a: Any, axis: Any, order: Any, positions: bool, **options: Any) -> Any:
+def _sorted(function: Any, a: Any, axis: Any, order: Any, **options: Any) -> Any:
     """A function along one unsharded dimension; its result has as many elements, which are positions or elements."""
     operation = function.__name__
     x: Any = array_operand(operation, a)
@@ -41,50 +33,33 @@ def _sorted(function: Any, a: Any, axis: Any, order: Any, positions: bool, **opt
             f"{operation}: order names fields, which the elements of Arrays do not have; expected None, got "
             f"{safe_repr(order)}; leave it away"
         )
+    positions = function in (np.argsort, np.argpartition)
     if positions:
         x = np.atleast_1d(x)  # as NumPy does here, but not in sort and partition
         refuse_bool_axis(operation, axis)
-    x, d = _one_axis(operation, x, axis)
+    if axis is None:
+        require_unsharded(operation, x, range(x.ndim))
+        x, axis = ravel(x), 0
+    d = int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
     dtype = np.intp if positions else x.dtype
     return apply_along(operation, x, {d: x.shape[d]}, lambda block: function(block, axis=d, **options), dtype)
 
 
-@implements(np.sort)
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """np.sort along an unsharded dimension."""
-    return _sorted(np.sort, a, axis, order, False, kind=kind, stable=stable)
+@implements_each(np.sort, np.argsort)
+def _sort(function: Any, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    return _sorted(function, a, axis, order, kind=kind, stable=stable)
 
 
-@implements(np.argsort)
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """np.argsort along an unsharded dimension."""
-    return _sorted(np.argsort, a, axis, order, True, kind=kind, stable=stable)
+@implements_each(np.partition, np.argpartition)
+def _partition(function: Any, a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
+    return _sorted(function, a, axis, order, kth=kth, kind=kind)
 
 
-@implements(np.partition)
-def _partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    return _sorted(np.partition, a, axis, order, False, kth=kth, kind=kind)
-
-
-@implements(np.argpartition)
-def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    return _sorted(np.argpartition, a, axis, order, True, kth=kth, kind=kind)
-
-
-def _register_median(function: Any) -> None:
+@implements_each(np.median, np.nanmedian)
+def _median(
+    function: Any, a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> Any:
     operation = function.__name__
-
-    def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-        return _median(operation, function, a, axis, out, keepdims)
-
-    implements(function)(median)
-
-
-_register_median(np.median)
-_register_median(np.nanmedian)
-
-
-def _median(operation: str, function: Any, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     x = array_operand(operation, a)
     axes = normal_axes(axis, x.ndim)
     if not x.ndim and axis not in (None, ()):  # sums accept it, medians do not
@@ -106,50 +81,40 @@ def _median(operation: str, function: Any, a: Any, axis: Any, out: Any, keepdims
     return apply_along(operation, x, sizes, with_out, dtype, into=into)
 
 
-def _register_quantiles(function: Any) -> None:
+@implements_each(np.quantile, np.percentile, np.nanquantile, np.nanpercentile)
+def _quantiles(
+    function: Any,
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
     name = function.__name__
-
-    def quantiles(
-        a: Any,
-        q: Any,
-        axis: Any = None,
-        out: Any = None,
-        overwrite_input: bool = False,
-        method: str = "linear",
-        keepdims: Any = False,
-        *,
-        weights: Any = None,
-    ) -> Any:
-        x = array_operand(name, a)
-        if weights is not None:
-            raise TypeError(
-                f"{name}: weights are not supported on Arrays; expected None, got {type(weights).__name__}; gather "
-                f"first: np.{name}(np.asarray(x), ...)"
-            )
-        q = q if isinstance(q, (int, float)) else np.asarray(q)  # a Python number does not widen the dtype
-        axes = normal_axes(axis, x.ndim, scalar_has_axis=False)
-        dtype = function(np.ones(1, x.dtype), q, method=method).dtype
-        sizes = dict.fromkeys(axes, 1 if keepdims else None)
-        into = host_target(name, out)
-        if into is not None:  # raises what NumPy raises
-            sample = np.ones((1,) * (x.ndim or 1), x.dtype)
-            function(sample, q, out=np.empty(np.shape(q), into.dtype), method=method)
-        within: Any = axes if x.ndim else None
-        return apply_along(
-            name,
-            x,
-            sizes,
-            lambda b: function(b, q, axis=within, method=method, keepdims=bool(keepdims)),
-            dtype,
-            leading=np.shape(q),
-            into=into,
+    x = array_operand(name, a)
+    if weights is not None:
+        raise TypeError(
+            f"{name}: weights are not supported on Arrays; expected None, got {type(weights).__name__}; gather first: "
+            f"np.{name}(np.asarray(x), ...)"
         )
+    q = q if isinstance(q, (int, float)) else np.asarray(q)  # a Python number does not widen the dtype
+    axes = normal_axes(axis, x.ndim, scalar_has_axis=False)
+    dtype = function(np.ones(1, x.dtype), q, method=method).dtype
+    sizes = dict.fromkeys(axes, 1 if keepdims else None)
+    into = host_target(name, out)
+    if into is not None:  # raises what NumPy raises
+        sample = np.ones((1,) * (x.ndim or 1), x.dtype)
+        function(sample, q, out=np.empty(np.shape(q), into.dtype), method=method)
+    within: Any = axes if x.ndim else None
 
-    implements(function)(quantiles)
+    def compute(block: NDArray[Any]) -> Any:
+        return function(block, q, axis=within, method=method, keepdims=bool(keepdims))
 
-
-for _function in (np.quantile, np.percentile, np.nanquantile, np.nanpercentile):
-    _register_quantiles(_function)
+    return apply_along(name, x, sizes, compute, dtype, leading=np.shape(q), into=into)
 
 
 @implements(np.diff)

@@ -24,8 +24,7 @@ from artifex_devices._array_ops.core.dispatch import implements, refuses
 from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
-from artifex_devices._array_ops.index.indexing import get, select, sliced_spec
-from artifex_devices._array_ops.index.selection import parse
+from artifex_devices._array_ops.index.indexing import get, part_of
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
@@ -120,9 +119,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
                 f"repeat: repeats make {size} elements in dimension {axis} of shape {a.shape}; expected a size whose "
                 "bytes fit 64 bits; repeat less often"
             )
-    places = np.repeat(np.arange(a.shape[axis]), counts)
-    chosen = parse(a, (*(slice(None),) * axis, places))
-    return select("repeat", a, chosen, sharding_with(a.sharding, sliced_spec("repeat", a, axis, len(places))))
+    return part_of("repeat", a, axis, np.repeat(np.arange(a.shape[axis]), counts))
 
 
 @implements(np.take_along_axis)
@@ -152,25 +149,17 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
                 f"take_along_axis: {int(part[wrong].flat[0])} is out of range in dimension {axis} of shape "
                 f"{arr.shape}; expected {-size} to {size - 1}"
             )
-    return _along_axis(arr, indices, axis)
-
-
-def _along_axis(arr: Any, indices: Any, axis: int) -> Array:
-    """np.take_along_axis of parts that agree in all dimensions but `axis`, along which neither is sharded."""
     arrays = [x for x in (arr, indices) if isinstance(x, Array)]
     placement = common_placement("take_along_axis", arrays)
     shape = list(np.broadcast_shapes(*(x.shape[:axis] + x.shape[axis + 1 :] for x in (arr, indices))))
     shape.insert(axis, indices.shape[axis])
     spec: list[tuple[Hashable, ...]] = [()] * len(shape)
-    for x in arrays:
+    used: set[Hashable] = set()
+    for x in filter(placement.shares_mesh, arrays):
         for d, axes in enumerate(spec_of(x)):
-            if (
-                placement.shares_mesh(x)
-                and not spec[d]
-                and x.shape[d] == shape[d]
-                and not {n for c in spec for n in c} & set(axes)
-            ):
+            if not spec[d] and x.shape[d] == shape[d] and used.isdisjoint(axes):
                 spec[d] = axes
+                used.update(axes)
     sharding = sharding_with(placement.sharding, tuple(spec))
     sources = [Source("take_along_axis", x, sharding) for x in (arr, indices)]
 
@@ -207,9 +196,7 @@ def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Arr
             require_unsharded("searchsorted", x, range(x.ndim), name)
     keys = np.asarray(a)
     order = None if sorter is None else np.asarray(sorter)
-    values = (
-        operand("searchsorted", v) if isinstance(v, Array) else as_array("searchsorted", np.asarray(v), [a, sorter])
-    )
+    values = as_array("searchsorted", v, [a, v, sorter])
 
     def compute(outputs: Any, parts: Any) -> None:
         outputs[0][...] = np.searchsorted(keys, parts[0], side, order)

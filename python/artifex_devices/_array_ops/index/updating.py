@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import as_operand
-from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, moved_to, run_all, tiling
+from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, moved_to, run_all, shift, tiling
 from artifex_devices._array_ops.core.layout import common_placement, placed_as, sharding_with
-from artifex_devices._array_ops.core.reading import SCALARS, Source, _pieces, shift
+from artifex_devices._array_ops.core.reading import SCALARS, Source, pieces_of_box
 from artifex_devices._array_ops.index.indexing import _window
 from artifex_devices._array_ops.index.selection import Selection, parse
 from artifex_devices._base.safe_repr import safe_repr
@@ -36,10 +36,30 @@ class At:
         return f"<at of an Array of shape {self._array.shape}>"
 
 
+def _method(name: str, ufunc: np.ufunc | None, doc: str) -> Callable[..., Array]:
+    def update(self: AtIndex, values: Any, **options: Any) -> Array:
+        out_sharding = _out_sharding(name, options)
+        return self._placed(_updated(f"at[...].{name}", self._array, self._index, ufunc, values), out_sharding)
+
+    update.__name__, update.__qualname__, update.__doc__ = name, f"AtIndex.{name}", doc
+    return update
+
+
 class AtIndex:
     """The type of `x.at[index]`, whose methods return copies of x with the elements of x[index] updated."""
 
     __slots__ = ("_array", "_index")
+
+    set = _method("set", None, "A copy of x with x[index] = values.")
+    add = _method(
+        "add", np.add, "A copy of x with values added to x[index]; an index that is listed twice is added to twice."
+    )
+    subtract = _method("subtract", np.subtract, "A copy of x with values subtracted from x[index].")
+    multiply = mul = _method("multiply", np.multiply, "A copy of x with x[index] multiplied by values.")
+    divide = _method("divide", np.true_divide, "A copy of x with x[index] divided by values.")
+    power = _method("power", np.power, "A copy of x with x[index] raised to the power of values.")
+    min = _method("min", np.minimum, "A copy of x with the smaller of x[index] and values.")
+    max = _method("max", np.maximum, "A copy of x with the larger of x[index] and values.")
 
     def __init__(self, array: Array, index: Any) -> None:
         self._array = array
@@ -52,37 +72,8 @@ class AtIndex:
         """x[index]."""
         return self._placed(self._array[self._index], _out_sharding("get", options))
 
-    def set(self, values: Any, **options: Any) -> Array:
-        """A copy of x with x[index] = values."""
-        return self._updated("set", None, values, options)
-
-    def _updated(self, name: str, ufunc: np.ufunc | None, values: Any, options: dict[str, Any]) -> Array:
-        out_sharding = _out_sharding(name, options)
-        return self._placed(_updated(f"at[...].{name}", self._array, self._index, ufunc, values), out_sharding)
-
     def _placed(self, result: Array, out_sharding: Any) -> Array:
         return result if out_sharding is None else placed_as(result, self._array, out_sharding)
-
-
-def _method(name: str, ufunc: np.ufunc, doc: str) -> Any:
-    def update(self: AtIndex, values: Any, **options: Any) -> Array:
-        return self._updated(name, ufunc, values, options)
-
-    update.__name__, update.__qualname__, update.__doc__ = name, f"AtIndex.{name}", doc
-    return update
-
-
-for _name, _ufunc, _doc in (
-    ("add", np.add, "A copy of x with values added to x[index]; an index that is listed twice is added to twice."),
-    ("subtract", np.subtract, "A copy of x with values subtracted from x[index]."),
-    ("multiply", np.multiply, "A copy of x with x[index] multiplied by values."),
-    ("divide", np.true_divide, "A copy of x with x[index] divided by values."),
-    ("power", np.power, "A copy of x with x[index] raised to the power of values."),
-    ("min", np.minimum, "A copy of x with the smaller of x[index] and values."),
-    ("max", np.maximum, "A copy of x with the larger of x[index] and values."),
-):
-    setattr(AtIndex, _name, _method(_name, _ufunc, _doc))
-setattr(AtIndex, "mul", vars(AtIndex)["multiply"])  # noqa: B010 - as the others
 
 
 def _out_sharding(name: str, options: dict[str, Any]) -> Any:
@@ -109,11 +100,6 @@ def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, value
     value = values if type(values) in SCALARS else as_operand(operation, values)
     if isinstance(value, np.ndarray):
         _check_numbers(operation, value)
-    if isinstance(value, np.ma.MaskedArray):
-        raise ValueError(
-            f"{operation}: the values are a masked array, and Arrays have no masks; expected an ndarray, an Array or a "
-            "number; give values.filled(value)"
-        )
     _check_result(operation, x, ufunc, value)
     if isinstance(value, Array):
         placement = common_placement(operation, [x, value])
@@ -189,9 +175,9 @@ class _Update:
                 f"{shape}; reshape the values"
             )
 
-    def pieces(self, box: Box, nbytes: int) -> Iterator[Box]:
+    def pieces(self, box: Box, nbytes: int) -> list[Box]:
         """The parts of a box that are tasks of their own; index arrays are searched once for each part."""
-        return _pieces(box, nbytes) if not self._chosen.rank else iter((box,))
+        return [box] if self._chosen.rank else pieces_of_box(box, nbytes)
 
     def write(self, out: NDArray[Any], box: Box, position: int) -> None:
         """Updates one box, which is not empty."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
     Box,
@@ -23,9 +25,13 @@ from artifex_devices._array_ops.core.blocks import (
     views_at,
 )
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
-from artifex_devices._array_ops.linalg.contraction_plans import Labels, Plan, plan_contraction
+from artifex_devices._array_ops.core.layout import Placement, common_placement, sharding_with
 from artifex_devices._base.blas_threads import shared_cores
+from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, Sharding
+
+# One label for each dimension; dimensions with the same label are indexed together.
+Labels = tuple[Hashable, ...]
 
 # Writes the product of parts: multiply(output, parts, wide); `wide` is whether a float32 output has smaller operands.
 Multiply = Callable[[NDArray[Any], Sequence[NDArray[Any]], bool], Any]
@@ -37,6 +43,110 @@ _BLAS_THREADS_FROM = 1 << 18
 _PIECE_PRODUCTS = 1 << 22
 # Partial sums of these are float32.
 _NARROW = frozenset(("float16", "bfloat16"))
+
+
+class _Plan(NamedTuple):
+    """How operands are contracted. The "work" has one dimension for each label, those of the result first."""
+
+    placement: Placement
+    shape: tuple[int, ...]  # of the result
+    sharding: Sharding  # of the result
+    work: Sharding
+    places: Tiling  # of the work
+    indices: tuple[tuple[int, ...], ...]  # by operand and dimension: its dimension of the work; -1 if it is broadcast
+    targets: tuple[Sharding, ...]  # by operand: its sharding if it must be moved
+    terms: tuple[tuple[Box, ...], ...]  # for each part of a sharded sum: the box of each operand
+    products: int  # number of multiplications
+
+
+_plans: dict[Any, _Plan] = clearable({})  # by all that _plan depends on
+
+
+def _plan(
+    operation: str,
+    operands: Sequence[Any],
+    labels: Sequence[Labels],
+    out_labels: Labels,
+    broadcast: Callable[[Hashable], bool],
+) -> _Plan:
+    """The plan for operands like these."""
+    seen = [(x.sharding, x.shape, x.committed, x.nbytes) if isinstance(x, Array) else x.shape for x in operands]
+    key = (operation, *seen, *labels, out_labels)
+    cached = _plans.get(key)
+    if cached is not None:
+        return cached
+    sizes = _sizes(operation, operands, labels, broadcast)
+    every = (*out_labels, *(label for label in sizes if label not in out_labels))
+    shape = tuple(sizes[label] for label in every)
+    numbers = [tuple(map(every.index, own)) for own in labels]
+    arrays = [x for x in operands if isinstance(x, Array)]
+    placement = common_placement(operation, arrays)
+    spec = _core._contract_specs(
+        operation,
+        placement.sharding,
+        arrays,
+        [own for own, x in zip(numbers, operands, strict=True) if isinstance(x, Array)],
+        shape,
+        len(out_labels),
+    )
+    work = sharding_with(placement.sharding, spec)
+    indices = tuple(
+        tuple(i if size == shape[i] else -1 for i, size in zip(own, x.shape, strict=True))
+        for x, own in zip(operands, numbers, strict=True)
+    )
+    targets = (
+        tuple(spec[i] if i >= 0 and i not in index[:d] else () for d, i in enumerate(index)) for index in indices
+    )
+    places = tiling(work, shape, operation)
+    if len(_plans) >= 4096:
+        _plans.clear()
+    _plans[key] = plan = _Plan(
+        placement=placement,
+        shape=shape[: len(out_labels)],
+        sharding=sharding_with(placement.sharding, spec[: len(out_labels)]),
+        work=work,
+        places=places,
+        indices=indices,
+        targets=tuple(sharding_with(work, target) for target in targets),
+        terms=_terms(places, len(out_labels), indices) if any(spec[len(out_labels) :]) else (),
+        products=math.prod(shape),
+    )
+    return plan
+
+
+def _terms(places: Tiling, out_ndim: int, indices: Sequence[tuple[int, ...]]) -> tuple[tuple[Box, ...], ...]:
+    """For each part of a sharded sum, in the order of the tiles: the box of each operand."""
+    everything = slice(None)
+    return tuple(
+        tuple(tuple(box[i] if i >= out_ndim else everything for i in index) for index in indices)
+        for box in (places.boxes[places.tiles.index(term)] for term in range(math.prod(places.parts[out_ndim:])))
+    )
+
+
+def _sizes(
+    operation: str, operands: Sequence[Any], labels: Sequence[Labels], broadcast: Callable[[Hashable], bool]
+) -> dict[Hashable, int]:
+    """The size of each label."""
+    found: dict[Hashable, list[tuple[int, int, int]]] = {}
+    for i, (x, own) in enumerate(zip(operands, labels, strict=True)):
+        for d, label in enumerate(own):
+            found.setdefault(label, []).append((x.shape[d], i, d))
+    sizes: dict[Hashable, int] = {}
+    wrong = []
+    for label, uses in found.items():
+        different = {size for size, _, _ in uses}
+        if len(different) > 1 and broadcast(label):
+            different.discard(1)
+        if len(different) > 1:
+            wrong.append(" but ".join(f"dimension {d} of operand {i} is {size}" for size, i, d in uses))
+        sizes[label] = max(different) if different else 1
+    if wrong:
+        shapes = " and ".join(str(tuple(x.shape)) for x in operands)
+        raise ValueError(
+            f"{operation}: sizes do not match; expected equal sizes where dimensions are indexed together, got shapes "
+            f"{shapes}: {'; '.join(wrong)}; transpose or reshape one of them"
+        )
+    return sizes
 
 
 def contract(
@@ -55,24 +165,10 @@ def contract(
     A dimension of the result is sharded as in the operands. If a summed dimension is sharded, each device sums over its
     part, and the parts are added in the order of the tiles; the result is replicated over those axes.
 
-    Args:
-        operation: Name for errors.
-        operands: Arrays (at least one) and ndarrays.
-        labels: One label for each dimension of each operand.
-        out_labels: One label for each dimension of the result, each in an operand, none twice.
-        dtype: Dtype of the result.
-        multiply: Function that does this for one part of each operand.
-        broadcast: Whether dimensions of size 1 with this label are broadcast.
-        blas: Whether `multiply` calls BLAS, which has its own threads, for float and complex numbers.
-
-    Returns:
-        An Array.
-
-    Raises:
-        ValueError: Sizes differ, or committed Arrays are on different devices.
-        ShardingTypeError: Explicit axes shard one dimension in two ways, or two dimensions of the result.
+    `multiply` does this for one part of each operand. Dimensions of size 1 are broadcast if `broadcast(label)`. `blas`
+    is whether `multiply` calls BLAS, which has its own threads, for float and complex numbers.
     """
-    plan = plan_contraction(operation, operands, labels, out_labels, broadcast)
+    plan = _plan(operation, operands, labels, out_labels, broadcast)
     operands = [
         moved_to(operation, x, plan.placement, target)
         if isinstance(x, Array) and not x.sharding._same_devices(plan.work)
@@ -83,12 +179,12 @@ def contract(
     if quick is not None:
         return quick
     places = plan.places
-    parts = [
-        _parts(operation, x, plan, index, target)
-        for x, index, target in zip(operands, plan.indices, plan.targets, strict=True)
-    ]
+    parts = []
+    for x, index, target in zip(operands, plan.indices, plan.targets, strict=True):
+        boxes: list[Box] = [tuple(box[i] if i >= 0 else slice(0, 1, 1) for i in index) for box in places.boxes]
+        parts.append(views_at(operation, x, plan.placement, places.positions, boxes, target))
     result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=plan.placement.committed)
-    share = math.prod(_length(part) for part in places.boxes[0])
+    share = math.prod(part.stop - part.start for part in places.boxes[0])
     blas = blas and result.dtype.char in _BLAS_TYPES
     job = _Job(multiply, tuple(labels), out_labels, 0 if blas else share)
     if plan.terms:
@@ -99,12 +195,9 @@ def contract(
         for number, buffer in enumerate(buffers):
             tasks.extend(job.pieces(buffer, [[part[number] for part in parts]]))
     touched_bytes = max(share * len(tasks), sum(x.nbytes for x in (*operands, result)))
-    if blas and len(tasks) > 1 and share > _BLAS_THREADS_FROM:
-        with shared_cores(
-            len(tasks)
-        ):  # one thread for each block: several would split rows into parts that are too small
-            run_all(tasks, touched_bytes)
-    else:
+    # One thread of BLAS for each block: several would split rows into parts that are too small.
+    is_parallel = blas and len(tasks) > 1 and share > _BLAS_THREADS_FROM
+    with shared_cores(len(tasks)) if is_parallel else contextlib.nullcontext():
         run_all(tasks, touched_bytes)
     for copy in copies:
         copy()
@@ -112,7 +205,7 @@ def contract(
 
 
 def _compute_fused(
-    operation: str, plan: Plan, operands: Sequence[Any], dtype: Any, multiply: Multiply, blas: bool
+    operation: str, plan: _Plan, operands: Sequence[Any], dtype: Any, multiply: Multiply, blas: bool
 ) -> Array | None:
     """One product, if operands and result are small."""
     dtype = np.dtype(dtype)
@@ -131,20 +224,6 @@ def _compute_fused(
     else:
         multiply(value, parts, False)
     return from_fused(operation, value, dtype, plan.sharding, committed=plan.placement.committed)
-
-
-def _length(part: slice) -> int:
-    return int(part.stop - part.start)
-
-
-def _parts(operation: str, x: Any, plan: Plan, index: tuple[int, ...], target: Sharding) -> list[NDArray[Any]]:
-    """Views of one operand, one for each tile of the work; of a copy if x is on other devices."""
-    places = plan.places
-    boxes: list[Box] = [tuple(box[i] if i >= 0 else slice(0, 1, 1) for i in index) for box in places.boxes]
-    if not isinstance(x, Array):
-        check_host_operand(operation, x, plan.work)
-        return [x[box] for box in boxes]
-    return views_at(operation, x, plan.placement, places.positions, boxes, target)
 
 
 class _Job(NamedTuple):
@@ -209,7 +288,7 @@ def _sums(
 ) -> tuple[list[Callable[[], Any]], list[Callable[[], Any]]]:
     """The tasks for each tile of the result, and the copies to other buffers of the tile that follow them."""
     terms = math.prod(places.parts[out_ndim:])
-    number_of = places.first_buffers()
+    number_of = places.first
     first: dict[int, NDArray[Any]] = {}
     tasks: list[Callable[[], Any]] = []
     copies: list[Callable[[], Any]] = []

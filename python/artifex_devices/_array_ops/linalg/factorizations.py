@@ -10,44 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import array_operand, as_operand
-from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.per_block import over_matrices, require_matrices
-from artifex_devices._array_ops.linalg.contraction import contract
-from artifex_devices._array_ops.linalg.contraction_plans import Labels
+from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.joining import stack
 from artifex_devices._array_ops.shape.reshaping import expand_dims, squeeze
 from artifex_devices._core import Array
 
 
-def _per_matrix(function: Any) -> None:
-    """Registers a function of one stack of matrices; its other arguments go to NumPy as they are."""
+@implements_each(
+    *(np.linalg.cholesky, np.linalg.det, np.linalg.eigh, np.linalg.eigvalsh, np.linalg.inv, np.linalg.matrix_power),
+    *(np.linalg.qr, np.linalg.slogdet, np.linalg.svd, np.linalg.svdvals),
+)
+def _per_matrix(function: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
     name = f"linalg.{function.__name__}"
-
-    def implementation(a: Any, *args: Any, **kwargs: Any) -> Any:
-        return over_matrices(name, array_operand(name, a), lambda block: function(block, *args, **kwargs))
-
-    implements(function)(implementation)
-
-
-for _function in ("cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_power", "qr", "slogdet", "svd", "svdvals"):
-    _per_matrix(getattr(np.linalg, _function))
+    return over_matrices(name, array_operand(name, a), lambda block: function(block, *args, **kwargs))
 
 
 def _with_operand(
     operation: str, function: Callable[[NDArray[Any], Any], Any], a: Any, b: Any, core: Labels, out: Labels
 ) -> Array:
-    """function(matrices, b) for stacks that broadcast; `core` and `out` label the dimensions after the stack.
+    """function(matrices, b) for stacks that broadcast; the result is sharded as the operands in the stack's dimensions.
 
-    Args:
-        operation: Name for errors.
-        function: The function of one part of each operand.
-        a: Array or ndarray of shape (..., M, N), labelled ("rows", "columns").
-        b: Array or ndarray of shape (..., *core).
-        core: Labels of the last dimensions of b.
-        out: Labels of the last dimensions of the result.
-
-    Returns:
-        An Array, sharded as the operands in the leading dimensions.
+    The labels of the other dimensions are ("rows", "columns") for a, `core` for b and `out` for the result.
     """
     dtype = function(*(np.empty((0, *x.shape[x.ndim - n :]), x.dtype) for x, n in ((a, 2), (b, len(core))))).dtype
     stacks = [tuple(range(n - x.ndim, 0)) for x, n in ((a, 2), (b, len(core)))]
@@ -107,12 +92,7 @@ def _matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any =
     return _with_tolerance(np.linalg.matrix_rank, a, name, tolerance, hermitian, ())
 
 
-@implements(np.linalg.cross)
-def _linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return _cross(x1, x2, axis=axis)
-
-
-@implements(np.cross)
+@implements(np.cross, np.linalg.cross)
 def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
     """np.cross of vectors with 3 elements, along dimensions that are not sharded."""
     if axis is not None:

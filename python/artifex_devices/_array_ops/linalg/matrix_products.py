@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Hashable, Sequence
@@ -13,8 +14,7 @@ from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target
 from artifex_devices._array_ops.core.dispatch import implements, implements_ufunc
-from artifex_devices._array_ops.linalg.contraction import contract
-from artifex_devices._array_ops.linalg.contraction_plans import Labels
+from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
@@ -64,14 +64,9 @@ def plan_pair(a: Labels, b: Labels, out: Labels) -> PairPlan | None:
 def multiply_pair(
     plan: PairPlan, output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool, **options: Any
 ) -> None:
-    """Writes the product of two arrays.
+    """Writes the product of two arrays to a dense row-major ndarray; if `wide`, in its dtype instead of NumPy's choice.
 
-    Args:
-        plan: Plan of their labels.
-        output: Dense row-major ndarray to write.
-        parts: The two arrays.
-        wide: Whether to multiply in the dtype of `output`, which is wider than NumPy's choice.
-        options: casting and dtype of np.matmul.
+    `options` are casting and dtype of np.matmul.
     """
     a, b = (parts[1], parts[0]) if plan.swapped else parts
     a = a.transpose(plan.left)
@@ -101,10 +96,6 @@ def _product_dtype(function: Any, kinds: tuple[tuple[Any, int], ...], options: t
     return function(*(np.ones((1,) * ndim, dtype) for dtype, ndim in kinds), **dict(options)).dtype
 
 
-def _dtype_of(function: Any, operands: Sequence[Any], options: dict[str, Any] | None = None) -> Any:
-    return _product_dtype(function, tuple((x.dtype, x.ndim) for x in operands), tuple(sorted((options or {}).items())))
-
-
 @implements_ufunc(*_ARRAY_UFUNCS)
 def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """matmul, vecdot, matvec and vecmat, whose core dimensions are the labels."""
@@ -126,7 +117,7 @@ def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) 
     if axis is not None:
         operands = [np.moveaxis(x, axis, -1) for x in operands]
     labels, out_labels = _core_labels(ufunc, operands)
-    dtype = _dtype_of(ufunc, operands, options)
+    dtype = _product_dtype(ufunc, tuple((x.dtype, x.ndim) for x in operands), tuple(sorted(options.items())))
     plan = plan_pair(labels[0], labels[1], out_labels) if ufunc is np.matmul else None
 
     def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
@@ -166,18 +157,6 @@ def _core_labels(ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[list[Labels]
     return labels, (*longest, *core_out)
 
 
-def _sum_products(operation: str, function: Any, a: Any, b: Any, labels: tuple[Labels, Labels], out: Labels) -> Array:
-    """The product of two operands for which plan_pair has a plan, in the dtype of `function`."""
-    plan = plan_pair(labels[0], labels[1], out)
-    assert plan is not None
-
-    def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
-        multiply_pair(plan, output, parts, wide)
-
-    dtype = _product_dtype(function, ((a.dtype, 1), (b.dtype, 1)), ())
-    return contract(operation, (a, b), labels, out, dtype, multiply)
-
-
 def tensordot_over(operation: str, a: Any, b: Any, a_axes: Sequence[int], b_axes: Sequence[int]) -> Array:
     """The sum of products over pairs of dimensions; the other dimensions follow, those of `a` first."""
     a_labels: list[Hashable] = [("a", d) for d in range(a.ndim)]
@@ -186,7 +165,11 @@ def tensordot_over(operation: str, a: Any, b: Any, a_axes: Sequence[int], b_axes
         a_labels[i] = b_labels[j] = ("summed", pair)
     out = tuple(label for d, label in enumerate(a_labels) if d not in a_axes)
     out += tuple(label for d, label in enumerate(b_labels) if d not in b_axes)
-    return _sum_products(operation, np.dot, a, b, (tuple(a_labels), tuple(b_labels)), out)
+    labels = tuple(a_labels), tuple(b_labels)
+    plan = plan_pair(*labels, out)
+    assert plan is not None
+    dtype = _product_dtype(np.dot, ((a.dtype, 1), (b.dtype, 1)), ())
+    return contract(operation, (a, b), labels, out, dtype, functools.partial(multiply_pair, plan))
 
 
 @implements(np.dot)
@@ -223,16 +206,10 @@ def _vdot(a: Any, b: Any) -> Array:
             f"vdot: the operands differ in their number of elements; expected equal ones, got shapes {tuple(a.shape)} "
             f"and {tuple(b.shape)}; slice or reshape one of them"
         )
-    if a.shape != b.shape:
+    if a.shape != b.shape or not a.ndim:
         a, b = ravel(a), ravel(b)
-    labels = tuple(range(a.ndim))
-    dtype = _product_dtype(np.vdot, ((a.dtype, 1), (b.dtype, 1)), ())
-
-    def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
-        flat = [part.reshape(-1).astype(output.dtype, copy=False) if wide else part.reshape(-1) for part in parts]
-        np.copyto(output, np.vdot(*flat))
-
-    return contract("vdot", (a, b), (labels, labels), (), dtype, multiply)
+    a = np.conjugate(a) if a.dtype.kind == "c" else a
+    return tensordot_over("vdot", a, b, range(a.ndim), range(a.ndim))
 
 
 @implements(np.outer)
@@ -256,7 +233,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
     """np.tensordot."""
     a, b = as_operand("tensordot", a), as_operand("tensordot", b)
     try:
-        a_axes, b_axes = (_axes(part) for part in axes)
+        a_axes, b_axes = (tuple(map(operator.index, np.atleast_1d(part).tolist())) for part in axes)
     except TypeError:
         count = operator.index(axes)
         a_axes, b_axes = tuple(range(-count, 0)), tuple(range(count))
@@ -268,31 +245,6 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
     a_axes = np.lib.array_utils.normalize_axis_tuple(a_axes, a.ndim, "axes[0]")
     b_axes = np.lib.array_utils.normalize_axis_tuple(b_axes, b.ndim, "axes[1]")
     if not a_axes:
-        return _outer_product(a, b)
+        tall, wide = expand_dims(a, tuple(range(a.ndim, a.ndim + b.ndim))), expand_dims(b, tuple(range(a.ndim)))
+        return np.multiply(tall, wide)  # type: ignore[no-any-return]
     return tensordot_over("tensordot", a, b, a_axes, b_axes)
-
-
-def _axes(given: Any) -> tuple[int, ...]:
-    return (operator.index(given),) if not isinstance(given, Sequence) else tuple(map(operator.index, given))
-
-
-def _outer_product(a: Any, b: Any) -> Array:
-    """Each element of a times each element of b."""
-    tall, wide = expand_dims(a, tuple(range(a.ndim, a.ndim + b.ndim))), expand_dims(b, tuple(range(a.ndim)))
-    product: Array = np.multiply(tall, wide)
-    return product
-
-
-@implements(np.linalg.tensordot)
-def _linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Array:
-    return tensordot(x1, x2, axes)
-
-
-@implements(np.linalg.matmul)
-def _linalg_matmul(x1: Any, x2: Any, /) -> Any:
-    return np.matmul(x1, x2)
-
-
-@implements(np.linalg.vecdot)
-def _linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return _call_core(np.vecdot, (x1, x2), {"axis": axis})

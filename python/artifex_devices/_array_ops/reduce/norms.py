@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, require_unsharded
 from artifex_devices._array_ops.core.dispatch import implements
@@ -23,7 +23,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Ar
     values = array_operand("norm", x)
     if axis is None and ord is None:
         return _vector("norm", values, 2, tuple(range(values.ndim)), keepdims)
-    axes = tuple(range(values.ndim)) if axis is None else _as_given(axis, values.ndim)
+    axes = tuple(range(values.ndim)) if axis is None else normalize_axis_tuple(axis, values.ndim)
     if len(axes) == 1:
         return _vector("norm", values, 2 if ord is None else ord, axes, keepdims)
     if len(axes) == 2:
@@ -43,15 +43,7 @@ def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any
 @implements(np.linalg.matrix_norm)
 def _matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Array:
     values = array_operand("matrix_norm", x)
-    return _matrix("matrix_norm", values, ord, _as_given((-2, -1), values.ndim), keepdims)
-
-
-def _as_given(axis: Any, ndim: int) -> tuple[int, ...]:
-    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))  # not sorted: rows first
-
-
-def _magnitudes(block: Any, work: Any) -> Any:
-    return np.abs(block if block.dtype.kind == "c" else block.astype(work, copy=False))
+    return _matrix("matrix_norm", values, ord, normalize_axis_tuple((-2, -1), values.ndim), keepdims)
 
 
 def _dtypes(x: Array) -> tuple[Any, Any]:
@@ -64,7 +56,6 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
     result, work = _dtypes(x)
     axes = tuple(sorted(axes))
     join: np.ufunc = np.add
-    close: Callable[[Any], Any] = _same
     if isinstance(order, str):
         raise ValueError(
             f"{operation}: Invalid norm order {safe_repr(order)} for vectors; expected a number, got a name; give two "
@@ -87,13 +78,13 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
             if block.dtype.kind == "c":
                 return np.square(block.real) + np.square(block.imag)
             return np.square(block.astype(work, copy=False))
-        sizes = _magnitudes(block, work)
+        sizes = np.abs(block if block.dtype.kind == "c" else block.astype(work, copy=False))
         return sizes if order in (1, np.inf, -np.inf) else np.power(sizes, order)
 
-    if order == 2:
-        close = np.sqrt
-    elif order not in (0, 1, np.inf, -np.inf):
-        close = lambda total: np.power(total, np.reciprocal(work.type(order)))  # noqa: E731
+    def root(total: Any) -> Any:
+        if order == 2:
+            return np.sqrt(total)
+        return total if order in (0, 1, np.inf, -np.inf) else np.power(total, np.reciprocal(work.type(order)))
 
     def local(part: Part) -> State:
         block = part.block
@@ -105,13 +96,9 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
     rule = Rule(
         local,
         lambda one, two: (join(one[0], two[0]),),
-        lambda state: (np.asarray(close(state[0])).astype(result, copy=False),),
+        lambda state: (np.asarray(root(state[0])).astype(result, copy=False),),
     )
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims)[0]  # type: ignore[no-any-return]
-
-
-def _same(total: Any) -> Any:
-    return total
 
 
 def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdims: Any) -> Array:

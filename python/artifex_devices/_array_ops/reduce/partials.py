@@ -24,7 +24,7 @@ from artifex_devices._array_ops.core.blocks import (
     run_all,
     tiling,
 )
-from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.fused_small import from_fused, small_value
 from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import operand_parts, piece_along
 from artifex_devices._base.clearable_cache import clearable_cache
@@ -46,34 +46,21 @@ class Part(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """The functions of one reduction.
-
-    Attributes:
-        local: Function that returns the state of a part.
-        combine: Function that returns the state of two neighbours.
-        finish: Function that returns the results for a state.
-        splits: Whether neighbours along reduced dimensions can be combined.
-        join: None, or a function that combines many states at once, faster than `combine`.
-        piece_bytes: Largest size of a part in bytes, if parts can be split.
-    """
+    """The functions of one reduction."""
 
     local: Callable[[Part], State]
     combine: Callable[[State, State], State]
     finish: Callable[[State], Sequence[Any]]
-    splits: bool = True
-    join: Callable[[Sequence[State]], State] | None = None
-    piece_bytes: int = PIECE_BYTES
-
-
-class _Group(NamedTuple):
-    sources: tuple[int, ...]  # buffers of the operand, one for each tile, in tile order
-    targets: tuple[int, ...]  # buffers of the result of these
+    splits: bool = True  # whether neighbours along reduced dimensions can be combined
+    join: Callable[[Sequence[State]], State] | None = None  # combines many states at once, faster than `combine`
+    piece_bytes: int = PIECE_BYTES  # largest size of a part, if parts can be split
 
 
 class _Plan(NamedTuple):
     shape: tuple[int, ...]
     sharding: Sharding
-    groups: tuple[_Group, ...]
+    # For each tile of the result: buffers of the operand, one for each tile in tile order, and buffers of the result.
+    groups: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 
 
 @clearable_cache(maxsize=2048)
@@ -94,7 +81,7 @@ def _plan(sharding: Sharding, shape: tuple[int, ...], spec: Any, axes: tuple[int
     for buffer, tile in enumerate(its.tiles):
         targets.setdefault(tile, []).append(buffer)
     groups = tuple(
-        _Group(tuple(sources[tile][t] for t in sorted(sources[tile])), tuple(buffers))
+        (tuple(sources[tile][t] for t in sorted(sources[tile])), tuple(buffers))
         for tile, buffers in sorted(targets.items())
     )
     return _Plan(result_shape, result, groups)
@@ -111,24 +98,10 @@ def reduce_parts(
     extras: Sequence[Any] = (),
     into: NDArray[Any] | None = None,
 ) -> list[Any]:
-    """Reduces an Array over dimensions.
+    """Reduces an Array over the dimensions `axes`, which are ascending.
 
-    Args:
-        operation: Name for errors.
-        x: The operand.
-        axes: Dimensions to reduce, ascending.
-        dtypes: Dtype of each result.
-        rule: Functions of the reduction.
-        keepdims: Whether reduced dimensions stay with size 1.
-        extras: More operands that broadcast to x: Arrays, ndarrays and numbers.
-        into: None, or an ndarray to write the only result to.
-
-    Returns:
-        One Array for each dtype, sharded as x in the dimensions that are not reduced; or [into].
-
-    Raises:
-        ShardingTypeError: A reduced dimension is sharded and the rule cannot combine states (a ValueError).
-        ValueError: `into` has another shape; operands are on different devices.
+    `extras` are more operands that broadcast to x. Returns one Array for each dtype, sharded as x in the dimensions
+    that are not reduced, or [into] after writing the only result to this ndarray.
     """
     placement = common_placement(operation, [x, *(extra for extra in extras if isinstance(extra, Array))])
     if not x.sharding._same_devices(placement.sharding):
@@ -138,37 +111,33 @@ def reduce_parts(
     if not rule.splits:
         require_unsharded(operation, x, axes)
     plan = _plan(x.sharding, x.shape, spec_of(x), axes, bool(keepdims))
-    if not extras and into is None and is_small(x.nbytes):
-        quick = _reduce_fused(operation, x, dtypes, rule, plan, placement.committed)
-        if quick is not None:
-            return quick
+    committed = placement.committed
+    block = small_value(x) if not extras and into is None else None
+    if block is not None:
+        values = rule.finish(rule.local(Part(block, (0,) * block.ndim, ())))
+        return [
+            from_fused(operation, np.asarray(value).reshape(plan.shape), dtype, plan.sharding, committed=committed)
+            for value, dtype in zip(values, dtypes, strict=True)
+        ]
     places = tiling(x.sharding, x.shape, operation)
     shaped = [
         operand_parts(operation, extra, placement, x.shape, x.sharding, places.positions, places.boxes)
         for extra in extras
     ]
     blocks = local_arrays(x, True)  # not to be written, but writable, because NumPy's argmax copies read-only memory
-    results, targets = outputs_of(
-        operation,
-        plan.shape,
-        dtypes,
-        plan.sharding,
-        committed=placement.committed,
-        into=None if into is None else [into],
-    )
+    results, targets = outputs_of(operation, plan.shape, dtypes, plan.sharding, committed=committed, into=into)
     first: list[Callable[[], Any]] = []
     then: list[Callable[[], Any]] = []
-    for group in plan.groups:
+    for sources, numbers in plan.groups:
         parts = [
             Part(
                 blocks[source],
                 tuple(s.start for s in places.boxes[source]),
                 tuple(extra[source] if type(extra) is list else extra for extra in shaped),
             )
-            for source in group.sources
+            for source in sources
         ]
-        numbers = group.targets if into is None else group.targets[:1]
-        outputs = [[buffers[number] for number in numbers] for buffers in targets]
+        outputs = [[buffers[number] for number in (numbers if into is None else numbers[:1])] for buffers in targets]
         if not keepdims:
             outputs = [[np.expand_dims(buffer, axes) for buffer in buffers] for buffers in outputs]
         _add_tasks(first, then, parts, outputs, axes, rule)
@@ -186,20 +155,6 @@ def _check_broadcasts(operation: str, extra: Any, x: Array) -> None:
         f"{operation}: another operand does not broadcast to the Array; expected equal sizes or 1 in each dimension "
         f"from the last one on, got {mine} beside {x.shape}; reshape it"
     )
-
-
-def _reduce_fused(
-    operation: str, x: Array, dtypes: Sequence[Any], rule: Rule, plan: _Plan, committed: bool
-) -> list[Array] | None:
-    """The results for all tiles of a small Array at once; None if it has no fused value."""
-    block = fused_value(x)
-    if block is None:
-        return None
-    values = rule.finish(rule.local(Part(block, (0,) * block.ndim, ())))
-    return [
-        from_fused(operation, np.asarray(value).reshape(plan.shape), dtype, plan.sharding, committed=committed)
-        for value, dtype in zip(values, dtypes, strict=True)
-    ]
 
 
 def _add_tasks(

@@ -10,29 +10,18 @@ import numpy as np
 
 from artifex_devices._array_ops.core.arguments import array_operand, host_target, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
-from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.dispatch import implements_each
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 
 
-def _register(function: Any) -> None:
-    operation = function.__name__
-
-    def position(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-        return _position(operation, a, axis, out, keepdims)
-
-    implements(function)(position)
-
-
-for _function in (np.argmax, np.argmin, np.nanargmax, np.nanargmin):
-    _register(_function)
-
-
-def _position(operation: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+@implements_each(np.argmax, np.argmin, np.nanargmax, np.nanargmin)
+def _position(function: Any, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
     """The position of the first of equal extremes, or of the first NaN."""
+    operation = function.__name__
     x = array_operand(operation, a)
     axes = tuple(range(x.ndim))
+    refuse_bool_axis(operation, axis)
     if axis is not None:
-        refuse_bool_axis(operation, axis)
         axes = () if x.ndim == 0 and axis in (0, -1) else (np.lib.array_utils.normalize_axis_index(axis, x.ndim),)
     if any(x.shape[d] == 0 for d in axes):
         raise ValueError(

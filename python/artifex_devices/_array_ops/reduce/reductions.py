@@ -6,6 +6,7 @@ float16 and bfloat16 are reduced by the core's loops, which add up in float32 at
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ from artifex_devices._array_ops.core.arguments import (
     where_mask,
 )
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
-from artifex_devices._array_ops.core.dispatch import implements, implements_method
+from artifex_devices._array_ops.core.dispatch import implements, implements_each, implements_ufunc
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.clearable_cache import clearable_cache
@@ -87,14 +88,14 @@ def _reduced_dtype(ufunc: np.ufunc, kind: Any, dtype: Any, ndim: int, axes: tupl
     return sample.dtype
 
 
-@implements_method("reduce")
+@implements_ufunc("reduce")
 def _reduce_method(ufunc: np.ufunc, inputs: Any, options: dict[str, Any]) -> Any:
     return reduce_ufunc(ufunc, inputs[0], **{"axis": 0, **options})
 
 
 def reduce_ufunc(
     ufunc: np.ufunc,
-    x: Any,
+    a: Any,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
@@ -108,28 +109,12 @@ def reduce_ufunc(
 ) -> Any:
     """ufunc.reduce: the result is replicated over the mesh axes of the dimensions that are reduced.
 
-    Args:
-        ufunc: A ufunc with two operands and one result.
-        x: The operand.
-        axis: One dimension, several, or None for all.
-        dtype: Dtype to compute in and of the result; None for NumPy's choice, which depends on `out` too.
-        out: None, or an ndarray to write the result to.
-        keepdims: Whether reduced dimensions stay, with size 1.
-        initial: First value of the reduction.
-        where: True, or a mask that broadcasts to x.
-        name: Name for errors.
-        prepare: None, or a function applied to each block first; it keeps shape and dtype.
-        check: None, or a function that is called with each block of the result.
-
-    Raises:
-        ShardingTypeError: The ufunc is not associative and the dimension is sharded (a ValueError).
-        ValueError: Nothing is reduced and the ufunc has no identity; an axis is wrong.
-        TypeError: NumPy has no loop for the dtype; out is not an ndarray.
+    The arguments are NumPy's; `name` is the operation in errors. `prepare` is applied to each block first and keeps its
+    shape and dtype. `check` is called with each block of the result.
     """
     operation = name or f"{ufunc.__name__}.reduce"
-    x = array_operand(operation, x)
-    if axis is not None:
-        refuse_bool_axis(operation, axis)
+    x = array_operand(operation, a)
+    refuse_bool_axis(operation, axis)
     axes = normal_axes(axis, x.ndim)
     into = None if out is None else host_target(operation, out)
     dtype = None if dtype is None else np.dtype(dtype)
@@ -189,76 +174,53 @@ def _check_not_empty(operation: str, ufunc: np.ufunc, x: Array, axes: tuple[int,
         )
 
 
-def _fill_nan(value: float) -> Callable[[Any], Any]:
-    """A function that replaces NaN in a block."""
-
-    def fill(block: Any) -> Any:
-        if block.dtype.kind in "biu":
-            return block
-        missing = np.isnan(block)
-        return np.where(missing, np.asarray(value, block.dtype), block) if missing.any() else block
-
-    return fill
+def _fill_nan(value: float, block: Any) -> Any:
+    """The block with a value in place of NaN."""
+    if block.dtype.kind in "biu":
+        return block
+    missing = np.isnan(block)
+    return np.where(missing, np.asarray(value, block.dtype), block) if missing.any() else block
 
 
-def _warn_about_nan(operation: str) -> Callable[[Any], None]:
-    def check(value: Any) -> None:
-        if value.dtype.kind not in "biu" and np.isnan(value).any():
-            warn_user(f"{operation}: All-NaN slice encountered", RuntimeWarning)
-
-    return check
+def _warn_about_nan(operation: str, value: Any) -> None:
+    if value.dtype.kind not in "biu" and np.isnan(value).any():
+        warn_user(f"{operation}: All-NaN slice encountered", RuntimeWarning)
 
 
-# The arguments are spelled out, because binding them by name would take a tenth of a small sum.
-def _register_total(function: Any, ufunc: np.ufunc, prepare: Callable[[Any], Any] | None = None) -> None:
-    operation = function.__name__
-
-    def reduce_array(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = _UNSET,
-        where: Any = True,
-    ) -> Any:
-        return reduce_ufunc(ufunc, a, axis, dtype, out, keepdims, initial, where, operation, prepare=prepare)
-
-    implements(function)(reduce_array)
+for _function, _ufunc, _prepare in (
+    (np.sum, np.add, None),
+    (np.prod, np.multiply, None),
+    (np.nansum, np.add, functools.partial(_fill_nan, 0)),
+    (np.nanprod, np.multiply, functools.partial(_fill_nan, 1)),
+):
+    implements(_function)(functools.partial(reduce_ufunc, _ufunc, name=_function.__name__, prepare=_prepare))
 
 
-def _register_extreme(ufunc: np.ufunc, *functions: Any, check: Callable[[Any], None] | None = None) -> None:
-    operation = functions[0].__name__
-
-    def reduce_array(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _UNSET, where: Any = True
-    ) -> Any:
-        return reduce_ufunc(ufunc, a, axis, None, out, keepdims, initial, where, operation, check=check)
-
-    implements(*functions)(reduce_array)
-
-
-def _register_test(function: Any, ufunc: np.ufunc) -> None:
-    """Registers any or all, which compute in bool where they write to `out`."""
-    operation = function.__name__
-
-    def reduce_array(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
-        dtype = None if out is None else bool
-        return reduce_ufunc(ufunc, a, axis, dtype, out, keepdims, where=where, name=operation)
-
-    implements(function)(reduce_array)
+def _extreme(
+    ufunc: np.ufunc,
+    name: str,
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = _UNSET,
+    where: Any = True,
+) -> Any:
+    check = functools.partial(_warn_about_nan, name) if name.startswith("nan") else None
+    return reduce_ufunc(ufunc, a, axis, None, out, keepdims, initial, where, name, check=check)
 
 
-_register_total(np.sum, np.add)
-_register_total(np.prod, np.multiply)
-_register_total(np.nansum, np.add, _fill_nan(0))
-_register_total(np.nanprod, np.multiply, _fill_nan(1))
-_register_extreme(np.maximum, np.max, np.amax)
-_register_extreme(np.minimum, np.min, np.amin)
-_register_extreme(np.fmax, np.nanmax, check=_warn_about_nan("nanmax"))
-_register_extreme(np.fmin, np.nanmin, check=_warn_about_nan("nanmin"))
-_register_test(np.any, np.logical_or)
-_register_test(np.all, np.logical_and)
+implements(np.max, np.amax)(functools.partial(_extreme, np.maximum, "max"))
+implements(np.min, np.amin)(functools.partial(_extreme, np.minimum, "min"))
+implements(np.nanmax)(functools.partial(_extreme, np.fmax, "nanmax"))
+implements(np.nanmin)(functools.partial(_extreme, np.fmin, "nanmin"))
+
+
+@implements_each(np.any, np.all)
+def _test(function: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    ufunc = np.logical_or if function is np.any else np.logical_and
+    dtype = None if out is None else bool  # as NumPy, whatever the dtype of out
+    return reduce_ufunc(ufunc, a, axis, dtype, out, keepdims, where=where, name=function.__name__)
 
 
 @implements(np.count_nonzero)

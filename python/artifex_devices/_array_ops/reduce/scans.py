@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,31 +17,19 @@ from artifex_devices._array_ops.core.arguments import (
     refuse_bool_axis,
     require_unsharded,
 )
-from artifex_devices._array_ops.core.blocks import (
-    PIECE_BYTES,
-    Tiling,
-    local_arrays,
-    outputs_of,
-    run_all,
-    tiling,
-)
-from artifex_devices._array_ops.core.dispatch import implements, implements_method
-from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.blocks import PIECE_BYTES, Tiling, local_arrays, outputs_of, run_all, tiling
+from artifex_devices._array_ops.core.dispatch import implements_each, implements_ufunc
+from artifex_devices._array_ops.core.fused_small import from_fused, small_value
 from artifex_devices._array_ops.core.layout import sharding_with, spec_of
-from artifex_devices._array_ops.core.per_block import apply_along
+from artifex_devices._array_ops.core.per_block import apply_along, pieces_along
 from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype
 from artifex_devices._core import Array, Sharding
 from artifex_devices.errors import ShardingTypeError
 
-
-class _Piece(NamedTuple):
-    """A part of one buffer: read from `block`, written to `output`."""
-
-    block: NDArray[Any]
-    output: NDArray[Any]
+_Piece = tuple[NDArray[Any], NDArray[Any]]  # a part of the operand, and where its result is written
 
 
-@implements_method("accumulate")
+@implements_ufunc("accumulate")
 def _accumulate_method(ufunc: np.ufunc, inputs: Any, options: dict[str, Any]) -> Any:
     operation = f"{ufunc.__name__}.accumulate"
     axis = options.get("axis", 0)
@@ -54,35 +42,29 @@ def _accumulate_method(ufunc: np.ufunc, inputs: Any, options: dict[str, Any]) ->
     return _scan(operation, ufunc, inputs[0], axis, options.get("dtype"), options.get("out"))
 
 
-def _register_scan(function: Any, ufunc: np.ufunc, filler: Any = None) -> None:
-    """Registers cumsum or a similar function; `filler` replaces NaN. Without axis the shards must be in flat order."""
+_RUNNING = {  # the ufunc, and the number that replaces NaN
+    np.cumsum: (np.add, None),
+    np.cumprod: (np.multiply, None),
+    np.nancumsum: (np.add, 0),
+    np.nancumprod: (np.multiply, 1),
+}
+
+
+@implements_each(*_RUNNING)
+def _running(function: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    ufunc, filler = _RUNNING[function]
     operation = function.__name__
-
-    def scan(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        return _scan(operation, ufunc, _at_least_1d(operation, a), axis, dtype, out, filler)
-
-    implements(function)(scan)
+    # A number is one element to NumPy in these functions, but not in `accumulate`.
+    return _scan(operation, ufunc, np.atleast_1d(array_operand(operation, a)), axis, dtype, out, filler)
 
 
-def _register_cumulative(function: Any, ufunc: np.ufunc) -> None:
-    def scan(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
-        return _cumulative(function.__name__, function, ufunc, x, axis, dtype, out, include_initial)
-
-    implements(function)(scan)
-
-
-_register_scan(np.cumsum, np.add)
-_register_scan(np.cumprod, np.multiply)
-_register_scan(np.nancumsum, np.add, 0)
-_register_scan(np.nancumprod, np.multiply, 1)
-_register_cumulative(np.cumulative_sum, np.add)
-_register_cumulative(np.cumulative_prod, np.multiply)
-
-
+@implements_each(np.cumulative_sum, np.cumulative_prod)
 def _cumulative(
-    operation: str, function: Any, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool
+    function: Any, x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:
-    x = _at_least_1d(operation, x)
+    operation = function.__name__
+    ufunc = np.add if function is np.cumulative_sum else np.multiply
+    x = np.atleast_1d(array_operand(operation, x))
     if axis is None and x.ndim != 1:
         raise ValueError(
             f"{operation}: more than one dimension; expected axis= for an Array of shape {x.shape}, got None; name it"
@@ -95,23 +77,15 @@ def _cumulative(
         function(np.ones(1, x.dtype), out=np.empty(2, into.dtype), include_initial=True)  # raises what NumPy raises
         dtype = loop_dtype(ufunc, x.dtype, into.dtype)
     result = function(np.ones(1, x.dtype), dtype=dtype).dtype
-    return apply_along(
-        operation,
-        x,
-        {d: x.shape[d] + 1},
-        lambda block: function(block, axis=d, dtype=dtype, include_initial=True),
-        result,
-        into=into,
-    )
 
+    def compute(block: NDArray[Any]) -> Any:
+        return function(block, axis=d, dtype=dtype, include_initial=True)
 
-def _at_least_1d(operation: str, x: Any) -> Any:
-    """The operand, a number as one element: NumPy accepts it in these functions, but not in `accumulate`."""
-    return np.atleast_1d(array_operand(operation, x))
+    return apply_along(operation, x, {d: x.shape[d] + 1}, compute, result, into=into)
 
 
 def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: Any, filler: Any = None) -> Any:
-    """ufunc.accumulate; `filler` replaces NaN."""
+    """ufunc.accumulate; `filler` replaces NaN. Without axis the shards must be in flat order."""
     x = array_operand(operation, x)
     into = host_target(operation, out)
     adds = ufunc in (np.add, np.multiply)
@@ -131,26 +105,23 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
         shape, sharding = x.shape, sharding_with(x.sharding, spec_of(x))
     if ufunc not in ASSOCIATIVE:
         require_unsharded(operation, x, (d,))
-    if filler is not None and x.dtype.kind not in "biu":
-        fill = np.asarray(filler, x.dtype)
-        prepare: Any = lambda block: np.where(np.isnan(block), fill, block)  # noqa: E731
-    else:
-        prepare = None
-    if into is None and is_small(x.nbytes):
-        whole = fused_value(x)
-        if whole is not None:
-            whole = whole.reshape(shape) if prepare is None else prepare(whole.reshape(shape))
-            running = ufunc.accumulate(whole, axis=d, dtype=work if adds else dtype)
-            return from_fused(operation, running, result, sharding, committed=x.committed)
+    fill = None if filler is None or x.dtype.kind in "biu" else np.asarray(filler, x.dtype)
+
+    def prepare(block: NDArray[Any]) -> NDArray[Any]:
+        return block if fill is None else np.where(np.isnan(block), fill, block)
+
+    whole = small_value(x) if into is None else None
+    if whole is not None:
+        running = ufunc.accumulate(prepare(whole.reshape(shape)), axis=d, dtype=work if adds else dtype)
+        return from_fused(operation, running, result, sharding, committed=x.committed)
     blocks = [block.reshape(-1) if axis is None else block for block in local_arrays(x)]
     places = tiling(sharding, shape, operation)
-    targets = None if into is None else [into]
-    (value,), (outputs,) = outputs_of(operation, shape, [result], sharding, committed=x.committed, into=targets)
+    (value,), (outputs,) = outputs_of(operation, shape, [result], sharding, committed=x.committed, into=into)
     first: list[Callable[[], Any]] = []
     chains: list[list[_Step]] = []
     rows, replicas = _chains(places, d)
     for members in rows:
-        for pieces in _lanes([_Piece(blocks[b], outputs[b]) for b in members], d, ufunc in ASSOCIATIVE):
+        for pieces in _lanes([(blocks[b], outputs[b]) for b in members], d, ufunc in ASSOCIATIVE):
             chain = [_Step(ufunc, piece, d, dtype if not adds else work, prepare) for piece in pieces]
             first.extend(step.alone for step in chain)
             chains.append(chain)
@@ -179,23 +150,16 @@ class _Step:
 
     def alone(self) -> None:
         block, output = self._piece
-        if self._prepare is not None:
-            block = self._prepare(block)
-        if self._dtype is None or output.dtype == self._dtype:
-            self._values = self._ufunc.accumulate(block, axis=self._axis, dtype=self._dtype, out=output)
-        else:
-            self._values = self._ufunc.accumulate(block, axis=self._axis, dtype=self._dtype)
+        out = output if self._dtype is None or output.dtype == self._dtype else None
+        self._values = self._ufunc.accumulate(self._prepare(block), axis=self._axis, dtype=self._dtype, out=out)
         self.total = np.take(self._values, [-1], axis=self._axis)
 
     def after(self, before: Any) -> None:
-        output = self._piece.output
-        if before is None:
-            if self._values is not output:
-                np.copyto(output, self._values, casting="unsafe")
-        elif self._values is output:
-            self._ufunc(before, output, out=output)
-        else:
-            np.copyto(output, self._ufunc(before, self._values), casting="unsafe")
+        if before is not None:
+            self._ufunc(before, self._values, out=self._values)
+        _, output = self._piece
+        if self._values is not output:
+            np.copyto(output, self._values, casting="unsafe")
 
 
 def _flat_sharding(operation: str, x: Array) -> Sharding:
@@ -235,21 +199,14 @@ def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int,
 
 def _lanes(pieces: list[_Piece], axis: int, splits: bool) -> list[list[_Piece]]:
     """Splits large pieces: across the other dimensions if one is long enough, else along `axis`."""
-    pieces = [piece for piece in pieces if piece.block.size]
+    pieces = [piece for piece in pieces if piece[0].size]
     if not pieces:
         return []
-    largest = max((piece.block for piece in pieces), key=lambda block: block.nbytes)
+    largest = max((block for block, _ in pieces), key=lambda block: block.nbytes)
     count = -(-largest.nbytes // PIECE_BYTES)
-    if count < 2:
-        return [pieces]
     others = [d for d in range(largest.ndim) if d != axis and largest.shape[d] >= count]
     if others:
-        return [[_Piece(a[index], b[index]) for a, b in pieces] for index in _indices(largest.shape, others[0], count)]
-    if not splits:
-        return [pieces]
-    return [[_Piece(a[index], b[index]) for a, b in pieces for index in _indices(a.shape, axis, count)]]
-
-
-def _indices(shape: tuple[int, ...], axis: int, count: int) -> list[tuple[slice, ...]]:
-    step = -(-shape[axis] // count)
-    return [(slice(None),) * axis + (slice(start, start + step),) for start in range(0, shape[axis], step)]
+        return [[(a[index], b[index]) for a, b in pieces] for index in pieces_along(largest, others)]
+    if splits:
+        return [[(a[index], b[index]) for a, b in pieces for index in pieces_along(a, (axis,))]]
+    return [pieces]

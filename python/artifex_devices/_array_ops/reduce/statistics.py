@@ -23,7 +23,7 @@ from artifex_devices._array_ops.core.arguments import (
     where_mask,
 )
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
-from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import fold, folds, wide_dtype, widened
 from artifex_devices._base.caller import warn_user
@@ -43,14 +43,8 @@ def _dtype_of(function: Any, kind: Any, dtype: Any) -> Any:
 class _Arguments:
     """The checked arguments that means and variances share.
 
-    Attributes:
-        x: The operand.
-        axes: Dimensions to reduce, ascending.
-        into: None, or the ndarray to write the result to.
-        dtype: The dtype that the caller gave, or None.
-        work: The dtype to compute in.
-        skips_nan: Whether NaN is skipped; NumPy's nanmean of integers is its mean.
-        extras: The mask, if there is one.
+    `dtype` is the caller's and `work` the dtype to compute in. NaN is skipped if `skips_nan`; NumPy's nanmean of
+    integers is its mean. `extras` holds the mask, if there is one.
     """
 
     def __init__(self, operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> None:
@@ -70,10 +64,8 @@ class _Arguments:
         else:
             self.work = wide_dtype(x.dtype if kind is None else kind)
         if into is not None:  # it takes part in the choice of the dtype
-            function = getattr(np, operation)
-            check_reduction_out(
-                function, x.dtype, x.ndim, self.axes, bool(keepdims), into.dtype, (("dtype", self.dtype),)
-            )
+            options = (("dtype", self.dtype),)
+            check_reduction_out(getattr(np, operation), x.dtype, x.ndim, self.axes, bool(keepdims), into.dtype, options)
             if kind is None and x.dtype.kind not in "biu":
                 wide = loop_dtype(np.add, x.dtype, into.dtype)
                 self.work = self.work if np.can_cast(wide, self.work) else wide
@@ -94,21 +86,19 @@ class _Arguments:
         return np.add.reduce(selected, axis=self.axes, dtype=np.intp, keepdims=True)
 
 
-def _register_mean(function: Any) -> None:
-    operation = function.__name__
-
-    def mean(
-        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-    ) -> Any:
-        return _mean(operation, a, axis, dtype, out, keepdims, where)
-
-    implements(function)(mean)
-
-
+@implements_each(np.mean, np.nanmean)
 def _mean(
-    operation: str, a: Any, axis: Any, dtype: Any = None, out: Any = None, keepdims: Any = False, where: Any = True
+    function: Any,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
 ) -> Any:
     """The mean: 16-bit floats are added up in float32, integers in float64."""
+    operation = function.__name__
     arguments = _Arguments(operation, a, axis, dtype, out, keepdims, where)
     x, axes, work = arguments.x, arguments.axes, arguments.work
     result = _dtype_of(np.mean, x.dtype, arguments.dtype) if arguments.into is None else work
@@ -137,41 +127,35 @@ def _mean(
     return reduce_parts(operation, x, axes, (result,), rule, **options)[0]
 
 
-def _register_variance(function: Any) -> None:
-    operation = function.__name__
-
-    def variance(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        ddof: Any = 0,
-        keepdims: Any = False,
-        *,
-        where: Any = True,
-        mean: Any = _UNSET,
-        correction: Any = _UNSET,
-    ) -> Any:
-        if correction is not _UNSET and correction is not None:
-            if ddof != 0:
-                raise ValueError(
-                    f"{operation}: ddof and correction are two names of one thing; expected one of them, got "
-                    f"ddof={ddof} and correction={correction}; leave ddof away"
-                )
-            ddof = correction
-        arguments = _Arguments(operation, a, axis, dtype, out, keepdims, where)
-        return _variance(operation, arguments, ddof, keepdims, mean)
-
-    implements(function)(variance)
-
-
-def _variance(operation: str, arguments: _Arguments, ddof: Any, keepdims: Any, known_mean: Any) -> Any:
+@implements_each(np.var, np.std, np.nanvar, np.nanstd)
+def _variance(
+    function: Any,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = _UNSET,
+    correction: Any = _UNSET,
+) -> Any:
     """The variance or the standard deviation: one pass over memory."""
+    operation = function.__name__
+    if correction is not _UNSET and correction is not None:
+        if ddof != 0:
+            raise ValueError(
+                f"{operation}: ddof and correction are two names of one thing; expected one of them, got ddof={ddof} "
+                f"and correction={correction}; leave ddof away"
+            )
+        ddof = correction
+    arguments = _Arguments(operation, a, axis, dtype, out, keepdims, where)
     x, axes, dtype, work = arguments.x, arguments.axes, arguments.dtype, arguments.work
     result = _dtype_of(np.var, x.dtype, dtype) if arguments.into is None else np.ones(1, work).real.dtype
-    if known_mean is not _UNSET:
-        as_operand(operation, known_mean)
-        work = np.result_type(work, known_mean.dtype if hasattr(known_mean, "dtype") else known_mean)
+    if mean is not _UNSET:
+        as_operand(operation, mean)
+        work = np.result_type(work, mean.dtype if hasattr(mean, "dtype") else mean)
         result = work if work.itemsize > result.itemsize and dtype is None and work.kind == "f" else result
     if dtype is not None and work.kind in "biu":
         raise TypeError(
@@ -183,7 +167,7 @@ def _variance(operation: str, arguments: _Arguments, ddof: Any, keepdims: Any, k
             f"{operation}: squares of {work} overflow; expected floats or integers of 8 bits and more, got {x.dtype}; "
             f"give a dtype of floats: np.{operation}(x, dtype='float32')"
         )
-    means = () if known_mean is _UNSET else (known_mean if isinstance(known_mean, Array) else np.asarray(known_mean),)
+    means = () if mean is _UNSET else (mean if isinstance(mean, Array) else np.asarray(mean),)
     is_half = folds(np.add, x.dtype, work)
 
     def local(part: Part) -> State:
@@ -233,22 +217,16 @@ def _square_sum(deviation: Any, axes: tuple[int, ...], selected: Any) -> Any:
     return np.add.reduce(squares, axis=axes, keepdims=True, where=selected)
 
 
-_register_mean(np.mean)
-_register_mean(np.nanmean)
-for _function in (np.var, np.std, np.nanvar, np.nanstd):
-    _register_variance(_function)
-
-
 @implements(np.average)
 def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
     x = array_operand("average", a)
     axes = normal_axes(axis, x.ndim, scalar_has_axis=False)
     if weights is None:
-        averaged = _mean("mean", x, axes, keepdims=keepdims)
+        averaged = _mean(np.mean, x, axes, keepdims=keepdims)
         if not returned:
             return averaged
-        size = math.prod(x.shape[d] for d in axes)
-        return averaged, replicated_array("average", averaged.shape, size, averaged.dtype, averaged)
+        size = np.full(averaged.shape, math.prod(x.shape[d] for d in axes), averaged.dtype)
+        return averaged, replicated_array("average", size, averaged)
     weights = weights if isinstance(weights, Array) else np.asarray(weights)
     if weights.shape != x.shape:
         named = axes if axis is not None else ()

@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New Arrays with the shape and the sharding of others: zeros_like, ones_like, empty_like and full_like."""
+"""New Arrays like others (zeros_like and similar functions), and with their elements repeated: broadcast, tile, pad."""
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.arguments import check_order
+from artifex_devices._array_ops.core.arguments import as_array, check_order
 from artifex_devices._array_ops.core.blocks import Box, allocate
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import sharding_with
+from artifex_devices._array_ops.core.layout import sharding_with, spec_of
+from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.reading import Source, assemble
+from artifex_devices._array_ops.shape.rearranging import copy_shards
+from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
+from artifex_devices._base.checks import check_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, NamedSharding, Sharding, SingleDeviceSharding
 
@@ -23,29 +30,17 @@ ZERO = object()  # the value of zeros, for any dtype
 def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> Array:
     """A new Array full of one value, written on its own devices.
 
-    Args:
-        operation: Name for errors.
-        shape: A tuple, or one size.
-        value: A number, ZERO, or None for uninitialized memory.
-        dtype: Dtype of the Array.
-        device: None for the default device, a Device, or a Sharding, which may be replaced as by `fitting`.
-
-    Raises:
-        TypeError: device is something else; no device holds this dtype.
-        ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError).
+    `value` is a number, ZERO, or None for uninitialized memory. `device` is None for the default device, a Device, or a
+    Sharding, which may be replaced as by `fitting`.
     """
     sizes = tuple(shape) if np.iterable(shape) else (shape,)
-    if device is None:
-        default = SingleDeviceSharding(_core._default_device())
-        return _filled_at(operation, sizes, value, dtype, default, committed=False)
-    if isinstance(device, Device):
-        return _filled_at(operation, sizes, value, dtype, SingleDeviceSharding(device), committed=True)
+    fix = "take one from artifex_devices.devices() or from x.sharding"
+    check_type(operation, "device", device, (Device, Sharding, type(None)), "None, a Device or a Sharding", fix)
     if isinstance(device, Sharding):
-        return _filled_at(operation, sizes, value, dtype, fitting(device, sizes), committed=True)
-    raise TypeError(
-        f"{operation}: device is {safe_repr(device)} ({type(device).__name__}); expected None, a Device or a Sharding; "
-        "take one from artifex_devices.devices() or from x.sharding"
-    )
+        sharding = fitting(device, sizes)
+    else:
+        sharding = SingleDeviceSharding(_core._default_device() if device is None else device)
+    return _filled_at(operation, sizes, value, dtype, sharding, committed=device is not None)
 
 
 def fitting(device: Any, shape: tuple[int, ...]) -> Any:
@@ -67,7 +62,6 @@ def _filled_at(
 ) -> Array:
     if value is None:
         return allocate(operation, shape, np.dtype(dtype), sharding, committed=committed)[0]
-
     if value is ZERO:
         value = np.zeros((), dtype)  # some dtypes have no 0, but all have zero bits, as in NumPy
 
@@ -79,8 +73,8 @@ def _filled_at(
 
 def _like(
     operation: str,
-    a: Any,
     value: Any,
+    a: Any,
     dtype: Any = None,
     order: str = "K",
     subok: Any = True,
@@ -96,13 +90,9 @@ def _like(
     return filled(operation, sizes, value, kind, device)
 
 
-def _register_like(function: Any, value: Any) -> None:
-    implements(function)(lambda a, *args, **options: _like(function.__name__, a, value, *args, **options))
-
-
-_register_like(np.zeros_like, ZERO)
-_register_like(np.ones_like, 1)
-_register_like(np.empty_like, None)
+implements(np.zeros_like)(functools.partial(_like, "zeros_like", ZERO))
+implements(np.ones_like)(functools.partial(_like, "ones_like", 1))
+implements(np.empty_like)(functools.partial(_like, "empty_like", None))
 
 
 @implements(np.full_like)
@@ -110,10 +100,85 @@ def _full_like(a: Any, fill_value: Any, *args: Any, **options: Any) -> Array:
     """np.full_like; a fill value with dimensions is broadcast."""
     if np.ndim(fill_value) == 0:
         value = np.asarray(fill_value) if isinstance(fill_value, Array) else fill_value
-        return _like("full_like", a, value, *args, **options)
-    result = _like("full_like", a, None, *args, **options)
+        return _like("full_like", value, a, *args, **options)
+    result = _like("full_like", None, a, *args, **options)
     values = np.broadcast_to(np.asarray(fill_value), result.shape)
     source = Source("full_like", values, result.sharding)
     return assemble(
         "full_like", result.shape, result.dtype, result.sharding, committed=result.committed, fill=source.copy_box
     )
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    """np.broadcast_to, as a copy: new dimensions and those that had size 1 are not sharded."""
+    if not isinstance(array, Array):
+        return np.broadcast_to(array, shape)
+    wanted = tuple(operator.index(size) for size in shape) if np.iterable(shape) else (operator.index(shape),)
+    offset = len(wanted) - array.ndim
+    fits = offset >= 0 and all(size in (1, wanted[offset + d]) for d, size in enumerate(array.shape))
+    if not fits or min(wanted, default=0) < 0:
+        raise ValueError(
+            f"broadcast_to: shape {array.shape} does not broadcast to {wanted}; expected equal sizes or 1 in each "
+            "dimension from the last one on; reshape it first"
+        )
+    if wanted == array.shape:
+        return array
+    same = [size == wanted[offset + d] for d, size in enumerate(array.shape)]
+    spec = spec_of(array)
+    kept = tuple(axes if same[d] else () for d, axes in enumerate(spec))
+    if kept != spec:  # only some devices hold the element of a sharded dimension of size 1
+        array = _core._moved(array, sharding_with(array.sharding, kept), array.committed)
+    return copy_shards(
+        "broadcast_to",
+        array,
+        wanted,
+        (*((),) * offset, *kept),
+        lambda view, box: np.broadcast_to(view, tuple(part.stop - part.start for part in box)),
+        lambda box: tuple(box[offset + d] if same[d] else slice(0, 1, 1) for d in range(len(same))),
+    )
+
+
+@implements(np.broadcast_arrays)
+def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
+    operands = [x if isinstance(x, Array) else np.asarray(x) for x in args]  # None and text too, as in NumPy
+    shape = np.broadcast_shapes(*(x.shape for x in operands))
+    return tuple(broadcast_to(x, shape) for x in operands)
+
+
+@implements(np.meshgrid)
+def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
+    """np.meshgrid: each result is sharded along the dimension of its own coordinates."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(
+            f"meshgrid: Valid values for `indexing` are 'xy' and 'ij'; expected one of them, got {safe_repr(indexing)}"
+        )
+    order = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else list(range(len(xi)))
+    arrays = [ravel(as_array("meshgrid", x, xi)) for x in xi]
+    grids = [expand_dims(x, tuple(d for d in range(len(xi)) if d != own)) for own, x in zip(order, arrays, strict=True)]
+    return tuple(grids) if sparse else _broadcast_arrays(*grids)
+
+
+@implements(np.tile)
+def _tile(A: Any, reps: Any) -> Array:  # noqa: N803 - NumPy's name
+    counts = [operator.index(n) for n in reps] if np.iterable(reps) else [operator.index(reps)]
+    x: Array = A
+    if len(counts) > x.ndim:
+        x = expand_dims(x, tuple(range(len(counts) - x.ndim)))
+    counts = [1] * (x.ndim - len(counts)) + counts
+    sizes = {d: x.shape[d] * n for d, n in enumerate(counts) if n != 1}
+    return apply_along("tile", x, sizes, lambda part: np.tile(part, counts), x.dtype)  # type: ignore[no-any-return]
+
+
+@implements(np.pad)
+def _pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
+    if isinstance(pad_width, dict):
+        named = {normalize_axis_index(d, array.ndim): np.broadcast_to(w, 2) for d, w in pad_width.items()}
+        pad_width = [named.get(d, (0, 0)) for d in range(array.ndim)] or 0
+    sides = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
+    sizes = {d: array.shape[d] + sum(width) for d, width in enumerate(sides) if any(width)}
+
+    def pad(part: NDArray[Any]) -> NDArray[Any]:
+        return np.pad(part, sides or pad_width, mode=mode, **kwargs)
+
+    return apply_along("pad", array, sizes, pad, array.dtype)  # type: ignore[no-any-return]

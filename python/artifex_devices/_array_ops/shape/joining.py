@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import deliver, host_target, one_axis, operand, refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target, one_axis, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box
-from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
 from artifex_devices._array_ops.core.layout import (
     Placement,
@@ -25,6 +25,7 @@ from artifex_devices._array_ops.core.layout import (
 )
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.index.indexing import get, part_of, rows
+from artifex_devices._array_ops.shape.reshaping import expand_dims
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.errors import ShardingTypeError
 
@@ -32,15 +33,7 @@ from artifex_devices.errors import ShardingTypeError
 def _operands(operation: str, arrays: Any) -> list[Any]:
     if isinstance(arrays, Array):
         arrays = list(rows(arrays))
-    operands = [operand(operation, x) for x in arrays]
-    return [x if isinstance(x, (Array, np.ndarray)) else np.asarray(x) for x in operands]
-
-
-def _joined_dtype(arrays: Sequence[Any], dtype: Any, casting: Any, into: NDArray[Any] | None) -> Any:
-    """NumPy's dtype of the result; with `out` each operand is cast to its dtype."""
-    samples = [np.ones(1, x.dtype)[:0] for x in arrays]
-    out = None if into is None else np.empty(0, into.dtype)
-    return np.concatenate(samples, out=out, dtype=dtype, casting=casting).dtype
+    return [as_operand(operation, x) for x in arrays]
 
 
 @implements(np.concatenate)
@@ -70,18 +63,25 @@ def concatenate(
             f"concatenate: shapes differ in more than dimension {axis}; expected {first} except for that, got "
             f"{'; '.join(wrong)}; reshape or pad them"
         )
-    into = host_target("concatenate", out)
-    kind = _joined_dtype(parts, dtype, casting, into)
+    return _joined("concatenate", parts, axis, out, dtype, casting)
+
+
+def _joined(operation: str, parts: Sequence[Any], axis: int, out: Any, dtype: Any, casting: Any) -> Any:
+    """The parts along one dimension; their shapes are checked."""
+    into = host_target(operation, out)
+    target = None if into is None else np.empty(0, into.dtype)  # each operand is cast to its dtype
+    kind = np.concatenate([np.ones(1, x.dtype)[:0] for x in parts], out=target, dtype=dtype, casting=casting).dtype
     ends = np.cumsum([x.shape[axis] for x in parts]).tolist()
+    first = parts[0].shape
     shape = (*first[:axis], ends[-1], *first[axis + 1 :])
     held = [x for x in parts if isinstance(x, Array)]
-    placement = common_placement("concatenate", held)
-    sharding = sharding_with(placement.sharding, _concatenated_spec(placement, shape, axis, held))
-    sources = [Source("concatenate", x, sharding) for x in parts]
-    fused = _fused_operands(parts)
-    if fused is not None and into is None:
+    placement = common_placement(operation, held)
+    sharding = sharding_with(placement.sharding, _joined_spec(operation, placement, shape, axis, held))
+    sources = [Source(operation, x, sharding) for x in parts]
+    fused = fused_values(parts) if into is None and is_small(*(x.nbytes for x in parts)) else None
+    if fused is not None:
         value = np.concatenate(fused, axis, dtype=kind, casting="unsafe")
-        return from_fused("concatenate", value, kind, sharding, committed=placement.committed)
+        return from_fused(operation, value, kind, sharding, committed=placement.committed)
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
         mine = box[axis]
@@ -93,19 +93,16 @@ def concatenate(
                 wanted = (*box[:axis], slice(low - begin, high - begin, 1), *box[axis + 1 :])
                 source.copy_box(target, wanted, position)
 
-    result = assemble("concatenate", shape, kind, sharding, committed=placement.committed, fill=fill)
-    return deliver("concatenate", result, into)
+    result = assemble(operation, shape, kind, sharding, committed=placement.committed, fill=fill)
+    return deliver(operation, result, into)
 
 
-def _fused_operands(parts: Sequence[Any]) -> list[NDArray[Any]] | None:
-    """All operands as ndarrays, if they are small."""
-    return fused_values(parts) if is_small(*(x.nbytes for x in parts)) else None
-
-
-def _concatenated_spec(placement: Placement, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]) -> Spec:
+def _joined_spec(
+    operation: str, placement: Placement, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]
+) -> Spec:
     """The spec of the operands; the joined dimension is sharded as in the first operand, if that divides its size."""
     open_shape = (*shape[:axis], -1, *shape[axis + 1 :])  # sizes there do not matter
-    spec = list(broadcast_specs("concatenate", placement, open_shape, arrays))
+    spec = list(broadcast_specs(operation, placement, open_shape, arrays))
     used = {name for axes in spec for name in axes}
     requested = [spec_of(x)[axis] for x in arrays if placement.shares_mesh(x)]
     wanted: tuple[Hashable, ...] = next((axes for axes in requested if axes and not used.intersection(axes)), ())
@@ -114,7 +111,7 @@ def _concatenated_spec(placement: Placement, shape: tuple[int, ...], axis: int, 
     for axes in requested:
         if axes and axes != spec[axis] and any_explicit(placement.sharding, axes):
             raise ShardingTypeError(
-                f"concatenate: dimension {axis} of the result, of size {shape[axis]}, would be sharded over "
+                f"{operation}: dimension {axis} of the result, of size {shape[axis]}, would be sharded over "
                 f"{spec[axis] or 'no axis'} where an operand is sharded over Explicit axes {axes}; expected operands "
                 "that agree and a size that they divide; move one first: reshard(x, ...)"
             )
@@ -132,42 +129,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     if wrong:
         raise ValueError(f"stack: shapes differ; expected {first}, got {'; '.join(wrong)}; reshape or pad them")
     axis = one_axis("stack", axis, len(first) + 1)
-    into = host_target("stack", out)
-    kind = _joined_dtype(parts, dtype, casting, into)
-    held = [x for x in parts if isinstance(x, Array)]
-    placement = common_placement("stack", held)
-    spec = broadcast_specs("stack", placement, first, held)
-    sharding = sharding_with(placement.sharding, (*spec[:axis], (), *spec[axis:]))
-    sources = [Source("stack", x, sharding) for x in parts]
-    fused = _fused_operands(parts)
-    if fused is not None and into is None:
-        value = np.stack(fused, axis, dtype=kind, casting="unsafe")
-        return from_fused("stack", value, kind, sharding, committed=placement.committed)
-
-    def fill(out: NDArray[Any], box: Box, position: int) -> None:
-        inner = (*box[:axis], *box[axis + 1 :])
-        for i in range(box[axis].start, box[axis].stop):
-            sources[i].copy_box(out[(*(slice(None),) * axis, i - box[axis].start, ...)], inner, position)
-
-    shape = (*first[:axis], len(parts), *first[axis:])
-    result = assemble("stack", shape, kind, sharding, committed=placement.committed, fill=fill)
-    return deliver("stack", result, into)
-
-
-def _register_stack(function: Any, at_least: Any, axis: int) -> None:
-    """Registers vstack, hstack or dstack, which add dimensions to their operands by `at_least` and join them."""
-    operation = function.__name__
-
-    def join(tup: Any, **options: Any) -> Any:
-        parts = [at_least(x) for x in _operands(operation, tup)]
-        return concatenate(parts, min(axis, parts[0].ndim - 1), **options)
-
-    implements(function)(join)
-
-
-_register_stack(np.vstack, np.atleast_2d, 0)
-_register_stack(np.hstack, np.atleast_1d, 1)
-_register_stack(np.dstack, np.atleast_3d, 2)
+    return _joined("stack", [expand_dims(x, axis) for x in parts], axis, out, dtype, casting)
 
 
 @implements(np.column_stack)
@@ -183,36 +145,31 @@ def _append(arr: Any, values: Any, axis: Any = None) -> Any:
 
 @implements(np.block)
 def _block(arrays: Any) -> Any:
-    ndim = _depth(arrays)
-    leaves = [operand("block", x) for x in _leaves(arrays)]
-    rank = max(ndim, *(np.ndim(x) for x in leaves))
+    depth, rank = _depth_and_rank(arrays)
+    rank = max(depth, rank)
 
     def join(node: Any, depth: int) -> Any:
-        if not isinstance(node, list):
-            x = operand("block", node)
-            x = x if isinstance(x, (Array, np.ndarray)) else np.asarray(x)
-            index = (*(None,) * (rank - x.ndim), ...)
-            return x if x.ndim == rank else x[index]
-        return np.concatenate([join(part, depth - 1) for part in node], axis=-depth)
+        if isinstance(node, list):
+            return np.concatenate([join(part, depth - 1) for part in node], axis=-depth)
+        x = as_operand("block", node)
+        return x if x.ndim == rank else x[(*(None,) * (rank - x.ndim), ...)]
 
-    result = join(arrays, ndim)
+    result = join(arrays, depth)
     return result if isinstance(arrays, list) else np.copy(result)
 
 
-def _depth(arrays: Any) -> int:
+def _depth_and_rank(arrays: Any) -> tuple[int, int]:
+    """How deep the lists are nested, and the largest number of dimensions."""
     if not isinstance(arrays, list):
-        return 0
-    depths = {_depth(part) for part in arrays}
+        return 0, as_operand("block", arrays).ndim
+    parts = [_depth_and_rank(part) for part in arrays]
+    depths = {depth for depth, _ in parts}
     if len(depths) != 1:
         raise ValueError(
             f"block: lists are nested unevenly or empty; expected one depth everywhere, got {sorted(depths)}; put "
             "single arrays in lists of their own"
         )
-    return 1 + depths.pop()
-
-
-def _leaves(arrays: Any) -> list[Any]:
-    return [leaf for part in arrays for leaf in _leaves(part)] if isinstance(arrays, list) else [arrays]
+    return 1 + depths.pop(), max(rank for _, rank in parts)
 
 
 @implements(np.array_split)
@@ -232,7 +189,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
         bounds = [
             slice(start, stop).indices(size)[:2] for start, stop in zip([0, *places], [*places, size], strict=True)
         ]
-    return [part_of("split", ary, axis, start, max(start, stop)) for start, stop in bounds]
+    return [part_of("split", ary, axis, slice(start, stop)) for start, stop in bounds]
 
 
 @implements(np.split)
@@ -246,22 +203,15 @@ def _split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
     return split(ary, indices_or_sections, axis)
 
 
-def _split_along(function: Any, axis: int) -> None:
+@implements_each(np.hsplit, np.vsplit, np.dsplit)
+def _split_along(function: Any, ary: Any, indices_or_sections: Any) -> list[Array]:
     name = function.__name__
-
-    def split_along(ary: Any, indices_or_sections: Any) -> list[Array]:
-        least = 1 if name == "hsplit" else axis + 1
-        if ary.ndim < least:
-            raise ValueError(
-                f"{name}: an array with too few dimensions; expected {least} or more, got shape {ary.shape}; reshape it"
-            )
-        return _split(ary, indices_or_sections, axis if ary.ndim > axis else 0)
-
-    implements(function)(split_along)
-
-
-for _splitter, _at in ((np.hsplit, 1), (np.vsplit, 0), (np.dsplit, 2)):
-    _split_along(_splitter, _at)
+    axis, least = {"hsplit": (1, 1), "vsplit": (0, 1), "dsplit": (2, 3)}[name]
+    if ary.ndim < least:
+        raise ValueError(
+            f"{name}: an array with too few dimensions; expected {least} or more, got shape {ary.shape}; reshape it"
+        )
+    return _split(ary, indices_or_sections, axis if ary.ndim > axis else 0)
 
 
 @implements(np.unstack)

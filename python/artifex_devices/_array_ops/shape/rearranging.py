@@ -13,9 +13,10 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, read_box, tiling
+from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, tiling
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import Spec, any_explicit, sharding_with, spec_of
+from artifex_devices._array_ops.core.reading import Source
 from artifex_devices._array_ops.shape.reshaping import ravel, reshape, same_bytes
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
@@ -29,18 +30,9 @@ def copy_shards(
     source: Callable[[NDArray[Any], Box], NDArray[Any]],
     source_box: Callable[[Box], Box],
 ) -> Array:
-    """A result each of whose shards is a copy of a rearranged view of a shard of x.
+    """A result each of whose shards is a copy of a rearranged view of a shard of x on the same device.
 
-    Args:
-        operation: Name for errors.
-        x: The operand.
-        shape: Shape of the result.
-        spec: Spec of the result, whose parts are on the same devices as those of x.
-        source: Function of a view of x and a box of the result; it returns the view to copy, in the shape of the box.
-        source_box: Function of a box of the result; it returns the box of x to read.
-
-    Returns:
-        An Array of the dtype of x.
+    `source_box` returns the box of x to read for a box of the result, and `source(view, box)` the view to copy.
     """
     sharding = sharding_with(x.sharding, spec)
     places = tiling(sharding, shape, operation)
@@ -61,25 +53,19 @@ def copy_boxes(
 ) -> Array:
     """A result assembled from boxes of x, on any device.
 
-    Args:
-        operation: Name for errors.
-        x: The operand.
-        shape: Shape of the result.
-        spec: Spec of the result.
-        pieces: Function of a box of the result; it returns boxes relative to it, each with its box of x.
-        turn: Function that rearranges a view of a box of x.
-
-    Returns:
-        An Array of the dtype of x.
+    `pieces` takes a box of the result and returns boxes relative to it, each with its box of x. `turn` rearranges a
+    view of a box of x.
     """
     result, buffers = allocate(operation, shape, x.dtype, sharding_with(x.sharding, spec), committed=x.committed)
     targets: list[NDArray[Any]] = []
     sources: list[NDArray[Any]] = []
-    for buffer, box in zip(buffers, tiling(result.sharding, shape, operation).boxes, strict=True):
+    source = Source(operation, x, result.sharding)
+    places = tiling(result.sharding, shape, operation)
+    for buffer, box, position in zip(buffers, places.boxes, places.positions, strict=True):
         for inside, wanted in pieces(box):
             place: Any = (*inside, ...)  # [()] would be a number without dimensions
             targets.append(buffer[place])
-            sources.append(turn(read_box(x, wanted, operation)))
+            sources.append(turn(source.box(wanted, position)))
     _core._copy_views(targets, sources)
     return result
 
@@ -144,17 +130,6 @@ def _moveaxis(a: Array, source: Any, destination: Any) -> Array:
     return transpose(a, order)
 
 
-@implements(np.rollaxis)
-def _rollaxis(a: Array, axis: Any, start: Any = 0) -> Array:
-    moved = normalize_axis_index(axis, a.ndim)
-    if not -a.ndim <= start <= a.ndim:
-        raise np.exceptions.AxisError(start, a.ndim + 1, "start")
-    to = start + a.ndim if start < 0 else start
-    order = [d for d in range(a.ndim) if d != moved]
-    order.insert(to - 1 if moved < to else to, moved)
-    return transpose(a, order)
-
-
 @implements(np.flip)
 def flip(m: Array, axis: Any = None) -> Array:
     """np.flip: along a sharded dimension devices exchange their shards."""
@@ -166,13 +141,9 @@ def flip(m: Array, axis: Any = None) -> Array:
             slice(m.shape[d] - part.stop, m.shape[d] - part.start, 1) if d in dims else part
             for d, part in enumerate(box)
         )
-        yield _whole(box), mirrored
+        yield tuple(slice(0, part.stop - part.start, 1) for part in box), mirrored
 
     return copy_boxes("flip", m, m.shape, spec_of(m), pieces, lambda view: view[turned])
-
-
-def _whole(box: Box) -> Box:
-    return tuple(slice(0, part.stop - part.start, 1) for part in box)
 
 
 @implements(np.fliplr)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
-from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.layout import Spec, sharding_with, spec_of
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
@@ -138,28 +138,19 @@ def expand_dims(a: Any, axis: Any) -> Any:
     return same_bytes("expand_dims", a, tuple(size for size, _ in merged), tuple(axes for _, axes in merged))
 
 
-def _at_least(x: Any, ndim: int) -> Any:
-    """X with the new dimensions where NumPy adds them: in front, but the third one at the end."""
-    if not isinstance(x, Array):
-        return (np.atleast_1d, np.atleast_2d, np.atleast_3d)[ndim - 1](x)
-    if x.ndim >= ndim:
-        return x
-    if ndim < 3:
-        return expand_dims(x, tuple(range(ndim - x.ndim)))
-    return expand_dims(x, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.ndim])
-
-
-def _register_at_least(function: Any, ndim: int) -> None:
-    def at_least(*arrays: Any) -> Any:
-        results = tuple(_at_least(x, ndim) for x in arrays)
-        return results[0] if len(results) == 1 else results
-
-    implements(function)(at_least)
-
-
-_register_at_least(np.atleast_1d, 1)
-_register_at_least(np.atleast_2d, 2)
-_register_at_least(np.atleast_3d, 3)
+@implements_each(np.atleast_1d, np.atleast_2d, np.atleast_3d)
+def _at_least(function: Any, *arrays: Any) -> Any:
+    """The new dimensions are where NumPy adds them: in front, but the third one at the end."""
+    ndim = (np.atleast_1d, np.atleast_2d, np.atleast_3d).index(function) + 1
+    results = []
+    for x in arrays:
+        if not isinstance(x, Array):
+            results.append(function(x))
+        elif x.ndim >= ndim:
+            results.append(x)
+        else:
+            results.append(expand_dims(x, tuple(range(ndim - x.ndim)) if ndim < 3 else ((0, 1, 2), (0, 2), 2)[x.ndim]))
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def view(x: Array, dtype: Any, kind: Any) -> Array:
