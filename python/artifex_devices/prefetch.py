@@ -16,7 +16,7 @@ from typing import Any, cast, overload
 from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
-from artifex_devices._base.leaf_types import K, Leaf, LeafT, T
+from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._core import Array
 from artifex_devices._runtime.device_arguments import check_target
 from artifex_devices.batch_placement import place_batch
@@ -379,8 +379,16 @@ def prefetch_to_device(
 ) -> Prefetcher[dict[K, Array]]: ...
 @overload
 def prefetch_to_device(
+    iterator: Iterable[NamedTupleT], device_or_sharding: Any = None, buffer_size: int = 2
+) -> Prefetcher[NamedTupleT]: ...
+@overload
+def prefetch_to_device(
     iterator: Iterable[tuple[LeafT, ...]], device_or_sharding: Any = None, buffer_size: int = 2
 ) -> Prefetcher[tuple[Array, ...]]: ...
+@overload
+def prefetch_to_device(
+    iterator: Iterable[Container], device_or_sharding: Any = None, buffer_size: int = 2
+) -> Prefetcher[Any]: ...
 @overload
 def prefetch_to_device(
     iterator: Iterable[T], device_or_sharding: Any = None, buffer_size: int = 2

@@ -19,6 +19,9 @@ class NamedTuple(Protocol):
 # An int and a float may stand where a complex is expected.
 Leaf: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | complex
 
+# Trees whose elements may be trees too.
+Container: TypeAlias = dict[Any, Any] | list[Any] | tuple[Any, ...]
+
 K = TypeVar("K")
 T = TypeVar("T")
 LeafT = TypeVar("LeafT", bound=Leaf)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import tree_util
-from artifex_devices._base.leaf_types import K, Leaf, LeafT, NamedTupleT, T
+from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._core import Array, _get_leaf, _put_leaf, _put_leaves
 from artifex_devices._tree.prefix import per_leaf
 
@@ -41,6 +41,10 @@ def device_put(
 def device_put(
     x: tuple[LeafT, ...], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
 ) -> tuple[Array, ...]: ...
+@overload
+def device_put(
+    x: list[Any] | tuple[Any, ...], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> Any: ...
 @overload
 def device_put(x: T, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None) -> T: ...
 def device_put(
@@ -97,6 +101,8 @@ def device_get(x: Array) -> NDArray[Any]: ...
 def device_get(x: dict[K, Array]) -> dict[K, NDArray[Any]]: ...
 @overload
 def device_get(x: list[Array]) -> list[NDArray[Any]]: ...
+@overload
+def device_get(x: Container) -> Any: ...
 @overload
 def device_get(x: T) -> T: ...
 def device_get(x: Any) -> Any:

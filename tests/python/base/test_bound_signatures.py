@@ -17,7 +17,7 @@ from artifex_devices._base.bound_signatures import signature_of
         (ad.Mesh, "(devices, axis_names, axis_types=None)"),
         (ad.AbstractMesh, "(axis_sizes, axis_names, axis_types=None)"),
         (ad.P, "(*args)"),
-        (ad.SingleDeviceSharding, "(device, *, memory_kind: 'str | None' = None)"),
+        (ad.SingleDeviceSharding, "(device: 'Device', *, memory_kind: 'str | None' = None)"),
     ],
 )
 def test_bound_classes_have_signatures(bound, text):

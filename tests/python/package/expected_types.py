@@ -39,15 +39,20 @@ def check_placement(host: NDArray[np.float64], rows: ad.NamedSharding) -> None:
     assert_type(ad.device_put(State(x, x), rows), State)
     assert_type(ad.device_put({"layer": {"x": host}}, rows), dict[str, Any])
     assert_type(ad.device_put({"layer": [host]}, rows), dict[str, Any])
+    assert_type(ad.device_put([[host]], rows), Any)
     assert_type(ad.device_get(x), NDArray[Any])
     assert_type(ad.device_get({"x": x}), dict[str, NDArray[Any]])
+    assert_type(ad.device_get([{"x": x}]), Any)
     assert_type(ad.block_until_ready({"x": x}), dict[str, ad.Array])
     assert_type(ad.with_sharding_constraint(host, rows), ad.Array)
     assert_type(ad.reshard(x, rows), ad.Array)
     assert_type(ad.reshard({"x": host}, rows), dict[str, ad.Array])
+    assert_type(ad.reshard(State(x, x), rows), State)
+    assert_type(ad.reshard({"layer": {"x": host}}, rows), Any)
     assert_type(ad.place_on_device(host), ad.Array)
     assert_type(ad.distribute_batch({"x": host}, rows), dict[str, ad.Array])
     assert_type(ad.DevicePlacement().distribute_batch(host, rows), ad.Array)
+    assert_type(ad.DevicePlacement().replicate_across_devices({"x": host}), dict[str, ad.Array])
 
 
 def check_properties(x: ad.Array) -> None:
@@ -160,7 +165,7 @@ def check_jit(x: ad.Array) -> None:
     assert_type(shifted(x), ad.Array)
 
 
-def check_prefetching(host: NDArray[np.float64], rows: ad.NamedSharding) -> None:
+def check_prefetching(host: NDArray[np.float64], x: ad.Array, rows: ad.NamedSharding) -> None:
     """Prefetchers are iterators of placed batches."""
 
     def batches() -> Iterator[HostBatch]:
@@ -171,6 +176,7 @@ def check_prefetching(host: NDArray[np.float64], rows: ad.NamedSharding) -> None
     assert_type(next(arrays), ad.Array)
     assert_type(next(prefetch_to_device(batches(), rows)), dict[str, ad.Array])
     assert_type(next(prefetch_to_device([(host, host)], rows)), tuple[ad.Array, ...])
+    assert_type(next(prefetch_to_device([State(x, x)], rows)), State)
     with ad.DevicePlacement().prefetch_to_device(batches(), rows) as placed:
         for batch in placed:
             assert_type(batch, dict[str, ad.Array])
@@ -190,7 +196,7 @@ def main() -> None:
         check_devices(x, mesh)
         check_mapped_functions(x, mesh)
         check_jit(x)
-        check_prefetching(host, rows)
+        check_prefetching(host, x, rows)
 
 
 if __name__ == "__main__":
