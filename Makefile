@@ -24,7 +24,8 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
 
 .PHONY: help setup demo test test-all test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-quick \
   test-torture test-soak torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz soak \
-  soak-jax bench curves performance performance-page calibration instructions notebooks docs docs-serve wheel release oracle clean
+  soak-jax bench curves performance performance-page calibration instructions notebooks docs docs-serve wheel release \
+  oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
