@@ -99,15 +99,8 @@ class ArrayMethods(_Self):
         """np.conjugate; bools stay bools."""
         return np.copy(self) if self.dtype == bool else np.conjugate(self)
 
-    @property
-    def real(self) -> Any:
-        """np.real: a copy of the real parts."""
-        return np.real(self)
-
-    @property
-    def imag(self) -> Any:
-        """np.imag: a copy of the imaginary parts."""
-        return np.imag(self)
+    real = property(_forwarded(np.real, "np.real: a copy of the real parts."))
+    imag = property(_forwarded(np.imag, "np.imag: a copy of the imaginary parts."))
 
     def copy(self) -> Any:
         """np.copy: new memory, the same sharding."""
@@ -180,10 +173,7 @@ class ArrayMethods(_Self):
         """The dimensions in reverse order; their shardings move with them."""
         return np.transpose(self)
 
-    @property
-    def mT(self) -> Array:  # noqa: N802 - NumPy's name
-        """The last two dimensions swapped."""
-        return np.matrix_transpose(self)
+    mT = property(_forwarded(np.matrix_transpose, "The last two dimensions swapped.", Array))  # noqa: N815 - of NumPy
 
     def transpose(self, *axes: Any) -> Array:
         """The dimensions in another order; their shardings move with them.
