@@ -954,15 +954,14 @@ class PartitionSpec:
         Returns the first position of an entry. Raises ValueError if there is none.
         """
 
-    def update(self, partitions: typing.Iterable[typing.Any] | None = None) -> PartitionSpec:
+    def update(self, partitions: typing.Any = None) -> typing.Any:
         """
         Returns a PartitionSpec with other entries, or itself for None; TypeError unless they can be iterated over.
 
-            Example:
-                >>> import artifex_devices as ad
-                >>> ad.P("x").update(partitions=("y", None))
-                P('y', None)
-
+        Example:
+            >>> import artifex_devices as ad
+            >>> ad.P("x").update(partitions=("y", None))
+            P('y', None)
         """
 
     @property
@@ -1000,27 +999,23 @@ class AbstractMesh:
         """
         Returns a mesh with other sizes, names or axis types; TypeError and ValueError as of AbstractMesh.
 
-            Example:
-                >>> from artifex_devices.sharding import AbstractMesh
-                >>> AbstractMesh((2, 4), ("x", "y")).update(axis_sizes=(4, 4)).size
-                16
-
+        Example:
+            >>> from artifex_devices.sharding import AbstractMesh
+            >>> AbstractMesh((2, 4), ("x", "y")).update(axis_sizes=(4, 4)).size
+            16
         """
 
-    def update_axis_types(
-        self, name_to_type: collections.abc.Mapping[collections.abc.Hashable, AxisType]
-    ) -> AbstractMesh:
+    def update_axis_types(self, name_to_type: typing.Any) -> AbstractMesh:
         """
-        Returns a mesh with other types of the axes in `name_to_type`.
+        Returns a mesh with other types of the axes in `name_to_type`, a dict of axis name to AxisType.
 
-            Raises:
-                TypeError: name_to_type is not a mapping, or a value is not an AxisType.
+        Raises:
+            TypeError: name_to_type is not a mapping, or a value is not an AxisType.
 
-            Example:
-                >>> from artifex_devices.sharding import AbstractMesh, AxisType
-                >>> AbstractMesh((2, 4), ("x", "y")).update_axis_types({"y": AxisType.Explicit}).explicit_axes
-                ('y',)
-
+        Example:
+            >>> from artifex_devices.sharding import AbstractMesh, AxisType
+            >>> AbstractMesh((2, 4), ("x", "y")).update_axis_types({"y": AxisType.Explicit}).explicit_axes
+            ('y',)
         """
 
     @property
@@ -1048,7 +1043,7 @@ class AbstractMesh:
         """
 
     @property
-    def auto_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def auto_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Auto (tuple).
         """
@@ -1078,13 +1073,13 @@ class AbstractMesh:
         """
 
     @property
-    def explicit_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def explicit_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Explicit (tuple).
         """
 
     @property
-    def manual_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def manual_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Manual (tuple).
         """
@@ -1149,13 +1144,12 @@ class Mesh:
         """
         Returns a mesh with other devices, names or axis types; TypeError and ValueError as of Mesh.
 
-            Example:
-                >>> import artifex_devices as ad
-                >>> with ad.simulate(8):
-                ...     mesh = ad.make_mesh((8,), ("x",))
-                ...     mesh.update(axis_names=("data",)).axis_names
-                ('data',)
-
+        Example:
+            >>> import artifex_devices as ad
+            >>> with ad.simulate(8):
+            ...     mesh = ad.make_mesh((8,), ("x",))
+            ...     mesh.update(axis_names=("data",)).axis_names
+            ('data',)
         """
 
     @property
@@ -1195,7 +1189,7 @@ class Mesh:
         """
 
     @property
-    def auto_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def auto_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Auto (tuple).
         """
@@ -1237,7 +1231,7 @@ class Mesh:
         """
 
     @property
-    def explicit_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def explicit_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Explicit (tuple).
         """
@@ -1261,7 +1255,7 @@ class Mesh:
         """
 
     @property
-    def manual_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def manual_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Manual (tuple).
         """
@@ -1305,15 +1299,14 @@ class Sharding:
         Returns devices_indices_map of the devices of this process.
         """
 
-    def check_compatible_aval(self, aval_shape: typing.Sequence[int]) -> None:
+    def check_compatible_aval(self, aval_shape: typing.Any) -> None:
         """
         Raises ValueError unless a value of this shape has a dimension for each entry of the spec.
 
-            Example:
-                >>> import artifex_devices as ad
-                >>> with ad.simulate(2):
-                ...     ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P("x")).check_compatible_aval((4, 3))
-
+        Example:
+            >>> import artifex_devices as ad
+            >>> with ad.simulate(2):
+            ...     ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P("x")).check_compatible_aval((4, 3))
         """
 
     def device_index(self, device: typing.Any, global_shape: typing.Any) -> tuple[slice, ...]:
@@ -1445,24 +1438,22 @@ class NamedSharding(Sharding):
         self, mesh: Mesh | AbstractMesh, spec: typing.Any, *, memory_kind: str | None = None, uneven: str | None = None
     ) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def update(self, **changes: typing.Any) -> NamedSharding:
+    def update(self, **kwargs: typing.Any) -> NamedSharding:
         """
         Returns a NamedSharding with another mesh, spec, memory_kind or uneven.
 
-            Args:
-                self: The sharding.
-                **changes: `mesh`, `spec` (a PartitionSpec or its entries), `memory_kind`, `uneven`.
+        Args:
+            **kwargs: `mesh`, `spec` (a PartitionSpec or its entries), `memory_kind`, `uneven`.
 
-            Raises:
-                TypeError: An argument has another name.
-                ValueError: As NamedSharding.
+        Raises:
+            TypeError: An argument has another name.
+            ValueError: As NamedSharding.
 
-            Example:
-                >>> import artifex_devices as ad
-                >>> with ad.simulate(2):
-                ...     ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P()).update(spec=ad.P("x")).spec
-                P('x',)
-
+        Example:
+            >>> import artifex_devices as ad
+            >>> with ad.simulate(2):
+            ...     ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P()).update(spec=ad.P("x")).spec
+            P('x',)
         """
 
     @property
@@ -3501,7 +3492,11 @@ def _new_stage(
     Creates the scheduler of a program's participants, with their payloads and results by position, `pending` without a result.
     """
 
-def _parse_world(text: str) -> tuple[Machine, int | None]: ...
+def _parse_world(text: str) -> tuple[Machine, int | None, str | None]:
+    """
+    Machine (None for this one), number of devices or None, and the name of GPUs or None.
+    """
+
 def _placed_dtype(dtype: typing.Any) -> typing.Any:
     """
     Returns the dtype that data of `dtype` has after it is placed in this context.
@@ -3754,11 +3749,6 @@ def _tree_build(
     Returns the tree of a node with these leaves.
     """
 
-def _tree_check_levels(node: typing.Any) -> None:
-    """
-    Raises RecursionError if a node has too many levels.
-    """
-
 def _tree_collect(
     node: typing.Any, tree: typing.Any, children_of: collections.abc.Callable[..., typing.Any]
 ) -> list[typing.Any] | None:
@@ -3766,17 +3756,32 @@ def _tree_collect(
     Returns the subtrees at the leaves of the node, or None if the tree has another structure.
     """
 
+def _tree_compose(node: typing.Any, inner: typing.Any) -> typing.Any:
+    """
+    Returns the node with `inner` in place of each leaf.
+    """
+
 def _tree_equal(first: typing.Any, second: typing.Any) -> bool:
     """
     Returns whether two nodes are equal.
     """
 
+def _tree_num_leaves(node: typing.Any) -> int:
+    """
+    Returns the number of leaves of a node. Raises RecursionError if it has too many levels.
+    """
+
+def _tree_of_rows(rows: list[typing.Any]) -> typing.Any:
+    """
+    Returns the node of these rows. Raises TypeError for other lists.
+    """
+
 def _tree_open(
     tree: typing.Any,
     plain: set[typing.Any],
-    is_node: collections.abc.Callable[..., typing.Any],
-    open_other: collections.abc.Callable[..., typing.Any],
-    sorted_keys: collections.abc.Callable[..., typing.Any],
+    one_level: collections.abc.Callable[..., typing.Any],
+    is_leaf: collections.abc.Callable[..., typing.Any] | None,
+    keys_of: collections.abc.Callable[..., typing.Any] | None,
 ) -> tuple[typing.Any, ...]:
     """
     Returns the leaves and the node of a tree; the node of a leaf is None.
@@ -3785,6 +3790,16 @@ def _tree_open(
 def _tree_paths(node: typing.Any, keys_of: collections.abc.Callable[..., typing.Any]) -> list[typing.Any]:
     """
     Returns the path of each leaf (tuple of keys).
+    """
+
+def _tree_rows(node: typing.Any) -> list[typing.Any]:
+    """
+    Returns the rows of a node for a pickle.
+    """
+
+def _tree_text(node: typing.Any) -> str:
+    """
+    Returns the text of a node, with * for each leaf.
     """
 
 def _trim() -> int: ...

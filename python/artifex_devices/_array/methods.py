@@ -180,10 +180,7 @@ class ArrayMethods(_Self):
         """The dimensions in reverse order; their shardings move with them."""
         return np.transpose(self)
 
-    @property
-    def mT(self) -> Array:  # noqa: N802 - NumPy's name
-        """The last two dimensions swapped."""
-        return np.matrix_transpose(self)
+    mT = property(_forwarded(np.matrix_transpose, "The last two dimensions swapped.", Array))  # noqa: N815 - of NumPy
 
     def transpose(self, *axes: Any) -> Array:
         """The dimensions in another order; their shardings move with them.

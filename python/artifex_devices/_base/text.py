@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -38,17 +38,17 @@ def seconds_text(seconds: float, digits: int = 4) -> str:
     return f"{seconds / 1e-9:.{digits}g} ns"
 
 
-def table_lines(rows: Sequence[Sequence[str]], *, numbers_right: bool = False) -> list[str]:
+def table_lines(rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> list[str]:
     """Formats rows, of which the first may be a head, in columns as wide as their widest text.
 
-    All columns are set to the left; `numbers_right` sets all but the first to the right.
+    Columns whose numbers are in `right` are set to the right, all others to the left.
 
     Example:
-        >>> table_lines([("", "bytes"), ("a gather", "64")], numbers_right=True)
+        >>> table_lines([("", "bytes"), ("a gather", "64")], right=[1])
         ['          bytes', 'a gather     64']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    signs = ["<", *(">" if numbers_right else "<") * (len(widths) - 1)]
+    signs = [">" if i in right else "<" for i in range(len(widths))]
     return [
         "  ".join(f"{text:{sign}{width}}" for text, sign, width in zip(row, signs, widths, strict=True)).rstrip()
         for row in rows

@@ -124,14 +124,9 @@ def _apply(operation: str, x: Any, requested: Any, resolve: Any) -> Any:
     return tree_util.tree_unflatten(treedef, _put_leaves(leaves, targets, False, None, path_of, explicit=False))
 
 
-def _with_entries(sharding: NamedSharding, entries: list[Any]) -> NamedSharding:
-    spec = PartitionSpec(*entries)
-    return NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind, uneven=sharding.uneven)
-
-
 def _with_full_rank(leaf: Any, sharding: NamedSharding) -> NamedSharding:
     missing = getattr(leaf, "ndim", 0) - len(sharding.spec)
-    return _with_entries(sharding, [*sharding.spec, *[None] * missing]) if missing > 0 else sharding
+    return sharding.update(spec=[*sharding.spec, *[None] * missing]) if missing > 0 else sharding
 
 
 def _without_unconstrained(leaf: Any, sharding: Sharding) -> Sharding:
@@ -140,13 +135,7 @@ def _without_unconstrained(leaf: Any, sharding: Sharding) -> Sharding:
     if not isinstance(sharding, NamedSharding) or free not in sharding.spec:
         return sharding
     current = leaf.sharding if isinstance(leaf, Array) else None
-    now = list(current.spec) if isinstance(current, NamedSharding) and current.mesh == sharding.mesh else []
+    entries = current.spec if isinstance(current, NamedSharding) and current.mesh == sharding.mesh else ()
     used = {axis for entry in sharding.spec if entry is not free for axis in names_of_entry(entry)}
-    entries = []
-    for dimension, entry in enumerate(sharding.spec):
-        if entry is free:
-            entry = now[dimension] if dimension < len(now) else None
-            if used & set(names_of_entry(entry)):
-                entry = None
-        entries.append(entry)
-    return _with_entries(sharding, entries)
+    now = [None if used & set(names_of_entry(entry)) else entry for entry in entries] + [None] * len(sharding.spec)
+    return sharding.update(spec=[now[i] if entry is free else entry for i, entry in enumerate(sharding.spec)])

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +12,6 @@ from artifex_devices._base.checks import check_bool, check_callable, check_int, 
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 
-_GPUS = re.compile(r"\s*([0-9]{1,18})\s*x\s*([^\s0-9].*?)\s*", re.IGNORECASE)  # "4 x h100"
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -63,11 +61,8 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         platform: str | None = None,
     ) -> None:
         cluster = world if isinstance(world, _core.Cluster) else None
-        gpus = _GPUS.fullmatch(world) if isinstance(world, str) else None
-        device_kind = None if gpus is None else gpus[2]
-        platform = _platform(world, platform, gpus is not None)
-        count = world if gpus is None else int(gpus[1])
-        machine, num_devices = (None, None) if isinstance(count, _core.Cluster) else _machine_and_count(count)
+        machine, num_devices, device_kind = _parts_of_world(world)
+        platform = _platform(world, platform, device_kind is not None)
         if bytes_limit is not None:
             fix = "write 2**30, or None for no limit"
             check_int("simulate", "bytes_limit", bytes_limit, fix, minimum=0, maximum=2**63 - 1)
@@ -75,8 +70,7 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
             check_bool("simulate", name, flag, "leave it out for False")
         if bytes_limit is not None and cluster is not None:
             raise ValueError(
-                "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; leave it "
-                "out"
+                "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; omit it"
             )
         new_client = (
             functools.partial(
@@ -122,13 +116,18 @@ def _platform(world: object, platform: str | None, names_gpus: bool) -> str:
     return platform
 
 
-def _machine_and_count(world: int | str | _core.Machine) -> tuple[_core.Machine | None, int | None]:
+def _parts_of_world(
+    world: int | str | _core.Machine | _core.Cluster,
+) -> tuple[_core.Machine | None, int | None, str | None]:
+    """Returns the machine (None for this one), the number of devices or None, and the name of GPUs or None."""
+    if isinstance(world, _core.Cluster):
+        return None, None, None
     if isinstance(world, _core.Machine):
-        return world, None
+        return world, None, None
     if isinstance(world, str):
         return _core._parse_world(world)
     expected = "a number of devices, a description or a path"
     count = check_int("simulate", "world", world, "write simulate(8)", expected=expected)
     if count >= 2**63:
         raise wrong_value("simulate", "world", count, "up to 2**24 devices", "use fewer")
-    return None, count
+    return None, count, None

@@ -133,7 +133,7 @@ class CalibrationCheck:
             )
             for row in self.rows
         ]
-        lines = table_lines([head, *rows], numbers_right=True)
+        lines = table_lines([head, *rows], right=range(1, len(head)))
         for text, kind in (("reshards", "reshard"), ("collectives", "collective"), ("all", None)):
             errors = (self.median_error(least_bytes=least, kind=kind) for least in (self.LARGE, 0))
             large, every = ("no rows" if error is None else f"{100 * error:.1f} %" for error in errors)
