@@ -225,17 +225,6 @@ void bind_transfer(py::module_& module) {
              py::arg("path_of"), py::arg("explicit") = true);
   module.def("_get_leaf", [](const ArrayRef& array) { return value_of(array, "device_get", true); }, py::arg("array"));
   module.def(
-      "_check_host_result",
-      [](const Sharding& sharding, const py::object& shape, const py::object& dtype, const std::string& operation) {
-        if (!scopes_matter() || sharding.devices()->client()->is_host_readable(sharding.memory_kind())) return;
-        check_transfer(transfer_guards(), TransferDirection::kDeviceToHost, false, [&] {
-          return TransferDescription{operation, py::str(shape), py::str(dtype), sharding.to_string(), "the host"};
-        });
-      },
-      py::arg("sharding"), py::arg("shape"), py::arg("dtype"), py::arg("operation"),
-      "Raises TransferGuardError or logs, as the guards of this context say, if writing a result computed with this "
-      "sharding to memory of the host is an implicit transfer.");
-  module.def(
       "_cached_host_value",
       [](const ArrayRef& array) -> py::object {
         const auto value = array->cached_host_value();

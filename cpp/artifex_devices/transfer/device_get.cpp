@@ -8,6 +8,7 @@
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
 #include "artifex_devices/transfer/tiling.h"
+#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices {
 namespace {
@@ -85,6 +86,7 @@ void gather(const Array& array, const ShardDomains& domains, void* data, const D
   const auto batch = gathering(array, domains, data, byte_strides);
   batch->run();
   g_transfer_counters.device_to_host_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
+  if (TransferRecording::is_any_open()) record_get(*array.sharding(), array.shape(), array.dtype());
 }
 
 /// Room for the value in our cache.
@@ -170,6 +172,7 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
   auto batch = gathering(*array, domains, view->data, view->byte_strides);
   batch->hold(memory);
   view->ready = start_after(source_ready, std::move(batch), g_transfer_counters.device_to_host_bytes);
+  if (TransferRecording::is_any_open()) record_get(*array->sharding(), array->shape(), array->dtype());
   array->cache_host_value(view);
   return view;
 }

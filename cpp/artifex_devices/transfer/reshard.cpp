@@ -10,6 +10,7 @@
 #include "artifex_devices/transfer/cross_reshard.h"
 #include "artifex_devices/transfer/planned_copies.h"
 #include "artifex_devices/transfer/tiling.h"
+#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices {
 namespace {
@@ -92,6 +93,9 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   auto storage = Storage::allocate(move.sharding, move.domains, move.source.dtype(), kOperation);
   const auto to_tiles = Tiling::of(*storage, move.domains, move.layout.get(), move.size);
   if (!to_tiles) return std::nullopt;
+  if (TransferRecording::is_any_open()) {
+    record_reshard(*make_plan(move.source, to, WorldPlaces(from), WorldPlaces(to), move.force_copy), from, to);
+  }
   const StridedCopy copy = tiling_copy(*to_tiles, from_tiles, move.source.shape(), move.size);
   const bool small = copy.bytes() < config().parallel_copy_bytes.load(std::memory_order_relaxed);
   if (small && move.source_is_good()) {
@@ -145,6 +149,7 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
     destination.lanes[i] = (*sharding.devices())[sharding.buffers().position(sharding.grid(), number)]->lane();
     batch->hold(std::move(buffer));
   }
+  if (TransferRecording::is_any_open()) record_reshard(*plan, *move.source.sharding(), sharding);
   const int process =
       sharding.devices()->client()->is_multi_process() ? sharding.devices()->client()->process_index() : 0;
   PlannedCopies::add_to(batch.get(), std::make_shared<const PlannedCopies>(std::move(plan), std::move(source),

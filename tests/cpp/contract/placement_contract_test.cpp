@@ -8,6 +8,7 @@
 #include "artifex_devices/transfer/place.h"
 #include "artifex_devices/transfer/planned_copies.h"
 #include "artifex_devices/transfer/reshard.h"
+#include "artifex_devices/transfer/transfer_recording.h"
 #include "backends.h"
 
 namespace artifex_devices {
@@ -92,10 +93,14 @@ TEST_P(PlacementContract, MovesThePlannedBytes) {
     const ArrayRef array = device_put(source, from, true);
     const ReshardPlan plan = plan_of_reshard(*array, *to);
     const int64_t before = transfer_counters().device_to_device_bytes;
+    const TransferRecording recording;
     const ArrayRef result = reshard(array, to, {.force_copy = round % 7 == 0});
     result->block_until_ready();
-    EXPECT_EQ(transfer_counters().device_to_device_bytes - before,
-              plan.bytes_copied() + (round % 7 == 0 ? plan.bytes_reused() : 0));
+    const int64_t planned = plan.bytes_copied() + (round % 7 == 0 ? plan.bytes_reused() : 0);
+    EXPECT_EQ(transfer_counters().device_to_device_bytes - before, planned);
+    int64_t recorded = 0;
+    for (const auto& [route, count] : recording.routes()) recorded += count.bytes;
+    EXPECT_EQ(recorded, planned);
     test::expect_shards(result, source);
     ASSERT_EQ(values(*device_get(result)), values(source));
   }
