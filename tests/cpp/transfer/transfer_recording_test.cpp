@@ -50,7 +50,7 @@ TEST(TransferRecording, NamesMemoryKindsAndDeviceKinds) {
   const TransferRecording recording;
   device_put(test::dense(random, {4}, DType::kFloat32), pinned, true);
   ASSERT_EQ(recording.routes().size(), 1U);
-  const RouteEnd& to = recording.routes().begin()->first.to;
+  const RouteEnd to = recording.routes().begin()->first.to;
   EXPECT_EQ(to.name, "gpu:0 pinned_host");
   EXPECT_EQ(to.device_kind, "NVIDIA H100 80GB HBM3");
 }
