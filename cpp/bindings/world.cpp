@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
@@ -156,6 +157,8 @@ class WorldScope {
     }
     if (!frames_.back().outer.is_none()) pop_world(frames_.back().outer);
     frames_.pop_back();
+    while (DeferredTasks::run_one()) {  // nobody may wait for their results
+    }
   }
 
  private:
@@ -342,13 +345,14 @@ Example:
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
          std::optional<int64_t> bytes_limit, bool compile_only,
          const std::optional<std::tuple<int, double, bool, int64_t>>& allocator, bool asynchronous,
-         const std::string& platform, const std::optional<std::string>& device_kind) {
+         const std::string& platform, const std::optional<std::string>& device_kind, std::optional<uint64_t> seed) {
         try {
           std::shared_ptr<const Machine> of = machine ? *machine : Machine::live();
           ClientOptions options{.num_devices = num_devices,
                                 .bytes_limit = bytes_limit,
                                 .compile_only = compile_only,
-                                .asynchronous = asynchronous};
+                                .asynchronous = asynchronous,
+                                .seed = seed};
           if (platform == "gpu") {
             options.backend =
                 make_emulated_gpu_backend(device_kind ? emulated_gpu_from_name(*device_kind) : EmulatedGpu{});
@@ -364,7 +368,9 @@ Example:
       },
       py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"),
       py::arg("allocator") = py::none(), py::arg("asynchronous") = true, py::arg("platform") = "cpu",
-      py::arg("device_kind") = py::none(), "`device_kind`: a GPU of the catalogue, for the platform \"gpu\".");
+      py::arg("device_kind") = py::none(), py::arg("seed") = py::none(),
+      "`device_kind`: a GPU of the catalogue, for the platform \"gpu\". `seed`: copies are deferred, in an order drawn "
+      "from it.");
   bind_processes(module);
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));

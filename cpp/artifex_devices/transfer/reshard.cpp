@@ -50,12 +50,15 @@ struct Move {
 
 /// Runs the copies into `storage` now where they are few and the source is written, else when it is.
 PendingStorage run_or_start(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch) {
-  if (move.source_is_good() && batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
+  const bool deferred = move.sharding->devices()->client()->defers_copies();
+  if (!deferred && move.source_is_good() &&
+      batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
     batch->run();
     g_transfer_counters.device_to_device_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
     return {std::move(storage), nullptr};
   }
-  EventRef ready = start_after(move.source.ready_event(), std::move(batch), g_transfer_counters.device_to_device_bytes);
+  EventRef ready =
+      start_after(move.source.ready_event(), std::move(batch), g_transfer_counters.device_to_device_bytes, deferred);
   return {std::move(storage), std::move(ready)};
 }
 
@@ -98,7 +101,7 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   }
   const StridedCopy copy = tiling_copy(*to_tiles, from_tiles, move.source.shape(), move.size);
   const bool small = copy.bytes() < config().parallel_copy_bytes.load(std::memory_order_relaxed);
-  if (small && move.source_is_good()) {
+  if (small && move.source_is_good() && !to.devices()->client()->defers_copies()) {
     copy.run();
     g_transfer_counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
     return PendingStorage{std::move(storage), nullptr};

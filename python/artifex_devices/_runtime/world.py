@@ -36,6 +36,9 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         compile_only: Whether the devices have no memory, for planning: placing data on them raises RuntimeError.
         all_threads: Whether it becomes the base world of all threads. Only one at a time.
         platform: "cpu", or "gpu" for emulated GPUs; None for "cpu" unless `world` names GPUs.
+        seed: A number from which the order of copies between devices, and of asynchronous copies to the host, is drawn,
+            to test that every read waits for its copy: the copies run as late as possible, when a thread waits, and
+            memory that waits for one is filled with a pattern. None for copies in the background.
 
     Raises:
         ValueError: The description is malformed, the number is not positive, the file is not hwloc XML, or the platform
@@ -65,9 +68,12 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         compile_only: bool = False,
         all_threads: bool = False,
         platform: str | None = None,
+        seed: int | None = None,
     ) -> None:
         for name, flag in (("compile_only", compile_only), ("all_threads", all_threads)):
             check_bool("simulate", name, flag, "leave it out for False")
+        if seed is not None:
+            check_int("simulate", "seed", seed, "write seed=7", minimum=0, maximum=2**64 - 1)
         cpus = None  # beside GPUs
         if isinstance(world, Mapping):
             cpus, world, platform = _worlds_by_platform(world, platform, all_threads)
@@ -94,11 +100,16 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
                 compile_only,
                 platform=platform,
                 device_kind=device_kind,
+                seed=seed,
             )
             if cluster is None
             else functools.partial(_core._client_of_cluster, cluster)
         )
-        new_cpus = None if cpus is None else functools.partial(_core._make_client, *cpus, bytes_limit, compile_only)
+        new_cpus = (
+            None
+            if cpus is None
+            else functools.partial(_core._make_client, *cpus, bytes_limit, compile_only, seed=seed)
+        )
         super().__init__(new_client, all_threads, new_cpus)
 
     if TYPE_CHECKING:  # in C++, so that Ctrl-C cannot come between the opening of a world and its block

@@ -106,6 +106,33 @@ TEST_P(PlacementContract, MovesThePlannedBytes) {
   }
 }
 
+TEST_P(PlacementContract, WaitsForDeferredCopies) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed);
+    ClientOptions options;
+    options.backend = GetParam().make();
+    options.num_devices = 8;
+    options.seed = seed;
+    const ClientRef world = Client::make(Machine::from_synthetic("pack:2 [numa] core:2 pu:1"), options);
+    const HostView source = test::dense(random, {8, 16}, DType::kFloat32);
+    ArrayRef array = device_put(source, test::named(world, {8}, {"a"}), true);
+    std::vector<ArrayRef> moved;
+    for (int step = 0; step < 6; ++step) {
+      const auto [to, text] = test::random_layout(random, world, source.shape, false);
+      array = reshard(array, to, {.force_copy = true});
+      moved.push_back(array);
+    }
+    EXPECT_FALSE(moved.back()->ready_event()->is_set());
+    const std::byte* memory = moved.front()->storage()->device_data(0);
+    EXPECT_EQ(memory[0], std::byte{0xA5}) << "memory is not written before a thread waits";
+    const auto host = device_get_async(moved[2]);
+    EXPECT_EQ(values(*device_get(moved.back())), values(source)) << "seed " << seed;
+    wait_for(host->ready);
+    EXPECT_EQ(values(*host), values(source)) << "seed " << seed;
+    for (const ArrayRef& each : moved) EXPECT_EQ(values(*device_get(each)), values(source)) << "seed " << seed;
+  }
+}
+
 TEST_P(PlacementContract, MovesBetweenMemoryKinds) {
   Random random(4);
   const auto world = make(2, 4);
