@@ -328,6 +328,12 @@ class Client:
         """
 
     @property
+    def _is_emulated(self) -> bool:
+        """
+        Whether the devices are GPUs that the CPU emulates.
+        """
+
+    @property
     def _uid(self) -> int: ...
     @property
     def allocator_config(self) -> typing.Any:
@@ -386,7 +392,10 @@ class _WorldScope:
         Returns to the world around this one.
         """
 
-    def __init__(self, make: typing.Any, all_threads: bool) -> None: ...
+    def __init__(self, make: typing.Any, all_threads: bool, make_outer: typing.Any = None) -> None:
+        """
+        `make_outer`: creates the client of a world around it, or None.
+        """
 
 class Device:
     """
@@ -2561,6 +2570,24 @@ class _HostLeaf:
     def value(self) -> typing.Any: ...
     def wait(self, seconds: float | None) -> bool: ...
 
+class _TransferRecording:
+    """
+    Records the transfers of this process from now to stop().
+    """
+
+    def __init__(self) -> None: ...
+    def lines(self) -> list[typing.Any]:
+        """
+        Rows of direction, file, line, calls and bytes.
+        """
+
+    def routes(self) -> list[typing.Any]:
+        """
+        Rows of direction, source, kind of its device, destination, kind of its device, calls and bytes.
+        """
+
+    def stop(self) -> None: ...
+
 class _CrossReshard:
     """
     This process's part of a reshard between processes.
@@ -3155,11 +3182,6 @@ def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
 
 def _check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
-def _check_host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str) -> None:
-    """
-    Raises TransferGuardError or logs, as the guards of this context say, if writing a result computed with this sharding to memory of the host is an implicit transfer.
-    """
-
 def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
 def _check_transfer(
     direction: str,
@@ -3329,6 +3351,34 @@ def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, in
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
     Returns a writable ndarray in memory of the library's cache.
+    """
+
+def _host_operand(shape: typing.Any, dtype: typing.Any, sharding: Sharding, operation: str) -> None:
+    """
+    Checks the transfer guards for an ndarray that a computation on devices reads, and records its transfer.
+
+    Args:
+        shape: Shape of the ndarray.
+        dtype: Its dtype.
+        sharding: Sharding whose devices read it, each its part.
+        operation: Name of the function that the user called.
+
+    Raises:
+        TransferGuardError: The guards refuse the transfer.
+    """
+
+def _host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str) -> None:
+    """
+    Checks the transfer guards for a result that is written to an ndarray, and records its transfer.
+
+    Args:
+        sharding: Sharding with which the result is computed.
+        shape: Shape of the result.
+        dtype: Dtype of the ndarray.
+        operation: Name of the function that the user called.
+
+    Raises:
+        TransferGuardError: The guards refuse the transfer.
     """
 
 def _hybrid_mesh_order(
@@ -3658,6 +3708,11 @@ def _select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typi
     """
 
 def _set_num_cpu_devices(count: int | None) -> None: ...
+def _set_thread_caller(file: str, line: int) -> None:
+    """
+    Records the line that started this thread, for transfers outside of user code.
+    """
+
 def _sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Sharding:
     """
     The sharding on the devices of `placement` with the spec that _spec_in would return for it.

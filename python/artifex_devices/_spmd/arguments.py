@@ -235,7 +235,7 @@ def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], pa
             leaf_of(operation, x, path)  # an int that does not fit any dtype
         if not _core._x64_enabled():
             array = _core._narrowed(array, operation)
-        _core._check_transfer("host_to_device", False, array.shape, array.dtype, "host", target, operation)
+        _core._host_operand(array.shape, array.dtype, target, operation)
         if is_replicated:
             view = array.view(np.ndarray)
             view.flags.writeable = False
