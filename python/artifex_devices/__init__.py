@@ -14,11 +14,25 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 # Names of JAX that need its compiler or its tracing, and what to use instead.
 _ABSENT = {
     "grad": "write the gradient as a function of its own and average it over devices with lax.pmean",
     "value_and_grad": "write a function that returns value and gradient and average both with lax.pmean",
     "vmap": "use NumPy's broadcasting, or pmap and shard_map to map over devices",
+}
+# NumPy functions that create an array, in a call.
+_CREATED = {
+    "arange": "arange(8)",
+    "array": "array([[1, 2], [3, 4]])",
+    "asarray": "asarray([[1, 2], [3, 4]])",
+    "empty": "empty((8, 8))",
+    "eye": "eye(8)",
+    "full": "full((8, 8), 0.5)",
+    "linspace": "linspace(0, 1, 8)",
+    "ones": "ones((8, 8))",
+    "zeros": "zeros((8, 8))",
 }
 
 
@@ -48,6 +62,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(
             f"artifex_devices.{name}: functions are not traced or differentiated here; expected a name of this "
             f"package, got JAX's {name}; {_ABSENT[name]}"
+        )
+    if name == "numpy" or (not name.startswith("_") and name in dir(np)):
+        fix = f"place its result: device_put(np.{_CREATED[name]}, sharding)" if name in _CREATED else f"write np.{name}"
+        raise AttributeError(
+            f"artifex_devices.{name}: NumPy is not part of this package; expected a name of this package, got NumPy's "
+            f"{name}; {'write import numpy as np' if name == 'numpy' else fix}; its functions take Arrays"
         )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

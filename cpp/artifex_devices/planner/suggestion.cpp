@@ -120,6 +120,7 @@ class Search {
       walk(family, sets);
     }
     Suggestions result = std::move(result_);
+    if (!best_.empty()) result.largest_batch = 0;
     for (Entry& entry : best_) result.best.push_back(std::move(entry.option));
     if (fastest_too_large_) result.fastest_too_large = std::move(fastest_too_large_->option);
     if (smallest_) result.smallest = std::move(smallest_->option);
@@ -176,6 +177,10 @@ class Search {
       }
       ++result_.possible;
       if (!fits) ++result_.too_large;
+      if (!fits && best_.empty() && &member == &family.members.front()) {
+        const double batch = largest_step_batch(model_, family.sizes, rules, work.memory, hardware_.memory_bytes);
+        result_.largest_batch = std::max(result_.largest_batch, batch);
+      }
       if (is_hopeless) continue;
       const StepSeconds seconds = step_seconds(work, hardware_, member.network);
       const double first = space_.overlaps ? seconds.overlapped() : seconds.serial();

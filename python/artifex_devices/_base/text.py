@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import itertools
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+_NARROW = 8  # characters of a column
+_THOUSANDS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -38,21 +42,52 @@ def seconds_text(seconds: float, digits: int = 4) -> str:
     return f"{seconds / 1e-9:.{digits}g} ns"
 
 
-def table_lines(rows: Sequence[Sequence[str]], *, numbers_right: bool = False) -> list[str]:
+def rate_text(value: float, unit: str) -> str:
+    """Formats a number of units of a thousand with four digits at most; seconds as `seconds_text`.
+
+    Example:
+        >>> rate_text(989e12, "FLOP/s"), rate_text(4.5e10, "B/s a chip"), rate_text(1e-6, "s")
+        ('989 TFLOP/s', '45 GB/s a chip', '1 us')
+    """
+    if unit == "s":
+        return seconds_text(value)
+    factor, sign = next(((each, sign) for each, sign in _THOUSANDS if value >= each), (1.0, ""))
+    return f"{value / factor:.4g} {sign}{unit}"
+
+
+def table_lines(rows: Sequence[Sequence[str]], *, numbers_right: bool = False, width: int = 0) -> list[str]:
     """Formats rows, of which the first may be a head, in columns as wide as their widest text.
 
-    All columns are set to the left; `numbers_right` sets all but the first to the right.
+    A row of one text is a line between the others. All columns are set to the left; `numbers_right` sets all but the first to the right. Lines have at most `width`
+    characters, if it is not 0: the widest columns are wrapped, and where columns would become too narrow, each row is
+    a paragraph of its own, with the head before each text.
 
     Example:
         >>> table_lines([("", "bytes"), ("a gather", "64")], numbers_right=True)
         ['          bytes', 'a gather     64']
+        >>> table_lines([("axis", "links"), ("data", "a ring of 16 along y")], width=20)
+        ['axis  links', 'data  a ring of 16', '      along y']
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*(row for row in rows if len(row) > 1), strict=True)]
+    while width and max(widths) > 1 and sum(widths) + 2 * (len(widths) - 1) > width:
+        widths[widths.index(max(widths))] -= 1
+        if len(widths) > 2 and max(widths) < _NARROW:
+            fields = [[f"{name}: {text}" for name, text in zip(rows[0], row, strict=False) if text] for row in rows[1:]]
+            return [line for row in fields for text in ("", *row) for line in textwrap.wrap(text, width) or [""]]
     signs = ["<", *(">" if numbers_right else "<") * (len(widths) - 1)]
-    return [
-        "  ".join(f"{text:{sign}{width}}" for text, sign, width in zip(row, signs, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        if len(row) == 1:
+            lines.append(row[0])
+            continue
+        cells = [
+            [text] if len(text) <= most else textwrap.wrap(text, most) for text, most in zip(row, widths, strict=True)
+        ]
+        for parts in itertools.zip_longest(*cells, fillvalue=""):
+            lines.append(
+                "  ".join(f"{text:{sign}{most}}" for text, sign, most in zip(parts, signs, widths, strict=True))
+            )
+    return [line.rstrip() for line in lines]
 
 
 def cpu_list(cpus: Iterable[int]) -> str:

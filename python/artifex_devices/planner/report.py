@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import html
 import json
+import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from artifex_devices._array.html import page
 from artifex_devices._base.text import table_lines
+from artifex_devices.accelerators import source_notes
 
 
 class Layout(NamedTuple):
@@ -20,10 +22,17 @@ class Layout(NamedTuple):
     head: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
 
-    def text(self) -> str:
-        """Lines of text; without rows there is no table."""
-        table = table_lines([self.head, *self.rows]) if self.rows else []
-        return "\n  ".join([self.title, *table_lines(self.facts), *table])
+    def text(self, width: int = 0) -> str:
+        """Lines of text of at most `width` characters, if it is not 0; without rows there is no table."""
+        inner = max(width - 2, 0)
+        title = textwrap.wrap(self.title, width) if width else [self.title]
+        table = table_lines([self.head, *self.rows], width=inner) if self.rows else []
+        return "\n  ".join([*title, *table_lines(self.all_facts(), width=inner), *table])
+
+    def all_facts(self) -> list[tuple[str, str]]:
+        """The facts, and the title and address of each source that they name by its code."""
+        notes = source_notes(" ".join(text for _, text in self.facts))
+        return [*self.facts, *((f"[{code}]", text) for code, text in notes.items())]
 
     def html(self, picture: str = "") -> str:
         """A page, with a picture below the table."""
@@ -31,7 +40,7 @@ class Layout(NamedTuple):
         lines = [f"<tr>{''.join(f'<th {cell}>{html.escape(text)}</th>' for text in self.head)}</tr>"]
         lines += [f"<tr>{''.join(f'<td {cell}>{html.escape(text)}</td>' for text in row)}</tr>" for row in self.rows]
         table = f"<table>{''.join(lines)}</table>" if self.rows else ""
-        return page(self.title, list(self.facts), picture=table + picture)
+        return page(self.title, self.all_facts(), picture=table + picture)
 
 
 class Report:
@@ -45,11 +54,19 @@ class Report:
 
     def to_json(self) -> str:
         """Returns all numbers as JSON, with their source."""
-        return json.dumps(self._content(), indent=1)
+        content = self._content()
+        return json.dumps(content | {"sources": source_notes(json.dumps(content))}, indent=1)
+
+    def _text(self, width: int = 0) -> str:
+        return self._layout().text(width)
 
     def __str__(self) -> str:
         """Returns a readable table."""
-        return self._layout().text()
+        return self._text()
+
+    def __format__(self, width: str) -> str:
+        """Returns the table in lines of so many characters at most: f"{plan:80}"."""
+        return self._text(int(width or 0))
 
     def _repr_html_(self) -> str:
         return self._layout().html()
