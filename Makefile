@@ -24,7 +24,7 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
 
 .PHONY: help setup demo test test-all test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-quick \
   test-torture test-soak torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz soak \
-  soak-jax bench curves performance performance-page calibration instructions notebooks wheel oracle clean
+  soak-jax bench curves performance performance-page calibration instructions notebooks docs docs-serve wheel oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -43,8 +43,8 @@ test: ## lint, types, stubs, C++ and Python tests
 	@$(MAKE) --no-print-directory lint stubs-check test-cpp test-python
 	@printf '\nAll passed:\n'; cat build/stages.txt
 
-test-all: setup ## the long suites: sanitizers, torture, soak, several processes, JAX, instructions, fuzzers
-	@$(MAKE) --no-print-directory test-torture soak test-processes test-consumer test-asan test-asan-python test-tsan
+test-all: setup ## the long suites: documentation, sanitizers, torture, soak, several processes, JAX, instructions, fuzzers
+	@$(MAKE) --no-print-directory docs test-torture soak test-processes test-consumer test-asan test-asan-python test-tsan
 	@if python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) --no-print-directory oracle soak-jax; \
 	  else echo "Left out: the tests against JAX need Python 3.11; this is $$(python -V)."; fi
 	@if command -v valgrind >/dev/null; then $(MAKE) --no-print-directory instructions; \
@@ -109,6 +109,14 @@ stubs: setup ## rewrites the type stubs from the built extension
 notebooks: setup ## runs the notebooks of examples/ and rewrites their outputs
 	@python tools/run_notebooks.py --write
 
+docs: setup ## builds the documentation site into build/docs; warnings are errors
+	@python -m pip install -qq 'artifex_devices[docs]'
+	@rm -rf build/docs
+	$(stage) "documentation" sphinx-build -E -W --keep-going -q -d build/doctrees docs build/docs
+
+docs-serve: docs ## shows the documentation site on http://localhost:8000; PORT=8001 for another port
+	@python -m http.server --bind localhost --directory build/docs $(or $(PORT),8000)
+
 format: setup ## formats C++ and Python in place
 	@$(list_cpp_files) | xargs clang-format -i
 	@ruff check --fix-only --quiet . && ruff format .
@@ -145,10 +153,10 @@ performance: setup ## all numbers of docs/performance.md again, on a quiet machi
 	@python bench/report.py build/table_1.json build/table_2.json --json bench/table.json
 	@python bench/performance_page.py
 
-performance-page: setup ## docs/performance.md and its pictures of the committed numbers
+performance-page: setup ## docs/performance.md, its pictures and the table of README.md of the committed numbers
 	@python bench/performance_page.py
 
-calibration: setup ## calibrates this machine, checks it, and writes the tables of docs/guide/calibration.md; on a quiet machine
+calibration: setup ## calibrates this machine, checks it, and writes the tables of docs/how_to/calibrate.md; on a quiet machine
 	@python bench/calibration.py --update $(ARGS)
 
 instructions: setup ## instructions of the hot calls, by callgrind, against bench/instructions.json; ARGS=--update to record

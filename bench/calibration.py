@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted against measured: the tables of docs/guide/calibration.md, from bench/calibration.json.
+"""Predicted against measured: the tables of docs/how_to/calibrate.md, from bench/calibration.json.
 
 Example:
     python bench/calibration.py               # calibrate, check, print; nothing is written
@@ -19,7 +19,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "calibration.json"
-PAGE = HERE.parent / "docs" / "guide" / "calibration.md"
+PAGE = HERE.parent / "docs" / "how_to" / "calibrate.md"
 BEGIN = "<!-- tables of bench/calibration.py -->"
 END = "<!-- end of tables -->"
 MIB = 1 << 20

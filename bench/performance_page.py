@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/performance.md and its pictures from bench/table.json and bench/curves.json.
+"""Writes docs/performance.md, its pictures and the table of README.md from bench/table.json and bench/curves.json.
 
 Example:
     python bench/performance_page.py            # write
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 import textwrap
 from pathlib import Path
@@ -31,6 +32,23 @@ AXES = {
 }
 BEYOND_CACHES = 64 << 20
 MOVED = ("device_put", "gather", "reshard", "x + x")  # curves that are limited by the machine's copies
+BEGIN, END = "<!-- table of bench/performance_page.py -->", "<!-- end of table -->"
+WITH_SUMMARY = (HERE.parent / "README.md", DOCS / "compared.md")
+SUMMARY = {  # rows of the bench, as the table of README.md describes them
+    "import over NumPy": "`import`, beyond NumPy's own time",
+    "installed with dependencies, beside NumPy": "installed size with dependencies, without NumPy",
+    "device_put (8,16) f32, 8 shards, dim 0": "`device_put` of 512 bytes to 8 devices",
+    "device_put tree of 200 x (8,16) f32, 8 shards each": "`device_put` of a tree of 200 such arrays",
+    "device_put 256 MiB, 8 shards, dim 0": "`device_put` of 256 MiB to 8 devices",
+    "gather 256 MiB from 8 shards, dim 0": "`np.asarray` of 256 MiB on 8 devices",
+    "reshard 256 MiB, 8 shards, dim 0 -> 8 shards, last dim": "reshard of 256 MiB, rows to columns",
+    "x + x (8,16) f32, 8 shards": "`x + x`, 512 bytes on 8 devices",
+    "x + x 256 MiB, 8 shards": "`x + x`, 256 MiB on 8 devices",
+    "2048^3 f32 matmul, rows over 8 shards": "`x @ y`, 2048 x 2048, x by rows on 8 devices",
+    "psum of 4 MiB x 8 under shard_map": "`lax.psum` of 4 MiB on each of 8 devices",
+    "4,096 devices: create": "creating 4,096 devices",
+    "device_put 256 MiB, one device, aligned source": "`device_put` of 256 MiB that JAX shares instead of copying",
+}
 
 
 def pages(table: dict[str, Any], curves: dict[str, Any]) -> dict[str, str]:
@@ -49,6 +67,29 @@ def pages(table: dict[str, Any], curves: dict[str, Any]) -> dict[str, str]:
             made[path] = _picture(curve, axis, limit)
             sections.append(_section(curve, path, axis, limit))
     return {"performance.md": "\n".join(sections), **made}
+
+
+def summary(table: dict[str, Any]) -> str:
+    """The table of README.md: medians over all runs of a few rows, with their conditions."""
+    by_name = {row["name"]: row for row in table["rows"]}
+    lines = []
+    for name, work in SUMMARY.items():
+        found = by_name.get(name, {"peers": {}, "unit": "s"})
+        cells = []
+        for peer in LABELS:
+            medians = [run["median"] for run in found["peers"].get(peer, []) if run]
+            cells.append(quantity(statistics.median(medians), found["unit"]) if medians else "-")
+        lines.append([work, *cells])
+    versions = table["runs"][0]["versions"]
+    header = ["", LABELS["ours"], f"JAX {versions['jax']}" if "jax" in versions else "JAX", LABELS["numpy"]]
+    return _markdown(header, lines) + "\n" + _wrapped(f"Medians. Conditions: {_conditions(table['runs'])}.")
+
+
+def with_summary(text: str, table: dict[str, Any]) -> str:
+    """The text with the table between its markers replaced."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{summary(table)}\n\n{END}{after}"
 
 
 def _slug(family: str, name: str) -> str:
@@ -221,7 +262,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--docs", type=Path, default=DOCS, help="folder to write to")
     parser.add_argument("--check", action="store_true", help="write nothing; status 1 if a file differs")
     options = parser.parse_args(arguments)
-    made = pages(json.loads(options.table.read_text()), json.loads(options.curves.read_text()))
+    table = json.loads(options.table.read_text())
+    made = pages(table, json.loads(options.curves.read_text()))
     pictures = options.docs / "images" / "performance"
     stale = {path.relative_to(options.docs).as_posix() for path in pictures.glob("*.svg")} - set(made)
     different = sorted(stale)
@@ -235,8 +277,16 @@ def main(arguments: list[str] | None = None) -> int:
             path.write_text(text, encoding="utf-8")
     for name in () if options.check else stale:
         (options.docs / name).unlink()
+    different = [f"docs/{name}" for name in different]
+    for path in WITH_SUMMARY:
+        old = path.read_text(encoding="utf-8")
+        new = with_summary(old, table)
+        if new != old:
+            different.append(path.relative_to(HERE.parent).as_posix())
+            if not options.check:
+                path.write_text(new, encoding="utf-8")
     for name in different:
-        print(f"performance_page: docs/{name} {'differs from the data' if options.check else 'written'}")
+        print(f"performance_page: {name} {'differs from the data' if options.check else 'written'}")
     return 1 if options.check and different else 0
 
 

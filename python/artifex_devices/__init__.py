@@ -88,6 +88,7 @@ def __dir__() -> list[str]:
 
 _import_eagerly(
     "_base.public_path",
+    "_base.bound_signatures",
     "_array.operators",  # gives Array its methods
     "_array.core_reprs",  # lets pprint print the core's objects
     "_placement.device_put",

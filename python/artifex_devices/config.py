@@ -81,8 +81,8 @@ class Config:
 
     def __init__(self) -> None:
         environment = os.environ.get("JAX_NUM_CPU_DEVICES", "")
-        self._num_cpu_devices = int(environment) if environment.isdecimal() else _DEFAULT_COUNT
         self._values: dict[str, Any] = {**_DEFAULTS, **{name: option.default for name, option in RECORDED.items()}}
+        self._values["jax_num_cpu_devices"] = int(environment) if environment.isdecimal() else _DEFAULT_COUNT
 
     def update(self, name: str, value: Any) -> None:
         """Sets one option, for all threads.
@@ -107,9 +107,9 @@ class Config:
         elif name == "jax_num_cpu_devices":
             is_default = value is None or (isinstance(value, int) and value == _DEFAULT_COUNT)
             count = _DEFAULT_COUNT if is_default else _int(name, value, 1)
-            if count != self._num_cpu_devices:
+            if count != self._values[name]:
                 _core._set_num_cpu_devices(None if count == _DEFAULT_COUNT else count)
-                self._num_cpu_devices = count
+                self._values[name] = count
         elif name in _BYTES:
             _core._config_write(name, _int(name, value, _BYTES[name]))
         elif name == "trace_allocations":
@@ -128,8 +128,6 @@ class Config:
             return _core._scoped_option(name)
         if name in _PLATFORMS:
             return _core._platform_option(name)
-        if name == "jax_num_cpu_devices":
-            return self._num_cpu_devices
         if name in _BYTES:
             return _core._config_read(name)
         if name == "trace_allocations":

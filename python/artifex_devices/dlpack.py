@@ -49,7 +49,11 @@ def from_dlpack(external_array: Any, device: Device | Sharding | None = None, co
         expected = "an object with __dlpack__ and __dlpack_device__, such as a NumPy array"
         raise wrong_type("from_dlpack", "the array", external_array, expected, "place other data by device_put(x)")
     _check_host(external_array.__dlpack_device__())
-    return _core._array_from_dlpack(_capsule(external_array), device, copy)
+    try:
+        capsule = external_array.__dlpack__(max_version=_NEWEST_VERSION)
+    except TypeError:  # from before DLPack 1.0
+        capsule = external_array.__dlpack__()
+    return _core._array_from_dlpack(capsule, device, copy)
 
 
 _SUPPORTED = frozenset(
@@ -93,10 +97,3 @@ def _check_host(where: Any) -> None:
             f"from_dlpack: the array is on DLPack device ({kind}, {number}); expected host memory, (1, 0); copy it "
             "to the host first, say by x.cpu()"
         )
-
-
-def _capsule(external_array: Any) -> object:
-    try:
-        return external_array.__dlpack__(max_version=_NEWEST_VERSION)
-    except TypeError:  # from before DLPack 1.0
-        return external_array.__dlpack__()

@@ -43,10 +43,9 @@ def _collective(
     function: Callable[..., Any], operation: str, x: Any, axis_name: Any, index_groups: Any, *options: Any
 ) -> Any:
     """Calls function(call, leaves, *options) and puts the result into the tree of x."""
-    me = require(operation, axis_name)
-    group = group_of(operation, me, axis_name, index_groups)
+    group = group_of(operation, axis_name, index_groups)
     leaves, treedef = collectives.leaves_of(operation, x)
-    call = collectives.Call(operation, me, group, axis_name)
+    call = collectives.Call(operation, require(operation, axis_name), group, axis_name)
     return collectives.rebuild(treedef, function(call, leaves, *options))
 
 
@@ -79,7 +78,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] |
             turn()
             return _take()
     if type(x) in (int, float, complex):
-        return x * group_of("psum", require("psum", axis_name), axis_name, axis_index_groups).size
+        return x * group_of("psum", axis_name, axis_index_groups).size
     return _collective(_sum, "psum", x, axis_name, axis_index_groups)
 
 
@@ -173,13 +172,7 @@ def psum_scatter(
         ValueError: The dimension cannot be split.
     """
     axis = check_int("psum_scatter", "scatter_dimension", scatter_dimension)
-    return _collective(_scatter, "psum_scatter", x, axis_name, axis_index_groups, axis, tiled)
-
-
-def _scatter(call: collectives.Call, leaves: list[Any], axis: int, tiled: bool) -> Any:
-    if any(leaf.dtype.char == "?" for leaf in leaves):
-        raise TypeError("psum_scatter: bools have no sum; expected numbers, got bool; convert it: x.astype(np.int32)")
-    return collectives.scatter(call, leaves, axis, tiled)
+    return _collective(collectives.scatter, "psum_scatter", x, axis_name, axis_index_groups, axis, tiled)
 
 
 def all_to_all(
@@ -258,8 +251,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
         NameError: The name is not bound.
         ValueError: perm does not hold each index once.
     """
-    me = require("pshuffle", axis_name)
-    count = group_of("pshuffle", me, axis_name).size
+    count = group_of("pshuffle", axis_name).size
     perm = check_sequence_of_ints("pshuffle", "perm", perm, "write [1, 0]")
     if sorted(perm) != list(range(count)):
         raise ValueError(
@@ -288,29 +280,24 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
         NameError: The name is not bound.
         ValueError: The member does not exist.
     """
-    me = require("pbroadcast", axis_name)
-    group = group_of("pbroadcast", me, axis_name)
-    source = check_int("pbroadcast", "source", source)
-    if not 0 <= source < group.size:
-        raise ValueError(f"pbroadcast: source is {source}; expected 0 to {group.size - 1}; choose one of them")
+    size = group_of("pbroadcast", axis_name).size
+    source = check_int("pbroadcast", "source", source, "choose one of them", minimum=0, maximum=size - 1)
     return _collective(collectives.broadcast, "pbroadcast", x, axis_name, None, source)
 
 
 def axis_index(axis_name: Any) -> np.int32:
     """Returns this participant's index along an axis, or row-major along several as named; NameError if unbound."""
-    me = require("axis_index", axis_name)
-    return np.int32(group_of("axis_index", me, axis_name).index)
+    return np.int32(group_of("axis_index", axis_name).index)
 
 
 def axis_size(axis_name: Any) -> int:
     """Returns the number of members of an axis, or of several together; NameError if unbound."""
-    me = require("axis_size", axis_name)
-    return group_of("axis_size", me, axis_name).size
+    return group_of("axis_size", axis_name).size
 
 
 def pvary(x: Any, axis_name: Any) -> Any:
     """Returns x: values do not record the axes over which they vary. NameError for an unbound name."""
-    group_of("pvary", require("pvary", axis_name), axis_name)
+    group_of("pvary", axis_name)
     return x
 
 

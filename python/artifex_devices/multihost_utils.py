@@ -18,10 +18,7 @@ from artifex_devices._base.checks import check_str, check_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Client, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.device_put import device_put
-from artifex_devices._placement.host_local import (
-    global_array_to_host_local_array,
-    host_local_array_to_global_array,
-)
+from artifex_devices._placement.host_local import global_array_to_host_local_array, host_local_array_to_global_array
 from artifex_devices._runtime.devices import devices
 from artifex_devices.distributed import transport as transports
 
@@ -75,7 +72,8 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     done: list[Any] = []
     for leaf, spans in zip(leaves, spanning, strict=True):
         if spans:
-            done.append(_full_value(leaf))
+            everywhere = Mesh(np.array(devices()), ("devices",))
+            done.append(np.asarray(device_put(leaf, NamedSharding(everywhere, PartitionSpec()))))
             continue
         parts = next(gathered)
         if len(parts) == 1:  # a number of a single process stays a number, as in JAX
@@ -124,13 +122,8 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
             f"broadcast_one_to_all: {len(sources)} processes are the source; expected one, got processes "
             f"{sources}; give is_source=True in one of them"
         )
-    others = [number for number in range(client.process_count()) if number != sources[0]]
-    if me == sources[0]:
-        _transfer(client, "broadcast_one_to_all", [(number, own) for number in others], [])
-        return tree_util.tree_unflatten(structure, own)
-    received = [np.empty(leaf.shape, leaf.dtype) for leaf in own]
-    _transfer(client, "broadcast_one_to_all", [], [(sources[0], received)])
-    return tree_util.tree_unflatten(structure, received)
+    found = _transfer(client, "broadcast_one_to_all", own, sources[0])
+    return tree_util.tree_unflatten(structure, found[sources[0]])
 
 
 def sync_global_devices(name: str) -> None:
@@ -153,10 +146,10 @@ def sync_global_devices(name: str) -> None:
     if client.process_count() == 1:
         return
     _, texts = _compare(client, "sync_global_devices", str(name))
-    if texts is not None:
+    if texts:
         raise AssertionError(
             f"sync_global_devices name mismatch ({safe_repr(str(name))}): expected one name in all processes, got "
-            f"{_by_process(texts)}"
+            f"{texts}"
         )
 
 
@@ -201,12 +194,8 @@ def _gather(client: Client, operation: str, structure: Any, own: list[NDArray[An
     if count == 1:
         return [[leaf] for leaf in own]
     _meet(client, operation, structure, own)
-    me = client.process_index()
-    others = [number for number in range(count) if number != me]
-    parts = {number: [np.empty(leaf.shape, leaf.dtype) for leaf in own] for number in others}
-    _transfer(client, operation, [(number, own) for number in others], list(parts.items()))
-    parts[me] = own
-    return [[parts[number][i] for number in range(count)] for i in range(len(own))]
+    found = _transfer(client, operation, own)
+    return [[found[number][i] for number in range(count)] for i in range(len(own))]
 
 
 def _meet(
@@ -221,54 +210,47 @@ def _meet(
             )
     kinds = ", ".join(f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]" for leaf in leaves)
     payloads, texts = _compare(client, operation, f"{kinds or 'no leaves'} in {structure}", payload)
-    if texts is not None:
+    if texts:
         raise ValueError(
-            f"{operation}: the values of the processes differ; expected equal trees, shapes and dtypes, got "
-            f"{_by_process(texts)}; give every process the same kind of value"
+            f"{operation}: the values of the processes differ; expected equal trees, shapes and dtypes, got {texts}; "
+            "give every process the same kind of value"
         )
     return payloads
 
 
-def _compare(client: Client, operation: str, text: str, payload: bytes = b"") -> tuple[list[bytes], list[str] | None]:
-    """Meets all processes and returns their payloads, and all texts where they differ."""
-    count, me = client.process_count(), client.process_index()
+def _compare(client: Client, operation: str, text: str, payload: bytes = b"") -> tuple[list[bytes], str]:
+    """Meets all processes and returns their payloads, and the texts of all of them where these differ."""
+    count = client.process_count()
     digest = hashlib.blake2b(operation.encode(), digest_size=32).digest()
     mine = hashlib.blake2b(text.encode(), digest_size=32).digest()
     transport = transports.of_client(client, operation)
     received = transport.agree(operation, digest, range(count), mine + payload)
     payloads = [each[32:] for each in received]
     if all(each[:32] == mine for each in received):
-        return payloads, None
-    texts = {number: np.zeros(_TEXT_BYTES, np.uint8) for number in range(count)}
-    encoded = np.frombuffer(text.encode()[:_TEXT_BYTES], np.uint8)
-    texts[me][: len(encoded)] = encoded
-    others = [number for number in range(count) if number != me]
-    _transfer(client, operation, [(n, [texts[me]]) for n in others], [(n, [texts[n]]) for n in others])
-    return payloads, [texts[n].tobytes().rstrip(b"\0").decode(errors="replace") for n in range(count)]
+        return payloads, ""
+    padded = np.frombuffer(text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0"), np.uint8)
+    sent = {n: each.tobytes().rstrip(b"\0") for n, (each,) in _transfer(client, operation, [padded]).items()}
+    return payloads, "; ".join(f"process {n}: {each.decode(errors='replace')}" for n, each in sent.items())
 
 
-_Messages = Sequence[tuple[int, Sequence[NDArray[Any]]]]
-
-
-def _transfer(client: Client, operation: str, sends: _Messages, receives: _Messages) -> None:
-    """Sends contiguous arrays to processes and receives others in place."""
+def _transfer(
+    client: Client, operation: str, own: list[NDArray[Any]], source: int | None = None
+) -> dict[int, list[NDArray[Any]]]:
+    """Sends contiguous arrays to all other processes: each process, or only `source`. Returns those of each sender."""
     transport = transports.of_client(client, operation)
+    count, me = client.process_count(), client.process_index()
+    senders = range(count) if source is None else (source,)
+    found = {number: own if number == me else [np.empty_like(leaf) for leaf in own] for number in senders}
+    messages = [(transport.irecv, number, leaf) for number in senders if number != me for leaf in found[number]]
+    if me in found:
+        messages += [(transport.isend, number, leaf) for number in range(count) if number != me for leaf in own]
     requests: list[Any] = []
     try:
-        for begin, messages in ((transport.irecv, receives), (transport.isend, sends)):
-            for peer, arrays in messages:
-                requests += [begin(a.reshape(-1).view(np.uint8), peer, _TAG) for a in arrays if a.nbytes]
+        for begin, number, leaf in messages:
+            if leaf.nbytes:
+                requests.append(begin(leaf.reshape(-1).view(np.uint8), number, _TAG))
         transports.wait_all(transport, requests, operation)
     except BaseException:
         transport.cancel(requests)
         raise
-
-
-def _full_value(x: Array) -> NDArray[Any]:
-    """The full value of an Array that spans processes, in all processes of the world."""
-    everywhere = Mesh(np.array(devices()), ("devices",))
-    return np.asarray(device_put(x, NamedSharding(everywhere, PartitionSpec())))
-
-
-def _by_process(texts: Sequence[str]) -> str:
-    return "; ".join(f"process {number}: {text}" for number, text in enumerate(texts))
+    return found

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from artifex_devices._base.checks import check_callable, check_type
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._tree.flatten import IsLeaf, flatten, flatten_with_path_predicate
 from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey, keystr
 from artifex_devices._tree.mismatch import explain
@@ -69,14 +70,6 @@ __all__ = [
     "treedef_is_leaf",
     "treedef_tuple",
 ]
-
-
-class _Unspecified:
-    def __repr__(self) -> str:
-        return "<unspecified>"
-
-
-_UNSPECIFIED: Any = _Unspecified()
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
@@ -226,7 +219,7 @@ def tree_map_with_path(
 
 
 def tree_reduce(
-    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _UNSPECIFIED, is_leaf: IsLeaf | None = None
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = UNSPECIFIED, is_leaf: IsLeaf | None = None
 ) -> Any:
     """Combines the leaves from the left: `function(function(a, b), c)`.
 
@@ -240,7 +233,7 @@ def tree_reduce(
     """
     check_callable("tree_reduce", "function", function, "a function of two values", _ORDER)
     leaves = flatten(tree, is_leaf)[0]
-    if initializer is not _UNSPECIFIED:
+    if initializer is not UNSPECIFIED:
         return functools.reduce(function, leaves, initializer)
     if not leaves:
         raise TypeError("tree_reduce: the tree has no leaves; expected one at least, or an initializer; give one")
@@ -248,7 +241,7 @@ def tree_reduce(
 
 
 def tree_reduce_associative(
-    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _UNSPECIFIED, is_leaf: IsLeaf | None = None
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = UNSPECIFIED, is_leaf: IsLeaf | None = None
 ) -> Any:
     """Combines the leaves by halves, for results of equal size: `op(op(a, b), op(c, d))`.
 
@@ -257,7 +250,7 @@ def tree_reduce_associative(
     """
     check_callable("tree_reduce_associative", "operation", operation, "a function of two values", _ORDER)
     leaves = flatten(tree, is_leaf)[0]
-    if not leaves and identity is _UNSPECIFIED:
+    if not leaves and identity is UNSPECIFIED:
         raise TypeError("tree_reduce_associative: the tree has no leaves; expected one at least, or an identity")
 
     def halves(begin: int, end: int) -> Any:

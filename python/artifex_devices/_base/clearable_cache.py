@@ -30,6 +30,14 @@ def clearable(mapping: _Mapping) -> _Mapping:
     return mapping
 
 
+def remember(cache: MutableMapping[Any, _Result], key: Any, value: _Result) -> _Result:
+    """Returns the value, which it stores in a cache of at most 256 entries: a full one is emptied first."""
+    if len(cache) >= 256:
+        cache.clear()
+    cache[key] = value
+    return value
+
+
 def clear_all() -> None:
     """Empties all caches."""
     for clear in _clear:

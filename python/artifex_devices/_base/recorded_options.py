@@ -13,17 +13,11 @@ _FLAG = (False, True)
 
 
 class _Option(NamedTuple):
-    """One option of JAX.
+    """One option of JAX."""
 
-    Attributes:
-        default: JAX's default.
-        values: Accepted values; None for any.
-        reason: The reason why other values of JAX are refused.
-    """
-
-    default: Any
-    values: tuple[Any, ...] | None = None
-    reason: str = ""
+    default: Any  # in JAX
+    values: tuple[Any, ...] | None = None  # accepted ones; None for any
+    reason: str = ""  # why other values of JAX are refused
 
 
 _NO_CHECKED_PROGRAM = "nothing is compiled here, so there is no program to check; write np.errstate(invalid='raise')"

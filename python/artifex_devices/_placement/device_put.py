@@ -13,17 +13,10 @@ from artifex_devices._core import Array, _get_leaf, _put_leaf, _put_leaves
 from artifex_devices._tree.prefix import per_leaf
 
 # Types of leaves, so that the usual call does not flatten.
-_LEAF_TYPES = frozenset({np.ndarray, Array, bool, int, float, complex, np.float32, np.float64, np.int32, np.int64})
+LEAF_TYPES = frozenset({np.ndarray, Array, bool, int, float, complex, np.float32, np.float64, np.int32, np.int64})
 
 
-def device_put(
-    x: Any,
-    device: Any = None,
-    src: Any = None,
-    *,
-    donate: Any = False,
-    may_alias: Any = None,
-) -> Any:
+def device_put(x: Any, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None) -> Any:
     """Places a tree of arrays on devices.
 
     The source is read before the call returns: later writes to it do not change the result.
@@ -59,7 +52,7 @@ def device_put(
         ...     x.addressable_shards[1].index
         (slice(2, 4, None), slice(None, None, None))
     """
-    if type(x) in _LEAF_TYPES:
+    if type(x) in LEAF_TYPES:
         return _put_leaf(x, device, donate, may_alias)
     return _put_tree(x, device, donate, may_alias)
 

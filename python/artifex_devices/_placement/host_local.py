@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
+from artifex_devices import _core, tree_util
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Mesh, NamedSharding, PartitionSpec
-from artifex_devices._placement.construct import make_array_from_single_device_arrays
+from artifex_devices._placement.construct import array_from_local_data, make_array_from_single_device_arrays
 from artifex_devices._placement.device_put import device_put
-from artifex_devices._placement.process_data import array_from_local_data
+from artifex_devices._placement.mesh_context import names_of_entry
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
@@ -103,34 +103,31 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
 def _put(operation: str, leaf: Any, sharding: NamedSharding, name: str) -> Any:
     """Places a leaf by an implicit transfer, as in JAX."""
-    return _core._put_leaves(
-        [leaf], sharding, False, None, lambda _: f"{name or '(all)'} of {operation}", explicit=False
-    )[0]
+    place = f"{name or '(all)'} of {operation}"
+    return _core._put_leaves([leaf], sharding, False, None, lambda _: place, explicit=False)[0]
 
 
 def _local_mesh(operation: str, mesh: Any) -> Mesh:
     if not isinstance(mesh, Mesh):
-        raise TypeError(
-            f"{operation}: global_mesh is of type {type(mesh).__name__}; expected a Mesh, got {safe_repr(mesh)}; "
-            "create "
-            "one by make_mesh"
-        )
+        raise _wrong_type(f"{operation}: global_mesh", mesh, "a Mesh", "create one by make_mesh")
     local: Mesh = mesh.local_mesh
     return local
+
+
+def _wrong_type(where: str, value: Any, expected: str, fix: str) -> TypeError:
+    return TypeError(f"{where} is of type {type(value).__name__}; expected {expected}, got {safe_repr(value)}; {fix}")
 
 
 def _processes_along(spec: PartitionSpec, mesh: Mesh, local: Mesh, ndim: int) -> list[int]:
     """Number of processes along each dimension."""
     counts = []
     for entry in tuple(spec)[:ndim]:
-        names = () if entry is None else entry if isinstance(entry, tuple) else (entry,)
-        counts.append(math.prod(mesh.shape[name] // local.shape[name] for name in names))
+        counts.append(math.prod(mesh.shape[name] // local.shape[name] for name in names_of_entry(entry)))
     return counts + [1] * (ndim - len(counts))
 
 
 def _map(operation: str, convert: Any, tree: Any, pspecs: Any) -> Any:
     """The tree with convert(leaf, spec, name) for each leaf."""
-    from artifex_devices import tree_util
 
     def is_leaf(node: Any) -> bool:
         return node is None or isinstance(node, PartitionSpec)
@@ -140,10 +137,7 @@ def _map(operation: str, convert: Any, tree: Any, pspecs: Any) -> Any:
         if spec is None:
             raise ValueError(f"{where} is None; expected a PartitionSpec; write P() for a replicated value")
         if not isinstance(spec, PartitionSpec):
-            raise TypeError(
-                f"{where} is of type {type(spec).__name__}; expected a PartitionSpec, got {safe_repr(spec)}; write "
-                "P('x')"
-            )
+            raise _wrong_type(where, spec, "a PartitionSpec", "write P('x')")
     leaves, treedef = tree_util.tree_flatten(tree)
     specs = tree_util.broadcast_prefix(pspecs, tree, is_leaf)
     names = [tree_util.keystr(path) for path in treedef.paths()]

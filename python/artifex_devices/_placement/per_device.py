@@ -28,7 +28,7 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
         indices: None, or the row of each value in the result: a permutation of 0 .. n - 1.
 
     Returns:
-        An Array of shape (n, *shape), sharded along its first dimension over a mesh of `devices` with the axis
+        An Array of shape `(n, *shape)`, sharded along its first dimension over a mesh of `devices` with the axis
         "device"; for trees a tree of these.
 
     Raises:
@@ -56,20 +56,18 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
     order = _rows(name, indices, len(found))
     values = [sharded_values[i] for i in order]
     found = [found[i] for i in order]
-    first, treedef = tree_flatten(values[0])
-    leaves_of = [first]
-    for number, value in enumerate(values[1:], start=1):
-        leaves, structure = tree_flatten(value)
+    leaves_of, structures = zip(*map(tree_flatten, values), strict=True)
+    treedef = structures[0]
+    for number, structure in zip(order, structures, strict=True):
         if structure != treedef:
             raise ValueError(
-                f"{name}: sharded_values[{order[number]}] is a tree of another structure than "
-                f"sharded_values[{order[0]}]; expected {treedef}, got {structure}; give trees of one structure"
+                f"{name}: sharded_values[{number}] is a tree of another structure than sharded_values[{order[0]}]; "
+                f"expected {treedef}, got {structure}; give trees of one structure"
             )
-        leaves_of.append(leaves)
     stacked = []
-    for leaf in range(len(first)):
-        placed = [device_put(leaves[leaf], device) for leaves, device in zip(leaves_of, found, strict=True)]
-        ours = [array is not leaves[leaf] for array, leaves in zip(placed, leaves_of, strict=True)]
+    for parts in zip(*leaves_of, strict=True):
+        placed = [device_put(part, device) for part, device in zip(parts, found, strict=True)]
+        ours = [array is not part for array, part in zip(placed, parts, strict=True)]
         stacked.append(_stack(name, placed, found, ours))
     return tree_unflatten(treedef, stacked)
 
@@ -84,7 +82,7 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
         devices: Devices, all different.
 
     Returns:
-        An Array of shape (n, *shape), sharded along its first dimension over a mesh of `devices` with the axis
+        An Array of shape `(n, *shape)`, sharded along its first dimension over a mesh of `devices` with the axis
         "device"; for a tree a tree of these.
 
     Raises:

@@ -7,17 +7,17 @@ from typing import Any
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, _put_leaves
-from artifex_devices._placement.mesh_context import sharding_of_spec
+from artifex_devices._placement.mesh_context import names_of_entry, sharding_of_spec
 from artifex_devices._placement.target import sharding_for
 from artifex_devices._tree.prefix import per_leaf
 from artifex_devices.layout import Format
 
-_MISSING: Any = object()
 _ENTRIES = (type(None), Sharding, PartitionSpec, Format)
 
 
-def with_sharding_constraint(x: Any, shardings: Any = _MISSING, *, sharding: Any = _MISSING) -> Any:
+def with_sharding_constraint(x: Any, shardings: Any = UNSPECIFIED, *, sharding: Any = UNSPECIFIED) -> Any:
     """Returns values with the requested shardings; those with other shardings are moved.
 
     Args:
@@ -43,10 +43,10 @@ def with_sharding_constraint(x: Any, shardings: Any = _MISSING, *, sharding: Any
         (2, 4)
     """
     operation = "with_sharding_constraint"
-    if (shardings is _MISSING) == (sharding is _MISSING):
-        problem = "missing" if shardings is _MISSING else "given twice, as sharding too"
+    if (shardings is UNSPECIFIED) == (sharding is UNSPECIFIED):
+        problem = "missing" if shardings is UNSPECIFIED else "given twice, as sharding too"
         raise TypeError(f"{operation}: shardings is {problem}; expected one sharding or tree; give one")
-    requested = sharding if shardings is _MISSING else shardings
+    requested = sharding if shardings is UNSPECIFIED else shardings
 
     def resolve(leaf: Any, entry: Any) -> Sharding:
         bound = sharding_for(operation, "shardings", sharding_of_spec(operation, entry, entered=True))
@@ -120,18 +120,12 @@ def _without_unconstrained(leaf: Any, sharding: Sharding) -> Sharding:
         return sharding
     current = leaf.sharding if isinstance(leaf, Array) else None
     now = list(current.spec) if isinstance(current, NamedSharding) and current.mesh == sharding.mesh else []
-    used = {axis for entry in sharding.spec if entry is not free for axis in _axes(entry)}
+    used = {axis for entry in sharding.spec if entry is not free for axis in names_of_entry(entry)}
     entries = []
     for dimension, entry in enumerate(sharding.spec):
         if entry is free:
             entry = now[dimension] if dimension < len(now) else None
-            if used & set(_axes(entry)):
+            if used & set(names_of_entry(entry)):
                 entry = None
         entries.append(entry)
     return _with_entries(sharding, entries)
-
-
-def _axes(entry: Any) -> tuple[Any, ...]:
-    if entry is None:
-        return ()
-    return entry if isinstance(entry, tuple) else (entry,)

@@ -12,16 +12,17 @@ from collections.abc import Callable
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.checks import wrong_value
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client
 
 _MAX_NUMBER = 2**24
-_ONE_PROCESS = {
-    "distributed_client": "processes are not joined by a client",
-    "collectives": "collectives run in this process, through artifex_devices.lax",
-    "transfer_server_factory": "transfer servers are not supported",
-}
+_ONE_PROCESS = (
+    "distributed_client is {} (processes are not joined by a client)",
+    "collectives is {} (collectives run in this process, through artifex_devices.lax)",
+    "transfer_server_factory is {} (transfer servers are not supported)",
+)
 
 
 @public("artifex_devices.xla_client")
@@ -90,10 +91,8 @@ class GpuAllocatorConfig:
             raise ValueError(f"GpuAllocatorConfig: kind is {number}; expected one of {known}; write Kind.BFC")
         size = operator.index(self.collective_memory_size)
         if size >= 2**63:
-            raise ValueError(
-                f"GpuAllocatorConfig: collective_memory_size is {size}; expected a number of bytes that fits 63 bits; "
-                "write a smaller one"
-            )
+            expected, fix = "a number of bytes that fits 63 bits", "write a smaller one"
+            raise wrong_value("GpuAllocatorConfig", "collective_memory_size", size, expected, fix)
         try:
             fraction = float(self.memory_fraction)
         except OverflowError:
@@ -158,20 +157,16 @@ def make_cpu_client(
         [CpuDevice(id=0), CpuDevice(id=1)]
     """
     numbers_: dict[str, tuple[Any, int]] = {"node_id": (node_id, 0), "num_nodes": (num_nodes, 1)}
-    for name, value in (
-        ("num_devices", num_devices),
-        ("get_local_topology_timeout_minutes", get_local_topology_timeout_minutes),
-        ("get_global_topology_timeout_minutes", get_global_topology_timeout_minutes),
-    ):
-        if value is not None:
-            numbers_[name] = (value, 1)
+    optional = {
+        "num_devices": num_devices,
+        "get_local_topology_timeout_minutes": get_local_topology_timeout_minutes,
+        "get_global_topology_timeout_minutes": get_global_topology_timeout_minutes,
+    }
+    numbers_ |= {name: (value, 1) for name, value in optional.items() if value is not None}
     wrong: dict[str, Any] = {name: value for name, (value, _) in numbers_.items() if not _is_int(value)}
-    flag: Any = asynchronous
-    config: Any = allocator_config
-    if not isinstance(flag, bool):
-        wrong["asynchronous"] = flag
-    if not isinstance(config, (GpuAllocatorConfig, type(None))):
-        wrong["allocator_config"] = config
+    optional_config = (GpuAllocatorConfig, type(None))
+    others = (("asynchronous", asynchronous, bool), ("allocator_config", allocator_config, optional_config))
+    wrong.update((name, value) for name, value, kinds in others if not isinstance(value, kinds))
     if wrong:
         types = "; ".join(f"{name} is {safe_repr(value)} ({type(value).__name__})" for name, value in wrong.items())
         raise TypeError(
@@ -185,12 +180,9 @@ def make_cpu_client(
     ]
     if outside:
         raise ValueError(f"make_cpu_client: {'; '.join(outside)}; leave out what is not needed")
-    objects = {
-        "distributed_client": distributed_client,
-        "collectives": collectives,
-        "transfer_server_factory": transfer_server_factory,
-    }
-    _check_one_process(operator.index(node_id), operator.index(num_nodes), objects)
+    _check_one_process(
+        operator.index(node_id), operator.index(num_nodes), distributed_client, collectives, transfer_server_factory
+    )
     count = _core._current_client().local_device_count() if num_devices is None else operator.index(num_devices)
     allocator = None if allocator_config is None else allocator_config._for_core()
     return _core._make_client(None, count, None, False, allocator, asynchronous)
@@ -204,10 +196,9 @@ def _is_int(value: Any) -> bool:
     return not isinstance(value, bool) and hasattr(value, "__index__")
 
 
-def _check_one_process(node_id: int, num_nodes: int, objects: dict[str, Any]) -> None:
-    wrong = [
-        f"{name} is {safe_repr(value)} ({_ONE_PROCESS[name]})" for name, value in objects.items() if value is not None
-    ]
+def _check_one_process(node_id: int, num_nodes: int, *objects: Any) -> None:
+    pairs = zip(_ONE_PROCESS, objects, strict=True)
+    wrong = [problem.format(safe_repr(value)) for problem, value in pairs if value is not None]
     if num_nodes != 1:
         wrong.insert(0, f"num_nodes is {num_nodes}")
     if wrong:

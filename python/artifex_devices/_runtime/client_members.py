@@ -56,37 +56,25 @@ class HostBufferSemantics(PickledEnum):
 
 
 def buffer_from_pyval(
-    client: Client,
-    argument: Any,
-    device: Any = None,
-    force_copy: Any = False,
-    host_buffer_semantics: Any = None,
+    client: Client, argument: Any, device: Any = None, force_copy: Any = False, host_buffer_semantics: Any = None
 ) -> Array:
     """Implements `Client.buffer_from_pyval`."""
     operation = "buffer_from_pyval"
     semantics = host_buffer_semantics
-    check_types(
-        operation,
-        (
-            ("device", device, (Device, type(None)), "a Device or None"),
-            ("force_copy", force_copy, (bool, np.bool_), "True or False"),
-            (
-                "host_buffer_semantics",
-                semantics,
-                (HostBufferSemantics, type(None)),
-                "a HostBufferSemantics or None",
-            ),
-        ),
-        "leave out what is not needed",
+    optional, expected = (HostBufferSemantics, type(None)), "a HostBufferSemantics or None"
+    rows = (
+        ("device", device, (Device, type(None)), "a Device or None"),
+        ("force_copy", force_copy, (bool, np.bool_), "True or False"),
+        ("host_buffer_semantics", semantics, optional, expected),
     )
+    check_types(operation, rows, "leave out what is not needed")
     if argument is None or isinstance(argument, (list, tuple, dict)):
         fix = "place trees by device_put, or write np.asarray(...)"
         raise wrong_type(operation, "argument", argument, "one array or number", fix)
     if device is not None and device.client is not client:
         raise ValueError(
             f"{operation}: device belongs to another client; expected one of {client.devices()!r}, got "
-            f"{safe_repr(device)} "
-            f"of {device.client!r}; take it from client.devices()"
+            f"{safe_repr(device)} of {device.client!r}; take it from client.devices()"
         )
     aliases = semantics is HostBufferSemantics.ZERO_COPY and not force_copy
     may_alias = True if aliases else False if force_copy else None

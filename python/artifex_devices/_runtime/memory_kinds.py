@@ -30,14 +30,11 @@ def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: Dev
         >>> [xla_client.check_and_canonicalize_memory_kind(kind, devices) for kind in (None, "pinned")]
         ['device', 'pinned_host']
     """
-    check_types(
-        "check_and_canonicalize_memory_kind",
-        (
-            ("memory_kind", memory_kind, (str, type(None)), "a str or None"),
-            ("device_list", device_list, DeviceList, "a DeviceList"),
-        ),
-        "write DeviceList(tuple(devices)) for devices",
+    rows = (
+        ("memory_kind", memory_kind, (str, type(None)), "a str or None"),
+        ("device_list", device_list, DeviceList, "a DeviceList"),
     )
+    check_types("check_and_canonicalize_memory_kind", rows, "write DeviceList(tuple(devices)) for devices")
     if memory_kind is not None:
         memory_kind = memory_kind.encode("utf-8", "backslashreplace").decode()  # the core refuses lone surrogates so
     return _canonical_memory_kind(memory_kind, list(device_list))

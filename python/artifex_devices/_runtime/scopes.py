@@ -7,19 +7,16 @@ threads that the user starts, but in the library's own threads, which run in the
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+import contextlib
+from typing import Any, ClassVar
 
 from artifex_devices import _core
 from artifex_devices._base.caller import user_stacklevel, warn_user
 from artifex_devices._base.public_path import public
 from artifex_devices._core import Device
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 
-
-class _Scope:
+class _Scope(contextlib.ContextDecorator):
     """One value for one or more options. Without state, so that it can be entered again, also from other threads."""
 
     _options: ClassVar[tuple[str, ...]]
@@ -32,14 +29,6 @@ class _Scope:
 
     def __exit__(self, *_: object) -> None:
         _core._leave_scope(list(self._options), self, type(self).__name__)
-
-    def __call__(self, function: _F) -> _F:
-        @functools.wraps(function)
-        def in_scope(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
-
-        return in_scope  # type: ignore[return-value]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._value!r})"
@@ -141,8 +130,9 @@ class transfer_guard(_Guard):  # noqa: N801
 class default_device(_Scope):  # noqa: N801
     """Sets the device of data without a target in a `with` block or a decorated function.
 
-    It does not commit the data, and changes neither `devices()` nor `make_mesh`. It applies in the world of its device;
-    a world that is opened inside has its own first device.
+    It does not commit the data, and changes neither `devices()` nor `make_mesh`. It applies in the world of its device,
+    and a CPU device also in worlds of emulated GPUs whose `devices("cpu")` has it. Other worlds that are opened inside
+    have their own first device.
 
     Args:
         device: A Device, a platform ("cpu": its first device), or None for the first device.

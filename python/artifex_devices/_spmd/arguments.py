@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,21 +16,11 @@ from artifex_devices._array_ops.core.blocks import Box, is_inside, local_arrays,
 from artifex_devices._array_ops.core.layout import Placement
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
-from artifex_devices._spmd.specs import (
-    Layout,
-    explicit_names,
-    held_names,
-    names_by_dimension,
-    shape_text,
-    spec_of,
-)
+from artifex_devices._spmd.specs import Layout, explicit_names, held_names, names_by_dimension, shape_text, spec_of
 from artifex_devices.errors import IndivisibleError
 
 # One read-only block for each participant.
 Blocks = Callable[[Any], list[NDArray[Any]]]
-
-# Types that are always leaves of a tree.
-LEAF_TYPES = frozenset({Array, np.ndarray, bool, int, float, complex, np.float32, np.float64, np.int32, np.int64})
 
 
 def leaf_of(operation: str, x: Any, path: str) -> Any:
@@ -39,15 +30,20 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
         check_unmasked(operation, x, path)
         array = np.asarray(x)
-        try:
-            _core._host_empty((0,), array.dtype)
-        except TypeError as error:
-            raise TypeError(f"{operation}: {path}: {str(error).removeprefix('host_empty: ')}") from None
+        check_dtype(f"{operation}: {path}", array.dtype)
         return array
     raise TypeError(
         f"{operation}: {path} of type {type(x).__name__} is not an array; expected an Array, an ndarray or a number, "
         f"got {safe_repr(x)}; convert it first, or bind it to the function with functools.partial"
     )
+
+
+def check_dtype(place: str, dtype: Any) -> None:
+    """Raises TypeError, which begins with `place`, unless Arrays can have the dtype."""
+    try:
+        _core._host_empty((0,), dtype)
+    except TypeError as error:
+        raise TypeError(f"{place}: {str(error).removeprefix('host_empty: ')}") from None
 
 
 def check_alive(operation: str, x: Any, path: str) -> None:
@@ -86,9 +82,7 @@ def check_fit(
             )
             continue
         for d, axes in enumerate(names_by_dimension(spec)):
-            count = 1
-            for name in axes:
-                count *= sizes[name]
+            count = math.prod(sizes[name] for name in axes)
             if x.shape[d] % count:
                 indivisible.append(
                     f"{paths(i)} of {shape_text(x.shape, x.dtype)} has {x.shape[d]} in dimension {d}, which {spec!r} "
@@ -138,8 +132,13 @@ def check_placed(
         )
 
 
-def is_sharded_alike(x: Array, sharding: Sharding) -> bool:
-    """Whether the first, second, ... device of both holds the same part of x; the devices may be others."""
+def is_free_for(x: Any, sharding: Sharding) -> bool:
+    """Whether x is not an Array that is committed to another sharding.
+
+    The devices may be others, where the first, second, ... device of both holds the same part of x.
+    """
+    if not isinstance(x, Array) or not x.committed or x.sharding.is_equivalent_to(sharding, x.ndim):
+        return True
     own = x.sharding
     if own.memory_kind != sharding.memory_kind or own.num_devices != sharding.num_devices:
         return False
@@ -153,8 +152,7 @@ def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[P
         raise TypeError(
             f"{operation}: in_specs is missing; expected a tree of PartitionSpecs, as the axes "
             f"{', '.join(map(safe_repr, automatic))} are Auto; give in_specs, or create the mesh by make_mesh "
-            "(Explicit "
-            "axes)"
+            "(Explicit axes)"
         )
     return [
         spec_of([tuple(n for n in names if n in layout.manual) for names in held_names(x, layout.mesh)]) for x in leaves
@@ -171,7 +169,7 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
     numbers = _core._buffers_at(target, layout.positions)
     boxes = [target_tiles.boxes[number] for number in numbers]
     if not isinstance(x, Array):
-        return _host_blocks(operation, target, boxes, path, is_replicated=target.is_fully_replicated)
+        return _host_blocks(operation, target, boxes, path)
     if x.sharding._same_devices(target):
         views = _views(operation, layout, x, boxes)
         if views is not None:
@@ -180,12 +178,11 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
     def moved(x: Array) -> list[NDArray[Any]]:
         found, expected = list(x.sharding._device_assignment), list(target._device_assignment)
         if x.committed and not moves and found != expected:
-            where = (
-                "other devices than the mesh" if set(found) != set(expected) else "the mesh's devices in another order"
-            )
+            is_reordered = set(found) == set(expected)
+            where = "the mesh's devices in another order" if is_reordered else "other devices than the mesh"
             raise ValueError(
-                f"{operation}: {path} is placed on {where}; expected {_ids(expected)}, got {_ids(found)}; move it "
-                f"first: device_put({path}, NamedSharding(mesh, {spec!r}))"
+                f"{operation}: {path} is placed on {where}; expected devices {ids_text(target)}, got devices "
+                f"{ids_text(x.sharding)}; move it first: device_put({path}, NamedSharding(mesh, {spec!r}))"
             )
         arrays = _arrays_here(moved_to(operation, x, Placement(target, committed=True), target))
         return [arrays[number] for number in numbers]
@@ -193,19 +190,15 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
     return moved
 
 
-def unchanged(count: int) -> Blocks:
-    """The blocks of an argument of any type that `count` participants get unchanged."""
-    return lambda x: [x] * count
-
-
 def _arrays_here(x: Array) -> list[NDArray[Any]]:
     """An ndarray on each distinct buffer that x has in this process."""
     return local_arrays(x, False, True)
 
 
-def _ids(devices: Sequence[Any]) -> str:
-    ids = [device.id for device in devices]
-    return f"devices {ids[:8]}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
+def ids_text(sharding: Sharding) -> str:
+    """The ids of a sharding's devices, the first eight at most."""
+    ids = [device.id for device in sharding._device_assignment]
+    return f"{ids[:8]}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
 
 
 def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Blocks | None:
@@ -236,10 +229,9 @@ def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Bl
     return parts_of
 
 
-def _host_blocks(
-    operation: str, target: NamedSharding, boxes: Sequence[Box], path: str, *, is_replicated: bool
-) -> Blocks:
+def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], path: str) -> Blocks:
     indices: list[Any] = [(*box, ...) for box in boxes]  # with ..., a view of a number too
+    is_replicated = target.is_fully_replicated
 
     def views(x: Any) -> list[NDArray[Any]]:
         array = np.asarray(x)

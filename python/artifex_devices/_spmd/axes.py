@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from artifex_devices import _core
@@ -47,18 +48,15 @@ class Groups:
         self.is_whole = self.parts == [tuple(range(participants))]  # all meet, in their order
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """The group of one participant in one collective."""
 
-    __slots__ = ("groups", "index", "members", "part", "size")
-
-    def __init__(self, groups: Groups, members: tuple[int, ...], part: int, index: int, size: int) -> None:
-        """Members in this process, number of this part, index of the participant, number of members."""
-        self.groups = groups
-        self.members = members
-        self.part = part
-        self.index = index
-        self.size = size
+    groups: Groups
+    members: tuple[int, ...]  # of this process
+    part: int  # its number among the parts of `groups`
+    index: int  # of the participant in the group
+    size: int  # members in all processes
 
 
 def names_of(axis_name: Any) -> tuple[Hashable, ...]:
@@ -72,18 +70,18 @@ def require(operation: str, axis_name: Any) -> Participant:
     if me is None:
         raise NameError(
             f"{operation}: unbound axis name {safe_repr(axis_name)}; expected a call inside the body of shard_map or "
-            "pmap, "
-            "which bind axis names; none is running"
+            "pmap, which bind axis names; none is running"
         )
     return me
 
 
-def group_of(operation: str, me: Participant, axis_name: Any, index_groups: Any = None) -> Group:
-    """The group of a participant in a collective over these axes, whose members are row-major over the axes as named.
+def group_of(operation: str, axis_name: Any, index_groups: Any = None) -> Group:
+    """The calling body's group in a collective over these axes, whose members are row-major over the axes as named.
 
-    NameError for a name that the body does not bind; ValueError for a repeated name, or axis_index_groups that do not
-    hold each member once.
+    NameError as `require`, and for a name that the body does not bind; ValueError for a repeated name, or
+    axis_index_groups that do not hold each member once.
     """
+    me = require(operation, axis_name)
     if type(axis_name) is list:
         axis_name = tuple(axis_name)
     split = None

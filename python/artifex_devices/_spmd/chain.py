@@ -143,8 +143,7 @@ class _Link:
         step = max(1, _PIECE_BYTES // self._carried.itemsize)
         self._pieces = [slice(start, start + step) for start in range(0, self._result.size, step)]
         self._free: list[NDArray[Any]] = []
-        self._requests: list[Request] = []
-        self._kinds: list[tuple[str, int, Any]] = []  # of each request: what it is, the piece, its memory
+        self._in_flight: list[tuple[Request, str, int, Any]] = []  # with what it is, the piece, its memory
         self._requested = 0  # pieces requested of the process before
         self._added = 0  # pieces added here
         self._waiting: dict[int, NDArray[Any]] = {}  # arrived from the process before, not added yet
@@ -160,17 +159,16 @@ class _Link:
             if self._after is not None:
                 for number in range(sum(piece.start < wanted for piece in self._pieces)):
                     self._begin("result", number, self._bytes(number), self._transport.irecv, self._after, _TAG_BACK)
-            while self._added < len(self._pieces) or self._requests:
+            while self._added < len(self._pieces) or self._in_flight:
                 self._request()
-                if not self._add() and self._requests:
-                    done = set(self._transport.wait_some(self._requests, self._text))
-                    finished = [kind for place, kind in enumerate(self._kinds) if place in done]
-                    self._requests = [request for place, request in enumerate(self._requests) if place not in done]
-                    self._kinds = [kind for place, kind in enumerate(self._kinds) if place not in done]
-                    for kind in finished:
-                        self._finish(*kind)
+                if not self._add() and self._in_flight:
+                    done = self._transport.wait_some([request for request, *_ in self._in_flight], self._text)
+                    finished = [self._in_flight[place] for place in done]
+                    self._in_flight = [each for place, each in enumerate(self._in_flight) if place not in done]
+                    for _, kind, number, data in finished:
+                        self._finish(kind, number, data)
         except BaseException:
-            self._transport.cancel(self._requests)
+            self._transport.cancel([request for request, *_ in self._in_flight])
             raise
         if self._share.shape == self._out.shape:
             return self._out
@@ -184,8 +182,7 @@ class _Link:
         return view
 
     def _begin(self, kind: str, number: int, data: Any, start: Any, peer: int, tag: int) -> None:
-        self._requests.append(start(data.view(np.uint8), peer, tag))
-        self._kinds.append((kind, number, data))
+        self._in_flight.append((start(data.view(np.uint8), peer, tag), kind, number, data))
 
     def _request(self) -> None:
         while self._before is not None and self._requested < min(len(self._pieces), self._added + _AHEAD):

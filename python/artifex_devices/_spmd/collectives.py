@@ -13,7 +13,7 @@ import numpy as np
 from numpy.exceptions import AxisError
 from numpy.typing import NDArray
 
-from artifex_devices import _core
+from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._spmd.axes import Group
@@ -38,8 +38,6 @@ def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
         return [x], None
     if isinstance(x, (np.generic, bool, int, float, complex)):
         return [np.asarray(x)], None
-    from artifex_devices import tree_util
-
     leaves, treedef = tree_util.tree_flatten(x)
     arrays = [np.asarray(leaf) for leaf in leaves]
     for leaf, array in zip(leaves, arrays, strict=True):
@@ -56,8 +54,6 @@ def rebuild(treedef: Any, leaves: Sequence[Any]) -> Any:
     """The tree with other leaves."""
     if treedef is None:
         return leaves[0]
-    from artifex_devices import tree_util
-
     return tree_util.tree_unflatten(treedef, list(leaves))
 
 
@@ -71,13 +67,7 @@ def meet(
     """Meets the group with these leaves; `op` as in Program.meeting."""
     operation, me, group, axis_name = call
     axes = tuple(axis_name) if type(axis_name) is list else axis_name
-    signature: tuple[Any, ...]
-    if len(leaves) == 1:
-        leaf = leaves[0]
-        signature = (operation, axes, options, leaf.dtype, leaf.shape)
-    else:
-        described = [detail for leaf in leaves for detail in (leaf.dtype, leaf.shape)]
-        signature = (operation, axes, options, *described)
+    signature = (operation, axes, options, *[detail for leaf in leaves for detail in (leaf.dtype, leaf.shape)])
     program = me.program
     is_new = signature not in program.meetings
     meeting = program.meeting(signature, group.groups, complete, op)
@@ -214,6 +204,8 @@ def _piece(block: NDArray[Any], axis: int, index: int, count: int, tiled: bool) 
 
 def scatter(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
     """Sums the blocks, and gives each member its piece as a view of the sum."""
+    if any(leaf.dtype.char == "?" for leaf in leaves):
+        raise TypeError("psum_scatter: bools have no sum; expected numbers, got bool; convert it: x.astype(np.int32)")
     for leaf in leaves:
         _check_split(call, leaf, axis, tiled)
 

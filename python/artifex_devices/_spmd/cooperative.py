@@ -113,19 +113,6 @@ class _Turns:
     when one has ended, when the next one is not known, or when foreign frames must end in order.
     """
 
-    __slots__ = (
-        "batch",
-        "foreign",
-        "foreign_frames",
-        "function",
-        "hub",
-        "interruption",
-        "orders",
-        "plain",
-        "program",
-        "stage",
-    )
-
     def __init__(self, program: Program, function: Callable[..., Any]) -> None:
         self.program = program
         self.stage = program.stage
@@ -189,7 +176,9 @@ class _Turns:
                 break
             turn()
         while True:
-            self._end_if_interrupted()
+            error, self.interruption = self.interruption, None
+            if error is not None:
+                raise error
             waiting = stage.suspended()
             if not waiting:
                 return
@@ -209,11 +198,6 @@ class _Turns:
                 assert batch, "no participant can go on, and the rendezvous has not noticed"
             if self._keeps_order(batch[-1], waiting):
                 return batch.pop()
-
-    def _end_if_interrupted(self) -> None:
-        error, self.interruption = self.interruption, None
-        if error is not None:
-            raise error
 
     def _order(self, position: int) -> int:
         return self.orders.get(position, -1)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from artifex_devices import _core
+from artifex_devices._base.clearable_cache import remember
+from artifex_devices._spmd.arguments import check_dtype
 from artifex_devices._spmd.block_exchange import Key, PayloadBlocks, exchange, fits_payload
 from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups, ProcessMap
 
@@ -26,27 +27,19 @@ Leaves = list[NDArray[Any]]
 
 
 class CrossProcessOp(NamedTuple):
-    """The blocks that a member of a collective needs of members in other processes, and its result.
+    """The blocks that a member of a collective needs of members in other processes, and its result."""
 
-    Attributes:
-        sources: sources(index, size): the members whose blocks it needs, in the order in which `finish` gets them; None
-            for all.
-        pick: pick(block, index, size): the piece that it needs of each block; None for entire blocks.
-        finish: finish(index, blocks): its result; None for the function that computes a group in one process.
-        reduction: "sum", "prod", "max" or "min", where all blocks are combined into one.
-        share: share(total, size): what each member gets of that one, which the caller owns.
-        by_rows: Whether `share` divides the leading dimension equally, and may be called for some members with their
-            rows.
-        is_shared: Whether all members get the same arrays.
-    """
-
+    # sources(index, size): the members whose blocks it needs, in the order in which `finish` gets them; None for all.
     sources: Callable[[int, int], Sequence[int]] | None = None
+    # pick(block, index, size): the piece that it needs of each block; None for entire blocks.
     pick: Callable[[NDArray[Any], int, int], NDArray[Any]] | None = None
+    # finish(index, blocks): its result; None for the function that computes a group in one process.
     finish: Callable[[int, list[Leaves]], Leaves] | None = None
-    reduction: str = ""
+    reduction: str = ""  # "sum", "prod", "max" or "min", where all blocks are combined into one
+    # share(total, size): what each member gets of that one, which the caller owns.
     share: Callable[[Leaves, int], Sequence[Leaves]] = lambda total, size: [total] * size
-    by_rows: bool = False
-    is_shared: bool = False
+    by_rows: bool = False  # `share` divides the leading dimension equally, also the rows of some members
+    is_shared: bool = False  # all members get the same arrays
 
     @property
     def is_plain(self) -> bool:
@@ -113,21 +106,16 @@ def _described(
     key = (program.operation, meeting.signature, id(code), instruction)
     known = across.routes.get(key)
     if known is None:
-        if len(across.routes) >= 256:
-            across.routes.clear()
         what = program.text_of(meeting)
         for leaf in leaves:
-            try:
-                _core._host_empty((0,), leaf.dtype)
-            except TypeError as error:
-                raise TypeError(f"{what.split()[0]}: {str(error).removeprefix('host_empty: ')}") from None
+            check_dtype(what.split()[0], leaf.dtype)
         digest = digest_of(f"{program.operation} {what} {meeting.groups.identity}")
         text = f"{program.operation}: {what} at {me.site}"
         assert program.process_map is not None
         max_payload = transport_of(program.process_map, text).max_payload(across.processes)
         fits = (meeting.op or _PLAIN).is_plain and fits_payload(across, leaves, max_payload)
         small = PayloadBlocks(across, program.process_map.me, leaves) if fits else None
-        known = across.routes[key] = (text, digest, small, code)  # the code stays alive, and its id unique
+        known = remember(across.routes, key, (text, digest, small, code))  # the code stays alive, and its id unique
     text, digest, small, _ = known
     return text, digest, small
 

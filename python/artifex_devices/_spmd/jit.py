@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_callable, check_type
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import Array, Device, Sharding
+from artifex_devices._placement.device_put import LEAF_TYPES
 from artifex_devices._placement.mesh_context import mesh_that_is_set
-from artifex_devices._spmd.arguments import LEAF_TYPES
-from artifex_devices._spmd.donation import delete_donated
-from artifex_devices._spmd.jit_arguments import ChosenArguments
-from artifex_devices._spmd.jit_placement import UNSPECIFIED, Placements, is_placed_on, same_devices
+from artifex_devices._runtime.devices import devices
+from artifex_devices._spmd.jit_placement import Placements, is_placed_on, same_devices
 from artifex_devices._spmd.mapped import name_of
+from artifex_devices._spmd.static_and_donated import ChosenArguments, delete_donated
 
 
 def jit(
@@ -83,9 +85,10 @@ def jit(
         return functools.partial(jit, **options)
     check_callable("jit", "f", f)
     operation = f"jit({name_of(f)})"
+    home = _device(operation, device, backend, in_shardings is not UNSPECIFIED or out_shardings is not UNSPECIFIED)
     placed = _Placed(
         f,
-        Placements(operation, in_shardings, out_shardings, _device(f, options)),
+        Placements(operation, in_shardings, out_shardings, home),
         ChosenArguments(operation, f, static_argnums, static_argnames, donate_argnums, donate_argnames),
     )
 
@@ -95,12 +98,8 @@ def jit(
 
     for name in ("lower", "compile", "trace", "eval_shape"):
         setattr(call, name, functools.partial(_not_compiled, operation, name))
-    call.clear_cache = _nothing_cached  # type: ignore[attr-defined]
+    call.clear_cache = lambda: None  # type: ignore[attr-defined]  # nothing is compiled
     return call
-
-
-def _nothing_cached() -> None:
-    """Does nothing, as there is nothing compiled."""
 
 
 def _not_compiled(operation: str, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -110,12 +109,10 @@ def _not_compiled(operation: str, name: str, *args: Any, **kwargs: Any) -> Any:
     )
 
 
-def _device(f: Any, options: dict[str, Any]) -> Device | None:
-    device, backend = options["device"], options["backend"]
+def _device(operation: str, device: Any, backend: str | None, has_shardings: bool) -> Device | None:
     if device is None and backend is None:
         return None
-    operation = f"jit({name_of(f)})"
-    if options["in_shardings"] is not UNSPECIFIED or options["out_shardings"] is not UNSPECIFIED:
+    if has_shardings:
         raise ValueError(
             f"{operation}: device or backend came with in_shardings or out_shardings; expected one of "
             "the two; drop device and backend"
@@ -124,24 +121,21 @@ def _device(f: Any, options: dict[str, Any]) -> Device | None:
         raise ValueError(f"{operation}: device and backend are both given; expected one of them; drop backend")
     if device is not None:
         check_type(operation, "device", device, Device, "a Device", "choose one of devices()")
-        return cast(Device, device)
-    from artifex_devices._runtime.devices import devices
-
+        return device  # type: ignore[no-any-return]
     return devices(backend)[0]
 
 
+@dataclass(frozen=True, eq=False)
 class _Placed:
     """One function with its placements."""
 
-    def __init__(self, f: Callable[..., Any], placements: Placements, chosen: ChosenArguments) -> None:
-        self.f = f
-        self.placements = placements
-        self.chosen = chosen
-        self.is_plain = placements.is_plain and chosen.is_none
+    f: Callable[..., Any]
+    placements: Placements
+    chosen: ChosenArguments
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Places the arguments, calls the function, places the results, deletes donated Arrays."""
-        if self.is_plain and not kwargs and mesh_that_is_set() is None:
+        if self.placements.is_plain and self.chosen.is_none and not kwargs and mesh_that_is_set() is None:
             home = _plain_home(args)
             if home is not UNSPECIFIED:
                 result = self.f(*args)
@@ -154,9 +148,9 @@ class _Placed:
                 f"{placements.operation}: keyword arguments came with in_shardings; expected positional ones, to which "
                 f"in_shardings apply, got {', '.join(kwargs)}; pass them by position"
             )
-        static, numbers = chosen.numbers_in_call(len(args))
+        static = chosen.numbers_in_call("static", len(args))
         chosen.check_static(args, kwargs, static)
-        donated = chosen.donated(args, kwargs, numbers)
+        donated = chosen.donated(args, kwargs, chosen.numbers_in_call("donate", len(args)))
         dynamic = tuple(x for i, x in enumerate(args) if i not in static)
         named = {name: x for name, x in kwargs.items() if name not in chosen.static_names}
         placed, home = placements.place_arguments(dynamic, named)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
+from artifex_devices import _core, tree_util
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import (
     AbstractMesh,
     Array,
@@ -23,16 +24,8 @@ from artifex_devices._core import (
 )
 from artifex_devices._placement.mesh_context import mesh_of_spec, mesh_that_is_set
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
-from artifex_devices._spmd.arguments import check_alive, is_sharded_alike, leaf_of
-
-
-class _Unspecified:
-    def __repr__(self) -> str:
-        return "UNSPECIFIED"
-
-
-# Stands for a placement that is not changed.
-UNSPECIFIED: Any = _Unspecified()
+from artifex_devices._spmd.arguments import check_alive, ids_text, is_free_for, leaf_of
+from artifex_devices._spmd.specs import broadcast_prefix
 
 
 class Placements:
@@ -52,8 +45,6 @@ class Placements:
         self.is_plain = device is None and in_shardings is UNSPECIFIED and out_shardings is UNSPECIFIED
 
     def _check_shardings(self, argument: str, shardings: Any) -> list[Any]:
-        from artifex_devices import tree_util
-
         leaves = tree_util.tree_leaves_with_path(shardings, is_sharding)
         for path, leaf in leaves:
             if not is_sharding(leaf):
@@ -70,8 +61,6 @@ class Placements:
         are not arrays; ValueError where devices differ or a sharding does not fit; RuntimeError for deleted Arrays and
         transfers that a guard refuses.
         """
-        from artifex_devices import tree_util
-
         leaves, treedef = tree_util.tree_flatten([*dynamic, *named.values()])
         names = [f"args[{i}]" for i in range(len(dynamic))] + list(named)
         paths = [f"{names[first.idx]}{tree_util.keystr(tuple(rest))}" for first, *rest in treedef.paths()]
@@ -88,9 +77,6 @@ class Placements:
 
     def place_results(self, result: Any, home: Sharding | None) -> Any:
         """The results as Arrays, placed by out_shardings or on the devices of the call; raises as place_arguments."""
-        from artifex_devices import tree_util
-        from artifex_devices._spmd.specs import broadcast_prefix
-
         leaves, treedef = tree_util.tree_flatten(result)
         wanted: list[Any] = [None] * len(leaves)
         if self.out_shardings is not UNSPECIFIED:
@@ -118,8 +104,6 @@ class Placements:
         """The sharding of each leaf, None where its placement does not change."""
         if self.in_shardings is UNSPECIFIED:
             return [self.device] * count
-        from artifex_devices._spmd.specs import broadcast_prefix
-
         what = "the tuple of arguments"
         prefix = broadcast_prefix(self.operation, "in_shardings", self.in_shardings, dynamic, what, is_sharding)
         return [self._resolved("in_shardings", sharding) for sharding in prefix]
@@ -149,7 +133,7 @@ class Placements:
             elif not same_devices(home, sharding):
                 raise ValueError(
                     f"{self.operation}: {home_name} and {name} are on different devices; expected the same devices in "
-                    f"the same order, got {_ids(home)} and {_ids(sharding)}; move an argument by "
+                    f"the same order, got {ids_text(home)} and {ids_text(sharding)}; move an argument by "
                     "device_put(x, sharding)"
                 )
         return home
@@ -173,23 +157,17 @@ class Placements:
     def _argument(self, leaf: Any, array: Any, sharding: Sharding | None, home: Sharding | None, path: str) -> Any:
         if sharding is None:
             if not isinstance(array, Array):
-                self._check_transfer(array, "the default device" if home is None else _replicated_on(home, array.ndim))
+                target = "the default device" if home is None else _replicated_on(home, array.ndim)
+                kind = (array.shape, array.dtype)
+                _core._check_transfer("host_to_device", False, *kind, "host", target, self.operation)
             return leaf
-        if isinstance(array, Array) and array.committed and sharding is not self.device:
-            self._check_sharding(array, sharding, path)
+        # An Array that is committed to another sharding is refused; the devices may differ, as in JAX.
+        if sharding is not self.device and not is_free_for(array, sharding):
+            raise ValueError(
+                f"{self.operation}: {path} is committed to another sharding than that of in_shardings; expected "
+                f"{safe_repr(sharding)}, got {array.sharding!r}; move it first: device_put({path}, sharding)"
+            )
         return self._put(array, sharding, path)
-
-    def _check_transfer(self, array: Any, target: Any) -> None:
-        _core._check_transfer("host_to_device", False, array.shape, array.dtype, "host", target, self.operation)
-
-    def _check_sharding(self, array: Array, sharding: Sharding, path: str) -> None:
-        """Refuses an Array that is committed to another sharding; the devices may differ, as in JAX."""
-        if array.sharding.is_equivalent_to(sharding, array.ndim) or is_sharded_alike(array, sharding):
-            return
-        raise ValueError(
-            f"{self.operation}: {path} is committed to another sharding than that of in_shardings; expected "
-            f"{safe_repr(sharding)}, got {array.sharding!r}; move it first: device_put({path}, sharding)"
-        )
 
     def _put(self, x: Any, target: Sharding | None, path: str) -> Any:
         """Places x by an implicit transfer."""
@@ -223,8 +201,3 @@ def _replicated_on(home: Sharding, ndim: int) -> Sharding:
     # As in JAX, a spec on Explicit axes has an entry for each dimension.
     entries = (None,) * ndim if AxisType.Explicit in home.mesh.axis_types else ()
     return NamedSharding(home.mesh, PartitionSpec(*entries))
-
-
-def _ids(sharding: Sharding) -> str:
-    ids = [device.id for device in sharding._device_assignment]
-    return f"{ids[:8]}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")

@@ -5,34 +5,33 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from artifex_devices import tree_util
 from artifex_devices._base.checks import check_choice
-from artifex_devices._spmd.arguments import LEAF_TYPES, Blocks, check_alive, key_of
+from artifex_devices._placement.device_put import LEAF_TYPES
+from artifex_devices._spmd.arguments import Blocks, check_alive, key_of
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.program import Program, run
+from artifex_devices._spmd.result_check import ResultCheck, abandon
 from artifex_devices._spmd.specs import Layout
 from artifex_devices.config import config
 
 EXECUTORS = ("auto", "cooperative", "threads")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """The part of a call that depends on shapes, dtypes and shardings only."""
 
-    __slots__ = ("fetches", "layout", "outputs", "path_of", "programs")
-
-    def __init__(
-        self, layout: Layout, fetches: Sequence[Blocks], outputs: Outputs, path_of: Callable[[int], str]
-    ) -> None:
-        """One of `fetches` for each argument leaf, with its name `path_of(i)`; `outputs` turns results into Arrays."""
-        self.layout = layout
-        self.fetches = fetches
-        self.outputs = outputs
-        self.path_of = path_of
-        self.programs: list[Program] = []  # of successful calls, for the next ones
+    layout: Layout
+    fetches: Sequence[Blocks]  # one for each argument leaf
+    outputs: Outputs
+    path_of: Callable[[int], str]  # the name of an argument leaf
+    programs: list[Program] = field(default_factory=list)  # of successful calls, for the next ones
 
 
 def name_of(function: Any) -> str:
@@ -55,8 +54,6 @@ def flatten_arguments(args: tuple[Any, ...]) -> tuple[Sequence[Any], Any, Any]:
             break
     else:
         return args, None, tuple([key_of(x) for x in args])
-    from artifex_devices import tree_util
-
     leaves, treedef = tree_util.tree_flatten(args)
     return leaves, treedef, (treedef, *[key_of(x) for x in leaves])
 
@@ -102,8 +99,6 @@ def run_plan(
         if program.is_reusable:
             plan.programs.append(program)
         return plan.outputs.assemble(outcomes)
-    from artifex_devices._spmd.result_check import ResultCheck, abandon
-
     try:
         check = ResultCheck(layout, program)
         made = plan.outputs.assemble(run(program, function, rows, executor), check)
@@ -128,5 +123,5 @@ def _program_of(plan: Plan, operation: str, any_name: bool) -> Program:
             any_name=any_name,
             process_map=layout.process_map,
         )
-        program.groups = layout.groups if not any_name else {}
+        program.groups = {} if any_name else layout.groups
         return program

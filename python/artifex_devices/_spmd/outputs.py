@@ -4,22 +4,24 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
+from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import run_all, tiling
+from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
+from artifex_devices._spmd.arguments import check_dtype
+from artifex_devices._spmd.result_check import ResultCheck
 from artifex_devices._spmd.specs import Layout, broadcast_prefix, names_by_dimension, shape_text
-
-if TYPE_CHECKING:
-    from artifex_devices._spmd.result_check import ResultCheck
 
 _NDARRAY = {np.ndarray}
 _SAME_NDARRAY = 2  # likeness of parts that are one ndarray
@@ -65,8 +67,6 @@ class Outputs:
         """
         if self._single and (_core._likeness(results) or {*map(type, results)} == _NDARRAY):
             return self._array(self.out_specs, results, "", check)
-        from artifex_devices import tree_util
-
         leaves, treedef = tree_util.tree_flatten(results[0])
         specs = broadcast_prefix(
             self.operation, self.argument, self.out_specs, results[0], "what the body returns", self._is_spec
@@ -123,9 +123,7 @@ class Outputs:
         key = (spec, shape, dtype)
         placement = self._placements.get(key)
         if placement is None:
-            if len(self._placements) >= 256:
-                self._placements.clear()
-            placement = self._placements[key] = self._placement(spec, shape, dtype, path)
+            placement = remember(self._placements, key, self._placement(spec, shape, dtype, path))
         if likeness != _SAME_NDARRAY:
             for group in placement.replicas:
                 self._check_equal(group, parts, path)
@@ -142,10 +140,7 @@ class Outputs:
 
     def _placement(self, spec: Any, shape: tuple[int, ...], dtype: Any, path: str) -> _Placement:
         layout = self.layout
-        try:
-            _core._host_empty((0,), dtype)
-        except TypeError as error:
-            raise TypeError(f"{self.operation}: output{path}: {str(error).removeprefix('host_empty: ')}") from None
+        check_dtype(f"{self.operation}: output{path}", dtype)
         if len(spec) > len(shape):
             hint = "return x[None] to stack numbers, or use P()" if not shape else "shorten the spec"
             raise ValueError(
@@ -154,17 +149,15 @@ class Outputs:
             )
         sizes = dict(zip(layout.manual, layout.sizes, strict=True))
         names = names_by_dimension(spec)
-        global_shape = list(shape)
-        for d, axes in enumerate(names):
-            for name in axes:
-                global_shape[d] *= sizes[name]
+        counts = [math.prod(sizes[name] for name in axes) for axes in names]
+        global_shape = tuple(size * count for size, count in zip_longest(shape, counts, fillvalue=1))
         sharding = NamedSharding(layout.mesh, spec)
         groups = layout.replicas([name for axes in names for name in axes])
         leader = {participant: group[0] for group in groups for participant in group}
-        buffers = tiling(sharding, tuple(global_shape), self.operation).positions
+        buffers = tiling(sharding, global_shape, self.operation).positions
         participants = tuple(leader[layout.participant_of[position]] for position in buffers)
         return _Placement(
-            tuple(global_shape),
+            global_shape,
             sharding,
             participants,
             participants == tuple(range(len(layout.positions))),

@@ -7,6 +7,7 @@ import contextvars
 import sys
 import threading
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from threading import get_ident
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -45,27 +46,16 @@ class Raised:
         self.trace = error.__traceback__  # every member raises it, without the frames of others
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Meeting:
     """One kind of collective in one program, cached for the next call of it."""
 
-    __slots__ = ("complete", "groups", "number", "numbers", "op", "signature")
-
-    def __init__(
-        self,
-        signature: Hashable,
-        number: int,
-        groups: Groups,
-        numbers: list[int],
-        complete: Callable[[list[Any]], Sequence[Any]],
-        op: CrossProcessOp | None,
-    ) -> None:
-        """`numbers` are those of the parts of `groups` in the rendezvous; `complete` computes the results."""
-        self.signature = signature
-        self.number = number
-        self.groups = groups
-        self.numbers = numbers
-        self.complete = complete
-        self.op = op
+    signature: Hashable
+    number: int
+    groups: Groups
+    numbers: list[int]  # of the parts of `groups` in the rendezvous
+    complete: Callable[[list[Any]], Sequence[Any]]  # computes the results
+    op: CrossProcessOp | None
 
 
 def _text(value: Any) -> str:

@@ -6,23 +6,23 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices import tree_util
 from artifex_devices._base.checks import check_callable, check_int, check_type, wrong_type
-from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.clearable_cache import remember
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
-from artifex_devices._spmd.arguments import Blocks, blocks_of, is_sharded_alike, leaf_of
-from artifex_devices._spmd.donation import delete_donated, donated_arrays
+from artifex_devices._runtime.devices import devices as devices_of
+from artifex_devices._spmd.arguments import Blocks, blocks_of, is_free_for, leaf_of
 from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices._spmd.outputs import Outputs
-from artifex_devices._spmd.specs import Layout, broadcast_prefix, layout_of, shape_text
+from artifex_devices._spmd.result_check import ResultCheck
+from artifex_devices._spmd.specs import broadcast_prefix, layout_of, shape_text
+from artifex_devices._spmd.static_and_donated import check_hashable, delete_donated, donated_arrays
 from artifex_devices.errors import IndivisibleError
-
-if TYPE_CHECKING:
-    from artifex_devices._spmd.result_check import ResultCheck
 
 # The axis of a pmap without axis_name; collectives inside may use any name for it.
 _UNNAMED = "_internal_pmap_axis_name"
@@ -79,14 +79,12 @@ def pmap(
     """
     check_callable("pmap", "fun", fun)
     mapped = _Pmapped(fun, axis_name, in_axes, out_axes, executor)
-    mapped.static = _numbers(mapped.operation, "static_broadcasted_argnums", static_broadcasted_argnums)
-    mapped.donated = _numbers(mapped.operation, "donate_argnums", donate_argnums)
-    mapped.axis_size = None if axis_size is None else check_int(mapped.operation, "axis_size", axis_size)
+    operation = mapped.operation
+    mapped.static = _numbers(operation, "static_broadcasted_argnums", static_broadcasted_argnums)
+    mapped.donated = _numbers(operation, "donate_argnums", donate_argnums)
+    mapped.axis_size = None if axis_size is None else check_int(operation, "axis_size", axis_size)
     mapped.backend = backend
-    if devices is not None:
-        mapped.devices = _devices(mapped.operation, devices)
-        if not mapped.devices:
-            raise ValueError(f"{mapped.operation}: devices is empty; expected at least one, or None; list some")
+    mapped.devices = None if devices is None else _devices(operation, devices)
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -100,6 +98,8 @@ def _devices(operation: str, devices: Any) -> tuple[Device, ...]:
     chosen = tuple(devices) if is_sequence else (devices,)
     for device in chosen:
         check_type(operation, "an entry of devices", device, Device, "a Device", "take them from devices()")
+    if not chosen:
+        raise ValueError(f"{operation}: devices is empty; expected at least one, or None; list some")
     return chosen
 
 
@@ -114,9 +114,6 @@ class _Outputs(Outputs):
     """Stacks the results of devices along out_axes."""
 
     argument = "out_axes"
-
-    def __init__(self, operation: str, layout: Layout, out_axes: Any) -> None:
-        super().__init__(operation, layout, out_axes, checks_replicas=False)
 
     @staticmethod
     def _is_spec(node: Any) -> bool:
@@ -140,6 +137,12 @@ class _Outputs(Outputs):
 class _Pmapped:
     """The state of one mapped function."""
 
+    static: tuple[int, ...]
+    donated: tuple[int, ...]
+    axis_size: int | None
+    backend: str | None
+    devices: tuple[Device, ...] | None
+
     def __init__(
         self, fun: Callable[..., Any], axis_name: Hashable | None, in_axes: Any, out_axes: Any, executor: str | None
     ) -> None:
@@ -149,19 +152,12 @@ class _Pmapped:
         self.in_axes = in_axes
         self.out_axes = out_axes
         self.executor = executor
-        self.static: tuple[int, ...] = ()
-        self.donated: tuple[int, ...] = ()
-        self.axis_size: int | None = None
-        self.backend: str | None = None
-        self.devices: tuple[Device, ...] | None = None
         self._plans: dict[Any, Plan] = {}
         check_executor(self.operation, executor)
         self._check_axes("in_axes", in_axes)
         self._check_axes("out_axes", out_axes)
 
     def _check_axes(self, argument: str, axes: Any) -> None:
-        from artifex_devices import tree_util
-
         for path, axis in tree_util.tree_leaves_with_path(axes, _is_axis):
             if not _is_axis(axis):
                 name, expected = f"{argument}{tree_util.keystr(path)}", "an int, None or a tree of these"
@@ -169,24 +165,17 @@ class _Pmapped:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the function on the rows of these arguments."""
-        from artifex_devices._runtime.devices import devices
-
         static, fun = self._static(args), self.fun
-        if static:
-            fun = functools.partial(_with_static, fun, static)
-        dynamic = tuple(x for i, x in enumerate(args) if i not in static) if static else args
-        if kwargs:
-            fun = functools.partial(_with_named, fun, tuple(kwargs))
-            dynamic = (*dynamic, *kwargs.values())
+        dynamic = args
+        if static or kwargs:
+            fun = functools.partial(_bound, fun, static, tuple(kwargs))
+            dynamic = (*(x for i, x in enumerate(args) if i not in static), *kwargs.values())
         leaves, treedef, key = flatten_arguments(dynamic)
-        pool = self.devices if self.devices is not None else tuple(devices(self.backend))
+        pool = self.devices if self.devices is not None else tuple(devices_of(self.backend))
         key = (pool, len(kwargs), tuple(static), key)
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plan(pool, args, dynamic, static, tuple(kwargs))
-            if len(self._plans) >= 256:
-                self._plans.clear()
-            self._plans[key] = plan
+            plan = remember(self._plans, key, self._plan(pool, args, dynamic, static, tuple(kwargs)))
         donated = [args[i] for i in self.donated if -len(args) <= i < len(args)]
         deleted = donated_arrays(self.operation, donated, (args, kwargs))
         result = run_plan(self.operation, fun, plan, leaves, treedef, self.executor, any_name=self.axis_name is None)
@@ -204,26 +193,8 @@ class _Pmapped:
                 "arguments; expected all static arguments by position; pass them by position"
             )
         static = {i % count: args[i] for i in sorted(i % count for i in self.static)}
-        for i, x in static.items():
-            try:
-                hash(x)
-            except TypeError:
-                raise ValueError(
-                    f"{self.operation}: static argument {i} is not hashable; expected a constant such as a number or a "
-                    f"tuple, got {safe_repr(x)} ({type(x).__name__}); pass a tuple for a list"
-                ) from None
+        check_hashable(self.operation, static)
         return static
-
-    def _axes_of(
-        self, args: tuple[Any, ...], positional: tuple[Any, ...], static: dict[int, Any], named: tuple[Any, ...]
-    ) -> list[Any]:
-        in_axes = self.in_axes
-        if static and isinstance(in_axes, tuple) and len(in_axes) == len(args):
-            in_axes = tuple(axis for i, axis in enumerate(in_axes) if i not in static)
-        axes = broadcast_prefix(self.operation, "in_axes", in_axes, positional, "the tuple of arguments", _is_axis)
-        from artifex_devices import tree_util
-
-        return [*axes, *[0] * len(tree_util.tree_leaves(named))]
 
     def _plan(
         self,
@@ -233,12 +204,14 @@ class _Pmapped:
         static: dict[int, Any],
         names: tuple[str, ...],
     ) -> Plan:
-        from artifex_devices import tree_util
-
         operation = self.operation
         count = len(dynamic) - len(names)
-        axes = self._axes_of(args, dynamic[:count], static, dynamic[count:])
+        in_axes = self.in_axes
+        if static and isinstance(in_axes, tuple) and len(in_axes) == len(args):
+            in_axes = tuple(axis for i, axis in enumerate(in_axes) if i not in static)
+        axes = broadcast_prefix(operation, "in_axes", in_axes, dynamic[:count], "the tuple of arguments", _is_axis)
         leaves, treedef = tree_util.tree_flatten(dynamic)
+        axes += [0] * (len(leaves) - len(axes))  # of keyword arguments
         keys = treedef.paths()
         numbers = [i for i in range(len(args)) if i not in static]
 
@@ -270,7 +243,7 @@ class _Pmapped:
             self._check_committed(mesh, spec, array, path_of(i))
             blocks = blocks_of(operation, layout, spec, array, path_of(i), moves=True)
             fetches.append(blocks if axis is None else _rows_of(blocks, axis))
-        outputs = _Outputs(operation, layout, self.out_axes)
+        outputs = _Outputs(operation, layout, self.out_axes, checks_replicas=False)
         if len(own) < len(pool):
             layout = layout.within(layout_of(Mesh(np.array(pool, dtype=object), (name,)), (name,)))
         return Plan(layout, fetches, outputs, path_of)
@@ -320,13 +293,12 @@ class _Pmapped:
         return int(rows)
 
     def _check_committed(self, mesh: Mesh, spec: PartitionSpec, x: Any, path: str) -> None:
-        if isinstance(x, Array) and x.committed:
-            wanted = NamedSharding(mesh, spec)
-            if not (x.sharding.is_equivalent_to(wanted, x.ndim) or is_sharded_alike(x, wanted)):
-                raise ValueError(
-                    f"{self.operation}: {path} is committed to another placement; expected {wanted!r} (one row for "
-                    f"each device), got {x.sharding!r}; move it first: device_put({path}, that sharding)"
-                )
+        wanted = NamedSharding(mesh, spec)
+        if not is_free_for(x, wanted):
+            raise ValueError(
+                f"{self.operation}: {path} is committed to another placement; expected {wanted!r} (one row for each "
+                f"device), got {x.sharding!r}; move it first: device_put({path}, that sharding)"
+            )
 
 
 def _rows_of(blocks: Blocks, axis: int) -> Blocks:
@@ -339,17 +311,12 @@ def _rows_of(blocks: Blocks, axis: int) -> Blocks:
     return rows
 
 
-def _with_static(fun: Callable[..., Any], static: dict[int, Any], *dynamic: Any, **named: Any) -> Any:
-    """Calls fun with static arguments at their positions."""
-    rest = iter(dynamic)
-    total = len(static) + len(dynamic)
-    return fun(*[static[i] if i in static else next(rest) for i in range(total)], **named)
-
-
-def _with_named(fun: Callable[..., Any], names: tuple[str, ...], *values: Any) -> Any:
-    """Calls fun with its last arguments by name."""
-    count = len(values) - len(names)
-    return fun(*values[:count], **dict(zip(names, values[count:], strict=True)))
+def _bound(fun: Callable[..., Any], static: dict[int, Any], names: tuple[str, ...], *values: Any) -> Any:
+    """Calls fun with static arguments at their positions and the last values by name."""
+    rest = iter(values)
+    total = len(static) + len(values) - len(names)
+    positional = [static[i] if i in static else next(rest) for i in range(total)]
+    return fun(*positional, **dict(zip(names, rest, strict=True)))
 
 
 def _is_axis(node: Any) -> bool:

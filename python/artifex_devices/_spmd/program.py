@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
@@ -39,16 +40,12 @@ class Program:
         timeout_s: float | None = None,
         process_map: ProcessMap | None = None,
     ) -> None:
-        """The bodies bind the axes; `device_names` are those of the participants of this process.
-
-        `any_name` lets every name mean the only axis; `process_map` is None where all participants run here.
-        """
-        self.axis_names = axis_names
+        self.axis_names = axis_names  # those that the bodies bind
         self.axis_sizes = axis_sizes
-        self.process_map = process_map
-        self.device_names = device_names
+        self.process_map = process_map  # None where all participants run here
+        self.device_names = device_names  # of the participants of this process
         self.operation = operation
-        self.any_name = any_name
+        self.any_name = any_name  # whether every name means the only axis
         self.timeout_s = timeout_s
         self.rendezvous = _core.Rendezvous(len(device_names))
         self.arrive = self.rendezvous.arrive
@@ -142,27 +139,23 @@ class Program:
 
     def complete(self, position: int, meeting: Meeting) -> None:
         """Computes the results of all members; the last one to arrive calls it."""
-        results = self.results
-        group = meeting.groups.of[position]
+        results, payloads = self.results, self.payloads
+        groups = meeting.groups
+        group = groups.of[position]
         members = group.members
         try:
-            if group.part == meeting.groups.cross_part:
+            if not groups.is_whole:
+                payloads = [payloads[member] for member in members]
+            if group.part == groups.cross_part:
                 from artifex_devices._spmd import cross_process
 
-                made: Sequence[Any] = cross_process.complete(
-                    self, meeting, position, [self.payloads[member] for member in members]
-                )
-                for member, result in zip(members, made, strict=True):
-                    results[member] = result
-            elif meeting.groups.is_whole:
-                made = meeting.complete(self.payloads)
-                if len(made) != len(members):
-                    raise ValueError(f"{self.text_of(meeting)}: {len(made)} results for {len(members)} participants")
-                results[:] = made
+                made: Sequence[Any] = cross_process.complete(self, meeting, position, payloads)
             else:
-                made = meeting.complete([self.payloads[member] for member in members])
-                for member, result in zip(members, made, strict=True):
-                    results[member] = result
+                made = meeting.complete(payloads)
+            if len(made) != len(members):
+                raise ValueError(f"{self.text_of(meeting)}: {len(made)} results for {len(members)} participants")
+            for member, result in zip(members, made, strict=True):
+                results[member] = result
         except BaseException as error:
             raised = Raised(error)
             for member in members:
@@ -248,7 +241,10 @@ def run(program: Program, function: Callable[..., Any], rows: list[Any], executo
     """
     run_bodies = _executors.get(executor)
     if run_bodies is None:
-        run_bodies = _executors[executor] = _executor(program, executor)
+        if executor not in _MODULES:
+            fix = "choose one of them"
+            raise wrong_value(program.operation, "executor", executor, "'cooperative' or 'threads'", fix)
+        run_bodies = _executors[executor] = importlib.import_module(_MODULES[executor]).run
     try:
         program.open(rows)
         watch(program)
@@ -259,17 +255,5 @@ def run(program: Program, function: Callable[..., Any], rows: list[Any], executo
         program.close()
 
 
-_Executor = Callable[[Program, Callable[..., Any]], None]
-_executors: dict[str, _Executor] = {}
-
-
-def _executor(program: Program, executor: str) -> _Executor:
-    if executor == "cooperative":
-        from artifex_devices._spmd import cooperative
-
-        return cooperative.run
-    if executor == "threads":
-        from artifex_devices._spmd import threaded
-
-        return threaded.run
-    raise wrong_value(program.operation, "executor", executor, "'cooperative' or 'threads'", "choose one of them")
+_MODULES = {"cooperative": "artifex_devices._spmd.cooperative", "threads": "artifex_devices._spmd.threaded"}
+_executors: dict[str, Callable[[Program, Callable[..., Any]], None]] = {}  # those that were used

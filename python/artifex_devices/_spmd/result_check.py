@@ -5,17 +5,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
+from artifex_devices._base.clearable_cache import remember
 from artifex_devices._spmd.block_exchange import bytes_of
 from artifex_devices._spmd.cross_process import digest_of, transport_of
+from artifex_devices._spmd.program import Program
+from artifex_devices._spmd.specs import Layout
 from artifex_devices.config import config
-
-if TYPE_CHECKING:
-    from artifex_devices._spmd.program import Program
-    from artifex_devices._spmd.specs import Layout
 
 _CERTAIN = bytes(32)  # stands for a value that a collective made equal
 
@@ -79,13 +78,11 @@ class ResultCheck:
         """The outputs in words, and their digest; cached."""
         known = self._process_map.results
         key = (self._program.operation, *self._outputs)
-        if key not in known:
-            if len(known) >= 256:
-                known.clear()
-            outputs = [f"output{path} of {dtype}{shape} as {spec!r}" for path, dtype, shape, spec in self._outputs]
-            text = f"{self._program.operation} returns {'; '.join(outputs)}"
-            known[key] = (text, digest_of(text))
-        return known[key]
+        if key in known:
+            return known[key]
+        outputs = [f"output{path} of {dtype}{shape} as {spec!r}" for path, dtype, shape, spec in self._outputs]
+        text = f"{self._program.operation} returns {'; '.join(outputs)}"
+        return remember(known, key, (text, digest_of(text)))
 
 
 def abandon(layout: Layout, program: Program, error: BaseException) -> None:

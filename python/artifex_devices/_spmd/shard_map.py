@@ -7,18 +7,14 @@ import functools
 from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
+from artifex_devices import tree_util
 from artifex_devices._base.checks import check_callable, check_type
+from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding
 from artifex_devices._placement.mesh_context import context_mesh
-from artifex_devices._spmd.arguments import (
-    blocks_of,
-    check_fit,
-    check_placed,
-    infer_specs,
-    leaf_of,
-    unchanged,
-)
+from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_placed, infer_specs, leaf_of
 from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.specs import (
@@ -31,14 +27,12 @@ from artifex_devices._spmd.specs import (
     layout_of,
 )
 
-_MISSING: Any = object()
-
 
 def shard_map(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,
     in_specs: Any = Infer,
-    out_specs: Any = _MISSING,
+    out_specs: Any = UNSPECIFIED,
     check_vma: bool = True,
     *,
     check_rep: bool = True,
@@ -79,20 +73,12 @@ def shard_map(
         ...     int(total(np.arange(16)))
         120
     """
-    if out_specs is _MISSING:
+    if out_specs is UNSPECIFIED:
         raise TypeError("shard_map: out_specs is missing; expected a tree of PartitionSpecs; give one for each result")
-    options: dict[str, Any] = {
-        "mesh": mesh,
-        "in_specs": in_specs,
-        "out_specs": out_specs,
-        "check_vma": check_vma and check_rep,
-        "axis_names": axis_names,
-        "executor": executor,
-    }
     if f is None:
-        return functools.partial(shard_map, **options)
+        return functools.partial(shard_map, **{name: value for name, value in locals().items() if name != "f"})
     check_callable("shard_map", "f", f)
-    mapped = _ShardMapped(f, **options)
+    mapped = _ShardMapped(f, mesh, in_specs, out_specs, bool(check_vma and check_rep), axis_names, executor)
 
     @functools.wraps(f)
     def call(*args: Any) -> Any:
@@ -124,15 +110,17 @@ class _ShardMapped:
         self.mesh = mesh
         self.in_specs = in_specs
         self.out_specs = out_specs
-        self.check_vma = bool(check_vma)
+        self.check_vma = check_vma
         self.axis_names = frozenset(axis_names)
         self.executor = executor
         self._plans: dict[Any, Plan] = {}
         self._outputs: dict[Layout, Outputs] = {}
-        manual = None if mesh is None else self._manual(mesh)
-        for argument, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
+        self._check_specs(None if mesh is None else self._manual(mesh))
+
+    def _check_specs(self, manual: tuple[Hashable, ...] | None) -> None:
+        for argument, specs in (("in_specs", self.in_specs), ("out_specs", self.out_specs)):
             if specs is not Infer:
-                check_specs(operation, argument, specs, manual)
+                check_specs(self.operation, argument, specs, manual)
 
     def _manual(self, mesh: Mesh | AbstractMesh) -> tuple[Hashable, ...]:
         unknown = [name for name in self.axis_names if name not in mesh.axis_names]
@@ -152,10 +140,7 @@ class _ShardMapped:
             key = (mesh, key)
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plan(mesh, args)
-            if len(self._plans) >= 256:
-                self._plans.clear()
-            self._plans[key] = plan
+            plan = remember(self._plans, key, self._plan(mesh, args))
         return run_plan(self.operation, self.f, plan, leaves, treedef, self.executor)
 
     def _mesh_of(self, leaves: Any) -> Mesh:
@@ -186,14 +171,10 @@ class _ShardMapped:
         )
 
     def _plan(self, mesh: Mesh, args: tuple[Any, ...]) -> Plan:
-        from artifex_devices import tree_util
-
         operation = self.operation
         layout = layout_of(mesh, self._manual(mesh))
         if type(self.mesh) is not Mesh:
-            for argument, specs in (("in_specs", self.in_specs), ("out_specs", self.out_specs)):
-                if specs is not Infer:
-                    check_specs(operation, argument, specs, layout.manual)
+            self._check_specs(layout.manual)
         leaves, treedef = tree_util.tree_flatten(args)
         keys = treedef.paths()
 
@@ -214,14 +195,13 @@ class _ShardMapped:
         if self.in_specs is not Infer:
             check_placed(operation, layout, specs, arrays, path_of_sharded)
         self._check_automatic(layout, arrays, path_of_sharded)
-        fetches = [unchanged(len(layout.positions))] * len(leaves)
+        count = len(layout.positions)
+        fetches: list[Blocks] = [lambda x: [x] * count] * len(leaves)
         for i, spec, array in zip(sharded, specs, arrays, strict=True):
             fetches[i] = blocks_of(operation, layout, spec, array, path_of(i))
-        outputs = self._outputs.get(layout)
-        if outputs is None:
-            outputs = Outputs(operation, layout, self.out_specs, checks_replicas=self.check_vma)
-            self._outputs[layout] = outputs
-        return Plan(layout, fetches, outputs, path_of)
+        if layout not in self._outputs:
+            self._outputs[layout] = Outputs(operation, layout, self.out_specs, checks_replicas=self.check_vma)
+        return Plan(layout, fetches, self._outputs[layout], path_of)
 
     def _check_automatic(self, layout: Layout, arrays: list[Any], path_of: Callable[[int], str]) -> None:
         """Refuses arguments sharded over Explicit axes that are not manual: bodies would see complete blocks."""

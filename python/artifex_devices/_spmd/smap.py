@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from artifex_devices import tree_util
 from artifex_devices._base.checks import check_type, wrong_type, wrong_value
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import AbstractMesh, Mesh, PartitionSpec
-from artifex_devices._spmd.shard_map import _MISSING, shard_map
+from artifex_devices._spmd.shard_map import shard_map
 from artifex_devices._spmd.specs import Infer
 
 
@@ -16,12 +18,12 @@ def smap(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,
     in_specs: Any = Infer,
-    out_specs: Any = _MISSING,
+    out_specs: Any = UNSPECIFIED,
     check_rep: bool = True,
     *,
     in_axes: Any = Infer,
-    out_axes: Any = _MISSING,
-    axis_name: Hashable = _MISSING,
+    out_axes: Any = UNSPECIFIED,
+    axis_name: Hashable = UNSPECIFIED,
     **options: Any,
 ) -> Any:
     """Maps a function over the shards along one axis of the mesh.
@@ -56,15 +58,15 @@ def smap(
         ...     int(total(np.arange(16)))
         120
     """
-    if axis_name is _MISSING:
-        if in_axes is not Infer or out_axes is not _MISSING:
+    if axis_name is UNSPECIFIED:
+        if in_axes is not Infer or out_axes is not UNSPECIFIED:
             raise TypeError(
                 "smap: in_axes and out_axes came without axis_name; expected the name of the axis; write axis_name='x'"
             )
         return shard_map(f, mesh, in_specs, out_specs, check_rep=check_rep, **options)
-    if in_specs is not Infer or out_specs is not _MISSING:
+    if in_specs is not Infer or out_specs is not UNSPECIFIED:
         raise TypeError("smap: in_specs and out_specs came with axis_name; expected in_axes and out_axes; write those")
-    if out_axes is _MISSING:
+    if out_axes is UNSPECIFIED:
         raise TypeError("smap: out_axes is missing; expected an int, None or a tree of these; write out_axes=0")
     if isinstance(axis_name, (list, tuple)):
         fix = "call smap once for each axis, or use shard_map"
@@ -79,7 +81,6 @@ def smap(
 
 def _specs_of_axes(argument: str, axes: Any, name: Hashable) -> Any:
     """A tree of PartitionSpecs from a tree of dimensions that are sharded over one axis, or None."""
-    from artifex_devices import tree_util
 
     def spec(axis: Any) -> PartitionSpec:
         if axis is None:

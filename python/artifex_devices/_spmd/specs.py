@@ -8,23 +8,29 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from artifex_devices import _core
-from artifex_devices._base.clearable_cache import clearable
+from artifex_devices import _core, tree_util
+from artifex_devices._base.clearable_cache import clearable, remember
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._placement.mesh_context import names_of_entry
 from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices.errors import DuplicateSpecError
 
 Names = tuple[Hashable, ...]
 
 
-class _Infer:
+class Marker:
+    """The value of a parameter that was left out; its repr is its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
     def __repr__(self) -> str:
-        return "Infer"
+        return self.name
 
 
 # Stands for in_specs that are taken from the arguments' own shardings.
-Infer: Any = _Infer()
+Infer: Any = Marker("Infer")
 
 
 class Layout:
@@ -94,17 +100,12 @@ _layouts: dict[tuple[Mesh, Names], Layout] = clearable({})
 def layout_of(mesh: Mesh, manual: Names) -> Layout:
     """The Layout of a mesh, cached."""
     key = (mesh, manual)
-    layout = _layouts.get(key)
-    if layout is None:
-        if len(_layouts) >= 256:
-            _layouts.clear()
-        layout = _layouts[key] = Layout(mesh, manual)
-    return layout
+    return _layouts.get(key) or remember(_layouts, key, Layout(mesh, manual))
 
 
 def names_by_dimension(spec: PartitionSpec) -> tuple[Names, ...]:
     """The axes over which each dimension is sharded, major to minor."""
-    return tuple(() if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in tuple(spec))
+    return tuple(map(names_of_entry, spec))
 
 
 def shape_text(shape: Sequence[int], dtype: Any) -> str:
@@ -118,8 +119,6 @@ def _is_spec(node: Any) -> bool:
 
 def check_specs(operation: str, argument: str, specs: Any, manual: Names | None) -> None:
     """Raises TypeError unless `specs` is a tree of PartitionSpecs, ValueError for axes not in `manual` or repeated."""
-    from artifex_devices import tree_util
-
     leaves = tree_util.tree_leaves_with_path(specs, _is_spec)
     wrong = [(path, leaf) for path, leaf in leaves if not _is_spec(leaf)]
     if wrong:
@@ -153,8 +152,6 @@ def broadcast_prefix(
     operation: str, argument: str, prefix: Any, tree: Any, tree_name: str, is_leaf: Callable[[Any], bool] = _is_spec
 ) -> list[Any]:
     """One value of the prefix for each leaf of the tree; ValueError names every place where it is not a prefix."""
-    from artifex_devices import tree_util
-
     try:
         return tree_util.broadcast_prefix(prefix, tree, is_leaf)
     except ValueError:

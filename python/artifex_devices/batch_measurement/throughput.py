@@ -24,8 +24,8 @@ class ThroughputModel:
         fixed_s: Seconds of each call besides the work on its examples, at least 0.
         floor_s: Minimum seconds of a call for any batch; 0 if no floor was observed.
         examples_per_s: Throughput that large batches approach.
-        residual: Median of |model - measured| / measured over the sizes.
-        worst_residual: Maximum of |model - measured| / measured over the sizes.
+        residual: Median of `abs(model - measured) / measured` over the sizes.
+        worst_residual: Maximum of `abs(model - measured) / measured` over the sizes.
     """
 
     fixed_s: float

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calibration of this machine: seconds of its own CPU devices, measured once, fitted to a model, and checked.
 
-See docs/guide/calibration.md for the model and its limits.
+See docs/how_to/calibrate.md for the model and its limits.
 """
 
 from artifex_devices.calibration.accuracy import CalibrationCheck, CheckedRow

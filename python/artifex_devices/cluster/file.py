@@ -35,7 +35,7 @@ _KEYS: dict[str, dict[str, str]] = {
 def from_toml(path: str | os.PathLike[str]) -> Cluster:
     """Reads a cluster from a TOML file; for a chip of the catalogue, missing keys have the catalogue's values.
 
-    Keys (bytes/s are of one direction; docs/guide/clusters.md has whole files):
+    Keys (bytes/s are of one direction; docs/how_to/describe_a_cluster.md has whole files):
 
     - `name`, `slices` (1);
     - `[chip]`: `name` (in the catalogue, or another), `platform`, `device_kind`, `devices_per_chip`, `memory_bytes`,

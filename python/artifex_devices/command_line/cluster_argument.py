@@ -24,7 +24,7 @@ clusters:
   "tpu v5e 4x4", "tpu v5p 8x8x16 slices=2"          v4, v5e, v5p, v6e or 7x; chips along each axis
   "dgx h100 nodes=64", "nvl72 racks=2", "mi300x"    also network_bandwidth= bytes/s of a GPU
   "gpus h200 nodes=2 chips_per_node=4"              any GPU of the catalogue
-  lab.toml                                          a file (docs/guide/clusters.md)
+  lab.toml                                          a file (docs/how_to/describe_a_cluster.md)
   "node.xml nodes=16 bandwidth=4e11"                an hwloc file of one node; also latency=, network_bandwidth=,
                                                     network_latency=
   here, or no --cluster                             this machine; with --measured its measured FLOP/s and bytes/s;

@@ -20,17 +20,7 @@ _MAX_ADDRESS = 300  # characters; a name of the DNS has at most 253
 
 
 class InitializeArguments:
-    """Validated arguments of distributed.initialize().
-
-    Attributes:
-        address: "host:port" of process 0, or None.
-        num_processes: Number of processes, or None to ask MPI.
-        process_id: Number of this process, or None to ask MPI.
-        num_devices: Number of devices of this process, or None for the default.
-        timeout_s: Seconds to wait for the other processes.
-        silence_s: Seconds without an answer from another host after which it counts as gone.
-        shutdown_timeout_s: Seconds that shutdown() waits.
-    """
+    """Validated arguments of distributed.initialize(); None where MPI or a default decides."""
 
     def __init__(self, **arguments: Any) -> None:
         """Takes the parameters of initialize(); raises one TypeError or ValueError that lists everything wrong."""
@@ -38,9 +28,8 @@ class InitializeArguments:
         self._values: list[str] = []
         self.address = self._address(arguments["coordinator_address"])
         self.num_processes = self._int("num_processes", arguments["num_processes"], 1, _MAX_PROCESSES)
-        self.process_id = self._int(
-            "process_id", arguments["process_id"], 0, (self.num_processes or _MAX_PROCESSES) - 1
-        )
+        last = (self.num_processes or _MAX_PROCESSES) - 1
+        self.process_id = self._int("process_id", arguments["process_id"], 0, last)
         self.num_devices = self._devices(arguments["local_device_ids"])
         self._check_method(arguments["cluster_detection_method"])
         self.timeout_s = self._seconds("initialization_timeout", arguments["initialization_timeout"])
@@ -95,10 +84,7 @@ class InitializeArguments:
         return str(value)
 
     def _int(self, name: str, value: Any, minimum: int, maximum: int) -> int | None:
-        number: int | None = None
-        if value is not None:
-            number = self._checked(check_int, name, value, minimum=minimum, maximum=maximum)
-        return number
+        return None if value is None else self._checked(check_int, name, value, minimum=minimum, maximum=maximum)
 
     def _devices(self, value: Any) -> int | None:
         if value is None:

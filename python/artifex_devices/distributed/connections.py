@@ -21,11 +21,7 @@ _TRY_S = 3.0  # seconds for one address
 
 
 class Listener:
-    """The addresses where this process accepts connections while the job starts; callers must know its token.
-
-    Attributes:
-        contact: What the other processes need to connect, as plain values.
-    """
+    """The addresses where this process accepts connections while the job starts; callers must know its token."""
 
     def __init__(self, host: str, beyond_host: bool) -> None:
         """Opens a Unix socket, and a TCP port where processes of other hosts take part."""
@@ -42,13 +38,8 @@ class Listener:
             each.listen(4096)
             each.setblocking(False)
         addresses = interface_addresses() if beyond_host else []
-        self.contact: dict[str, Any] = {
-            "host": host,
-            "name": name,
-            "port": port,
-            "addresses": addresses,
-            "token": self.token.hex(),
-        }
+        self.contact: dict[str, Any] = {"host": host, "name": name, "port": port, "addresses": addresses}
+        self.contact["token"] = self.token.hex()
 
     def close(self) -> None:
         """Accepts no further connections."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 from artifex_devices import _core
@@ -17,17 +18,12 @@ _TAG = 1  # of reshards; messages of one pair arrive in order, so that one tag i
 _MAX_IN_FLIGHT = 32  # messages in each direction that need no memory of their own
 
 
+@dataclass(frozen=True)
 class Traffic:
-    """Bytes that reshards have sent and received so far in this process. Source: counted.
+    """Bytes that reshards have sent and received so far in this process. Source: counted."""
 
-    Attributes:
-        sent: Bytes by the number of the receiving process.
-        received: Bytes by the number of the sending process.
-    """
-
-    def __init__(self) -> None:
-        self.sent: Counter[int] = Counter()
-        self.received: Counter[int] = Counter()
+    sent: Counter[int] = field(default_factory=Counter)  # by the number of the receiving process
+    received: Counter[int] = field(default_factory=Counter)  # by the number of the sending process
 
 
 _traffic: dict[int, Traffic] = {}

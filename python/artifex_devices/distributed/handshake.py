@@ -15,29 +15,17 @@ _T = TypeVar("_T")
 
 
 class ProcessFacts(NamedTuple):
-    """Facts of one process.
+    """Facts of one process."""
 
-    Attributes:
-        host: Network name of its host.
-        machine: Identifier of its kernel: equal for processes on one machine.
-        pid: Process id.
-        cpus: CPUs that its affinity mask allows, ascending.
-        versions: Versions that must be equal in all processes.
-        byte_order: "little" or "big".
-        arguments: Its coordinator_address, num_processes and process_id.
-        address_is_own: Whether coordinator_address is None or belongs to its host.
-        launcher: Name of the launcher, number of processes that it reports, flag that binds processes.
-    """
-
-    host: str
-    machine: str
+    host: str  # network name
+    machine: str  # identifier of its kernel: equal for processes on one machine
     pid: int
-    cpus: tuple[int, ...]
-    versions: dict[str, str]
-    byte_order: str
-    arguments: tuple[str | None, int | None, int | None]
-    address_is_own: bool
-    launcher: tuple[str, int | None, str]
+    cpus: tuple[int, ...]  # those that its affinity mask allows, ascending
+    versions: dict[str, str]  # must be equal in all processes
+    byte_order: str  # "little" or "big"
+    arguments: tuple[str | None, int | None, int | None]  # coordinator_address, num_processes and process_id
+    address_is_own: bool  # whether coordinator_address is None or belongs to its host
+    launcher: tuple[str, int | None, str]  # name, number of processes that it reports, flag that binds processes
 
 
 def exchange(runtime: MpiRuntime, value: _T, deadline: float) -> list[_T]:
@@ -88,8 +76,7 @@ def check_facts(facts: Sequence[ProcessFacts]) -> None:
     if not first.address_is_own:
         problems.append(
             f"coordinator_address is {safe_repr(first.arguments[0])}, but process 0 runs on {first.host}, which does "
-            "not "
-            "have that address"
+            "not have that address"
         )
     if problems:
         raise ValueError(

@@ -12,6 +12,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.text import cpu_list
@@ -317,8 +319,6 @@ def _machine_id() -> str:
 
 
 def _versions(runtime: MpiRuntime) -> dict[str, str]:
-    import numpy as np
-
     return {
         "artifex_devices": __version__,
         "numpy": np.__version__,

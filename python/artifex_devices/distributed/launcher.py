@@ -8,17 +8,11 @@ from typing import NamedTuple
 
 
 class Launcher(NamedTuple):
-    """A program that starts processes.
+    """A program that starts processes."""
 
-    Attributes:
-        name: Name for messages: "mpiexec of MPICH".
-        process_count: Number of processes that it has started, or None where it does not report it.
-        bind_flag: Command-line flag that gives every process its own cores.
-    """
-
-    name: str
-    process_count: int | None
-    bind_flag: str
+    name: str  # for messages: "mpiexec of MPICH"
+    process_count: int | None  # processes that it has started; None where it does not report it
+    bind_flag: str  # command-line flag that gives every process its own cores
 
 
 # Variable that identifies it, variable with the number of processes, name, flag; the first match counts.

@@ -19,19 +19,13 @@ _POLL_S = 30e-6  # how long one poll waits for records
 
 
 class LocalPeers:
-    """The processes of this host, this one included.
+    """The processes of this host, this one included."""
 
-    Attributes:
-        lanes: The memory between them.
-        places: For each process, its number among those of the host.
-        max_payload: Bytes of payload that one record carries at most.
-    """
-
-    max_payload = _core._SharedLanes.most_letter_bytes - HEAD.size - _MAX_TEXT
+    max_payload = _core._SharedLanes.most_letter_bytes - HEAD.size - _MAX_TEXT  # bytes that one record carries
 
     def __init__(self, lanes: _core._SharedLanes, processes: Sequence[int]) -> None:
-        self.lanes = lanes
-        self.places = {process: place for place, process in enumerate(processes)}
+        self.lanes = lanes  # the memory between them
+        self.places = {process: place for place, process in enumerate(processes)}  # numbers among those of the host
 
     def have(self, processes: Sequence[int]) -> bool:
         """Whether all of these processes are on this host."""

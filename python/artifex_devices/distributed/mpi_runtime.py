@@ -20,25 +20,18 @@ _abandoned: list[Any] = []  # memory that MPI may still use after a wait was giv
 
 
 class MpiRuntime:
-    """MPI, started, with a communicator of its own.
-
-    Attributes:
-        mpi: The module `mpi4py.MPI`.
-        world: Communicator of all processes, separate from the program's own messages.
-        library: "MPICH Version: 5.0.2".
-        owned: Whether this package started MPI, and so ends it.
-    """
+    """MPI, started, with a communicator of its own."""
 
     def __init__(self, mpi: Any, owned: bool, deadline: float) -> None:
         """Collective over all processes; waits for them until the deadline."""
-        self.mpi = mpi
-        self.owned = owned
+        self.mpi = mpi  # the module `mpi4py.MPI`
+        self.owned = owned  # whether this package started MPI, and so ends it
         barrier = mpi.COMM_WORLD.Ibarrier()  # Dup waits for all processes too, but Ctrl-C would not end it
         wait_for_all(barrier.Test, deadline, barrier)
-        self.world = mpi.COMM_WORLD.Dup()
+        self.world = mpi.COMM_WORLD.Dup()  # separate from the program's own messages
         self.world.Set_errhandler(mpi.ERRORS_RETURN)
         lines = [" ".join(line.split()) for line in mpi.Get_library_version().strip("\0 \n").splitlines()]
-        self.library = lines[0] if lines else "unknown"
+        self.library = lines[0] if lines else "unknown"  # "MPICH Version: 5.0.2"
 
     def finalize(self) -> None:
         """Ends MPI where this package began it; collective, after everything else."""

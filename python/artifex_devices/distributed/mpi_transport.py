@@ -52,8 +52,8 @@ class MpiTransport:
         self._mpi = runtime.mpi
         self._data = runtime.world
         self._meetings_world = runtime.world.Dup()
-        self._me: int = runtime.world.Get_rank()
-        self._count: int = runtime.world.Get_size()
+        self.process_index: int = runtime.world.Get_rank()
+        self.process_count: int = runtime.world.Get_size()
         self._peers = peers
         self._names = list(names)
         self._meetings: dict[tuple[int, ...], list[Meeting]] = {}
@@ -63,16 +63,6 @@ class MpiTransport:
         self._abandoned: list[_Message] = []  # MPI may still use their memory
 
     @property
-    def process_index(self) -> int:
-        """Number of this process."""
-        return self._me
-
-    @property
-    def process_count(self) -> int:
-        """Number of processes."""
-        return self._count
-
-    @property
     def is_broken(self) -> bool:
         """Whether every further call fails."""
         return bool(self._broken)
@@ -80,7 +70,7 @@ class MpiTransport:
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
         """See Transport.agree."""
         members = tuple(processes)
-        if members == (self._me,):
+        if members == (self.process_index,):
             return [payload]
         with self._lock:
             self._check_usable(operation)
@@ -103,7 +93,7 @@ class MpiTransport:
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
         """See Transport.refuse."""
         members = tuple(processes)
-        if members == (self._me,) or self._broken or os.getpid() != self._pid:
+        if members == (self.process_index,) or self._broken or os.getpid() != self._pid:
             return
         with self._lock:
             self._meeting(members).start(REFUSED, b"", b"", f"{operation}: {reason}")
@@ -201,8 +191,8 @@ class MpiTransport:
             )
         if os.getpid() != self._pid:
             raise RuntimeError(
-                f"{operation}: this process was forked from process {self._me} of the job and is not part of it; "
-                "expected the process that called distributed.initialize(); let the parent send the data"
+                f"{operation}: this process was forked from process {self.process_index} of the job and is not part of "
+                "it; expected the process that called distributed.initialize(); let the parent send the data"
             )
 
     def _meeting(self, members: tuple[int, ...]) -> Meeting:
@@ -212,9 +202,9 @@ class MpiTransport:
                 return meeting
         local_peers = self.local_peers(members)
         if local_peers is not None:
-            known.append(LocalMeeting(local_peers, self._me, members))
+            known.append(LocalMeeting(local_peers, self.process_index, members))
         else:
-            known.append(MpiMeeting(self._mpi, self._meetings_world, self._me, members))
+            known.append(MpiMeeting(self._mpi, self._meetings_world, self.process_index, members))
         return known[-1]
 
     def _wait(self, done: Callable[[], bool], operation: str, awaited: tuple[int, ...], nbytes: int = 0) -> None:
@@ -231,7 +221,7 @@ class MpiTransport:
                 self._raise_broken(peer, operation)
             now = time.monotonic()
             for number in awaited:
-                has_left = number != self._me and self._peers.by_number[number].state == "left"
+                has_left = number != self.process_index and self._peers.by_number[number].state == "left"
                 if has_left and now - left_since.setdefault(number, now) > _LAST_MESSAGES_S:
                     self._raise_stuck(f"{self._names[number]} takes no further part", operation)
             if limit is not None and now - start > limit:
@@ -250,7 +240,9 @@ class MpiTransport:
                 while time.monotonic() < until and self._peers.broken() is None:
                     self._peers.sleep(0.01)
                     check()
-            self.fail(f"{_text_of(error)} in {self._names[self._me]}, which waited in {operation} at {call_site()}")
+            self.fail(
+                f"{_text_of(error)} in {self._names[self.process_index]}, which waited in {operation} at {call_site()}"
+            )
             raise
 
     def _raise_mismatch(self, meeting: Meeting, operation: str) -> NoReturn:
@@ -261,7 +253,7 @@ class MpiTransport:
                 f"{'; '.join(refusals)}; fix it there, the job goes on"
             )
         for number, text in meeting.texts():
-            if number != self._me:
+            if number != self.process_index:
                 peer = self._peers.by_number[number]
                 peer.position = peer.position or text
         self._raise_stuck("the processes came to different operations", operation)
@@ -281,7 +273,7 @@ class MpiTransport:
             self._peers.sleep(0.01)
         lines = []
         for number, name in enumerate(self._names):
-            at = position if number == self._me else _position_of(self._peers.by_number[number])
+            at = position if number == self.process_index else _position_of(self._peers.by_number[number])
             lines.append(f"  {name}: {at}")
         self._broken = f"{reason}:\n" + "\n".join(lines)
         raise CollectiveError(
@@ -291,7 +283,7 @@ class MpiTransport:
         )
 
     def _raise_broken(self, peer: Peer, operation: str) -> NoReturn:
-        where = f"process {self._me} waited in {operation}, at {call_site()}"
+        where = f"process {self.process_index} waited in {operation}, at {call_site()}"
         if peer.is_echo:
             self._broken = peer.reason
             raise CollectiveError(f"{operation}: {peer.reason}; {where}, in vain; see the messages of other processes")

@@ -18,26 +18,16 @@ _MAX_TEXT_BYTES = 30_000  # of one text, so that two fit
 
 
 class Peer:
-    """Another process, as far as this one knows.
-
-    Attributes:
-        number: Its process index.
-        name: "process 1 (pid 4711 on node7)".
-        state: "here", "left" (its program or its part in the job has ended), "failed" or "lost" (ended without notice).
-        reason: Why it failed.
-        is_echo: Whether it failed only because another process has.
-        position: The operation where it waits, if it has sent it.
-    """
+    """Another process, as far as this one knows."""
 
     def __init__(self, number: int, name: str, connection: socket.socket | None) -> None:
-        """A process in the state "here"; without a connection nothing is received from it."""
-        self.number = number
-        self.name = name
-        self.connection = connection
-        self.state = "here"
-        self.reason = ""
-        self.is_echo = False
-        self.position = ""
+        self.number = number  # its process index
+        self.name = name  # "process 1 (pid 4711 on node7)"
+        self.connection = connection  # without one nothing is received from it
+        self.state = "here"  # "left" (its program or its part in the job has ended), "failed", "lost" (without notice)
+        self.reason = ""  # of its failure
+        self.is_echo = False  # whether it failed only because another process has
+        self.position = ""  # the operation where it waits, if it has sent it
         self.received = bytearray()  # the beginning of the next message
         self.unsent = bytearray()  # bytes that the connection has not taken yet
 

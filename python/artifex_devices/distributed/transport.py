@@ -23,15 +23,8 @@ class Transport(Protocol):
     the operation and the processes.
     """
 
-    @property
-    def process_index(self) -> int:
-        """Number of this process."""
-        ...
-
-    @property
-    def process_count(self) -> int:
-        """Number of processes."""
-        ...
+    process_index: int  # number of this process
+    process_count: int
 
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
         """Waits until all of `processes`, which include this one, come to the same operation with the same digest.

@@ -142,7 +142,7 @@ class CalibrationConditions:
 @public("artifex_devices.calibration")
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """A model of the seconds that this machine needs, fitted to measurements: see docs/guide/calibration.md.
+    """A model of the seconds that this machine needs, fitted to measurements: see docs/how_to/calibrate.md.
 
     Attributes:
         coefficients: Seconds by the names of TERMS: per call, copy, program or participant, or per byte.

@@ -17,7 +17,7 @@ from artifex_devices.roofline import Provenance
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds by the model of docs/guide/planner.md.
+    """Seconds by the model of docs/how_to/plan_reshards.md.
 
     Attributes:
         latency: Seconds that do not depend on bytes.

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import html
 import json
 import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from artifex_devices._array.html import page
+from artifex_devices._base import html
 from artifex_devices._base.text import table_lines
 from artifex_devices.accelerators import source_notes
 
@@ -34,16 +33,12 @@ class Layout(NamedTuple):
         notes = source_notes(" ".join(text for _, text in self.facts))
         return [*self.facts, *((f"[{code}]", text) for code, text in notes.items())]
 
-    def html(self, picture: str = "") -> str:
-        """A page, with a picture below the table."""
-        cell = 'style="padding:0 1em 0 0;text-align:left"'
-        lines = [f"<tr>{''.join(f'<th {cell}>{html.escape(text)}</th>' for text in self.head)}</tr>"]
-        lines += [f"<tr>{''.join(f'<td {cell}>{html.escape(text)}</td>' for text in row)}</tr>" for row in self.rows]
-        table = f"<table>{''.join(lines)}</table>" if self.rows else ""
-        return page(self.title, self.all_facts(), picture=table + picture)
+    def html(self, *parts: str) -> str:
+        """A page, with the parts below the table."""
+        return html.page(self.title, html.facts(self.all_facts()), html.table(self.head, self.rows), *parts)
 
 
-class Report:
+class Report(html.NotebookText):
     """Base of plans and suggestions."""
 
     def _layout(self) -> Layout:

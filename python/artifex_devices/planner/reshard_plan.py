@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._base import html
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
 from artifex_devices._base.svg import Picture
@@ -147,7 +148,7 @@ class ReshardPlan(Report):
     def xla_gathers_everything(self) -> bool:
         """Whether XLA would gather the global array on each device ("Involuntary full rematerialization").
 
-        The rule was found by compiling with jax 0.10.2; see docs/guide/planner.md.
+        The rule was found by compiling with jax 0.10.2; see docs/how_to/plan_reshards.md.
 
         Raises:
             RuntimeError: It is not known: the ends have different devices, two kinds of memory or uneven shards, or a
@@ -268,10 +269,10 @@ class ReshardPlan(Report):
 
     def _repr_html_(self) -> str:
         if any(isinstance(getattr(end, "mesh", None), AbstractMesh) for end in (self.source, self.destination)):
-            picture = '<div style="opacity:0.7">no picture: an AbstractMesh has no devices to draw</div>'
+            picture = html.note("no picture: an AbstractMesh has no devices to draw")
         else:
-            picture = self.to_svg()
-        return self._layout().html(picture + received_bars(self))
+            picture = self.to_svg()._repr_html_()
+        return self._layout().html(picture, *received_bars(self))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "bytes_by_link": dict(self.bytes_by_link)}

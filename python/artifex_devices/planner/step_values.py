@@ -114,7 +114,7 @@ class StepCollective:
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class StepSeconds:
-    """Seconds of one step on each device, by the model of docs/guide/step.md.
+    """Seconds of one step on each device, by the model of docs/how_to/plan_a_step.md.
 
     Attributes:
         compute: Seconds of the FLOPs at the chip's peak.
@@ -269,7 +269,7 @@ class StepPlan(Report):
         return step_layout(self)
 
     def _repr_html_(self) -> str:
-        return self._layout().html(self.to_svg() if self.flops else "")
+        return self._layout().html(self.to_svg()._repr_html_() if self.flops else "")
 
     def _content(self) -> dict[str, Any]:
         """All numbers; None is infinity, which JSON does not have."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/guide/calibration.md are what bench/calibration.py makes of the committed numbers."""
+"""The tables of docs/how_to/calibrate.md are what bench/calibration.py makes of the committed numbers."""
 
 from __future__ import annotations
 

@@ -161,14 +161,14 @@ def test_the_picture_of_a_collective_is_its_mesh(tmp_path, capsys):
 
 
 def test_the_guide_shows_what_is_printed(capsys):
-    page = (Path(__file__).parents[3] / "docs" / "guide" / "command_line.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how_to" / "command_line.md").read_text(encoding="utf-8")
     code, out, err = output_of(capsys, "collective", "all_reduce", "1GB", "slice,chip", "--cluster", "dgx h100 nodes=4")
     assert (code, err) == (0, "")
     assert f"```text\n{out}```" in page
 
 
 def test_the_guide_has_all_options(capsys):
-    page = (Path(__file__).parents[3] / "docs" / "guide" / "command_line.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how_to" / "command_line.md").read_text(encoding="utf-8")
     table = page.partition("| option | what it takes |")[2].partition("\n\n")[0]
     for action in ("mesh", "reshard", "collective", "step", "suggest"):
         with pytest.raises(SystemExit):

@@ -461,7 +461,7 @@ def test_a_measurement_that_fails_is_a_fact(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_guide_shows_the_sections_and_the_findings_that_there_are(report: doctor.Report) -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "guide" / "command_line.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "how_to" / "command_line.md").read_text(encoding="utf-8")
     block = next(block for block in re.findall(r"(?ms)^```text\n(.*?)^```$", page) if block.startswith("Examined"))
     titles = re.findall(r"(?m)^[A-Z].*$", block.partition("\n")[2])[:-1]  # the last line is the verdict
     shown = [section.title for name, section in report.sections.items()]

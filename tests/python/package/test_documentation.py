@@ -1,39 +1,126 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README and guide: their code runs, their output is what is printed, their links lead somewhere."""
+"""README and documentation: code runs as it stands, output is what is printed, links lead to files and headings.
+
+The blocks of a page run in order, in a process of their own with this machine's devices. A block that needs more has
+the first line `# needs 8 devices: JAX_NUM_CPU_DEVICES=8`, or opens a world by `ad.simulate`.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
+from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
-from artifex_devices import device_manager
+from artifex_devices import errors
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted((DOCS / "formats").glob("*.md")), *sorted((DOCS / "guide").glob("*.md"))]
+PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.rglob("*.md")) if page.parent.name != "decisions")]
+OTHERS = [*ROOT.glob("*.md"), *sorted((DOCS / "decisions").glob("*.md")), *sorted((ROOT / "tests").rglob("*.md"))]
+# Pages where a block of text below a block of code is its output.
+WITH_OUTPUT = ["README.md", "concepts.md", "describe_a_cluster.md", "errors.md", "faq.md"]
+WITH_OUTPUT += ["layouts.md", "ten_minutes.md"]
+
+BLOCK = re.compile(r"(?ms)^```python\n(?P<code>.*?)^```$(?:\n\n```text\n(?P<output>.*?)^```$)?")
+NEEDS = re.compile(r"# needs (\d+) devices: JAX_NUM_CPU_DEVICES=\1\n")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+RUN = """
+import contextlib, io, json, sys
+page, blocks = json.load(sys.stdin)
+namespace, printed = {"__name__": "__main__"}, []
+for line, code in blocks:
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        exec(compile("\\n" * line + code, page, "exec"), namespace)
+    printed.append(text.getvalue())
+json.dump(printed, sys.stdout)
+"""
 
 
-def blocks_of(page: Path, language: str) -> list[str]:
-    return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"))
+def python_blocks(page: Path) -> list[re.Match[str]]:
+    return list(BLOCK.finditer(page.read_text(encoding="utf-8")))
+
+
+def run_blocks(page: Path) -> list[str]:
+    """Runs the Python blocks of a page, and returns what each prints."""
+    blocks = python_blocks(page)
+    code = [(block.string.count("\n", 0, block.start("code")), block["code"]) for block in blocks]
+    environment = {name: value for name, value in os.environ.items() if name not in ("XLA_FLAGS", "COLUMNS")}
+    needed = [match[1] for block in blocks if (match := NEEDS.match(block["code"]))]
+    if needed:
+        environment["JAX_NUM_CPU_DEVICES"] = max(needed, key=int)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", RUN],
+        input=json.dumps([str(page.relative_to(ROOT)), code]),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    printed: list[str] = json.loads(done.stdout)
+    return printed
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of the headings of a page, as GitHub makes them."""
+    text = re.sub(r"(?ms)^```.*?^```$", "", page.read_text(encoding="utf-8"))
+    found: set[str] = set()
+    for heading in re.findall(r"(?m)^#+ (.+)$", text):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        slug = re.sub(r"[^\w\- ]", "", plain.lower()).strip().replace(" ", "-")
+        found.add(next(each for n in count() if (each := f"{slug}-{n}" if n else slug) not in found))
+    return found
+
+
+def dead_links(page: Path) -> list[str]:
+    """Links of a page to files and headings that do not exist."""
+    text = re.sub(r"(?ms)^```.*?^```$|`[^`\n]*`", "", page.read_text(encoding="utf-8"))
+    dead = []
+    for link in LINK.findall(text):
+        target, _, anchor = link.partition("#")
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        path = page.parent / target if target else page
+        if not path.exists() or (anchor and path.suffix == ".md" and anchor not in anchors(path)):
+            dead.append(link)
+    return dead
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_manager._Process, "manager", None)  # a page is read from a new process
-    namespace: dict[str, Any] = {}
-    for code in blocks_of(page, "python"):
-        exec(compile(code, page.name, "exec"), namespace)
+def test_code_of_a_page_runs(page: Path) -> None:
+    blocks = python_blocks(page)
+    if not blocks:
+        return
+    printed = run_blocks(page)
+    if page.name in WITH_OUTPUT:
+        shown = [block["output"] for block in blocks]
+        assert [text for text, block in zip(printed, shown, strict=True) if block is not None] == [
+            block for block in shown if block is not None
+        ]
 
 
-def test_the_readmes_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(blocks_of(ROOT / "README.md", "python")[0], "README.md", "exec"), {})
-    assert capsys.readouterr().out == blocks_of(ROOT / "README.md", "text")[0]
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    assert dead_links(page) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_to_files_lead_to_files(page: Path) -> None:
-    targets = re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8"))
-    local = [target for target in targets if "://" not in target]
-    assert [target for target in local if not (page.parent / target).exists()] == []
+def test_dead_links_and_wrong_anchors_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    (tmp_path / "other.md").write_text("# A heading: `code`, twice\n\n# A heading: `code`, twice\n")
+    page.write_text(
+        "# Title\n[a](other.md#a-heading-code-twice) [b](other.md#a-heading-code-twice-1) [c](#title)\n"
+        "[d](other.md#missing) [e](missing.md) [f](#missing)\n```text\n[g](missing.md)\n```\n"
+    )
+    assert dead_links(page) == ["other.md#missing", "missing.md", "#missing"]
+
+
+def test_each_error_class_has_a_heading_in_the_index_of_errors() -> None:
+    assert {name.lower() for name in errors.__all__} <= anchors(DOCS / "errors.md")

@@ -39,6 +39,14 @@ def test_a_page_edited_by_hand_is_reported(tmp_path: Path) -> None:
     assert run(tmp_path, "--docs", tmp_path, "--check").stdout == ""
 
 
+def test_the_readme_shows_the_medians_of_the_data() -> None:
+    rows = {row["name"]: row for row in json.loads((ROOT / "bench" / "table.json").read_text())["rows"]}
+    medians = [run["median"] for run in rows["x + x 256 MiB, 8 shards"]["peers"]["ours"]]
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- table of bench/performance_page.py -->")[2]
+    line = next(line for line in table.splitlines() if line.startswith("| `x + x`, 256 MiB on 8 devices |"))
+    assert line.split(" | ")[1] == f"{sum(medians) / len(medians) * 1e3:.3g} ms"
+
+
 def test_each_picture_is_shown_once_and_each_curve_has_limits() -> None:
     text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     for path in (ROOT / "docs" / "images" / "performance").glob("*.svg"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of docs/guide/step.md: our plans beside the numbers of https://jax-ml.github.io/scaling-book.
+"""The table of docs/how_to/plan_a_step.md: our plans beside the numbers of https://jax-ml.github.io/scaling-book.
 
 Chapters Training and Training LLaMA 3, at commit 04d8de5 of github.com/jax-ml/scaling-book.
 """
@@ -13,7 +13,7 @@ from artifex_devices import cluster, mesh_utils, models
 from artifex_devices.planner import plan_step
 from artifex_devices.sharding import Mesh
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "guide" / "step.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how_to" / "plan_a_step.md"
 RULES = {"batch": "data", "embed": "data", "mlp": "tensor", "activation_embed": "tensor"}
 POD = 8960  # chips of a v5p pod
 PEAK = 4.59e14

@@ -80,10 +80,10 @@ def test_a_module_outside_all_rooms_is_reported(tree):
 
 def test_documents_name_public_paths_only(tree):
     page = "`artifex_devices.planner.plan_reshard`\n`artifex_devices._base.text` and\n`artifex_devices.planner.plans`\n"
-    found = tree({"planner/__init__.py": "", "planner/plans.py": ""}, {"docs/guide/page.md": page})
+    found = tree({"planner/__init__.py": "", "planner/plans.py": ""}, {"docs/learn/page.md": page})
     assert found == [
-        "docs/guide/page.md:2: names artifex_devices._base.text, which is private",
-        "docs/guide/page.md:3: names artifex_devices.planner.plans, which is private",
+        "docs/learn/page.md:2: names artifex_devices._base.text, which is private",
+        "docs/learn/page.md:3: names artifex_devices.planner.plans, which is private",
     ]
 
 

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration of Sphinx: `make docs` builds the documentation site into build/docs."""
+
+import enum
+import inspect
+import re
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS))
+
+import artifex_devices  # noqa: E402
+import llms_text  # noqa: E402
+import reference_pages  # noqa: E402
+from artifex_devices._base.bound_signatures import signature_of  # noqa: E402
+from docutils import nodes  # noqa: E402
+from sphinx.domains.python import PyXRefRole  # noqa: E402
+from sphinx.ext import napoleon  # noqa: E402
+from sphinx.ext.autodoc import PropertyDocumenter  # noqa: E402
+from sphinx.util.docutils import SphinxRole  # noqa: E402
+from sphinx.util.inspect import stringify_signature  # noqa: E402
+
+project = "artifex_devices"
+release = version = artifex_devices.__version__
+html_title = f"artifex_devices {release}"
+html_show_copyright = False
+html_show_sphinx = False
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+]
+html_theme = "furo"
+default_role = "name"
+smartquotes = False  # "--option" stays as it is
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4  # anchors as GitHub makes them; links to others are errors
+nb_execution_mode = "off"  # notebooks are committed with outputs that a test compares
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+autosummary_generate = False
+autodoc_member_order = "groupwise"
+autodoc_preserve_defaults = False
+autoclass_content = "both"
+python_maximum_signature_line_length = 88
+python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"
+add_module_names = False
+
+
+# Names of modules and functions that are more often those of parameters.
+PARAMETERS = {"devices", *(module for page in reference_pages.PAGES for module in page.modules.split())}
+HOMES = reference_pages.homes()
+
+
+class NameRole(SphinxRole):
+    """Single backticks in docstrings: a link if they hold the name of something documented, otherwise code."""
+
+    def run(self):
+        name = self.text.removesuffix("()")
+        if not re.fullmatch(r"[A-Za-z_][\w.]*", name) or self.text in PARAMETERS:
+            return [nodes.literal(self.rawtext, self.text)], []
+        home = HOMES.get(f"{project}.{name}")
+        link = f"{self.text} <{home.path if home else name}>"
+        return PyXRefRole()("py:obj", self.rawtext, link, self.lineno, self.inliner)
+
+
+def is_bound(value):
+    """Whether pybind11 has bound a function, so that `inspect` finds no signature."""
+    return type(value).__name__.startswith(("builtin", "method_descriptor", "instancemethod"))
+
+
+def find_signature(app, what, name, value, options, signature, returns):
+    """Gives autodoc the signatures of bound classes, functions and methods, which the stub has."""
+    if what == "class" and issubclass(value, enum.Enum):
+        return "", None
+    if what == "class" and hasattr(value, "__signature__"):
+        return stringify_signature(inspect.signature(value), unqualified_typehints=True), None
+    if what not in ("function", "method") or not is_bound(value):
+        return None
+    found = signature_of(".".join(name.split(".")[-2:]) if what == "method" else name.rpartition(".")[2])
+    parameters = [each for each in found.parameters.values() if each.name != "self"]
+    text = stringify_signature(found.replace(parameters=parameters), unqualified_typehints=True)
+    arguments, _, result = text.partition(" -> ")
+    return arguments, result or None
+
+
+class BoundPropertyDocumenter(PropertyDocumenter):
+    """Gives autodoc the types of bound properties, which the stub has."""
+
+    def add_directive_header(self, sig):
+        super().add_directive_header(sig)
+        if is_bound(getattr(self.object, "fget", None)):
+            returned = signature_of(".".join(self.objpath[-2:])).return_annotation
+            self.add_line(f"   :type: {returned}", self.get_sourcename())
+
+
+class Docstring(napoleon.GoogleDocstring):
+    """A docstring whose section "Returns" has no type before its first colon."""
+
+    def _consume_returns_section(self, preprocess_types=False):
+        lines = self._dedent(self._consume_to_next_section())
+        return [("", "", lines)] if lines else []
+
+
+def format_docstring(app, what, name, value, options, lines):
+    """Formats Google-style docstrings. To napoleon the docstring of a property is "type: text", which ours are not."""
+    kind = "function" if what in ("property", "attribute", "data") else what
+    style = napoleon.Config(napoleon_use_ivar=True)
+    lines[:] = Docstring("\n".join(lines), style, app, kind, name, value, options).lines()
+
+
+def adapt_source(app, page, source):
+    """Adapts pages written for readers of the repository: here notebooks are in docs, and decisions need a list."""
+    source[0] = source[0].replace("](../../examples/notebooks/", "](../notebooks/")
+    source[0] = source[0].replace("](../examples/notebooks/", "](notebooks/")
+    if page == "decisions/README":
+        source[0] += "\n```{toctree}\n:glob:\n:hidden:\n\n0*\n```\n"
+
+
+def write_dashes(app, document):
+    """Writes dashes between parameters and their descriptions, where Sphinx has two hyphens."""
+    for text in list(document.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
+
+
+def setup(app):
+    """Connects the generated parts of the site."""
+    reference_pages.write(DOCS / "reference")
+    app.connect("source-read", adapt_source)
+    app.add_role("name", NameRole())
+    app.add_autodocumenter(BoundPropertyDocumenter, override=True)
+    app.connect("autodoc-process-signature", find_signature)
+    app.connect("autodoc-process-docstring", format_docstring)
+    app.connect("doctree-read", write_dashes)
+    app.connect("build-finished", llms_text.write)
