@@ -22,18 +22,9 @@ _ABSENT = {
     "value_and_grad": "write a function that returns value and gradient and average both with lax.pmean",
     "vmap": "use NumPy's broadcasting, or pmap and shard_map to map over devices",
 }
-# NumPy functions that create an array, in a call.
-_CREATED = {
-    "arange": "arange(8)",
-    "array": "array([[1, 2], [3, 4]])",
-    "asarray": "asarray([[1, 2], [3, 4]])",
-    "empty": "empty((8, 8))",
-    "eye": "eye(8)",
-    "full": "full((8, 8), 0.5)",
-    "linspace": "linspace(0, 1, 8)",
-    "ones": "ones((8, 8))",
-    "zeros": "zeros((8, 8))",
-}
+# NumPy functions that create an array, and arguments of a call.
+_CREATED = dict.fromkeys(("empty", "ones", "zeros"), "(8, 8)") | dict.fromkeys(("arange", "eye"), "8")
+_CREATED |= dict.fromkeys(("array", "asarray"), "[[1, 2], [3, 4]]") | {"full": "(8, 8), 0.5", "linspace": "0, 1, 8"}
 
 
 @functools.cache
@@ -64,10 +55,12 @@ def __getattr__(name: str) -> Any:
             f"package, got JAX's {name}; {_ABSENT[name]}"
         )
     if name == "numpy" or (not name.startswith("_") and name in dir(np)):
-        fix = f"place its result: device_put(np.{_CREATED[name]}, sharding)" if name in _CREATED else f"write np.{name}"
+        fix = "import numpy as np" if name == "numpy" else f"np.{name}"
+        if name in _CREATED:
+            fix = f"device_put(np.{name}({_CREATED[name]}), sharding), which places its result"
         raise AttributeError(
             f"artifex_devices.{name}: NumPy is not part of this package; expected a name of this package, got NumPy's "
-            f"{name}; {'write import numpy as np' if name == 'numpy' else fix}; its functions take Arrays"
+            f"{name}; write {fix}; NumPy's functions take Arrays"
         )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

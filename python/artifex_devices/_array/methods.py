@@ -47,13 +47,6 @@ def _forwarded(function: Any, doc: str, returns: Any = Any) -> Any:
 class ArrayMethods(_Self):
     """The members that `_array.operators` sets on Array, by name."""
 
-    def __jax_array__(self) -> Any:
-        """Raises TypeError, with NumPy's function and the conversion as advice: JAX does not run on Arrays."""
-        raise TypeError(
-            "jax.numpy: an argument is an artifex_devices.Array; expected an array of JAX; call NumPy's function, such as "
-            "np.sum(x), or convert it: np.asarray(x)"
-        )
-
     # Reductions and scans. Dimensions that are reduced may be sharded.
 
     sum = _forwarded(np.sum, "np.sum: the result is replicated over the axes of the summed dimensions.")

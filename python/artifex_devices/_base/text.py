@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-_NARROW = 8  # characters of a column
+_SHORT = 12  # characters of a text that is not wrapped
 _THOUSANDS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -55,12 +55,24 @@ def rate_text(value: float, unit: str) -> str:
     return f"{value / factor:.4g} {sign}{unit}"
 
 
+def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """Returns lines of at most `width` characters that begin with `first`, then `rest`; longer words stay whole.
+
+    Example:
+        >>> wrapped("a table of 3 rows", 10, rest="  ")
+        ['a table of', '  3 rows']
+    """
+    form = textwrap.TextWrapper(width, first, rest, break_on_hyphens=False, break_long_words=False)
+    return form.wrap(text) or [""]
+
+
 def table_lines(rows: Sequence[Sequence[str]], *, numbers_right: bool = False, width: int = 0) -> list[str]:
     """Formats rows, of which the first may be a head, in columns as wide as their widest text.
 
-    A row of one text is a line between the others. All columns are set to the left; `numbers_right` sets all but the first to the right. Lines have at most `width`
-    characters, if it is not 0: the widest columns are wrapped, and where columns would become too narrow, each row is
-    a paragraph of its own, with the head before each text.
+    A row of one text is a line between the others. All columns are set to the left; `numbers_right` sets all but the
+    first to the right. Lines have at most `width` characters, if it is not 0: the widest columns are wrapped between
+    words. Where that is too wide, each row becomes a paragraph, with the head before each text. Long words of the last
+    column, such as paths, stay whole.
 
     Example:
         >>> table_lines([("", "bytes"), ("a gather", "64")], numbers_right=True)
@@ -68,26 +80,37 @@ def table_lines(rows: Sequence[Sequence[str]], *, numbers_right: bool = False, w
         >>> table_lines([("axis", "links"), ("data", "a ring of 16 along y")], width=20)
         ['axis  links', 'data  a ring of 16', '      along y']
     """
-    widths = [max(map(len, column)) for column in zip(*(row for row in rows if len(row) > 1), strict=True)]
-    while width and max(widths) > 1 and sum(widths) + 2 * (len(widths) - 1) > width:
-        widths[widths.index(max(widths))] -= 1
-        if len(widths) > 2 and max(widths) < _NARROW:
-            fields = [[f"{name}: {text}" for name, text in zip(rows[0], row, strict=False) if text] for row in rows[1:]]
-            return [line for row in fields for text in ("", *row) for line in textwrap.wrap(text, width) or [""]]
+    columns = list(zip(*(row for row in rows if len(row) > 1), strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    room = width - 2 * (len(widths) - 1)
+    if width and columns and sum(widths) > room:
+        least = [max(map(_least_width, column)) for column in columns]
+        least[-1] = min(least[-1], _SHORT)
+        if len(columns) > 2 and sum(least) > room:
+            return [line for row in rows[1:] for line in wrapped(_paragraph(rows[0], row), width, rest="    ")]
+        while sum(widths) > room and widths != least:
+            _, widest = max((size, i) for i, size in enumerate(widths) if size > least[i])
+            widths[widest] -= 1
     signs = ["<", *(">" if numbers_right else "<") * (len(widths) - 1)]
-    lines = []
+    lines: list[str] = []
     for row in rows:
         if len(row) == 1:
-            lines.append(row[0])
+            lines += wrapped(row[0], width, rest="  ") if width else row
             continue
-        cells = [
-            [text] if len(text) <= most else textwrap.wrap(text, most) for text, most in zip(row, widths, strict=True)
-        ]
+        cells = [[text] if len(text) <= most else wrapped(text, most) for text, most in zip(row, widths, strict=True)]
         for parts in itertools.zip_longest(*cells, fillvalue=""):
-            lines.append(
-                "  ".join(f"{text:{sign}{most}}" for text, sign, most in zip(parts, signs, widths, strict=True))
-            )
-    return [line.rstrip() for line in lines]
+            lines.append("  ".join(map("{:{}{}}".format, parts, signs, widths)).rstrip())
+    return lines
+
+
+def _least_width(text: str) -> int:
+    """The width below which a text of a table is not wrapped: that of its longest word; amounts stay whole."""
+    return len(text) if len(text) <= _SHORT else max(map(len, text.split()))
+
+
+def _paragraph(head: Sequence[str], row: Sequence[str]) -> str:
+    named = [f"{name}: {text}" for name, text in zip(head[1:], row[1:], strict=False) if text]
+    return "  ".join(filter(None, (row[0], *named)))
 
 
 def cpu_list(cpus: Iterable[int]) -> str:

@@ -110,7 +110,8 @@ def _recommend(arguments: argparse.Namespace) -> int:
     hardware, source, advice = _advice(arguments)
     derived = _derived(hardware)
     if arguments.json:
-        console.write_json({"hardware": hardware, "source": source, **dataclasses.asdict(advice), "roofline": derived})
+        found = {"hardware": hardware, "source": source, **dataclasses.asdict(advice), "roofline": derived}
+        console.write_json("batch", found)
         return console.OK
     lines = [
         f"Batch sizes for {hardware} ({source})",
@@ -167,7 +168,7 @@ def _validate(arguments: argparse.Namespace) -> int:
     if arguments.json:
         found = {"batch_size": arguments.size, "is_good": is_good, "message": message}
         found |= {"hardware": hardware, "source": source, "recommendation": dataclasses.asdict(advice)}
-        console.write_json(found)
+        console.write_json("batch", found)
     else:
         console.write_text(f"{message}\n")
     return console.OK if is_good else console.ATTENTION
@@ -203,8 +204,8 @@ def _hardware(wanted: str | None) -> str:
             return hardware_name(type_name if type_name in _TYPES else wanted)
     names = [chip.name for chip in accelerators()]
     raise UsageError(
-        f"--hardware: {wanted!r} is not known{did_you_mean(wanted, (*_TYPES, *names))}; expected one of {', '.join(_TYPES)}, or of the catalogue: {', '.join(names)}; "
-        "leave it out for this hardware"
+        f"--hardware: {wanted!r} is not known{did_you_mean(wanted, (*_TYPES, *names))}; expected one of "
+        f"{', '.join(_TYPES)}, or of the catalogue: {', '.join(names)}; leave it out for this hardware"
     )
 
 
@@ -244,7 +245,7 @@ def _measure(arguments: argparse.Namespace) -> int:
             traceback.print_exc()  # a mistake of the function, or sys.exit(), which would end without an answer
             return console.FAILED
     if arguments.json:
-        console.write_json(found.to_dict())
+        console.write_json("batch", found.to_dict())
     else:
         console.write_text(f"{found}\n")
     return console.ATTENTION if found.confidence == "low" else console.OK

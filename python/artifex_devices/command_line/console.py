@@ -8,13 +8,13 @@ import json
 import re
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.text import wrapped
 
 OK = 0
 ATTENTION = 1
@@ -124,9 +124,10 @@ def complain(text: str) -> None:
             print(text, file=sys.stderr)
 
 
-def write_json(value: Mapping[str, Any]) -> None:
-    """Writes one JSON document, in ASCII."""
-    write_text(json.dumps(value, indent=2, allow_nan=False) + "\n")
+def write_json(command: str, content: Mapping[str, Any]) -> None:
+    """Writes the JSON document of a command, in ASCII; docs/formats/command_line.md describes each."""
+    document = {"format": f"artifex_devices/{command}/1", **content}
+    write_text(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def write_picture(path: str, picture: str) -> None:
@@ -150,7 +151,7 @@ def write_lines(lines: Iterable[str]) -> None:
     width = terminal_width()
     for line in lines:
         rest = " " * (len(line) - len(line.lstrip()) + 4)
-        parts = textwrap.wrap(line, width, subsequent_indent=rest) if len(line) > width > len(rest) else [line]
+        parts = wrapped(line, width, rest=rest) if len(line) > width > len(rest) else [line]
         write_text("\n".join(parts) + "\n")
 
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.text import bytes_text
+from artifex_devices._base.text import bytes_text, wrapped
 from artifex_devices.command_line.console import ATTENTION, OK, has_signs, terminal_width, write_json, write_text
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     report = examine(measure=not arguments.no_measure)
     if arguments.json:
-        write_json(report.to_json())
+        write_json("doctor", report.to_json())
     else:
         write_report(report)
     return ATTENTION if report.needs_attention or (arguments.strict and report.findings) else OK
@@ -99,7 +98,7 @@ def _styled_lines(report: Report, width: int) -> Iterator[tuple[str, str]]:
             style = "yellow" if fact.value is None else ""
             first, rest = f"  {_label(name, section):<{_NAME_WIDTH}} ", " " * (_NAME_WIDTH + 3)
             for line in (f"{value}  [{fact.source}]", *more):
-                yield from ((part, style) for part in _wrapped(line, width, first, rest))
+                yield from ((part, style) for part in wrapped(line, width, first, rest))
                 first = rest
         if not section.facts:
             yield "  none", "dim"
@@ -108,18 +107,12 @@ def _styled_lines(report: Report, width: int) -> Iterator[tuple[str, str]]:
     for finding in report.findings:
         mark, style = ("!", "bold red") if finding.severity == "attention" else ("-", "bold blue")
         what = f"{mark} {finding.what} ({finding.id})"
-        yield from ((line, style) for line in _wrapped(what, width, "  ", "    "))
+        yield from ((line, style) for line in wrapped(what, width, "  ", "    "))
         for word, text in (("costs: ", finding.cost), ("repair: ", finding.repair)):
             first, rest = f"    {word:<8}", " " * 12
-            yield from ((line, "") for line in _wrapped(text, width, first, rest))
+            yield from ((line, "") for line in wrapped(text, width, first, rest))
         yield "", ""
     yield verdict(report), "bold red" if report.needs_attention else "bold green"
-
-
-def _wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
-    """Lines of at most `width` characters; words that are longer, such as paths, stay whole."""
-    form = textwrap.TextWrapper(width, first, rest, break_on_hyphens=False, break_long_words=False)
-    return form.wrap(text)
 
 
 def verdict(report: Report) -> str:

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             known = {"backend": info["backend"], "default_device": str(info["default_device"])}
             rows = topology.device_rows(devices)
-            console.write_json({"format": "artifex_devices/info/1", **known, "devices": rows})
+            console.write_json("info", {**known, "devices": rows})
             return console.OK
         print_device_info()
         console.write_lines(topology.device_lines(devices))

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the tree, the JSON or the picture; 0."""
     machine, devices = _read(arguments.machine)
     if arguments.json:
-        console.write_json(_as_json(machine, devices))
+        console.write_json("topology", _as_json(machine, devices))
         return console.OK
     if arguments.svg is not None:
         from artifex_devices.render import machine_svg
@@ -84,8 +84,7 @@ def _read(source: str | None) -> tuple[Machine, list[Device]]:
 
 def _as_json(machine: Machine, devices: list[Device]) -> dict[str, Any]:
     facts = ("source", "is_live", "counts", "usable_cpus", "usable_memory_bytes", "objects", "missing_facts")
-    known = {name: getattr(machine, name) for name in facts}
-    return {"format": "artifex_devices/topology/1", **known, "devices": device_rows(devices)}
+    return {**{name: getattr(machine, name) for name in facts}, "devices": device_rows(devices)}
 
 
 def device_rows(devices: Sequence[Device]) -> list[dict[str, Any]]:

@@ -10,10 +10,9 @@ import numpy as np
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._core import Cluster, Sharding
 
-_NAMES = (
-    "bfloat16", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "int2", "int4", "int8",
-    "int16", "int32", "int64", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128",
-)  # fmt: skip
+_NAMES = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "bool", "complex64", "complex128"]
+_NAMES += [f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (16, 32, 64)]
+_NAMES += [f"{kind}{bits}" for kind in ("int", "uint") for bits in (2, 4, 8)]
 _BITS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
 
 

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from artifex_devices._base import html
-from artifex_devices._base.text import table_lines
+from artifex_devices._base.text import table_lines, wrapped
 from artifex_devices.accelerators import source_notes
 
 
@@ -24,9 +23,9 @@ class Layout(NamedTuple):
     def text(self, width: int = 0) -> str:
         """Lines of text of at most `width` characters, if it is not 0; without rows there is no table."""
         inner = max(width - 2, 0)
-        title = textwrap.wrap(self.title, width) if width else [self.title]
+        title = "\n".join(wrapped(self.title, width, rest="    ")) if width else self.title
         table = table_lines([self.head, *self.rows], width=inner) if self.rows else []
-        return "\n  ".join([*title, *table_lines(self.all_facts(), width=inner), *table])
+        return "\n  ".join([title, *table_lines(self.all_facts(), width=inner), *table])
 
     def all_facts(self) -> list[tuple[str, str]]:
         """The facts, and the title and address of each source that they name by its code."""
@@ -50,7 +49,8 @@ class Report(html.NotebookText):
     def to_json(self) -> str:
         """Returns all numbers as JSON, with their source."""
         content = self._content()
-        return json.dumps(content | {"sources": source_notes(json.dumps(content))}, indent=1)
+        document = {"format": "artifex_devices/plan/1", **content, "sources": source_notes(json.dumps(content))}
+        return json.dumps(document, indent=1)
 
     def _text(self, width: int = 0) -> str:
         return self._layout().text(width)

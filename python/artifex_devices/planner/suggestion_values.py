@@ -176,10 +176,9 @@ class Suggestions(Report):
     def _text(self, width: int = 0) -> str:
         """The table, the reasons below it, and the search space."""
         found = self._layout()
-        table = table_lines([_HEAD, *self._rows()], width=max(width - 2, 0))
-        reasons = [(place, each.why) for place, each in self._places()]
-        title, *facts = Layout(found.title, [*reasons, *found.facts]).text(width).split("\n")
-        return "\n".join([title, *(f"  {line}" for line in table), *facts])
+        facts = [*((place, each.why) for place, each in self._places()), *found.all_facts()]
+        table = Layout(found.title, [], _HEAD, self._rows()).text(width)
+        return "\n  ".join([table, *table_lines(facts, width=max(width - 2, 0))])
 
     def _content(self) -> dict[str, Any]:
         rejected = {"too_large": self.too_large, "smallest": self.smallest}

@@ -190,9 +190,10 @@ class Roofline:
         return roofline_svg(self, [*by_batch, *points], network_bandwidth, [note] if by_batch else [])
 
     def _repr_html_(self) -> str:
+        bandwidth = rate_text(self.memory_bandwidth, "B/s")
         rows = [
             ("peak", f"{rate_text(self.peak_flops, 'FLOP/s')} ({self.peak_from.kind}: {self.peak_from.text})"),
-            ("memory", f"{rate_text(self.memory_bandwidth, 'B/s')} ({self.bandwidth_from.kind}: {self.bandwidth_from.text})"),
+            ("memory", f"{bandwidth} ({self.bandwidth_from.kind}: {self.bandwidth_from.text})"),
             ("ridge point", f"{self.ridge_point:.1f} FLOP per byte"),
             ("critical batch", f"{self.critical_batch:.1f} ({self.critical_batch_from.text})"),
         ]

@@ -337,9 +337,9 @@ def test_rules_that_do_not_fit(mesh):
         plan_step(models.mlp(embed=1024, mlp=10, layers=1, tokens=30), mesh, {"batch": "data", "mlp": "tensor"})
     assert str(caught.value) == (
         "plan_step: the rules do not fit the model: batch (30 in in and 2 other tensors) is sharded 4 ways over data; "
-        "nearest 28 or 32; mlp (10 in w_in and 2 other tensors) is sharded 4 ways over tensor; nearest 8 or 12; expected "
-        "dimensions that divide evenly, and each axis of the mesh in one dimension of a tensor; change the rules, the "
-        "mesh or the shapes"
+        "nearest 28 or 32; mlp (10 in w_in and 2 other tensors) is sharded 4 ways over tensor; nearest 8 or 12; "
+        "expected dimensions that divide evenly, and each axis of the mesh in one dimension of a tensor; change the "
+        "rules, the mesh or the shapes"
     )
     with pytest.raises(ValueError, match=r"data shards both embed and mlp of w_in and 1 other tensor;"):
         plan_step(model, mesh, {"embed": "data", "mlp": "data"})
