@@ -963,7 +963,7 @@ class PartitionSpec:
         Returns the first position of an entry. Raises ValueError if there is none.
         """
 
-    def update(self, partitions: typing.Any = None) -> typing.Any:
+    def update(self, partitions: typing.Any = None) -> PartitionSpec:
         """
         Returns a PartitionSpec with other entries, or itself for None; TypeError unless they can be iterated over.
 
@@ -2588,6 +2588,51 @@ class _TransferRecording:
 
     def stop(self) -> None: ...
 
+class _SavePart:
+    """
+    What one process writes of a checkpoint.
+    """
+
+    def __init__(self, process: int, operation: str) -> None: ...
+    def add(self, name: str, leaf: typing.Any) -> None:
+        """
+        Takes the boxes of an Array that the process owns, or all of an ndarray, which must not change.
+        """
+
+    def write(self, folder: str) -> None:
+        """
+        Writes the files of the process, and waits for the storage.
+        """
+
+    @property
+    def bytes(self) -> int:
+        """
+        Bytes of all boxes.
+        """
+
+    @property
+    def bytes_written(self) -> int:
+        """
+        Bytes written so far.
+        """
+
+class _StoredFiles:
+    """
+    The tensors of some safetensors files.
+    """
+
+    def __init__(self, paths: collections.abc.Sequence[str], operation: str) -> None: ...
+    def read(self, requests: list[typing.Any], verify: bool, operation: str) -> int:
+        """
+        Fills Arrays of _checkpoint_array and ndarrays: (name, destination, numbers of its tensors) for each. Returns the number of bytes read.
+        """
+
+    @property
+    def tensors(self) -> list[typing.Any]:
+        """
+        For each tensor: name, stored type, dtype or None, shape, origin or None, global shape or None, number of its file, bytes.
+        """
+
 class _CrossReshard:
     """
     This process's part of a reshard between processes.
@@ -3208,6 +3253,11 @@ def _check_transfer(
         TransferGuardError: The guards refuse the transfer.
     """
 
+def _checkpoint_array(shape: typing.Any, dtype: typing.Any, sharding: Sharding, operation: str) -> Array:
+    """
+    Returns an Array whose memory _StoredFiles.read writes.
+    """
+
 def _client_of_cluster(cluster: Cluster) -> Client:
     """
     The world of its devices.
@@ -3306,6 +3356,11 @@ def _divide(array: typing.Any, by: float) -> None:
     Divides a dense array of 16-bit floats in place, each number in float32.
     """
 
+def _dtype_from_name(name: str) -> typing.Any:
+    """
+    Returns the dtype whose `name` it is.
+    """
+
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
     """
     Returns an Array whose memory the caller writes through _local_arrays or _slab_array.
@@ -3313,6 +3368,11 @@ def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: 
 
 def _enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...
 def _entered_meshes() -> tuple[typing.Any, ...]: ...
+def _exchange_paths(a: str, b: str, operation: str) -> bool:
+    """
+    Exchanges two folders in one step. Returns False where the file system cannot.
+    """
+
 def _executor_for(op: str, bytes: float, devices: int, threads_bytes: float) -> str:
     """
     The executor that shard_map chooses for such blocks.
@@ -3449,9 +3509,10 @@ def _make_client(
     asynchronous: bool = True,
     platform: str = "cpu",
     device_kind: str | None = None,
+    seed: int | None = None,
 ) -> Client:
     """
-    `device_kind`: a GPU of the catalogue, for the platform "gpu".
+    `device_kind`: a GPU of the catalogue, for the platform "gpu". `seed`: copies are deferred, in an order drawn from it.
     """
 
 def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:

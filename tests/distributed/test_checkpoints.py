@@ -128,8 +128,8 @@ def save_different_trees(folder):
 
 
 def test_different_trees_are_an_error(processes, tmp_path):
-    assert processes(2, save_different_trees, str(tmp_path / "c"), timeout=120).values == ["CollectiveError"] * 2
-    assert os.listdir(tmp_path) == []
+    assert processes(2, save_different_trees, str(tmp_path / "run" / "c"), timeout=120).values == ["CollectiveError"] * 2
+    assert os.listdir(tmp_path / "run") == []
 
 
 def save_local_array(folder):

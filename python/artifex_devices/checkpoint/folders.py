@@ -86,7 +86,13 @@ class Staging:
             OSError: The folder cannot be created.
         """
         self._check_target()
-        self._target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise NotADirectoryError(
+                errno.ENOTDIR,
+                f"{self._operation}: {str(self._target.parent)!r} is a file; expected a folder; save to another path",
+            ) from None
         while True:
             with suppress(FileExistsError):
                 os.mkdir(self.folder)

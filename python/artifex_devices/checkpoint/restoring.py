@@ -170,4 +170,4 @@ def _read(stored: Stored, names: list[str], leaves: list[Any], verify: bool) -> 
         for name, leaf in zip(names, leaves, strict=True)
         if name in stored.arrays
     ]
-    return stored.files.read(requests, verify, _OPERATION)  # type: ignore[no-any-return]
+    return stored.files.read(requests, verify, _OPERATION)

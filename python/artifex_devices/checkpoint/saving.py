@@ -132,7 +132,11 @@ class Save:
                 expected = "an Array, ndarray, number or text"
                 raise wrong_type(operation, f"the leaf {name!r}", leaf, expected, "convert it by np.asarray(x)")
         self._manifest = Manifest(arrays, values, self._group.count)
-        self._group.step("start", self._create, identity=self._identity())
+        try:
+            self._group.step("start", self._create, identity=self._identity())
+        except BaseException:
+            self._staging.abandon()
+            raise
 
     @property
     def nbytes(self) -> int:

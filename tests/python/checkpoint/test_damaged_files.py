@@ -202,7 +202,7 @@ def test_a_named_pipe_is_not_waited_for(tmp_path):
 
 def test_a_folder_that_cannot_be_written_to(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(NotADirectoryError):
+    with pytest.raises(NotADirectoryError, match=r"is a file; expected a folder; save to another path"):
         checkpoint.save(tmp_path / "file" / "c", {"a": 1})
 
 
