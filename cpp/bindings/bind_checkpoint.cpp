@@ -33,15 +33,19 @@ struct __attribute__((visibility("hidden"))) HeldPart {
   std::vector<py::object> owners = {};
 };
 
-void add_leaf(HeldPart& self, const std::string& name, py::handle leaf) {
-  if (py::isinstance<Array>(leaf)) {
-    self.part.add(name, leaf.cast<const Array&>());
-    return;
+// Adds the Arrays of the leaves and, in process 0, the ndarrays and NumPy scalars.
+void add_leaves(HeldPart& self, const py::list& leaves, bool with_ndarrays, const std::string& operation) {
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const py::handle leaf = leaves[i];
+    if (py::isinstance<Array>(leaf)) {
+      self.part.add(i, leaf.cast<ArrayRef>());
+    } else if (with_ndarrays && py::hasattr(leaf, "dtype")) {
+      Leaf host = leaf_from_python(leaf, operation);
+      self.part.add(i, host.view);
+      self.owners.push_back(std::move(host.keep));
+      self.owners.push_back(py::reinterpret_borrow<py::object>(leaf));
+    }
   }
-  Leaf host = leaf_from_python(leaf, "checkpoint.save");
-  self.part.add(name, host.view);
-  self.owners.push_back(std::move(host.keep));
-  self.owners.push_back(py::reinterpret_borrow<py::object>(leaf));
 }
 
 // The tensors of some safetensors files, in their order.
@@ -99,7 +103,7 @@ ReadRequest request_from_python(const StoredFiles& files, py::handle row, const 
     const auto& array = destination.cast<const Array&>();
     request.dtype = array.dtype();
     request.shape = array.shape();
-    request.destinations = boxes_of_array(array, operation);
+    request.destinations = boxes_of_array(array, hold_buffers(array, operation), operation);
   } else {
     const Leaf leaf = leaf_from_python(destination, operation);
     if (!leaf.view.writable) throw_error("{}: the ndarray for {} is read-only; expected a new one", operation, name);
@@ -129,15 +133,21 @@ void bind_checkpoint(py::module_& module) {
              return std::unique_ptr<HeldPart>(new HeldPart{SavePart(process, std::move(operation))});
            }),
            py::arg("process"), py::arg("operation"))
-      .def("add", &add_leaf, py::arg("name"), py::arg("leaf"),
-           "Takes the boxes of an Array that the process owns, or all of an ndarray, which must not change.")
+      .def(
+          "add", &add_leaves, py::arg("leaves"), py::arg("with_ndarrays"), py::arg("operation"),
+          "Takes the boxes of Arrays that the process owns and all of ndarrays, which must not change. Other leaves are "
+          "left out.")
       .def(
           "write",
-          [](HeldPart& self, const std::string& folder) {
-            const ReleaseGil release;
-            self.part.write(folder);
+          [](HeldPart& self, const std::string& folder, const std::vector<std::string>& names) {
+            {
+              const ReleaseGil release;
+              self.part.write(folder, names);
+            }
+            self.owners.clear();
           },
-          py::arg("folder"), "Writes the files of the process, and waits for the storage.")
+          py::arg("folder"), py::arg("names"),
+          "Writes the files of the process, with a name for each leaf, and waits for the storage.")
       .def_property_readonly(
           "bytes", [](const HeldPart& self) { return self.part.bytes(); }, "Bytes of all boxes.")
       .def_property_readonly(

@@ -2594,14 +2594,14 @@ class _SavePart:
     """
 
     def __init__(self, process: int, operation: str) -> None: ...
-    def add(self, name: str, leaf: typing.Any) -> None:
+    def add(self, leaves: list[typing.Any], with_ndarrays: bool, operation: str) -> None:
         """
-        Takes the boxes of an Array that the process owns, or all of an ndarray, which must not change.
+        Takes the boxes of Arrays that the process owns and all of ndarrays, which must not change. Other leaves are left out.
         """
 
-    def write(self, folder: str) -> None:
+    def write(self, folder: str, names: collections.abc.Sequence[str]) -> None:
         """
-        Writes the files of the process, and waits for the storage.
+        Writes the files of the process, with a name for each leaf, and waits for the storage.
         """
 
     @property

@@ -2,11 +2,13 @@
 """Checkpoints of several processes: each writes and reads its own part, under any numbers of processes."""
 
 import os
+from pathlib import Path
 
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import checkpoint
+from artifex_devices import _core, checkpoint
+from artifex_devices.checkpoint.stored import Stored
 
 SHAPE = (24, 10)
 SPECS = [(), ("x",), (None, "x"), ("x", "y"), ("y", "x"), (("x", "y"),), (None, ("y", "x"))]
@@ -128,7 +130,9 @@ def save_different_trees(folder):
 
 
 def test_different_trees_are_an_error(processes, tmp_path):
-    assert processes(2, save_different_trees, str(tmp_path / "run" / "c"), timeout=120).values == ["CollectiveError"] * 2
+    assert (
+        processes(2, save_different_trees, str(tmp_path / "run" / "c"), timeout=120).values == ["CollectiveError"] * 2
+    )
     assert os.listdir(tmp_path / "run") == []
 
 
@@ -145,3 +149,23 @@ def test_an_array_of_one_process_is_an_error(processes, tmp_path):
     assert [text.startswith("checkpoint.save: the Array 'w' is only on devices of process") for text in texts] == [
         True
     ] * 2
+
+
+def bytes_read(folder):
+    """For each sharding: the bytes that are read, and those of the distinct parts in this process."""
+    stored = Stored("test", Path(folder))
+    numbers = stored.arrays["arrays.0"].numbers
+    found = []
+    for sharding in shardings():
+        array = _core._checkpoint_array(SHAPE, "int32", sharding, "test")
+        read = stored.files.read([("arrays.0", array, numbers)], False, "test")
+        found.append((read, sum(part.nbytes for part in _core._local_arrays(array, some=True))))
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_each_process_reads_the_bytes_of_its_shards_only(processes, count, tmp_path):
+    folder = str(tmp_path / "c")
+    processes(2, save_all, folder, timeout=120)
+    for rows in processes(count, bytes_read, folder, timeout=120).values:
+        assert [read for read, _ in rows] == [needed for _, needed in rows]

@@ -45,7 +45,6 @@ def equal(a, b):
 def test_safetensors_reads_our_files(tmp_path):
     numpy = pytest.importorskip("safetensors.numpy", reason="the package safetensors is not installed")
     tree = {name: value(name) for name in DTYPES} | {"z": value("complex128"), "int4": np.ones(3, ml_dtypes.int4)}
-    tree |= {"bfloat16": value(ml_dtypes.bfloat16), "float8": value(ml_dtypes.float8_e4m3fn)}
     checkpoint.save(
         tmp_path / "c", {name: sharded(array) if len(array) == 8 else array for name, array in tree.items()}
     )
@@ -68,11 +67,17 @@ def test_we_read_files_of_safetensors(tmp_path):
 def test_torch_reads_our_checkpoint(tmp_path):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     dcp = pytest.importorskip("torch.distributed.checkpoint", reason="PyTorch has no torch.distributed")
-    checkpoint.save(tmp_path / "c", {"w": sharded(value("float32")), "b": sharded(value("bfloat16"))})
-    state = {"w": torch.zeros(8, 6), "b": torch.zeros(8, 6, dtype=torch.bfloat16)}
+    bfloat16, float8 = value(ml_dtypes.bfloat16), value(ml_dtypes.float8_e4m3fn)
+    checkpoint.save(tmp_path / "c", {"w": sharded(value("float32")), "b": sharded(bfloat16), "f": sharded(float8)})
+    state = {
+        "w": torch.zeros(8, 6),
+        "b": torch.zeros(8, 6, dtype=torch.bfloat16),
+        "f": torch.zeros(8, 6, dtype=torch.float8_e4m3fn),
+    }
     dcp.load(state, storage_reader=dcp.HuggingFaceStorageReader(str(tmp_path / "c")), no_dist=True)
     assert state["w"].numpy().tobytes() == value("float32").tobytes()
-    assert state["b"].view(torch.int16).numpy().tobytes() == value("bfloat16").tobytes()
+    assert state["b"].view(torch.int16).numpy().tobytes() == bfloat16.tobytes()
+    assert state["f"].view(torch.int8).numpy().tobytes() == float8.tobytes()
 
 
 def test_we_read_a_checkpoint_of_torch(tmp_path):

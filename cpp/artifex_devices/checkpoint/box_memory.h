@@ -9,13 +9,12 @@
 
 namespace artifex_devices {
 
-/// A box of an array in memory: one distinct buffer of an Array, or an ndarray.
+/// A box of an array in memory, which the caller keeps alive: one distinct buffer of an Array, or an ndarray.
 struct BoxMemory {
   IndexDomain box;
   std::byte* data = nullptr;  // of the box's first element
   Dims byte_strides;
   bool is_host_readable = true;
-  BufferRef held = {};
 
   /// The element at `index` of the array, which is in the box.
   std::byte* at(const Dims& index) const noexcept {
@@ -29,20 +28,32 @@ struct BoxMemory {
   }
 };
 
-/// The distinct boxes of an Array in this process. The references keep the memory alive after a delete.
-inline std::vector<BoxMemory> boxes_of_array(const Array& array, std::string_view operation) {
+/// References to the distinct buffers of an Array in this process, which keep the memory alive after a delete.
+inline std::vector<BufferRef> hold_buffers(const Array& array, std::string_view operation) {
   array.check_alive(operation);
+  const Sharding& sharding = *array.sharding();
+  const auto count = static_cast<size_t>(sharding.buffers().size());
+  std::vector<BufferRef> buffers;
+  buffers.reserve(count);
+  for (size_t b = 0; b < count; ++b) {
+    const int64_t position = sharding.buffers().position(sharding.grid(), static_cast<int64_t>(b));
+    buffers.push_back(array.storage()->buffer(array.buffer_number(position)));
+  }
+  return buffers;
+}
+
+/// The boxes of these buffers, in their order.
+inline std::vector<BoxMemory> boxes_of_array(const Array& array, const std::vector<BufferRef>& buffers,
+                                             std::string_view operation) {
   const Sharding& sharding = *array.sharding();
   const ShardDomains domains = sharding.domains(array.shape(), operation);
   std::vector<BoxMemory> boxes;
-  boxes.reserve(static_cast<size_t>(sharding.buffers().size()));
-  for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
-    const int64_t position = sharding.buffers().position(sharding.grid(), b);
+  boxes.reserve(buffers.size());
+  for (size_t b = 0; b < buffers.size(); ++b) {
+    const int64_t position = sharding.buffers().position(sharding.grid(), static_cast<int64_t>(b));
     IndexDomain box = domains.domain(sharding.grid().tile(position));
-    BufferRef buffer = array.storage()->buffer(array.buffer_number(position));
     Dims strides = array.strides(box.shape);
-    std::byte* data = buffer.device_data();
-    boxes.push_back({std::move(box), data, std::move(strides), array.is_host_readable(), std::move(buffer)});
+    boxes.push_back({std::move(box), buffers[b].device_data(), std::move(strides), array.is_host_readable()});
   }
   return boxes;
 }

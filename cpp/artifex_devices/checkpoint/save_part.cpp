@@ -16,8 +16,8 @@ namespace artifex_devices {
 /// The files of one part while they are written.
 class SavePart::Writer {
  public:
-  Writer(SavePart& part, const std::string& folder)
-      : part_(part), folder_(folder), staging_(WorkerPool::process().max_workers()) {
+  Writer(SavePart& part, const std::string& folder, const std::vector<std::string>& names)
+      : part_(part), folder_(folder), names_(names), staging_(WorkerPool::process().max_workers()) {
     size_t files = 0;
     for (const Entry& entry : part.entries_) files = std::max(files, entry.boxes.size());
     // Tensors of large elements come first, so that each begins at a multiple of its itemsize.
@@ -79,7 +79,7 @@ class SavePart::Writer {
     for (size_t i = file.first; i < file.last; ++i) {
       const Tensor& tensor = tensors_[i];
       const IndexDomain& box = tensor.entry->boxes[tensor.box];
-      rows.push_back({tensor.entry->name, tensor.entry->dtype, box, tensor.entry->shape,
+      rows.push_back({names_.at(tensor.entry->leaf), tensor.entry->dtype, box, tensor.entry->shape,
                       box.volume() * itemsize(tensor.entry->dtype), tensor.checksums});
     }
     return format_safetensors(rows);
@@ -116,32 +116,41 @@ class SavePart::Writer {
 
   SavePart& part_;
   const std::string& folder_;
+  const std::vector<std::string>& names_;
   Staging staging_;
   std::vector<Tensor> tensors_;
   std::vector<OpenFile> files_;
   int64_t pieces_ = 0;
 };
 
-void SavePart::add(Entry entry) {
-  for (const IndexDomain& box : entry.boxes) bytes_ += box.volume() * itemsize(entry.dtype);
+void SavePart::add(size_t leaf, ArrayRef array) {
+  Entry entry{leaf, array->dtype(), array->shape(), array, hold_buffers(*array, operation_), {}, {}};
+  if (array->sharding()->is_fully_addressable()) {
+    bytes_ += array->nbytes();
+  } else {
+    for (const IndexDomain& box : owned_boxes(*array->sharding(), array->shape(), process_)) {
+      bytes_ += box.volume() * itemsize(entry.dtype);
+    }
+  }
   entries_.push_back(std::move(entry));
 }
 
-void SavePart::add(std::string name, const Array& array) {
-  Entry entry{std::move(name),    array.dtype(), array.shape(), {}, boxes_of_array(array, operation_),
-              array.ready_event()};
-  entry.boxes = owned_boxes(*array.sharding(), array.shape(), process_);
-  add(std::move(entry));
-}
-
-void SavePart::add(std::string name, const HostView& view) {
+void SavePart::add(size_t leaf, const HostView& view) {
   const IndexDomain box{Dims(view.shape.size(), 0), view.shape};
-  add({std::move(name), view.dtype, view.shape, {box}, {{box, static_cast<std::byte*>(view.data), view.byte_strides}}});
+  BoxMemory source{box, static_cast<std::byte*>(view.data), view.byte_strides};
+  entries_.push_back({leaf, view.dtype, view.shape, nullptr, {}, {box}, {std::move(source)}});
+  bytes_ += view.nbytes();
 }
 
-void SavePart::write(const std::string& folder) {
-  for (const Entry& entry : entries_) wait_for(entry.ready);
-  Writer(*this, folder).run();
+void SavePart::write(const std::string& folder, const std::vector<std::string>& names) {
+  for (Entry& entry : entries_) {
+    if (!entry.array) continue;
+    wait_for(entry.array->ready_event());  // the caller may have deleted the array
+    entry.sources = boxes_of_array(*entry.array, entry.buffers, operation_);
+    entry.boxes = owned_boxes(*entry.array->sharding(), entry.shape, process_);
+  }
+  Writer(*this, folder, names).run();
+  entries_.clear();
 }
 
 }  // namespace artifex_devices

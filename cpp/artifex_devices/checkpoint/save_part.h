@@ -19,30 +19,31 @@ class SavePart {
  public:
   SavePart(int64_t process, std::string operation) : process_(process), operation_(std::move(operation)) {}
 
-  /// Takes the boxes of the array that this process owns (owned_boxes). Throws DeletedArray.
-  void add(std::string name, const Array& array);
+  /// Takes the boxes of the array that this process owns (owned_boxes). `leaf` is its number in the tree. Throws
+  /// DeletedArray. Quick: the caller waits for it also when the save runs in the background.
+  void add(size_t leaf, ArrayRef array);
   /// Takes all of a host array, whose memory the caller keeps alive and does not change.
-  void add(std::string name, const HostView& view);
+  void add(size_t leaf, const HostView& view);
 
   int64_t bytes() const noexcept { return bytes_; }
   int64_t bytes_written() const noexcept { return bytes_written_.load(std::memory_order_relaxed); }
 
   /// Waits for the arrays, then writes the files into `folder`, where they must not exist, and waits for the storage.
-  /// Uses the workers; interruptible. Throws FileError, Interrupted, and the errors of the arrays.
-  void write(const std::string& folder);
+  /// `names` has the name of each leaf. Uses the workers; interruptible. Throws FileError, Interrupted, and the errors
+  /// of the arrays.
+  void write(const std::string& folder, const std::vector<std::string>& names);
 
  private:
   struct Entry {
-    std::string name;
+    size_t leaf = 0;
     DType dtype = DType::kFloat32;
     Dims shape;
+    ArrayRef array;                  // null for a host array
+    std::vector<BufferRef> buffers;  // of the array
     std::vector<IndexDomain> boxes;
     std::vector<BoxMemory> sources;
-    EventRef ready = nullptr;
   };
   class Writer;
-
-  void add(Entry entry);
 
   int64_t process_;
   std::string operation_;

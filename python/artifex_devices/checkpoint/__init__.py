@@ -6,11 +6,12 @@ A checkpoint is a folder of safetensors files, in the layout of torch.distribute
 
 from __future__ import annotations
 
-from artifex_devices.checkpoint.describing import ArrayMetadata, CheckpointMetadata, PartMetadata, metadata
+from artifex_devices.checkpoint.describing import ArrayMetadata, CheckpointMetadata, metadata
 from artifex_devices.checkpoint.future import SaveFuture
 from artifex_devices.checkpoint.manager import Manager
 from artifex_devices.checkpoint.restoring import restore
 from artifex_devices.checkpoint.saving import save, save_async
+from artifex_devices.checkpoint.stored import PartMetadata
 
 __all__ = [
     "ArrayMetadata",

@@ -14,25 +14,7 @@ import numpy as np
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, table_lines
 from artifex_devices.checkpoint.folders import check_path
-from artifex_devices.checkpoint.stored import Stored, StoredArray
-
-
-@public("artifex_devices.checkpoint")
-@dataclass(frozen=True)
-class PartMetadata:
-    """One stored box of an array.
-
-    Attributes:
-        file: Name of the file.
-        origin: Index of the first element of the box in the array.
-        shape: Shape of the box.
-        nbytes: Bytes in the file.
-    """
-
-    file: str
-    origin: tuple[int, ...]
-    shape: tuple[int, ...]
-    nbytes: int
+from artifex_devices.checkpoint.stored import PartMetadata, Stored, StoredArray
 
 
 @public("artifex_devices.checkpoint")
@@ -88,7 +70,7 @@ class CheckpointMetadata:
                 "dtype": None if array.dtype is None else array.dtype.name,
                 "type": array.type,
                 "nbytes": array.nbytes,
-                "parts": [vars(part) for part in array.parts],
+                "parts": [part._asdict() for part in array.parts],
             }
             for name, array in self.arrays.items()
         }
@@ -135,5 +117,4 @@ def metadata(path: Any) -> CheckpointMetadata:
 
 
 def _array_metadata(array: StoredArray) -> ArrayMetadata:
-    parts = tuple(PartMetadata(part.file, part.origin, part.shape, part.nbytes) for part in array.parts)
-    return ArrayMetadata(array.shape, array.dtype, array.type, parts)
+    return ArrayMetadata(array.shape, array.dtype, array.type, tuple(array.parts))

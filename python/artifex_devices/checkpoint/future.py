@@ -126,6 +126,7 @@ class SaveFuture:
 
     def _run(self, thread: DaemonThread) -> None:
         thread.began()
+        time.sleep(0.001)  # lets the caller of save_async return before this thread names the leaves
         try:
             try:
                 self._save.write_alone()

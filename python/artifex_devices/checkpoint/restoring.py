@@ -166,7 +166,7 @@ def _check_size(name: str, array: StoredArray) -> None:
 
 def _read(stored: Stored, names: list[str], leaves: list[Any], verify: bool) -> int:
     requests = [
-        (name, leaf, [part.number for part in stored.arrays[name].parts])
+        (name, leaf, stored.arrays[name].numbers)
         for name, leaf in zip(names, leaves, strict=True)
         if name in stored.arrays
     ]

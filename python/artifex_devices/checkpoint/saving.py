@@ -75,7 +75,7 @@ def save_async(path: Any, tree: Any, *, overwrite: bool = False) -> SaveFuture:
         A SaveFuture: `wait()` returns when the checkpoint exists, or raises the error of the save.
 
     Raises:
-        FileExistsError: As in `save`; also TypeError, ValueError and BlockingIOError.
+        FileExistsError: As in `save`; also TypeError, ValueError and BlockingIOError. `wait()` raises other errors.
 
     Example:
         >>> import tempfile
@@ -119,19 +119,15 @@ class Save:
         self._staging = Staging(operation, self.path, overwrite)
         self._part = _core._SavePart(self._group.index, operation)
         self.operation = operation
-        names = name_leaves(operation, structure)
-        arrays: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
-        values: dict[str, Any] = {}
-        for name, leaf in zip(names, leaves, strict=True):
-            if isinstance(leaf, (Array, np.ndarray, np.generic)):
-                self._add_array(name, leaf, is_async)
-                arrays[name] = (leaf.shape, leaf.dtype)
-            elif type(leaf) in VALUE_TYPES:
-                values[name] = leaf
-            else:
-                expected = "an Array, ndarray, number or text"
-                raise wrong_type(operation, f"the leaf {name!r}", leaf, expected, "convert it by np.asarray(x)")
-        self._manifest = Manifest(arrays, values, self._group.count)
+        self._check_types(leaves, structure)
+        if is_async:
+            leaves = [np.array(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+        self._part.add(leaves, self._group.index == 0, operation)
+        self._leaves, self._structure = leaves, structure
+        self._names: list[str] = []
+        self._manifest = Manifest({}, {}, self._group.count)
+        if not is_async or self.has_several_processes:
+            self._name()  # otherwise the thread does it: the caller waits for what is done here
         try:
             self._group.step("start", self._create, identity=self._identity())
         except BaseException:
@@ -188,26 +184,41 @@ class Save:
         finally:
             self._staging.abandon()
 
-    def _add_array(self, name: str, leaf: Any, is_async: bool) -> None:
-        if isinstance(leaf, Array):
-            if self._group.count > 1 and leaf.is_fully_addressable:
+    def _check_types(self, leaves: list[Any], structure: tree_util.PyTreeDef) -> None:
+        for kind in set(map(type, leaves)):
+            if kind in VALUE_TYPES or issubclass(kind, (Array, np.ndarray, np.generic)):
+                continue
+            number = next(i for i, leaf in enumerate(leaves) if type(leaf) is kind)
+            name = name_leaves(self.operation, structure)[number]
+            expected = "an Array, ndarray, number or text"
+            raise wrong_type(
+                self.operation, f"the leaf {name!r}", leaves[number], expected, "convert it by np.asarray(x)"
+            )
+
+    def _name(self) -> None:
+        """Names the leaves, and describes them in the manifest."""
+        names = self._names = name_leaves(self.operation, self._structure)
+        for name, leaf in zip(names, self._leaves, strict=True):
+            if type(leaf) in VALUE_TYPES:
+                self._manifest.values[name] = leaf
+                continue
+            self._manifest.arrays[name] = (leaf.shape, leaf.dtype)
+            if self.has_several_processes and isinstance(leaf, Array) and leaf.is_fully_addressable:
                 raise ValueError(
                     f"{self.operation}: the Array {name!r} is only on devices of process {self._group.index}; expected "
                     "one on devices of all processes, as each process has another value; save np.asarray(x) of process "
                     "0, or place it by device_put(x, NamedSharding(mesh, P()))"
                 )
-            self._part.add(name, leaf)
-        elif self._group.index == 0:
-            self._part.add(name, np.array(leaf) if is_async else np.asarray(leaf))
-        else:
-            np.dtype(leaf.dtype)
 
     def _create(self) -> None:
         if self._group.index == 0:
             self._staging.create()
 
     def _write(self) -> None:
-        self._part.write(str(self._staging.folder))
+        if not self._names:
+            self._name()
+        self._part.write(str(self._staging.folder), self._names)
+        self._leaves = []  # the part has released their memory
 
     def _commit(self) -> None:
         if self._group.index != 0:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._base.public_path import public
 from artifex_devices.checkpoint import folders, manifest
 from artifex_devices.checkpoint.manifest import Manifest
 
@@ -21,25 +21,34 @@ _INDEX_SUFFIX = ".safetensors.index.json"
 _MAX_INDEX_BYTES = 1 << 28
 
 
-@dataclass(frozen=True)
-class StoredPart:
-    """One box of an array in one file."""
+@public("artifex_devices.checkpoint")
+class PartMetadata(NamedTuple):
+    """One stored box of an array.
+
+    Attributes:
+        file: Name of the file.
+        origin: Index of the first element of the box in the array.
+        shape: Shape of the box.
+        nbytes: Bytes in the file.
+    """
 
     file: str
     origin: tuple[int, ...]
     shape: tuple[int, ...]
     nbytes: int
-    number: int  # in the list of all tensors
 
 
-@dataclass
 class StoredArray:
     """One array: its shape, its dtype or the type in the files that has no dtype here, and its parts."""
 
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any] | None
-    type: str
-    parts: list[StoredPart] = field(default_factory=list)
+    __slots__ = ("dtype", "numbers", "parts", "shape", "type")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any] | None, type_name: str) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.type = type_name
+        self.parts: list[PartMetadata] = []
+        self.numbers: list[int] = []  # of the parts, in the list of all tensors
 
 
 class Stored:
@@ -60,8 +69,9 @@ class Stored:
         if self.manifest is not None:
             for name, (shape, dtype) in self.manifest.arrays.items():
                 self.arrays[name] = StoredArray(shape, dtype, "")
+        file_names = [path.name for path in paths]
         for number, row in enumerate(self.files.tensors):
-            self._add(number, [path.name for path in paths], *row)
+            self._add(number, file_names, *row)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -136,7 +146,8 @@ class Stored:
                 )
             rank = len(found.shape)  # complex numbers are stored with a further dimension
             found.type = type_name
-            found.parts.append(StoredPart(files[file], start[:rank], shape[:rank], nbytes, number))
+            found.parts.append(PartMetadata(files[file], start[:rank], shape[:rank], nbytes))
+            found.numbers.append(number)
             return
         whole = tuple(a + b for a, b in zip(start, shape, strict=True)) if global_shape is None else global_shape
         if found is None:
@@ -148,4 +159,5 @@ class Stored:
                 "of one array; restore another checkpoint"
             )
         found.shape = tuple(map(max, found.shape, whole))
-        found.parts.append(StoredPart(files[file], start, shape, nbytes, number))
+        found.parts.append(PartMetadata(files[file], start, shape, nbytes))
+        found.numbers.append(number)
