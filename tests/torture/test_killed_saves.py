@@ -65,7 +65,31 @@ def test_the_checkpoint_is_complete_after_each_kill(tmp_path):
     assert len(kill_saves(str(tmp_path), 20, seed=7)) == 20
 
 
+@pytest.mark.timeout(120)
+def test_ctrl_c_ends_a_save_and_removes_its_files(tmp_path):
+    dice = random.Random(3)
+    for _ in range(5):
+        process = subprocess.Popen(
+            [sys.executable, __file__, "--save", str(tmp_path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "JAX_NUM_CPU_DEVICES": "4", "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        try:
+            assert process.stdout.readline() == b"saved\n"
+            time.sleep(dice.uniform(0.0, 0.05))
+            process.send_signal(signal.SIGINT)
+            _, text = process.communicate(timeout=30)
+        finally:
+            process.kill()
+        assert process.returncode == -signal.SIGINT, text
+        assert text.rstrip().endswith(b"KeyboardInterrupt"), text
+        assert os.listdir(tmp_path) == ["c"]
+        assert "turn" in checkpoint.restore(tmp_path / "c", verify=True)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for jobs in the background
     if sys.argv[1] == "--save":
         save_forever(sys.argv[2])
     else:

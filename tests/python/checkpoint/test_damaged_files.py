@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 
 import artifex_devices as ad
 import numpy as np
@@ -210,3 +211,16 @@ def test_a_sharding_without_devices_is_an_error(saved):
     mesh = ad.AbstractMesh((2,), ("x",))
     with pytest.raises(ValueError, match=r"checkpoint\.restore"):
         checkpoint.restore(saved, {"w": ad.NamedSharding(mesh, ad.P("x")), "step": 0})
+
+
+def test_a_full_disk_leaves_the_previous_checkpoint(saved):
+    """A limit on the size of files stands for a full disk: the system writes a part, then refuses."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=rf"checkpoint\.save: .*{FILE}: cannot write \d+ bytes at \d+: File too large"):
+            checkpoint.save(saved, {"w": np.zeros(100_000)}, overwrite=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(saved.parent) == ["c"]
+    assert checkpoint.restore(saved)["w"].tolist() == [0, 1, 2, 3, 4, 5]
