@@ -218,7 +218,9 @@ def test_a_full_disk_leaves_the_previous_checkpoint(saved):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
-        with pytest.raises(OSError, match=rf"checkpoint\.save: .*{FILE}: cannot write \d+ bytes at \d+: File too large"):
+        with pytest.raises(
+            OSError, match=rf"checkpoint\.save: .*{FILE}: cannot write \d+ bytes at \d+: File too large"
+        ):
             checkpoint.save(saved, {"w": np.zeros(100_000)}, overwrite=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
