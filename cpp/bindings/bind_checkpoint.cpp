@@ -12,6 +12,7 @@
 
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/checkpoint/boxes.h"
 #include "artifex_devices/checkpoint/file.h"
 #include "artifex_devices/checkpoint/read_boxes.h"
 #include "artifex_devices/checkpoint/safetensors.h"
@@ -55,9 +56,9 @@ struct __attribute__((visibility("hidden"))) StoredFiles {
   std::vector<size_t> file_of_tensor = {};
 };
 
-std::unique_ptr<StoredFiles> open_files(std::vector<std::string> paths, const std::string& operation) {
+std::shared_ptr<StoredFiles> open_files(std::vector<std::string> paths, const std::string& operation) {
   const ReleaseGil release;
-  auto files = std::make_unique<StoredFiles>(StoredFiles{std::move(paths)});
+  auto files = std::make_shared<StoredFiles>(StoredFiles{std::move(paths)});
   for (size_t file = 0; file < files->paths.size(); ++file) {
     check_interrupt();
     for (StoredTensor& tensor : read_safetensors(files->paths[file], operation)) {
@@ -118,6 +119,28 @@ ReadRequest request_from_python(const StoredFiles& files, py::handle row, const 
   return request;
 }
 
+// Adds part `index` of `count` of a stored array, which is read piece by piece while it is written.
+void add_stored(HeldPart& self, size_t leaf, const std::shared_ptr<StoredFiles>& files, const std::string& name,
+                py::handle dtype, py::handle shape, const std::vector<size_t>& numbers, int64_t index, int64_t count) {
+  constexpr std::string_view kOperation = "checkpoint.convert";
+  ReadRequest request;
+  request.name = name;
+  request.dtype = dtype_from_python(dtype, kOperation);
+  request.shape = dims_from_python(shape, kOperation, "shape");
+  for (const size_t number : numbers) {
+    request.stored.push_back({files->file_of_tensor.at(number), &files->tensors.at(number)});
+  }
+  const IndexDomain whole{Dims(request.shape.size(), 0), request.shape};
+  self.part.add(leaf, request.dtype, request.shape, part_of_box(whole, index, count),
+                [files, request, kOperation](std::byte* data, const IndexDomain& piece) {
+                  ReadRequest part = request;
+                  part.destinations.push_back({piece, data, row_major_strides(piece.shape, itemsize(part.dtype))});
+                  std::vector<ReadRequest> parts;
+                  parts.push_back(std::move(part));
+                  read_boxes(files->paths, std::move(parts), {kOperation, false});
+                });
+}
+
 int64_t read_into(const StoredFiles& self, const py::list& rows, bool verify, const std::string& operation) {
   std::vector<ReadRequest> requests;
   for (const py::handle row : rows) requests.push_back(request_from_python(self, row, operation));
@@ -152,7 +175,8 @@ void bind_checkpoint(py::module_& module) {
           "bytes", [](const HeldPart& self) { return self.part.bytes(); }, "Bytes of all boxes.")
       .def_property_readonly(
           "bytes_written", [](const HeldPart& self) { return self.part.bytes_written(); }, "Bytes written so far.");
-  py::class_<StoredFiles>(module, "_StoredFiles", "The tensors of some safetensors files.")
+  py::class_<StoredFiles, std::shared_ptr<StoredFiles>>(module, "_StoredFiles",
+                                                        "The tensors of some safetensors files.")
       .def(py::init(&open_files), py::arg("paths"), py::arg("operation"))
       .def_property_readonly(
           "tensors", &tensor_rows,
@@ -162,6 +186,9 @@ void bind_checkpoint(py::module_& module) {
           "read", &read_into, py::arg("requests"), py::arg("verify"), py::arg("operation"),
           "Fills Arrays of _checkpoint_array and ndarrays: (name, destination, numbers of its tensors) for each. Returns the "
           "number of bytes read.");
+  module.def("_add_stored", &add_stored, py::arg("part"), py::arg("leaf"), py::arg("files"), py::arg("name"),
+             py::arg("dtype"), py::arg("shape"), py::arg("numbers"), py::arg("index"), py::arg("count"),
+             "Adds part `index` of `count` of a stored array to a _SavePart, which reads it while it writes.");
   module.def(
       "_dtype_from_name",
       [](const std::string& text) {

@@ -3129,6 +3129,21 @@ def _accelerator_links(machine: Machine, addresses: collections.abc.Sequence[str
     ("NVLink" or "xGMI", whether behind switches, bytes/s) of a recorded machine, or None.
     """
 
+def _add_stored(
+    part: _SavePart,
+    leaf: int,
+    files: _StoredFiles,
+    name: str,
+    dtype: typing.Any,
+    shape: typing.Any,
+    numbers: collections.abc.Sequence[int],
+    index: int,
+    count: int,
+) -> None:
+    """
+    Adds part `index` of `count` of a stored array to a _SavePart, which reads it while it writes.
+    """
+
 def _adopt(
     shape: typing.Any,
     dtype: typing.Any,

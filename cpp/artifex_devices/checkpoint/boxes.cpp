@@ -7,22 +7,6 @@
 namespace artifex_devices {
 namespace {
 
-/// Part `index` of `count` of a box, divided along its first dimension that is long enough, else along its longest.
-IndexDomain part_of_box(IndexDomain box, int64_t index, int64_t count) {
-  if (count == 1 || box.rank() == 0) {
-    if (index > 0) box.shape = Dims(box.rank(), 0);
-    return box;
-  }
-  int64_t dimension = 0;
-  while (dimension < box.rank() && box.shape[dimension] < count) ++dimension;
-  if (dimension == box.rank()) dimension = std::ranges::max_element(box.shape) - box.shape.begin();
-  const int64_t size = box.shape[dimension];
-  const auto begin = [&](int64_t i) { return size / count * i + std::min(i, size % count); };
-  box.origin[dimension] += begin(index);
-  box.shape[dimension] = begin(index + 1) - begin(index);
-  return box;
-}
-
 /// Whether two boxes are equal in all dimensions except `dimension`.
 bool are_aligned(const IndexDomain& a, const IndexDomain& b, int64_t dimension) {
   for (int64_t d = 0; d < a.rank(); ++d) {
@@ -64,6 +48,21 @@ IndexDomain PieceGrid::piece(int64_t index) const {
     box.shape[d] = 1;
     index /= shape_[d];
   }
+  return box;
+}
+
+IndexDomain part_of_box(IndexDomain box, int64_t index, int64_t count) {
+  if (count == 1 || box.rank() == 0) {
+    if (index > 0) box.shape = Dims(box.rank(), 0);
+    return box;
+  }
+  int64_t dimension = 0;
+  while (dimension < box.rank() && box.shape[dimension] < count) ++dimension;
+  if (dimension == box.rank()) dimension = std::ranges::max_element(box.shape) - box.shape.begin();
+  const int64_t size = box.shape[dimension];
+  const auto begin = [&](int64_t i) { return size / count * i + std::min(i, size % count); };
+  box.origin[dimension] += begin(index);
+  box.shape[dimension] = begin(index + 1) - begin(index);
   return box;
 }
 

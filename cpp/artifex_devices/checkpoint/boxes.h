@@ -37,6 +37,9 @@ int64_t row_major_offset(const Dims& shape, const Dims& index) noexcept;
 /// overlap. Example: {[0, 2) x [0, 4), [2, 4) x [0, 4)} is {[0, 4) x [0, 4)}.
 std::vector<IndexDomain> join_boxes(std::vector<IndexDomain> boxes);
 
+/// Part `index` of `count` of a box, divided along its first dimension that is long enough, else along its longest.
+IndexDomain part_of_box(IndexDomain box, int64_t index, int64_t count);
+
 /// The boxes of an array that `process` writes: no element belongs to two processes, and processes that hold the same
 /// tile share it evenly. An array of one process is one box, even if it is empty.
 std::vector<IndexDomain> owned_boxes(const Sharding& sharding, const Dims& shape, int64_t process);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ class SavePart {
   /// Takes all of a host array, whose memory the caller keeps alive and does not change.
   void add(size_t leaf, const HostView& view);
 
+  /// Takes a box of an array that `load` reads to dense memory, piece by piece, on workers.
+  using Load = std::function<void(std::byte* data, const IndexDomain& piece)>;
+  void add(size_t leaf, DType dtype, Dims shape, IndexDomain box, Load load);
+
   int64_t bytes() const noexcept { return bytes_; }
   int64_t bytes_written() const noexcept { return bytes_written_.load(std::memory_order_relaxed); }
 
@@ -42,6 +47,7 @@ class SavePart {
     std::vector<BufferRef> buffers;  // of the array
     std::vector<IndexDomain> boxes;
     std::vector<BoxMemory> sources;
+    Load load = nullptr;  // instead of the sources
   };
   class Writer;
 

@@ -6,6 +6,7 @@ A checkpoint is a folder of safetensors files, in the layout of torch.distribute
 
 from __future__ import annotations
 
+from artifex_devices.checkpoint.converting import convert
 from artifex_devices.checkpoint.describing import ArrayMetadata, CheckpointMetadata, metadata
 from artifex_devices.checkpoint.future import SaveFuture
 from artifex_devices.checkpoint.manager import Manager
@@ -19,6 +20,7 @@ __all__ = [
     "Manager",
     "PartMetadata",
     "SaveFuture",
+    "convert",
     "metadata",
     "restore",
     "save",

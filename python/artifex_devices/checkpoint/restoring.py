@@ -14,7 +14,7 @@ from artifex_devices._core import Array, Sharding
 from artifex_devices.checkpoint.folders import check_path
 from artifex_devices.checkpoint.manifest import VALUE_TYPES
 from artifex_devices.checkpoint.named_leaves import list_of, name_leaves
-from artifex_devices.checkpoint.stored import Stored, StoredArray
+from artifex_devices.checkpoint.stored import Stored
 
 _SHOWN = 8  # faults in a message
 _OPERATION = "checkpoint.restore"
@@ -62,7 +62,7 @@ def restore(path: Any, like: Any = None, *, strict: bool = True, verify: bool = 
     stored = Stored(_OPERATION, check_path(_OPERATION, "path", path))
     if like is None:
         names = [*stored.arrays, *stored.values]
-        leaves: list[Any] = [_whole(name, array) for name, array in stored.arrays.items()]
+        leaves: list[Any] = [_whole(stored, name) for name in stored.arrays]
         leaves += stored.values.values()
         _read(stored, names, leaves, verify)
         return dict(zip(names, leaves, strict=True))
@@ -128,14 +128,8 @@ def _fault(stored: Stored, name: str, leaf: Any) -> str:
     )
 
 
-def _whole(name: str, array: StoredArray) -> Any:
-    if array.dtype is None:
-        raise ValueError(
-            f"{_OPERATION}: {name!a} is stored as {array.type}, which has no dtype here; expected types such as F32; "
-            "restore the other names by `like` and strict=False"
-        )
-    _check_size(name, array)
-    return _core._host_empty(array.shape, array.dtype)
+def _whole(stored: Stored, name: str) -> Any:
+    return _core._host_empty(stored.arrays[name].shape, stored.dtype_of(name))
 
 
 def _destination(stored: Stored, name: str, leaf: Any) -> Any:
@@ -145,23 +139,8 @@ def _destination(stored: Stored, name: str, leaf: Any) -> Any:
     array = stored.arrays[name]
     sharding = leaf if isinstance(leaf, Sharding) else getattr(leaf, "sharding", None)
     if sharding is None:
-        return _whole(name, array)
-    _check_size(name, array)
-    return _core._checkpoint_array(array.shape, array.dtype, sharding, _OPERATION)
-
-
-def _check_size(name: str, array: StoredArray) -> None:
-    """Raises ValueError if the files do not have all elements: a shape alone must not allocate memory."""
-    assert array.dtype is not None
-    wanted = array.dtype.itemsize
-    for size in array.shape:
-        wanted *= size
-    has = sum(part.nbytes for part in array.parts)
-    if has != wanted:
-        raise ValueError(
-            f"{_OPERATION}: {name!a} has {has} bytes in the files; expected {wanted} for {array.dtype.name} of shape "
-            f"{array.shape}; a file is missing or damaged, restore another checkpoint"
-        )
+        return _whole(stored, name)
+    return _core._checkpoint_array(array.shape, stored.dtype_of(name), sharding, _OPERATION)
 
 
 def _read(stored: Stored, names: list[str], leaves: list[Any], verify: bool) -> int:

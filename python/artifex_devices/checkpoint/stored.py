@@ -78,6 +78,29 @@ class Stored:
         """The Python values, by name."""
         return {} if self.manifest is None else self.manifest.values
 
+    def dtype_of(self, name: str) -> np.dtype[Any]:
+        """Returns the dtype of an array whose elements are all in the files.
+
+        Raises:
+            ValueError: Its type has no dtype here, or elements are missing: a shape alone must not allocate memory.
+        """
+        array = self.arrays[name]
+        if array.dtype is None:
+            raise ValueError(
+                f"{self._operation}: {name!a} is stored as {array.type}, which has no dtype here; expected types such "
+                "as F32; restore the other names by `like` and strict=False"
+            )
+        wanted = array.dtype.itemsize
+        for size in array.shape:
+            wanted *= size
+        has = sum(part.nbytes for part in array.parts)
+        if has != wanted:
+            raise ValueError(
+                f"{self._operation}: {name!a} has {has} bytes in the files; expected {wanted} for {array.dtype.name} "
+                f"of shape {array.shape}; a file is missing or damaged, restore another checkpoint"
+            )
+        return array.dtype
+
     def _find_files(self) -> tuple[Manifest | None, list[Path]]:
         path, operation = self.path, self._operation
         if path.is_file():

@@ -56,6 +56,19 @@ CALLS = [
         where=_SAVED,
     ),
     Calls(
+        "checkpoint.convert",
+        "c.convert(path, folder / 'other', overwrite=True)",
+        [
+            bad("c.convert(3, folder / 'other')", TypeError, "checkpoint.convert:", "source is 3"),
+            bad("c.convert(path, None)", TypeError, "checkpoint.convert:", "target is None"),
+            bad("c.convert(folder / 'none', folder / 'other')", FileNotFoundError, "checkpoint.convert:", "does not exist"),
+            bad("c.convert(path, path)", FileExistsError, "checkpoint.convert:", "exists"),
+            bad("c.convert(path, folder / 'new', num_files=0)", ValueError, "checkpoint.convert:", "num_files is 0"),
+            bad("c.convert(path, folder / 'new', overwrite=1)", TypeError, "checkpoint.convert:", "overwrite is 1"),
+        ],
+        where=_SAVED,
+    ),
+    Calls(
         "checkpoint.metadata",
         "c.metadata(path)",
         [

@@ -34,3 +34,17 @@ def test_info_as_json(saved, capsys):
 def test_a_path_without_a_checkpoint_is_an_invalid_argument(tmp_path, capsys):
     assert main(["checkpoint", "info", str(tmp_path / "none")]) == 2
     assert "does not exist; expected a checkpoint or a safetensors file" in capsys.readouterr().err
+
+
+def test_convert_changes_the_number_of_files(saved, tmp_path, capsys):
+    parts, whole = tmp_path / "parts", tmp_path / "whole"
+    assert main(["checkpoint", "convert", str(saved), str(parts), "--files", "3"]) == 0
+    found = checkpoint.metadata(parts)
+    assert [part.shape for part in found.arrays["w"].parts] == [(3, 2), (3, 2), (2, 2)]
+    assert found.process_count == 3
+    assert main(["checkpoint", "convert", str(parts), str(whole)]) == 0
+    file = "shard-00001-model-00001-of-00001.safetensors"
+    assert (whole / file).read_bytes() == (saved / file).read_bytes()
+    assert checkpoint.restore(whole, verify=True)["step"] == 10
+    assert main(["checkpoint", "convert", str(parts), str(whole)]) == 2
+    assert "pass overwrite=True" in capsys.readouterr().err
