@@ -23,7 +23,7 @@ ORDER = (
     ("config", "_tree", "render"),
     ("tree_util",),
     ("tree", "_runtime"),
-    ("layout", "memory"),
+    ("layout", "memory", "transfers"),
     ("_placement",),
     ("sharding", "dlpack", "debug", "xla_client"),
     ("_array_ops", "_hardware"),

@@ -13,6 +13,7 @@ void bind_accelerators(py::module_& module);
 void bind_advice(py::module_& module);
 void bind_array(py::module_& module);
 void bind_assembly(py::module_& module);
+void bind_caller_line(py::module_& module);
 void bind_client(py::module_& module);
 void bind_cluster(py::module_& module);
 void bind_collective(py::module_& module);
@@ -40,6 +41,7 @@ void bind_topology(py::module_& module);
 void bind_spec_algebra(py::module_& module);
 void bind_mesh_orders(py::module_& module);
 void bind_transfer(py::module_& module);
+void bind_transfer_recording(py::module_& module);
 void bind_tree(py::module_& module);
 
 }  // namespace artifex_devices::bindings

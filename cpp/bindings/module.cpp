@@ -30,6 +30,7 @@ PYBIND11_MODULE(_core, module) {
   bind_array(module);
   bind_memory_layout(module);
   bind_transfer(module);
+  bind_transfer_recording(module);
   bind_tree(module);
   bind_client(module);
   bind_shards(module);
@@ -49,6 +50,7 @@ PYBIND11_MODULE(_core, module) {
   bind_planner(module);
   bind_render(module);
   bind_repr(module);
+  bind_caller_line(module);
   bind_config(module);
   bind_scopes(module);
   bind_narrow(module);
