@@ -3355,6 +3355,11 @@ def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> b
 def _get_leaf(array: Array) -> typing.Any: ...
 def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
+def _host_element(array: Array, operation: str) -> None:
+    """
+    Checks the transfer guards for one element that is read from an Array, and records its transfer.
+    """
+
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
     Returns a writable ndarray in memory of the library's cache.
@@ -3456,9 +3461,10 @@ def _make_client(
     asynchronous: bool = True,
     platform: str = "cpu",
     device_kind: str | None = None,
+    seed: int | None = None,
 ) -> Client:
     """
-    `device_kind`: a GPU of the catalogue, for the platform "gpu".
+    `device_kind`: a GPU of the catalogue, for the platform "gpu". `seed`: copies are deferred, in an order drawn from it.
     """
 
 def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:

@@ -106,9 +106,7 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
             else functools.partial(_core._client_of_cluster, cluster)
         )
         new_cpus = (
-            None
-            if cpus is None
-            else functools.partial(_core._make_client, *cpus, bytes_limit, compile_only, seed=seed)
+            None if cpus is None else functools.partial(_core._make_client, *cpus, bytes_limit, compile_only, seed=seed)
         )
         super().__init__(new_client, all_threads, new_cpus)
 
