@@ -153,11 +153,10 @@ void Storage::charge(std::string_view operation) {
 
 void Storage::allocate_blocks(std::string_view operation) {
   if (count_ == 0) return;  // all of it is in other processes
+  if (!sharding_->devices()->client()->defers_copies()) return take_blocks(operation);
   std::vector<bool> is_given(buffers_.size(), false);
-  const bool fills = sharding_->devices()->client()->defers_copies();
-  for (size_t b = 0; fills && b < buffers_.size(); ++b) is_given[b] = static_cast<bool>(buffers_[b].block);
+  for (size_t b = 0; b < buffers_.size(); ++b) is_given[b] = static_cast<bool>(buffers_[b].block);
   take_blocks(operation);
-  if (!fills) return;
   for (int64_t b = 0; b < count_; ++b) {
     if (static_cast<size_t>(b) < is_given.size() && is_given[static_cast<size_t>(b)]) continue;
     if (buffer_bytes(b) > 0) std::memset(device_data(b), kUnwritten, static_cast<size_t>(buffer_bytes(b)));
