@@ -56,7 +56,7 @@ LAZY = (
     "tree_util",
 )
 LAZY_LIBRARIES = (
-    "colorsys", "difflib", "importlib", "itertools", "logging", "ml_dtypes", "mpi4py", "numpy", "optree", "rich",
+    "colorsys", "difflib", "importlib", "itertools", "logging", "ml_dtypes", "mpi4py", "numpy", "rich",
     "threadpoolctl",
 )  # fmt: skip
 
@@ -64,7 +64,6 @@ LAZY_LIBRARIES = (
 LIBRARIES = {
     "greenlet": ("_spmd/cooperative.py",),
     "mpi4py": ("calibration/processes.py", "distributed/mpi_runtime.py", "doctor/libraries.py"),
-    "optree": ("_tree/flatten.py",),
     "rich": (
         "_base/progress.py",
         "batch_measurement/report.py",

@@ -27,6 +27,8 @@ void bind_dlpack(py::module_& module);
 void bind_memory(py::module_& module);
 void bind_memory_layout(py::module_& module);
 void bind_mesh(py::module_& module);
+void bind_mesh_members(py::module_& module);
+void name_public_modules(py::module_& module);
 void bind_partition(py::module_& module);
 void bind_render(py::module_& module);
 void bind_repr(py::module_& module);

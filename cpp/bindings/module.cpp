@@ -26,6 +26,7 @@ PYBIND11_MODULE(_core, module) {
   bind_device_topology(module);
   bind_partition(module);
   bind_sharding(module);
+  bind_mesh_members(module);
   bind_array(module);
   bind_memory_layout(module);
   bind_transfer(module);
@@ -58,4 +59,5 @@ PYBIND11_MODULE(_core, module) {
   guard_casts(module);
   check_allocations(module);
   install_pickle_functions(module);
+  name_public_modules(module);
 }

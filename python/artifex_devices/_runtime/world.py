@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +12,6 @@ from artifex_devices._base.checks import check_bool, check_callable, check_int, 
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 
-_GPUS = re.compile(r"\s*([0-9]{1,18})\s*x\s*([^\s0-9].*?)\s*", re.IGNORECASE)  # "4 x h100"
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -78,18 +76,14 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         if isinstance(world, Mapping):
             cpus, world, platform = _worlds_by_platform(world, platform, all_threads)
         cluster = world if isinstance(world, _core.Cluster) else None
-        gpus = _GPUS.fullmatch(world) if isinstance(world, str) else None
-        device_kind = None if gpus is None else gpus[2]
-        platform = _platform(world, platform, gpus is not None)
-        count = world if gpus is None else int(gpus[1])
-        machine, num_devices = (None, None) if isinstance(count, _core.Cluster) else _machine_and_count(count)
+        machine, num_devices, device_kind = _parts_of_world(world)
+        platform = _platform(world, platform, device_kind is not None)
         if bytes_limit is not None:
             fix = "write 2**30, or None for no limit"
             check_int("simulate", "bytes_limit", bytes_limit, fix, minimum=0, maximum=2**63 - 1)
         if bytes_limit is not None and cluster is not None:
             raise ValueError(
-                "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; leave it "
-                "out"
+                "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; omit it"
             )
         new_client = (
             functools.partial(
@@ -157,19 +151,28 @@ def _worlds_by_platform(
         return None, worlds["gpu"], "gpu"
     if all_threads:
         raise ValueError(
-            "simulate: all_threads is True for a world of two platforms; expected False; leave it out, or name one "
+            "simulate: all_threads is True for a world of two platforms; expected False; omit it, or name one "
             "platform: simulate(4, platform='gpu', all_threads=True)"
         )
-    return _machine_and_count(worlds["cpu"]), worlds["gpu"], "gpu"
+    machine, count, device_kind = _parts_of_world(worlds["cpu"])
+    if device_kind is not None:
+        expected = "a number of CPU devices or a description of a machine"
+        raise wrong_value("simulate", "world['cpu']", worlds["cpu"], expected, 'write simulate({"cpu": 2, "gpu": 4})')
+    return (machine, count), worlds["gpu"], "gpu"
 
 
-def _machine_and_count(world: int | str | _core.Machine) -> tuple[_core.Machine | None, int | None]:
+def _parts_of_world(
+    world: int | str | _core.Machine | _core.Cluster,
+) -> tuple[_core.Machine | None, int | None, str | None]:
+    """Returns the machine (None for this one), the number of devices or None, and the name of GPUs or None."""
+    if isinstance(world, _core.Cluster):
+        return None, None, None
     if isinstance(world, _core.Machine):
-        return world, None
+        return world, None, None
     if isinstance(world, str):
         return _core._parse_world(world)
     expected = "a number of devices, a description or a path"
     count = check_int("simulate", "world", world, "write simulate(8)", expected=expected)
     if count >= 2**63:
         raise wrong_value("simulate", "world", count, "up to 2**24 devices", "use fewer")
-    return None, count
+    return None, count, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Hashable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_callable, check_type
@@ -16,6 +16,7 @@ from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding
 from artifex_devices._placement.mesh_context import context_mesh
 from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_placed, infer_specs, leaf_of
 from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.mapped_function import MapDecorator, MappedFunction
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.specs import (
     Infer,
@@ -27,7 +28,33 @@ from artifex_devices._spmd.specs import (
     layout_of,
 )
 
+_Result = TypeVar("_Result")
 
+
+@overload
+def shard_map(
+    f: Callable[..., _Result],
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_vma: bool = True,
+    *,
+    check_rep: bool = True,
+    axis_names: Collection[Hashable] = ...,
+    executor: str | None = None,
+) -> MappedFunction[_Result]: ...
+@overload
+def shard_map(
+    f: None = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_vma: bool = True,
+    *,
+    check_rep: bool = True,
+    axis_names: Collection[Hashable] = ...,
+    executor: str | None = None,
+) -> MapDecorator: ...
 def shard_map(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,

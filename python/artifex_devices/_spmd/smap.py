@@ -4,16 +4,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_type, wrong_type, wrong_value
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import AbstractMesh, Mesh, PartitionSpec
+from artifex_devices._spmd.mapped_function import MapDecorator, MappedFunction
 from artifex_devices._spmd.shard_map import shard_map
 from artifex_devices._spmd.specs import Infer
 
+_Result = TypeVar("_Result")
 
+
+@overload
+def smap(
+    f: Callable[..., _Result],
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_rep: bool = True,
+    *,
+    in_axes: Any = ...,
+    out_axes: Any = ...,
+    axis_name: Hashable = ...,
+    **options: Any,
+) -> MappedFunction[_Result]: ...
+@overload
+def smap(
+    f: None = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_rep: bool = True,
+    *,
+    in_axes: Any = ...,
+    out_axes: Any = ...,
+    axis_name: Hashable = ...,
+    **options: Any,
+) -> MapDecorator: ...
 def smap(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,

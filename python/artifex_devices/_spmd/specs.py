@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from numpy.typing import NDArray
+
 from artifex_devices import _core, tree_util
 from artifex_devices._base.clearable_cache import clearable, remember
 from artifex_devices._base.safe_repr import safe_repr
@@ -61,7 +63,7 @@ class Layout:
             slots = self.process_map.slot_of
             self.participant_of = [slots.get(participant, -1) for participant in self.participant_of]
 
-    def _process_map(self, devices: Sequence[Any], count: int) -> ProcessMap | None:
+    def _process_map(self, devices: NDArray[Any], count: int) -> ProcessMap | None:
         """None where the mesh has no devices of other processes."""
         client = devices[0].client
         me = client.process_index()

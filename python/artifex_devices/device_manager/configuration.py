@@ -298,8 +298,7 @@ def _sliceable(leaf: Any) -> Any:
     # The same placement on Auto axes, where slicing a sharded dimension is allowed; no byte moves.
     assert isinstance(sharding.mesh, Mesh)  # Arrays have devices
     mesh = Mesh(sharding.mesh.devices, sharding.mesh.axis_names)
-    kind, uneven = sharding.memory_kind, sharding.uneven
-    return device_put(leaf, NamedSharding(mesh, sharding.spec, memory_kind=kind, uneven=uneven))
+    return device_put(leaf, sharding.update(mesh=mesh))
 
 
 def _check_rows(operation: str, paths: list[str], arrays: list[Any], parts: int) -> None:
