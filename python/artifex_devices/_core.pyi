@@ -963,7 +963,7 @@ class PartitionSpec:
         Returns the first position of an entry. Raises ValueError if there is none.
         """
 
-    def update(self, partitions: typing.Any = None) -> typing.Any:
+    def update(self, partitions: typing.Any = None) -> PartitionSpec:
         """
         Returns a PartitionSpec with other entries, or itself for None; TypeError unless they can be iterated over.
 
