@@ -3348,6 +3348,11 @@ def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> b
 def _get_leaf(array: Array) -> typing.Any: ...
 def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
+def _host_element(array: Array, operation: str) -> None:
+    """
+    Checks the transfer guards for one element that is read from an Array, and records its transfer.
+    """
+
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
     Returns a writable ndarray in memory of the library's cache.
