@@ -963,7 +963,7 @@ class PartitionSpec:
         Returns the first position of an entry. Raises ValueError if there is none.
         """
 
-    def update(self, partitions: typing.Any = None) -> typing.Any:
+    def update(self, partitions: typing.Any = None) -> PartitionSpec:
         """
         Returns a PartitionSpec with other entries, or itself for None; TypeError unless they can be iterated over.
 
@@ -3449,9 +3449,10 @@ def _make_client(
     asynchronous: bool = True,
     platform: str = "cpu",
     device_kind: str | None = None,
+    seed: int | None = None,
 ) -> Client:
     """
-    `device_kind`: a GPU of the catalogue, for the platform "gpu".
+    `device_kind`: a GPU of the catalogue, for the platform "gpu". `seed`: copies are deferred, in an order drawn from it.
     """
 
 def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
