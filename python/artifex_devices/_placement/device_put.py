@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import tree_util
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, _get_leaf, _put_leaf, _put_leaves
 from artifex_devices._tree.prefix import per_leaf
 
@@ -159,11 +160,18 @@ def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
     def path_of(index: int) -> str:
         return tree_util.keystr(treedef.paths()[index])
 
-    arrays = _put_leaves(
-        leaves,
+    options = (
         per_leaf("device_put", "device", device, x, PLACES),
         per_leaf("device_put", "donate", donate, x, (bool,)),
         per_leaf("device_put", "may_alias", may_alias, x, (type(None), bool)),
-        path_of,
     )
+    try:
+        arrays = _put_leaves(leaves, *options, path_of)
+    except ValueError as error:
+        if isinstance(x, (list, tuple)) and all(isinstance(leaf, (int, float, complex)) for leaf in leaves):
+            raise type(error)(
+                f"{error}; a {type(x).__name__} is a tree of numbers, which are placed one by one: for one array write "
+                f"device_put(np.array({safe_repr(x)}), sharding)"
+            ) from None
+        raise
     return tree_util.tree_unflatten(treedef, arrays)
