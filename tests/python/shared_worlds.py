@@ -39,7 +39,7 @@ class Wires:
 
 
 class QueueTransport:
-    """See transport.Transport. Bytes are taken when they are sent."""
+    """See MpiTransport. Bytes are taken when they are sent."""
 
     def __init__(self, wires, index):
         self.wires = wires

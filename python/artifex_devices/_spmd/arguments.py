@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
+from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import Box, is_inside, local_arrays, moved_to, tiling
 from artifex_devices._array_ops.core.layout import Placement
@@ -21,6 +21,17 @@ from artifex_devices.errors import IndivisibleError
 
 # One read-only block for each participant.
 Blocks = Callable[[Any], list[NDArray[Any]]]
+
+
+def paths_of(treedef: Any, names: Sequence[str]) -> Callable[[int], str]:
+    """A function that names each leaf of a tuple of arguments by the name of its argument and its path there."""
+    keys = treedef.paths()
+
+    def path_of(i: int) -> str:
+        first, *rest = keys[i]
+        return f"{names[first.idx]}{tree_util.keystr(tuple(rest))}"
+
+    return path_of
 
 
 def leaf_of(operation: str, x: Any, path: str) -> Any:
@@ -67,25 +78,20 @@ def key_of(x: Any) -> Any:
 
 
 def check_fit(
-    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Callable[[int], str]
+    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Sequence[str]
 ) -> None:
-    """Raises one ValueError for all specs that are too long for their leaves, or one IndivisibleError for all others.
-
-    `paths(i)` is the name of a leaf.
-    """
+    """Raises one ValueError for all specs that are too long, or one IndivisibleError for all that do not divide."""
     too_long, indivisible = [], []
     sizes = dict(zip(layout.manual, layout.sizes, strict=True))
-    for i, (spec, x) in enumerate(zip(specs, leaves, strict=True)):
+    for spec, x, path in zip(specs, leaves, paths, strict=True):
         if len(spec) > x.ndim:
-            too_long.append(
-                f"{paths(i)} of {shape_text(x.shape, x.dtype)} has {x.ndim} dimensions, {spec!r} {len(spec)}"
-            )
+            too_long.append(f"{path} of {shape_text(x.shape, x.dtype)} has {x.ndim} dimensions, {spec!r} {len(spec)}")
             continue
         for d, axes in enumerate(names_by_dimension(spec)):
             count = math.prod(sizes[name] for name in axes)
             if x.shape[d] % count:
                 indivisible.append(
-                    f"{paths(i)} of {shape_text(x.shape, x.dtype)} has {x.shape[d]} in dimension {d}, which {spec!r} "
+                    f"{path} of {shape_text(x.shape, x.dtype)} has {x.shape[d]} in dimension {d}, which {spec!r} "
                     f"divides into {count}"
                 )
     if too_long:
@@ -101,7 +107,7 @@ def check_fit(
 
 
 def check_placed(
-    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Callable[[int], str]
+    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Sequence[str]
 ) -> None:
     """Raises ValueError where in_specs differ from the placement of arguments over Explicit axes.
 
@@ -111,14 +117,14 @@ def check_placed(
     if not explicit:
         return
     wrong = []
-    for i, (spec, x) in enumerate(zip(specs, leaves, strict=True)):
+    for spec, x, path in zip(specs, leaves, paths, strict=True):
         requested, held = names_by_dimension(spec), held_names(x, layout.mesh)
         for d in range(max(len(requested), len(held))):
             expected = [name for name in (requested[d] if d < len(requested) else ()) if name in explicit]
             found = [name for name in (held[d] if d < len(held) else ()) if name in explicit]
             if expected != found:
                 placed = f"is placed as {x.sharding.spec!r}" if held else "is not placed on this mesh (as P())"
-                wrong.append(f"{paths(i)} of {shape_text(x.shape, x.dtype)} {placed}, in_specs has {spec!r}")
+                wrong.append(f"{path} of {shape_text(x.shape, x.dtype)} {placed}, in_specs has {spec!r}")
                 break
     if wrong:
         raise ValueError(

@@ -15,7 +15,7 @@ from artifex_devices import _core
 from artifex_devices._spmd.process_groups import ProcessGroups
 
 if TYPE_CHECKING:
-    from artifex_devices.distributed.transport import Request, Transport
+    from artifex_devices.distributed.mpi_transport import MpiTransport
 
 _TAG = 2  # of blocks; messages of one pair arrive in order, so that one tag is enough
 _OWN_MESSAGE_BYTES = 1 << 16  # smaller blocks are packed
@@ -34,34 +34,34 @@ def bytes_of(block: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def exchange(
-    transport: Transport,
+    transport: MpiTransport,
     operation: str,
     sends: Mapping[int, Sequence[NDArray[Any]]],
     receives: Mapping[int, Sequence[Kind]],
 ) -> dict[int, Leaves]:
     """Sends blocks to each process, and returns the read-only blocks of each, of these kinds and in its order."""
-    from artifex_devices.distributed.transport import wait_all
+    from artifex_devices.distributed.transport import InFlight
 
-    requests: list[Request] = []
     arrived: dict[int, Leaves] = {}
-    sent: list[Any] = []  # memory that messages are read from
-    try:
+    with InFlight(transport, operation) as messages:
         for peer, kinds in receives.items():
-            arrived[peer] = _begin_receiving(transport, peer, kinds, requests)
+            memory, arrived[peer] = _places(kinds)
+            for data in memory:
+                messages.add(transport.irecv(data, peer, _TAG))
         for peer, blocks in sends.items():
-            sent += _begin_sending(transport, peer, blocks, requests)
-        wait_all(transport, requests, operation)
-        for block in itertools.chain.from_iterable(arrived.values()):
-            block.flags.writeable = False
-    except BaseException:
-        transport.cancel(requests)
-        raise
+            for data in _packed(blocks):
+                messages.add(transport.isend(data, peer, _TAG), data)
+        messages.wait_all()
+    for block in itertools.chain.from_iterable(arrived.values()):
+        block.flags.writeable = False
     return arrived
 
 
-def _begin_receiving(transport: Transport, peer: int, kinds: Sequence[Kind], requests: list[Request]) -> Leaves:
+def _places(kinds: Sequence[Kind]) -> tuple[Leaves, Leaves]:
+    """The memory of the messages of one process, and the blocks in it."""
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in kinds]
     packed = _core._host_empty((_packed_bytes(sizes),), np.dtype(np.uint8))
+    memory: Leaves = []
     place = 0
     blocks: Leaves = []
     for (shape, dtype), size in zip(kinds, sizes, strict=True):
@@ -69,19 +69,15 @@ def _begin_receiving(transport: Transport, peer: int, kinds: Sequence[Kind], req
             blocks.append(packed[place : place + size].view(dtype).reshape(shape))
             place += _rounded(size, _ALIGNMENT)
         else:
-            block = _core._host_empty(shape, np.dtype(dtype))
-            requests.append(transport.irecv(bytes_of(block), peer, _TAG))
-            blocks.append(block)
-    if packed.size:
-        requests.append(transport.irecv(packed, peer, _TAG))
-    return blocks
+            blocks.append(_core._host_empty(shape, np.dtype(dtype)))
+            memory.append(bytes_of(blocks[-1]))
+    return [*memory, packed] if packed.size else memory, blocks
 
 
-def _begin_sending(
-    transport: Transport, peer: int, blocks: Sequence[NDArray[Any]], requests: list[Request]
-) -> list[NDArray[np.uint8]]:
+def _packed(blocks: Sequence[NDArray[Any]]) -> Leaves:
+    """The messages to one process."""
     packed = np.empty(_packed_bytes([block.nbytes for block in blocks]), np.uint8)
-    sent = [packed]
+    memory: Leaves = []
     place = 0
     for block in blocks:
         data = bytes_of(block)
@@ -89,11 +85,8 @@ def _begin_sending(
             packed[place : place + data.size] = data
             place += _rounded(data.size, _ALIGNMENT)
         else:
-            sent.append(data)
-            requests.append(transport.isend(data, peer, _TAG))
-    if packed.size:
-        requests.append(transport.isend(packed, peer, _TAG))
-    return sent
+            memory.append(data)
+    return [*memory, packed] if packed.size else memory
 
 
 def _rounded(size: int, alignment: int) -> int:

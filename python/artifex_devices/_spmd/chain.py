@@ -9,6 +9,7 @@ it adds the next one, and finished pieces travel back. Between processes that sh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups
+from artifex_devices.distributed.transport import InFlight
 
 if TYPE_CHECKING:
     from artifex_devices.distributed.local_peers import LocalPeers
-    from artifex_devices.distributed.transport import Request, Transport
+    from artifex_devices.distributed.mpi_transport import MpiTransport
 
 Leaves = list[NDArray[Any]]
 _MIN_SHARED_BYTES = 1 << 13  # of a block, where memory is shared; smaller ones fit into the meeting
@@ -30,7 +32,7 @@ _AHEAD = 4  # pieces in flight in each direction
 _TAG_ON, _TAG_BACK = 3, 4
 
 
-def is_worth(leaves: Leaves, across: ProcessGroups, transport: Transport) -> bool:
+def is_worth(leaves: Leaves, across: ProcessGroups, transport: MpiTransport) -> bool:
     """Whether blocks like these are reduced along a chain; the same in all processes."""
     minimum = _MIN_BYTES if transport.local_peers(across.processes) is None else _MIN_SHARED_BYTES
     return across.in_runs and all(leaf.nbytes >= minimum for leaf in leaves)
@@ -46,7 +48,7 @@ def run(
     groups: Sequence[CrossGroup],
     blocks_of: dict[int, Leaves],
     reduction: str,
-    transport: Transport,
+    transport: MpiTransport,
     text: str,
     by_rows: bool = False,
 ) -> list[Leaves]:
@@ -93,57 +95,46 @@ def _share_of(group: CrossGroup, me: int, template: NDArray[Any], is_row: bool) 
     return _Share(begin * each, (begin + count) * each, begin * each, (rows, *template.shape[1:]))
 
 
+@dataclass
 class _Link:
     """This process's part in the chain of one array."""
 
-    def __init__(
-        self,
-        before: int | None,
-        after: int | None,
-        blocks: Leaves,
-        share: _Share,
-        template: NDArray[Any],
-        reduction: str,
-        transport: Transport,
-        text: str,
-    ) -> None:
-        """`before` and `after` are the processes next to this one, `blocks` those of its members."""
-        self._share = share
-        self._before = before
-        self._after = after
-        self._reduction = reduction
-        self._transport = transport
-        self._text = text
-        self._blocks = blocks
-        self._template = template
+    before: int | None  # the processes next to this one
+    after: int | None
+    blocks: Leaves  # of the members of this process
+    share: _Share
+    template: NDArray[Any]
+    reduction: str
+    transport: MpiTransport
+    text: str
 
     def run_shared(self, local_peers: LocalPeers) -> NDArray[Any]:
         """This process's share of the result, by memory that the processes share."""
-        before = -1 if self._before is None else local_peers.places[self._before]
-        after = -1 if self._after is None else local_peers.places[self._after]
-        share, text = self._share, self._text
+        before = -1 if self.before is None else local_peers.places[self.before]
+        after = -1 if self.after is None else local_peers.places[self.after]
+        share, text = self.share, self.text
         try:
-            out: NDArray[Any] = _core._host_empty(share.shape, self._template.dtype)
+            out: NDArray[Any] = _core._host_empty(share.shape, self.template.dtype)
             chain = local_peers.lanes.chain(
-                before, after, self._reduction, self._blocks, out.reshape(-1), share.begin, share.passed_on
+                before, after, self.reduction, self.blocks, out.reshape(-1), share.begin, share.passed_on
             )
         except BaseException as error:  # the other processes have begun theirs, and would wait
-            self._transport.fail(f"{type(error).__name__} in {text}: {error}")
+            self.transport.fail(f"{type(error).__name__} in {text}: {error}")
             raise
-        self._transport.wait_until(lambda: chain.advance(_ADVANCE_S), text, out.nbytes)
+        self.transport.wait_until(lambda: chain.advance(_ADVANCE_S), text, out.nbytes)
         return out
 
     def _prepare(self) -> None:
-        dtype = self._template.dtype
+        dtype = self.template.dtype
         # Half precision is added in float32 and rounded once, at the end.
-        is_half = dtype.itemsize == 2 and dtype.kind not in "iu" and self._reduction in ("sum", "prod")
+        is_half = dtype.itemsize == 2 and dtype.kind not in "iu" and self.reduction in ("sum", "prod")
         self._carried = np.dtype(np.float32) if is_half else dtype
-        self._out: NDArray[Any] = _core._host_empty(self._template.shape, dtype)
+        self._out: NDArray[Any] = _core._host_empty(self.template.shape, dtype)
         self._result = self._out.reshape(-1)
         step = max(1, _PIECE_BYTES // self._carried.itemsize)
         self._pieces = [slice(start, start + step) for start in range(0, self._result.size, step)]
         self._free: list[NDArray[Any]] = []
-        self._in_flight: list[tuple[Request, str, int, Any]] = []  # with what it is, the piece, its memory
+        self._in_flight = InFlight(self.transport, self.text)  # with what it is, the piece, its memory
         self._requested = 0  # pieces requested of the process before
         self._added = 0  # pieces added here
         self._waiting: dict[int, NDArray[Any]] = {}  # arrived from the process before, not added yet
@@ -154,25 +145,19 @@ class _Link:
     def run(self) -> NDArray[Any]:
         """This process's share of the result, by messages."""
         self._prepare()
-        wanted = max(self._share.end, self._share.passed_on)
-        try:
-            if self._after is not None:
+        wanted = max(self.share.end, self.share.passed_on)
+        with self._in_flight:
+            if self.after is not None:
                 for number in range(sum(piece.start < wanted for piece in self._pieces)):
-                    self._begin("result", number, self._bytes(number), self._transport.irecv, self._after, _TAG_BACK)
+                    self._begin("result", number, self._bytes(number), self.transport.irecv, self.after, _TAG_BACK)
             while self._added < len(self._pieces) or self._in_flight:
                 self._request()
                 if not self._add() and self._in_flight:
-                    done = self._transport.wait_some([request for request, *_ in self._in_flight], self._text)
-                    finished = [self._in_flight[place] for place in done]
-                    self._in_flight = [each for place, each in enumerate(self._in_flight) if place not in done]
-                    for _, kind, number, data in finished:
+                    for kind, number, data in self._in_flight.wait_some():
                         self._finish(kind, number, data)
-        except BaseException:
-            self._transport.cancel([request for request, *_ in self._in_flight])
-            raise
-        if self._share.shape == self._out.shape:
+        if self.share.shape == self._out.shape:
             return self._out
-        mine: NDArray[Any] = self._result[self._share.begin : self._share.end].reshape(self._share.shape)
+        mine: NDArray[Any] = self._result[self.share.begin : self.share.end].reshape(self.share.shape)
         for each in (self._out, self._result, mine):
             each.flags.writeable = False
         return mine
@@ -182,12 +167,12 @@ class _Link:
         return view
 
     def _begin(self, kind: str, number: int, data: Any, start: Any, peer: int, tag: int) -> None:
-        self._in_flight.append((start(data.view(np.uint8), peer, tag), kind, number, data))
+        self._in_flight.add(start(data.view(np.uint8), peer, tag), (kind, number, data))
 
     def _request(self) -> None:
-        while self._before is not None and self._requested < min(len(self._pieces), self._added + _AHEAD):
+        while self.before is not None and self._requested < min(len(self._pieces), self._added + _AHEAD):
             memory = self._memory(self._requested)
-            self._begin("sum", self._requested, memory, self._transport.irecv, self._before, _TAG_ON)
+            self._begin("sum", self._requested, memory, self.transport.irecv, self.before, _TAG_ON)
             self._requested += 1
 
     def _add(self) -> bool:
@@ -195,29 +180,29 @@ class _Link:
         if self._added == len(self._pieces) or self._sends >= _AHEAD:
             return False
         carried = None
-        if self._before is not None:
+        if self.before is not None:
             carried = self._waiting.pop(self._added, None)
             if carried is None:
                 return False
         number, self._added = self._added, self._added + 1
         piece = self._pieces[number]
-        inputs = [block[piece] for block in self._blocks]
+        inputs = [block[piece] for block in self.blocks]
         if self._carried != self._out.dtype:
             inputs = [block.astype(self._carried) for block in inputs]
         if carried is not None:
             inputs.insert(0, carried)
-        if self._after is not None:
+        if self.after is not None:
             memory = self._memory(number)
-            _core._all_reduce(self._reduction, inputs, memory)
-            self._begin("sent", number, memory, self._transport.isend, self._after, _TAG_ON)
+            _core._all_reduce(self.reduction, inputs, memory)
+            self._begin("sent", number, memory, self.transport.isend, self.after, _TAG_ON)
             self._sends += 1
         else:
             target = self._result[piece]
             if self._carried == self._out.dtype:
-                _core._all_reduce(self._reduction, inputs, target)
+                _core._all_reduce(self.reduction, inputs, target)
             else:
                 memory = self._memory(number)
-                _core._all_reduce(self._reduction, inputs, memory)
+                _core._all_reduce(self.reduction, inputs, memory)
                 target[...] = memory.astype(self._out.dtype)
                 self._free.append(memory)
             self._return(number)
@@ -235,13 +220,13 @@ class _Link:
             self._return(number)
 
     def _return(self, number: int) -> None:
-        if self._before is None or self._pieces[number].start >= self._share.passed_on:
+        if self.before is None or self._pieces[number].start >= self.share.passed_on:
             return
         self._finished.add(number)
         while self._returned in self._finished:  # messages of a pair arrive in the order in which they were sent
             self._finished.remove(self._returned)
             data = self._bytes(self._returned)
-            self._begin("returned", self._returned, data, self._transport.isend, self._before, _TAG_BACK)
+            self._begin("returned", self._returned, data, self.transport.isend, self.before, _TAG_BACK)
             self._returned += 1
 
     def _memory(self, number: int) -> NDArray[Any]:

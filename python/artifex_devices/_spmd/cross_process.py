@@ -21,7 +21,7 @@ from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups, Proc
 if TYPE_CHECKING:
     from artifex_devices._spmd.participant import Meeting
     from artifex_devices._spmd.program import Program
-    from artifex_devices.distributed.transport import Transport
+    from artifex_devices.distributed.mpi_transport import MpiTransport
 
 Leaves = list[NDArray[Any]]
 
@@ -120,12 +120,12 @@ def _described(
     return text, digest, small
 
 
-def transport_of(process_map: ProcessMap, operation: str) -> Transport:
+def transport_of(process_map: ProcessMap, operation: str) -> MpiTransport:
     """The transport to the other processes; RuntimeError where there is none."""
     global _of_client
     if _of_client is None:
         from artifex_devices.distributed.transport import of_client as _of_client
-    found: Transport = _of_client(process_map.client, operation)
+    found: MpiTransport = _of_client(process_map.client, operation)
     return found
 
 
@@ -140,7 +140,7 @@ def _completed(
     op: CrossProcessOp,
     meeting: Meeting,
     blocks: dict[int, Leaves],
-    transport: Transport,
+    transport: MpiTransport,
     text: str,
 ) -> dict[int, Leaves]:
     """The result of each slot, by messages."""

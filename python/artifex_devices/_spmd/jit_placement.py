@@ -24,7 +24,7 @@ from artifex_devices._core import (
 )
 from artifex_devices._placement.mesh_context import mesh_of_spec, mesh_that_is_set
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
-from artifex_devices._spmd.arguments import check_alive, ids_text, is_free_for, leaf_of
+from artifex_devices._spmd.arguments import check_alive, ids_text, is_free_for, leaf_of, paths_of
 from artifex_devices._spmd.specs import broadcast_prefix
 
 
@@ -62,8 +62,8 @@ class Placements:
         transfers that a guard refuses.
         """
         leaves, treedef = tree_util.tree_flatten([*dynamic, *named.values()])
-        names = [f"args[{i}]" for i in range(len(dynamic))] + list(named)
-        paths = [f"{names[first.idx]}{tree_util.keystr(tuple(rest))}" for first, *rest in treedef.paths()]
+        path_of = paths_of(treedef, [*(f"args[{i}]" for i in range(len(dynamic))), *named])
+        paths = [path_of(i) for i in range(len(leaves))]
         wanted = self._in_shardings(dynamic, len(leaves))
         arrays = [leaf_of(self.operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
         for array, path in zip(arrays, paths, strict=True):
@@ -128,6 +128,8 @@ class Placements:
             return self.device
         home, home_name = None, ""
         for sharding, name in self._requests(mesh, arrays, wanted, paths):
+            if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh):
+                continue  # it has no devices
             if home is None:
                 home, home_name = sharding, name
             elif not same_devices(home, sharding):
@@ -146,13 +148,13 @@ class Placements:
             yield NamedSharding(mesh, PartitionSpec()), "the mesh of set_mesh"
         for array, sharding, path in zip(arrays, wanted, paths, strict=True):
             if sharding is not None:
-                yield from _with_devices(sharding, f"in_shardings of {path}")
+                yield sharding, f"in_shardings of {path}"
             elif isinstance(array, Array) and array.committed:
                 yield array.sharding, path
         for leaf in self._of_results:
             sharding = self._resolved("out_shardings", leaf)
             if sharding is not None:
-                yield from _with_devices(sharding, "out_shardings")
+                yield sharding, "out_shardings"
 
     def _argument(self, leaf: Any, array: Any, sharding: Sharding | None, home: Sharding | None, path: str) -> Any:
         if sharding is None:
@@ -182,11 +184,6 @@ def is_sharding(node: Any) -> bool:
 def same_devices(a: Sharding, b: Sharding) -> bool:
     """Whether two shardings are on the same devices in the same order, in any kind of memory."""
     return a is b or a._same_devices(b) or a._device_assignment == b._device_assignment
-
-
-def _with_devices(sharding: Sharding, name: str) -> Iterator[tuple[Sharding, str]]:
-    if not (isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh)):
-        yield sharding, name
 
 
 def is_placed_on(x: Any, home: Sharding) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from artifex_devices._base.checks import check_callable, check_int, check_type, 
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._runtime.devices import devices as devices_of
-from artifex_devices._spmd.arguments import Blocks, blocks_of, is_free_for, leaf_of
+from artifex_devices._spmd.arguments import Blocks, blocks_of, is_free_for, leaf_of, paths_of
 from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.result_check import ResultCheck
@@ -78,13 +79,26 @@ def pmap(
         [0.1, 0.2, 0.3, 0.4]
     """
     check_callable("pmap", "fun", fun)
-    mapped = _Pmapped(fun, axis_name, in_axes, out_axes, executor)
-    operation = mapped.operation
-    mapped.static = _numbers(operation, "static_broadcasted_argnums", static_broadcasted_argnums)
-    mapped.donated = _numbers(operation, "donate_argnums", donate_argnums)
-    mapped.axis_size = None if axis_size is None else check_int(operation, "axis_size", axis_size)
-    mapped.backend = backend
-    mapped.devices = None if devices is None else _devices(operation, devices)
+    operation = f"pmap({name_of(fun)})"
+    check_executor(operation, executor)
+    for argument, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        for path, axis in tree_util.tree_leaves_with_path(axes, _is_axis):
+            if not _is_axis(axis):
+                name, expected = f"{argument}{tree_util.keystr(path)}", "an int, None or a tree of these"
+                raise wrong_type(operation, name, axis, expected, "write the dimension's number")
+    mapped = _Pmapped(
+        fun,
+        operation,
+        axis_name,
+        in_axes,
+        out_axes,
+        _numbers(operation, "static_broadcasted_argnums", static_broadcasted_argnums),
+        _numbers(operation, "donate_argnums", donate_argnums),
+        None if axis_size is None else check_int(operation, "axis_size", axis_size),
+        None if devices is None else _devices(operation, devices),
+        backend,
+        executor,
+    )
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -134,34 +148,22 @@ class _Outputs(Outputs):
         return super()._array(PartitionSpec(*(None,) * axis, self.layout.manual[0]), parts, path, check)
 
 
+@dataclass(frozen=True, eq=False)
 class _Pmapped:
-    """The state of one mapped function."""
+    """The state of one mapped function: the arguments of pmap, and a Plan for each kind of arguments of calls."""
 
+    fun: Callable[..., Any]
+    operation: str
+    axis_name: Hashable | None
+    in_axes: Any
+    out_axes: Any
     static: tuple[int, ...]
     donated: tuple[int, ...]
     axis_size: int | None
-    backend: str | None
     devices: tuple[Device, ...] | None
-
-    def __init__(
-        self, fun: Callable[..., Any], axis_name: Hashable | None, in_axes: Any, out_axes: Any, executor: str | None
-    ) -> None:
-        self.fun = fun
-        self.operation = f"pmap({name_of(fun)})"
-        self.axis_name = axis_name
-        self.in_axes = in_axes
-        self.out_axes = out_axes
-        self.executor = executor
-        self._plans: dict[Any, Plan] = {}
-        check_executor(self.operation, executor)
-        self._check_axes("in_axes", in_axes)
-        self._check_axes("out_axes", out_axes)
-
-    def _check_axes(self, argument: str, axes: Any) -> None:
-        for path, axis in tree_util.tree_leaves_with_path(axes, _is_axis):
-            if not _is_axis(axis):
-                name, expected = f"{argument}{tree_util.keystr(path)}", "an int, None or a tree of these"
-                raise wrong_type(self.operation, name, axis, expected, "write the dimension's number")
+    backend: str | None
+    executor: str | None
+    _plans: dict[Any, Plan] = field(default_factory=dict)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the function on the rows of these arguments."""
@@ -212,21 +214,17 @@ class _Pmapped:
         axes = broadcast_prefix(operation, "in_axes", in_axes, dynamic[:count], "the tuple of arguments", _is_axis)
         leaves, treedef = tree_util.tree_flatten(dynamic)
         axes += [0] * (len(leaves) - len(axes))  # of keyword arguments
-        keys = treedef.paths()
-        numbers = [i for i in range(len(args)) if i not in static]
-
-        def path_of(i: int) -> str:
-            first, *rest = keys[i]
-            inner = tree_util.keystr(tuple(rest))
-            return f"args[{numbers[first.idx]}]{inner}" if first.idx < count else f"{names[first.idx - count]}{inner}"
-
+        path_of = paths_of(treedef, [*(f"args[{i}]" for i in range(len(args)) if i not in static), *names])
         arrays = [leaf_of(operation, leaf, path_of(i)) for i, leaf in enumerate(leaves)]
         if all(axis is None for axis in axes):
             raise ValueError(
                 f"{operation}: no argument has a mapped axis; expected at least one array that is sharded over "
                 "devices; give one whose in_axes is an int"
             )
-        axes = self._checked_axes(arrays, axes, path_of)
+        axes = [
+            self._checked_axis(axis, array, path_of(i))
+            for i, (axis, array) in enumerate(zip(axes, arrays, strict=True))
+        ]
         own = tuple(device for device in pool if device.process_index == device.client.process_index())
         rows = self._rows(own, arrays, axes, path_of)
         name = _UNNAMED if self.axis_name is None else self.axis_name
@@ -240,7 +238,12 @@ class _Pmapped:
         fetches = []
         for i, (axis, array) in enumerate(zip(axes, arrays, strict=True)):
             spec = PartitionSpec() if axis is None else PartitionSpec(*(None,) * axis, name)
-            self._check_committed(mesh, spec, array, path_of(i))
+            wanted = NamedSharding(mesh, spec)
+            if not is_free_for(array, wanted):
+                raise ValueError(
+                    f"{operation}: {path_of(i)} is committed to another placement; expected {wanted!r} (one row for "
+                    f"each device), got {array.sharding!r}; move it first: device_put({path_of(i)}, that sharding)"
+                )
             blocks = blocks_of(operation, layout, spec, array, path_of(i), moves=True)
             fetches.append(blocks if axis is None else _rows_of(blocks, axis))
         outputs = _Outputs(operation, layout, self.out_axes, checks_replicas=False)
@@ -248,18 +251,17 @@ class _Pmapped:
             layout = layout.within(layout_of(Mesh(np.array(pool, dtype=object), (name,)), (name,)))
         return Plan(layout, fetches, outputs, path_of)
 
-    def _checked_axes(self, arrays: Sequence[Any], axes: Sequence[Any], path_of: Callable[[int], str]) -> list[Any]:
-        """The axes counted from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""
-        checked: list[Any] = []
-        for i, (axis, array) in enumerate(zip(axes, arrays, strict=True)):
-            if axis is not None and not -array.ndim <= axis < array.ndim:
-                kind = ValueError if array.ndim == 0 else IndexError
-                raise kind(
-                    f"{self.operation}: {path_of(i)} of {shape_text(array.shape, array.dtype)} has no dimension {axis};"
-                    " expected one to shard over devices; choose another in_axes, or None to replicate it"
-                )
-            checked.append(None if axis is None else axis % array.ndim)
-        return checked
+    def _checked_axis(self, axis: int | None, array: Any, path: str) -> int | None:
+        """The axis counted from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""
+        if axis is None:
+            return None
+        if not -array.ndim <= axis < array.ndim:
+            kind = ValueError if array.ndim == 0 else IndexError
+            raise kind(
+                f"{self.operation}: {path} of {shape_text(array.shape, array.dtype)} has no dimension {axis}; "
+                "expected one to shard over devices; choose another in_axes, or None to replicate it"
+            )
+        return int(axis % array.ndim)
 
     def _rows(
         self, pool: tuple[Device, ...], arrays: Sequence[Any], axes: Sequence[Any], path_of: Callable[[int], str]
@@ -291,14 +293,6 @@ class _Pmapped:
                 f"for each device; reshape it to ({len(pool)}, rows per device, ...), or use shard_map"
             )
         return int(rows)
-
-    def _check_committed(self, mesh: Mesh, spec: PartitionSpec, x: Any, path: str) -> None:
-        wanted = NamedSharding(mesh, spec)
-        if not is_free_for(x, wanted):
-            raise ValueError(
-                f"{self.operation}: {path} is committed to another placement; expected {wanted!r} (one row for each "
-                f"device), got {x.sharding!r}; move it first: device_put({path}, that sharding)"
-            )
 
 
 def _rows_of(blocks: Blocks, axis: int) -> Blocks:

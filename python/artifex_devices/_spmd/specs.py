@@ -19,20 +19,6 @@ from artifex_devices.errors import DuplicateSpecError
 Names = tuple[Hashable, ...]
 
 
-class Marker:
-    """The value of a parameter that was left out; its repr is its name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-# Stands for in_specs that are taken from the arguments' own shardings.
-Infer: Any = Marker("Infer")
-
-
 class Layout:
     """The participants of a mapped call: one for each combination of the manual axes of a mesh."""
 

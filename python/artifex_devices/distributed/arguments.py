@@ -37,7 +37,7 @@ class InitializeArguments:
         self.shutdown_timeout_s = self._seconds("shutdown_timeout_seconds", arguments["shutdown_timeout_seconds"])
         for name in ("coordinator_bind_address", "slice_index", "partition_index"):  # JAX's, for accelerators
             if arguments[name] is not None:
-                self._values.append(f"{name} has no meaning here; expected None, got {safe_repr(arguments[name])}")
+                self._refuse(name, "has no meaning here", "None", arguments[name])
         if self._types:
             raise TypeError(f"distributed.initialize: {'; '.join(self._types)}; leave out what MPI knows")
         if self._values:
@@ -66,22 +66,22 @@ class InitializeArguments:
             return None
 
     def _address(self, value: Any) -> str | None:
-        expected = "a str such as 'host:1234'"
-        if value is None or self._checked(check_str, "coordinator_address", value, expected=expected) is None:
+        name = "coordinator_address"
+        if value is None or self._checked(check_str, name, value, expected="a str such as 'host:1234'") is None:
             return None
         host, _, port = value.rpartition(":")
-        wrong = ""
         if len(value) > _MAX_ADDRESS or not value.isprintable():
-            wrong = "is not an address"
+            self._refuse(name, "is not an address", "'host:port'", value)
         elif not (port.isascii() and port.isdecimal()):
-            wrong = "has no port"
+            self._refuse(name, "has no port", "'host:port'", value)
         elif not host:
-            wrong = "has no host"
+            self._refuse(name, "has no host", "'host:port'", value)
         elif not 1 <= int(port) <= _MAX_PORT:
-            wrong = f"has no port from 1 to {_MAX_PORT}"
-        if wrong:
-            self._values.append(f"coordinator_address {wrong}; expected 'host:port', got {safe_repr(value)}")
+            self._refuse(name, f"has no port from 1 to {_MAX_PORT}", "'host:port'", value)
         return str(value)
+
+    def _refuse(self, name: str, problem: str, expected: str, value: Any) -> None:
+        self._values.append(f"{name} {problem}; expected {expected}, got {safe_repr(value)}")
 
     def _int(self, name: str, value: Any, minimum: int, maximum: int) -> int | None:
         return None if value is None else self._checked(check_int, name, value, minimum=minimum, maximum=maximum)
@@ -93,19 +93,15 @@ class InitializeArguments:
         if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
             value = [self._checked(check_int, name, value, expected="an int or a sequence of ints")]
         elif not 1 <= _length(value) <= _MAX_DEVICES:
-            self._values.append(
-                f"{name} names no devices, or too many; expected 1 to {_MAX_DEVICES} different numbers from 0, got "
-                f"{safe_repr(value)}"
-            )
+            expected = f"1 to {_MAX_DEVICES} different numbers from 0"
+            self._refuse(name, "names no devices, or too many", expected, value)
             return None
         else:
             value = self._checked(check_sequence_of_ints, name, value)
         if value is None or None in value:
             return None
         if len(set(value)) < len(value) or min(value) < 0:
-            self._values.append(
-                f"{name} names devices twice, or below 0; expected different numbers from 0, got {safe_repr(value)}"
-            )
+            self._refuse(name, "names devices twice, or below 0", "different numbers from 0", value)
         return len(value)
 
     def _check_method(self, value: Any) -> None:

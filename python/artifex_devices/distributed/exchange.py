@@ -12,7 +12,8 @@ from artifex_devices import _core
 from artifex_devices._core import Array, Client, _CrossReshard
 from artifex_devices.config import config
 from artifex_devices.distributed import transport as transports
-from artifex_devices.distributed.transport import Request, Transport
+from artifex_devices.distributed.mpi_transport import MpiTransport
+from artifex_devices.distributed.transport import InFlight
 
 _TAG = 1  # of reshards; messages of one pair arrive in order, so that one tag is enough
 _MAX_IN_FLIGHT = 32  # messages in each direction that need no memory of their own
@@ -61,10 +62,9 @@ def run(cross: _CrossReshard) -> Array:
 class _Exchange:
     """The messages of one reshard: in the same order in all processes, in bounded memory."""
 
-    def __init__(self, cross: _CrossReshard, transport: Transport, text: str) -> None:
+    def __init__(self, cross: _CrossReshard, transport: MpiTransport, text: str) -> None:
         self._cross = cross
         self._transport = transport
-        self._text = text
         self._traffic = traffic(cross.client)
         self._sends = cross.sends
         self._receives = cross.receives
@@ -74,18 +74,13 @@ class _Exchange:
         self._budget = config.distributed_buffer_bytes // 2  # of each direction
         self._free: dict[int, list[Any]] = {}  # unused buffers, by size
         self._allocated = 0  # bytes of all buffers
-        self._requests: list[Request] = []
-        self._in_flight: list[tuple[str, int, Any]] = []  # of each request: kind, number, buffer or None
+        self._in_flight = InFlight(transport, text)  # with kind, number, and buffer or None
 
     def run(self) -> None:
         """Sends and receives everything."""
-        try:
-            while self._fill() or self._requests:
-                for place in sorted(self._transport.wait_some(self._requests, self._text), reverse=True):
-                    self._finish(place)
-        except BaseException:
-            self._transport.cancel(self._requests)
-            raise
+        with self._in_flight:
+            while self._fill() or self._in_flight:
+                self._finish_some()
 
     def _fill(self) -> bool:
         """Begins what fits into the budget, at least one message in each direction; returns whether any began."""
@@ -109,25 +104,23 @@ class _Exchange:
             elif self._count[kind] >= _MAX_IN_FLIGHT:
                 break
             begin = self._transport.isend if kind == "send" else self._transport.irecv
-            self._requests.append(begin(memory, peer, _TAG))
-            self._in_flight.append((kind, i, buffer))
+            self._in_flight.add(begin(memory, peer, _TAG), (kind, i, buffer))
             self._count[kind] += 1
             self._next[kind] += 1
             began = True
         return began
 
-    def _finish(self, place: int) -> None:
-        self._requests.pop(place)
-        kind, i, buffer = self._in_flight.pop(place)
-        peer, size = (self._sends if kind == "send" else self._receives)[i]
-        self._count[kind] -= 1
-        (self._traffic.sent if kind == "send" else self._traffic.received)[peer] += size
-        if buffer is None:
-            return
-        if kind == "receive":
-            self._cross.unpack(i, buffer)
-        self._packed[kind] -= size
-        self._free.setdefault(size, []).append(buffer)
+    def _finish_some(self) -> None:
+        for kind, i, buffer in self._in_flight.wait_some():
+            peer, size = (self._sends if kind == "send" else self._receives)[i]
+            self._count[kind] -= 1
+            (self._traffic.sent if kind == "send" else self._traffic.received)[peer] += size
+            if buffer is None:
+                continue
+            if kind == "receive":
+                self._cross.unpack(i, buffer)
+            self._packed[kind] -= size
+            self._free.setdefault(size, []).append(buffer)
 
     def _buffer(self, size: int) -> Any:
         free = self._free.get(size)

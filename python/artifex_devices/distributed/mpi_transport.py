@@ -29,7 +29,7 @@ _FIRST_SLEEP_S = 50e-6
 _MAX_SLEEP_S = 1e-3
 
 
-class _Message:
+class Message:
     """A message in flight: its pieces, and the memory that MPI reads or writes until they are done."""
 
     def __init__(self, buffer: memoryview, requests: list[Any]) -> None:
@@ -38,7 +38,11 @@ class _Message:
 
 
 class MpiTransport:
-    """The Transport of a job; only one thread calls at a time, the others wait.
+    """Sends bytes between the processes of one job. All processes call the same operations in the same order.
+
+    Messages of one sender, one receiver and one tag arrive in the order in which they were sent. Waits end when the
+    deadline is over (`config.collective_timeout_s`), a peer has died or Ctrl-C was pressed, with an error that names
+    the operation and the processes. Only one thread calls at a time, the others wait.
 
     After a mismatch, a dead process, a missed deadline or Ctrl-C no process knows what the others do next: then the
     transport is broken, and every later call raises the cause.
@@ -60,7 +64,7 @@ class MpiTransport:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._broken = ""
-        self._abandoned: list[_Message] = []  # MPI may still use their memory
+        self._abandoned: list[Message] = []  # MPI may still use their memory
 
     @property
     def is_broken(self) -> bool:
@@ -68,7 +72,21 @@ class MpiTransport:
         return bool(self._broken)
 
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
-        """See Transport.agree."""
+        """Waits until all of `processes`, which include this one, come to the same operation with the same digest.
+
+        Args:
+            operation: The operation in words, for messages: "device_put of float32[8,4] to ...".
+            digest: At most 32 bytes that are equal where the operations are.
+            processes: Process numbers, ascending.
+            payload: Data for the others; at most `max_payload(processes)` bytes.
+
+        Returns:
+            The payload of each of `processes`.
+
+        Raises:
+            CollectiveError: A process came with another digest, refused, has ended, or did not come in time. Every
+                process raises it, with the operation of each.
+        """
         members = tuple(processes)
         if members == (self.process_index,):
             return [payload]
@@ -82,39 +100,39 @@ class MpiTransport:
             return meeting.payloads()
 
     def max_payload(self, processes: Sequence[int]) -> int:
-        """See Transport.max_payload."""
+        """Bytes that `agree` of these processes carries; at least 64, the same in each of them."""
         return MAX_PAYLOAD if self.local_peers(processes) is None else LocalPeers.max_payload
 
     def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
-        """See Transport.local_peers."""
+        """The shared memory of these processes, which include this one; None, in all of them, where there is none."""
         found = self._local_peers
         return found if found is not None and found.have(processes) else None
 
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
-        """See Transport.refuse."""
+        """Reports to those of `processes` that wait in `agree` that this one does not come, and why. Never waits."""
         members = tuple(processes)
         if members == (self.process_index,) or self._broken or os.getpid() != self._pid:
             return
         with self._lock:
             self._meeting(members).start(REFUSED, b"", b"", f"{operation}: {reason}")
 
-    def isend(self, buffer: Any, peer: int, tag: int) -> _Message:
-        """See Transport.isend."""
+    def isend(self, buffer: Any, peer: int, tag: int) -> Message:
+        """Begins to send contiguous bytes, which must not change until the request is done."""
         return self._begin("isend", self._data.Isend, buffer, peer, tag)
 
-    def irecv(self, buffer: Any, peer: int, tag: int) -> _Message:
-        """See Transport.irecv."""
+    def irecv(self, buffer: Any, peer: int, tag: int) -> Message:
+        """Begins to receive exactly as many bytes as `buffer`, contiguous and writable, has."""
         return self._begin("irecv", self._data.Irecv, buffer, peer, tag)
 
-    def _begin(self, operation: str, begin: Callable[..., Any], buffer: Any, peer: int, tag: int) -> _Message:
+    def _begin(self, operation: str, begin: Callable[..., Any], buffer: Any, peer: int, tag: int) -> Message:
         with self._lock:
             self._check_usable(operation)
             view = memoryview(buffer).cast("B")
             pieces = [view[start : start + _PIECE] for start in range(0, max(len(view), 1), _PIECE)]
-            return _Message(view, [begin([piece, self._mpi.BYTE], peer, tag) for piece in pieces])
+            return Message(view, [begin([piece, self._mpi.BYTE], peer, tag) for piece in pieces])
 
-    def wait_some(self, requests: Sequence[_Message], operation: str) -> list[int]:
-        """See Transport.wait_some."""
+    def wait_some(self, requests: Sequence[Message], operation: str) -> list[int]:
+        """Waits until at least one request is done; returns the indexes of all done ones."""
         flat = [request for message in requests for request in message.requests]
         left = [len(message.requests) for message in requests]
         owner = [i for i, message in enumerate(requests) for _ in message.requests]
@@ -134,8 +152,11 @@ class MpiTransport:
                 message.requests = [request for request in message.requests if request]  # what is done is null
         return sorted(done)
 
-    def cancel(self, requests: Sequence[_Message]) -> None:
-        """See Transport.cancel. Memory that MPI may still use stays alive; then the transport is broken."""
+    def cancel(self, requests: Sequence[Message]) -> None:
+        """Gives up requests after an error; afterwards the caller may use their buffers again.
+
+        Memory that MPI may still use stays alive; then the transport is broken.
+        """
         error = sys.exc_info()[1]
         after = f" after {_text_of(error)}" if error is not None else ""  # without the lock: may call the user's code
         with self._lock:
@@ -149,13 +170,13 @@ class MpiTransport:
                 self._peers.send_failed(reason)
 
     def wait_until(self, done: Callable[[], bool], operation: str, nbytes: int) -> None:
-        """See Transport.wait_until. Other threads wait meanwhile."""
+        """Waits until `done()`, which drives the operation, returns true; `nbytes` of data scale how long it polls."""
         with self._lock:
             self._check_usable(operation)
             self._wait(done, operation, (), nbytes)
 
     def fail(self, reason: str) -> None:
-        """See Transport.fail."""
+        """Reports to all other processes that this one cannot go on, which ends their waits. Never waits."""
         if os.getpid() != self._pid:  # the connections are the parent's
             return
         self._peers.send_failed(self._broken or reason, is_echo=bool(self._broken))

@@ -308,7 +308,7 @@ def test_a_body_that_blocks_forever_is_abandoned(raises):
     finally:
         gate.set()
     for thread in before ^ set(threading.enumerate()):
-        if thread.name == "artifex-participant" and not any(thread is kept.thread for kept in threaded._pool._idle):
+        if thread.name == "artifex-participant" and not any(thread is kept.thread for kept in threaded._idle):
             thread.join(30)
             assert not thread.is_alive()
 
@@ -344,7 +344,7 @@ def test_a_finalizer_may_run_a_program_at_every_line_of_another():
         print(sorted({name for name, _ in lines}))
     """)
     assert done.returncode == 0, done.stderr
-    for name in ("take", "put", "start", "shutdown"):
+    for name in ("_take", "run", "start", "shutdown"):
         assert f"'{name}'" in done.stdout
 
 
