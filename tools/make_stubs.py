@@ -195,12 +195,15 @@ def _run(*command: str, text: str | None = None) -> str:
     return done.stdout
 
 
-# pybind11-stubgen leaves out classes of other modules, and bound classes have their public path as __module__.
+# pybind11-stubgen leaves out classes of other modules, and bound classes have their public path as __module__. Their
+# __signature__ is for inspect.signature.
 STUBGEN = f"""
 import {MODULE} as core, pybind11_stubgen
 for value in vars(core).values():
     if isinstance(value, type) and value.__module__.startswith("artifex_devices") and "errors" not in value.__module__:
         value.__module__ = core.__name__
+    if isinstance(value, type) and "__signature__" in vars(value):
+        del value.__signature__
 pybind11_stubgen.main()
 """
 

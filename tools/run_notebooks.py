@@ -21,6 +21,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,12 +45,21 @@ def run_cell(source: str, name: str, namespace: dict[str, Any]) -> list[dict[str
     if printed.getvalue():
         outputs.append({"name": "stdout", "output_type": "stream", "text": lines_of(printed.getvalue())})
     if value is not None:
-        data = {"text/plain": lines_of(repr(value))}
+        data = {"text/plain": lines_of(plain_text(value))}
         for kind, method in (("image/svg+xml", "_repr_svg_"), ("text/html", "_repr_html_")):
             if hasattr(value, method):
                 data = {kind: lines_of(getattr(value, method)()), **data}
         outputs.append({"data": data, "execution_count": 0, "metadata": {}, "output_type": "execute_result"})
     return outputs
+
+
+def plain_text(value: Any) -> str:
+    """The text of a value, as IPython prints it."""
+    if not hasattr(value, "_repr_pretty_"):
+        return repr(value)
+    parts: list[str] = []
+    value._repr_pretty_(SimpleNamespace(text=parts.append), False)
+    return "".join(parts)
 
 
 def lines_of(text: str) -> list[str]:

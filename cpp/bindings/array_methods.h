@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <string_view>
 
 #include "artifex_devices/array/array.h"
 
@@ -20,8 +21,9 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
 /// `Array.__dlpack_device__`.
 py::tuple dlpack_device_of(const Array& array);
 
-/// The value as a read-only ndarray (transfer/device_get.h); waits without the GIL.
-py::object value_of(const ArrayRef& array);
+/// The value as a read-only ndarray (transfer/device_get.h); waits without the GIL. `operation` is what the user
+/// called, for transfer guards; `is_explicit` if its name says that it reads.
+py::object value_of(const ArrayRef& array, std::string_view operation, bool is_explicit = false);
 
 /// Binds repr, str, describe and _repr_html_.
 void bind_array_repr(py::class_<Array, std::shared_ptr<Array>>& array);

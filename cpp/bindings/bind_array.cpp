@@ -13,6 +13,7 @@
 #include "gil.h"
 #include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
+#include "python_modules.h"
 #include "python_owner.h"
 #include "world.h"
 
@@ -143,7 +144,7 @@ py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::obj
     throw_error("__array__: copy=False cannot gather an Array in {} parts; expected one part, got {}; leave copy out",
                 self->sharding()->grid().tiles(), self->sharding()->to_string());
   }
-  py::object value = value_of(self);
+  py::object value = value_of(self, "__array__");
   const py::object requested = dtype.is_none() ? dtype : py::module_::import("numpy").attr("dtype")(dtype);
   if (!requested.is_none() && !requested.equal(value.attr("dtype"))) {
     if (never_copy) {
@@ -161,7 +162,7 @@ py::object scalar_of(const ArrayRef& self, const char* operation) {
         "{}: only an Array without dimensions is a number; expected shape (), got {}; use .item() or np.asarray(x)",
         operation, to_string(self->shape()));
   }
-  return value_of(self).attr("item")();
+  return value_of(self, operation).attr("item")();
 }
 
 void bind_shard(py::module_& module) {
@@ -176,6 +177,8 @@ void bind_shard(py::module_& module) {
       .def_property_readonly("data", &shard_data,
                              "The shard as an Array on its device, sharing the memory; deleting either deletes both. "
                              "None for a shard of another process.")
+      .def("_repr_html_",
+           [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("shard_html")(self); })
       .def("__repr__", [](ShardView& self) {
         const py::object data = shard_data(self);
         return py::str("Shard(device={!r}, index={}, replica_id={}, data={})")
@@ -234,18 +237,20 @@ Raises:
                   self.sharding()->num_devices());
             }
             self.check_addressable("unsafe_buffer_pointer");
-            return reinterpret_cast<uintptr_t>(self.storage()->buffer(self.buffer_number(0)).data());
+            const BufferRef buffer = self.storage()->buffer(self.buffer_number(0));
+            return buffer.block->address() + static_cast<uint64_t>(buffer.offset);
           },
-          "Address of the data of an Array on one device; valid while the Array is alive.");
+          "Address of the data of an Array on one device; valid while the Array is alive. Reading the address of memory "
+          "of a GPU ends the process with a segmentation fault.");
 }
 
 void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
   array.def("__array__", &as_numpy, py::arg("dtype") = py::none(), py::arg("copy") = py::none())
       .def(
-          "item", [](const ArrayRef& self) { return value_of(self).attr("item")(); },
+          "item", [](const ArrayRef& self) { return value_of(self, "item").attr("item")(); },
           "The only element as a Python number. Raises ValueError for an Array of several elements.")
       .def(
-          "tolist", [](const ArrayRef& self) { return value_of(self).attr("tolist")(); },
+          "tolist", [](const ArrayRef& self) { return value_of(self, "tolist").attr("tolist")(); },
           "The elements as nested lists of Python numbers.")
       .def("__float__", [](const ArrayRef& self) { return py::float_(scalar_of(self, "float")); })
       .def("__int__",
@@ -264,7 +269,7 @@ void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
              }
              return value;
            })
-      .def("__bool__", [](const ArrayRef& self) { return py::bool_(value_of(self)); })
+      .def("__bool__", [](const ArrayRef& self) { return py::bool_(value_of(self, "bool")); })
       .def("__len__", [](const Array& self) {
         if (self.rank() == 0) throw_error<TypeMismatch>("len: an Array without dimensions has no length; use .size");
         return self.shape()[0];

@@ -65,6 +65,13 @@ int refuse_buffer(const Array& array, int flags) {
                     "or a shard, x.addressable_shards[0].data");
     return -1;
   }
+  if (!array.is_host_readable()) {
+    PyErr_Format(PyExc_BufferError,
+                 "memoryview: the Array is in the memory of %s, which the host cannot read; expected host memory; use "
+                 "its value: device_get(x)",
+                 (*array.sharding()->devices())[0]->to_string().c_str());
+    return -1;
+  }
   if (format_of(array.dtype()) == nullptr) {
     PyErr_Format(PyExc_BufferError,
                  "memoryview: the buffer protocol has no format for dtype %s; expected a dtype of NumPy itself; use "
@@ -164,7 +171,7 @@ py::tuple reduced(const py::object& self) {
         to_string(array->shape()));
   }
   return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("array"),
-                        py::make_tuple(value_of(array), self.attr("sharding"), self.attr("committed"),
+                        py::make_tuple(value_of(array, "pickle"), self.attr("sharding"), self.attr("committed"),
                                        array->layout() ? py::cast(array->layout()->to_string()) : py::none()));
 }
 

@@ -226,6 +226,8 @@ long as one of them is alive, further calls return the same devices.
             return py::module_::import(python_modules::kCluster).attr("describe")(self);
           },
           "Lines of text about its parts: each number with its source.")
+      .def("_repr_html_",
+           [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("cluster_html")(self); })
       .def(
           "__eq__",
           [](const Cluster& self, py::handle other) {

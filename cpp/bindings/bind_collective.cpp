@@ -8,7 +8,7 @@
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/collective/reduce.h"
-#include "artifex_devices/device/arena.h"
+#include "artifex_devices/device/cpu/arena.h"
 #include "artifex_devices/transfer/adopt.h"
 #include "bindings.h"
 #include "gil.h"
@@ -81,13 +81,13 @@ bool is_constant(const py::object& array) {
 
 // The memory of a part for an Array to share: the library's own memory if it cannot change any more, or memory that the
 // caller gives away. Without a block where the part must be copied.
-BufferRef shared_memory(const py::object& part, const HostView& view, bool is_given_away, MemoryKind kind) {
+BufferRef shared_memory(const py::object& part, const HostView& view, bool is_given_away, const MemorySpace& space) {
   BlockRef block = block_of(part);
   if (block && !is_given_away && view.writable) block = {};
   if (!block && !is_given_away) return {};
-  if (!can_adopt(view, block.operator->(), kind)) return {};
+  if (!can_adopt(view, block.operator->(), space)) return {};
   if (block) {
-    const int64_t offset = static_cast<const std::byte*>(view.data) - block->data();
+    const int64_t offset = static_cast<const std::byte*>(view.data) - block->device_data();
     return {std::move(block), offset};
   }
   part.attr("flags").attr("writeable") = false;
@@ -103,7 +103,10 @@ ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_pt
   int64_t copied_bytes = 0;
   for (size_t i = 0; i < ndarrays.size(); ++i) {
     AdoptedPart& part = parts.emplace_back(AdoptedPart{leaf_from_python(ndarrays[i], operation).view});
-    part.memory = shared_memory(ndarrays[i], part.view, given_away.at(i), sharding->memory_kind());
+    const auto buffer = static_cast<int64_t>(i);
+    if (buffer >= sharding->buffers().size()) continue;  // adopt() refuses the number of parts
+    const Device& device = *(*sharding->devices())[sharding->buffers().position(sharding->grid(), buffer)];
+    part.memory = shared_memory(ndarrays[i], part.view, given_away.at(i), device.space(sharding->memory_kind()));
     if (!part.memory.block) copied_bytes += part.view.nbytes();
   }
   ArrayRef result = run_with_gil_if(copies_with_gil(copied_bytes),

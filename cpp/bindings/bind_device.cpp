@@ -28,7 +28,7 @@ void check_addressable(const Device& device, const char* operation) {
 
 py::dict memory_stats(const Device& self) {
   check_addressable(self, "memory_stats");
-  return memory_stats_dict(self.memory_stats(), self.is_compile_only() ? nullptr : &self.arena());
+  return memory_stats_dict(self.memory_stats(), self.is_compile_only() ? nullptr : &self.space(MemoryKind::kDevice));
 }
 
 py::list live_buffers(Device& self) {
@@ -64,7 +64,8 @@ ClusterPlace place_in(const Device& device, const char* attribute, bool of_torus
 }  // namespace
 
 std::vector<Device*> find_devices(const std::string& platform, const std::vector<int64_t>& ids) {
-  return find_devices(*current_client(), platform, ids, "unpickle");
+  const ClientRef client = client_of_platform(platform);
+  return find_devices(client ? *client : *current_client(), platform, ids, "unpickle");
 }
 
 size_t device_hash(const Device& device) {
@@ -185,11 +186,12 @@ Example:
           "get_stream_for_external_ready_events",
           [](const Device& self) -> int64_t {
             throw_error<Unavailable>(
-                "get_stream_for_external_ready_events: {} has no stream; expected a GPU, got a device of platform {}; "
-                "wait for an Array by block_until_ready()",
-                self.to_string(), self.platform());
+                "get_stream_for_external_ready_events: {} has no stream; expected a GPU, got {}; wait for an Array by "
+                "block_until_ready()",
+                self.to_string(),
+                self.platform() == "gpu" ? "an emulated one" : "a device of platform " + self.platform());
           },
-          R"(Returns the stream whose events report when data is ready; a CPU has none.
+          R"(Returns the stream whose events report when data is ready; CPU devices and emulated GPUs have none.
 
 Raises:
     RuntimeError: Always.
@@ -227,7 +229,7 @@ Raises:
         const ReleaseGil release;
         for (int64_t i = 0; i < times; ++i) {
           const BlockRef block = Arena::of_node(0).allocate(nbytes);
-          for (int64_t at = 0; touch && at < nbytes; at += kPage) block->data()[at] = std::byte{1};
+          for (int64_t at = 0; touch && at < nbytes; at += kPage) block->host_data()[at] = std::byte{1};
         }
       },
       py::arg("nbytes"), py::arg("times"), py::arg("touch"),

@@ -30,8 +30,8 @@ MemoryHandle memory_of(Device& device, MemoryKind kind) {
 py::dict stats_of(const Memory& self) {
   release_dropped_owners();
   if (self.device().is_compile_only()) return memory_stats_dict(self.stats(), nullptr);
-  py::dict result = memory_stats_dict(self.stats(), &self.arena());
-  const ArenaStats pool = self.arena().stats();
+  py::dict result = memory_stats_dict(self.stats(), &self.space());
+  const MemorySpaceStats pool = self.space().stats();
   result["pool_bytes_preallocated"] = pool.bytes_preallocated;
   result["pool_bytes_locked"] = pool.bytes_locked;
   result["pool_bytes_not_locked"] = pool.bytes_not_locked;

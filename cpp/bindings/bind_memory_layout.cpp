@@ -31,7 +31,7 @@ Layout make_layout(py::handle minor_to_major, py::handle tiling, py::handle elem
   check_sequence(minor_to_major, "minor_to_major", "a sequence of ints");
   check_sequence(tiling, "tiling", "a sequence of tiles");
   std::vector<Dims> tiles;
-  for (const py::handle tile : py::reinterpret_borrow<py::sequence>(tiling)) {
+  for (const py::handle tile : py::reinterpret_borrow<py::iterable>(tiling)) {
     if (std::ssize(tiles) > Layout::kMaxTiles) break;  // the constructor raises
     const std::string what = fmt::format("tiling[{}]", tiles.size());
     check_sequence(tile, what.c_str(), "a tuple of ints");

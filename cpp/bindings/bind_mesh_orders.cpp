@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/cluster/mesh_explanation.h"
 #include "artifex_devices/cluster/mesh_orders.h"
 #include "artifex_devices/device/cluster_client.h"

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/partition/reshard_check.h"
 #include "artifex_devices/planner/collective_planner.h"

@@ -82,14 +82,6 @@ void bind_roofline(py::module_& module) {
       py::arg("weight_bytes"), py::arg("output_bytes"),
       "The same with activations counted; None: never compute-bound.");
   module.def(
-      "_gemm_isas",
-      [] {
-        py::list names;
-        for (const Isa isa : supported_isas()) names.append(py::str(std::string(to_string(isa))));
-        return names;
-      },
-      "Instruction sets of the product that this processor runs, least first.");
-  module.def(
       "_gemm",
       [](const std::string& isa, const std::string& dtype, const py::bytes& a, const py::bytes& b, int64_t m, int64_t k,
          int64_t n) {

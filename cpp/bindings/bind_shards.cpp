@@ -237,13 +237,13 @@ void bind_layout(py::module_& module) {
   module.def("_copy_views", &copy_ndarrays, py::arg("destinations"), py::arg("sources"),
              "Copies each source ndarray to the destination of its index, on several threads. They must not overlap.");
   module.def(
-      "_copy_isas",
+      "_supported_isas",
       [] {
         py::list names;
         for (const Isa isa : supported_isas()) names.append(py::str(std::string(to_string(isa))));
         return names;
       },
-      "Returns the instruction sets that copies are compiled for and this processor supports, the oldest first.");
+      "Returns the instruction sets that loops are compiled for and this processor supports, the oldest first.");
   module.def(
       "_copy_isa", [] { return std::string(to_string(active_isa())); }, "Returns the instruction set that copies use.");
   module.def(

@@ -180,6 +180,7 @@ struct HostLeaf {
 
 HostLeaf copy_to_host(const ArrayRef& array) {
   release_dropped_owners();
+  check_host_read(*array, transfer_guards(), true, "copy_to_host_async");
   return run_with_gil_if(copies_with_gil(array->nbytes()), [&] { return HostLeaf{device_get_async(array)}; });
 }
 
@@ -204,8 +205,9 @@ void bind_host_copy(py::module_& module) {
 
 }  // namespace
 
-py::object value_of(const ArrayRef& array) {
+py::object value_of(const ArrayRef& array, std::string_view operation, bool is_explicit) {
   release_dropped_owners();
+  check_host_read(*array, transfer_guards(), is_explicit, operation);
   return ndarray_from_view(host_value(array));
 }
 
@@ -221,7 +223,18 @@ void bind_transfer(py::module_& module) {
       py::arg("x"), py::arg("device"), py::arg("donate"), py::arg("may_alias"));
   module.def("_put_leaves", &put_leaves, py::arg("leaves"), py::arg("targets"), py::arg("donate"), py::arg("may_alias"),
              py::arg("path_of"), py::arg("explicit") = true);
-  module.def("_get_leaf", &value_of, py::arg("array"));
+  module.def("_get_leaf", [](const ArrayRef& array) { return value_of(array, "device_get", true); }, py::arg("array"));
+  module.def(
+      "_check_host_result",
+      [](const Sharding& sharding, const py::object& shape, const py::object& dtype, const std::string& operation) {
+        if (!scopes_matter() || sharding.devices()->client()->is_host_readable(sharding.memory_kind())) return;
+        check_transfer(transfer_guards(), TransferDirection::kDeviceToHost, false, [&] {
+          return TransferDescription{operation, py::str(shape), py::str(dtype), sharding.to_string(), "the host"};
+        });
+      },
+      py::arg("sharding"), py::arg("shape"), py::arg("dtype"), py::arg("operation"),
+      "Raises TransferGuardError or logs, as the guards of this context say, if writing a result computed with this "
+      "sharding to memory of the host is an implicit transfer.");
   module.def(
       "_cached_host_value",
       [](const ArrayRef& array) -> py::object {

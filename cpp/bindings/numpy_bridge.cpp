@@ -193,7 +193,7 @@ constexpr const char* kBlockCapsule = "artifex_devices.block";
 
 py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype,
                              bool writable) {
-  void* data = buffer.data();
+  void* data = buffer.device_data();
   auto* owner = new BlockRef(std::move(buffer.block));
   py::capsule base(owner, kBlockCapsule, [](void* pointer) { delete static_cast<BlockRef*>(pointer); });
   const auto& numpy = py::detail::npy_api::get();

@@ -216,7 +216,7 @@ void enter_scope(const std::vector<std::string>& names, const py::object& value,
     const ScopedOption option = option_from_name(name);
     if (option == ScopedOption::kDefaultDevice && py::isinstance<Device>(value)) {
       const auto* device = value.cast<const Device*>();
-      if (&device->client() != current_client().get()) {
+      if (&device->client() != client_of_platform(device->platform()).get()) {
         throw_error(
             "default_device: {} belongs to another world than the current one; expected a Device of the current world; "
             "take one from devices()",
@@ -304,8 +304,12 @@ Device* default_device() {
     const py::object value = scoped_value(ScopedOption::kDefaultDevice);
     if (py::isinstance<Device>(value)) {
       auto* device = value.cast<Device*>();
-      if (&device->client() == client.get()) return device;
-    } else if (!value.is_none() && value.cast<std::string_view>() != client->platform()) {
+      if (&device->client() == client.get() || &device->client() == client_of_platform(device->platform()).get()) {
+        return device;
+      }
+    } else if (!value.is_none()) {
+      const ClientRef named = client_of_platform(value.cast<std::string>());
+      if (named) return named->default_device();
       throw_error<Unavailable>(
           "device_put: the default device is of platform {}, which is not available; expected one of: {}; set "
           "jax_default_device to a Device or None",

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "errors.h"
 #include "fast_path.h"
@@ -229,6 +230,17 @@ ClientRef client_of_named_platform() {
   return Client::base();
 }
 
+ClientRef client_of_platform(const std::string& platform) {
+  ClientRef client = client_of_named_platform();
+  if (client->platform() == platform) return client;
+  if (platform != "cpu" || client->is_compile_only()) return nullptr;
+  for (py::object frame = current_frame(); !frame.is_none(); frame = py::object(frame_in(frame).outer)) {
+    const Frame& each = frame_in(frame);
+    if (!each.is_left && each.client->platform() == platform && !each.client->is_compile_only()) return each.client;
+  }
+  return Client::cpu();
+}
+
 ClientRef current_client() {
   const py::object frame = current_frame();
   if (!frame.is_none()) return frame_in(frame).client;
@@ -274,7 +286,7 @@ ShardingRef sharding_of(Device* device) {
   return shardings[id];
 }
 
-py::dict memory_stats_dict(const DeviceMemoryStats& stats, const Arena* arena) {
+py::dict memory_stats_dict(const DeviceMemoryStats& stats, const MemorySpace* space) {
   py::dict result;
   result["bytes_in_use"] = stats.bytes_in_use;
   result["peak_bytes_in_use"] = stats.peak_bytes_in_use;
@@ -282,8 +294,8 @@ py::dict memory_stats_dict(const DeviceMemoryStats& stats, const Arena* arena) {
   result["bytes_reserved"] = stats.bytes_reserved;
   result["largest_alloc_size"] = stats.largest_alloc_size;
   result["num_allocs"] = stats.num_allocs;
-  if (arena == nullptr) return result;
-  const ArenaStats pool = arena->stats();
+  if (space == nullptr) return result;
+  const MemorySpaceStats pool = space->stats();
   result["pool_bytes"] = pool.bytes_mapped;
   result["pool_bytes_in_use"] = pool.bytes_in_use;
   result["pool_bytes_cached"] = pool.bytes_cached;
@@ -313,13 +325,18 @@ Example:
       "_make_client",
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
          std::optional<int64_t> bytes_limit, bool compile_only,
-         const std::optional<std::tuple<int, double, bool, int64_t>>& allocator, bool asynchronous) {
+         const std::optional<std::tuple<int, double, bool, int64_t>>& allocator, bool asynchronous,
+         const std::string& platform, const std::optional<std::string>& device_kind) {
         try {
           std::shared_ptr<const Machine> of = machine ? *machine : Machine::live();
           ClientOptions options{.num_devices = num_devices,
                                 .bytes_limit = bytes_limit,
                                 .compile_only = compile_only,
                                 .asynchronous = asynchronous};
+          if (platform == "gpu") {
+            options.backend =
+                make_emulated_gpu_backend(device_kind ? emulated_gpu_from_name(*device_kind) : EmulatedGpu{});
+          }
           if (!allocator) return Client::make(std::move(of), options);
           const auto& [kind, fraction, preallocate, collective] = *allocator;
           options.allocator = {static_cast<AllocatorKind>(kind), fraction, preallocate, collective};
@@ -330,7 +347,8 @@ Example:
         }
       },
       py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"),
-      py::arg("allocator") = py::none(), py::arg("asynchronous") = true);
+      py::arg("allocator") = py::none(), py::arg("asynchronous") = true, py::arg("platform") = "cpu",
+      py::arg("device_kind") = py::none(), "`device_kind`: a GPU of the catalogue, for the platform \"gpu\".");
   bind_processes(module);
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));
@@ -344,6 +362,15 @@ Example:
   module.def("_current_client", &current_client);
   module.def("_client_of_named_platform", &client_of_named_platform,
              "Returns the current client for a call that names its platform, without checking jax_platform_name.");
+  module.def(
+      "_client_of_platform",
+      [](const std::string& platform) -> std::optional<ClientRef> {
+        ClientRef client = client_of_platform(platform);
+        if (!client) return std::nullopt;
+        return client;
+      },
+      py::arg("platform"),
+      "Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.");
   module.def("_base_client_exists", &Client::base_exists);
   module.def("_set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));
 }

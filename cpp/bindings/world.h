@@ -18,6 +18,10 @@ namespace py = pybind11;
 /// The client of the calling context: the innermost simulated world, else the process's base client.
 ClientRef current_client();
 
+/// The client of a platform in the calling context, or null: the current client, and beside GPUs the CPU devices of the
+/// nearest world that has some, else those of this machine.
+ClientRef client_of_platform(const std::string& platform);
+
 /// Shared handle for Python; it keeps the client alive.
 std::shared_ptr<Device> handle_of(Device* device);
 
@@ -47,8 +51,8 @@ class DeviceObjects {
 /// Whether it is the base client or the client of an open `simulate` block.
 bool is_open_world(const Client& client);
 
-/// Statistics of a device's memory as a dict; with an arena also those of its physical memory.
-py::dict memory_stats_dict(const DeviceMemoryStats& stats, const Arena* arena);
+/// Statistics of a device's memory as a dict; with a space also those of its physical memory.
+py::dict memory_stats_dict(const DeviceMemoryStats& stats, const MemorySpace* space);
 
 /// Casts away const for pybind11's holders; no bound function changes the object.
 template <class T>

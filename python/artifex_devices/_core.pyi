@@ -422,7 +422,7 @@ class Device:
 
     def get_stream_for_external_ready_events(self) -> int:
         """
-        Returns the stream whose events report when data is ready; a CPU has none.
+        Returns the stream whose events report when data is ready; CPU devices and emulated GPUs have none.
 
         Raises:
             RuntimeError: Always.
@@ -2184,7 +2184,7 @@ class Array:
 
     def unsafe_buffer_pointer(self) -> int:
         """
-        Address of the data of an Array on one device; valid while the Array is alive.
+        Address of the data of an Array on one device; valid while the Array is alive. Reading the address of memory of a GPU ends the process with a segmentation fault.
         """
 
     def var(
@@ -2372,6 +2372,7 @@ class Shard:
     """
 
     def __repr__(self) -> str: ...
+    def _repr_html_(self) -> typing.Any: ...
     @property
     def data(self) -> typing.Any:
         """
@@ -2921,6 +2922,7 @@ class Cluster:
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
+    def _repr_html_(self) -> typing.Any: ...
     def describe(self) -> str:
         """
         Lines of text about its parts: each number with its source.
@@ -3160,6 +3162,11 @@ def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
 
 def _check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
+def _check_host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str) -> None:
+    """
+    Raises TransferGuardError or logs, as the guards of this context say, if writing a result computed with this sharding to memory of the host is an implicit transfer.
+    """
+
 def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
 def _check_transfer(
     direction: str,
@@ -3194,6 +3201,11 @@ def _client_of_cluster(cluster: Cluster) -> Client:
 def _client_of_named_platform() -> Client:
     """
     Returns the current client for a call that names its platform, without checking jax_platform_name.
+    """
+
+def _client_of_platform(platform: str) -> Client | None:
+    """
+    Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.
     """
 
 def _close() -> None:
@@ -3238,11 +3250,6 @@ def _contract_specs(
 def _copy_isa() -> str:
     """
     Returns the instruction set that copies use.
-    """
-
-def _copy_isas() -> list[typing.Any]:
-    """
-    Returns the instruction sets that copies are compiled for and this processor supports, the oldest first.
     """
 
 def _copy_terms(
@@ -3323,11 +3330,6 @@ def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> b
     The measured product itself, on the bytes of packed row-major matrices. For tests.
     """
 
-def _gemm_isas() -> list[typing.Any]:
-    """
-    Instruction sets of the product that this processor runs, least first.
-    """
-
 def _get_leaf(array: Array) -> typing.Any: ...
 def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
@@ -3402,7 +3404,13 @@ def _make_client(
     compile_only: bool,
     allocator: tuple[int, float, bool, int] | None = None,
     asynchronous: bool = True,
-) -> Client: ...
+    platform: str = "cpu",
+    device_kind: str | None = None,
+) -> Client:
+    """
+    `device_kind`: a GPU of the catalogue, for the platform "gpu".
+    """
+
 def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
     """
     A Cluster of a dict such as `Cluster.parts`.
@@ -3706,6 +3714,11 @@ def _suggestion_candidates(
 ) -> int:
     """
     The number that `progress` of _suggest_steps counts up to.
+    """
+
+def _supported_isas() -> list[typing.Any]:
+    """
+    Returns the instruction sets that loops are compiled for and this processor supports, the oldest first.
     """
 
 def _take() -> typing.Any:

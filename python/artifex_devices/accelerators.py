@@ -11,7 +11,9 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_str
+from artifex_devices._base.html import facts, folded, page
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.text import bytes_text
 from artifex_devices._hardware.batch_size import HardwareType
 
 __all__ = ["Accelerator", "Links", "Source", "accelerator", "accelerators"]
@@ -113,6 +115,27 @@ class Accelerator:
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return accelerator, (self.name,)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("platform", self.platform),
+            *((f"peak {dtype}", f"{rate / 1e12:.4g} TFLOP/s") for dtype, rate in self.peak_flops.items()),
+            ("memory", f"{bytes_text(self.memory_bytes)}, {self.memory_bandwidth / 1e9:.4g} GB/s"),
+        ]
+        if self.links is not None:
+            rows.append(("links", f"{self.links.links} x {self.links.kind}{_rate_text(self.links.one_way, 'each')}"))
+        if self.chips_per_host is not None:
+            rows.append(("host", f"{self.chips_per_host} chips{_rate_text(self.pcie_one_way, 'to each')}"))
+        if self.network_per_chip is not None:
+            rows.append(("network", f"{self.network_per_chip / 1e9:.4g} GB/s for each chip, one way"))
+        if self.note:
+            rows.append(("note", self.note))
+        sources = dict.fromkeys((*self.sources, *self.link_sources))
+        return page(self.name, facts(rows), folded("sources", facts((each.title, each.address) for each in sources)))
+
+
+def _rate_text(rate: float | None, receiver: str) -> str:
+    return "" if rate is None else f", {rate / 1e9:.4g} GB/s {receiver}, one way"
 
 
 def accelerators() -> tuple[Accelerator, ...]:

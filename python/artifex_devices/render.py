@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of meshes and shardings as text and SVG, of machines and of meshes on their network as SVG."""
+"""Pictures of meshes and shardings as text and SVG, of machines and of meshes on their network as SVG.
+
+Functions that end in `_svg` return a str that notebooks draw: a stand-alone SVG document, to write to a file.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_int, check_type
+from artifex_devices._base.svg import Picture
 from artifex_devices._core import Machine, Mesh, Sharding
 
 __all__ = ["machine_svg", "mesh_svg", "mesh_text", "placed_mesh_svg", "sharding_svg", "sharding_text"]
@@ -18,7 +22,7 @@ _FIXES = {
 }
 
 
-def machine_svg(machine: Machine, max_cells: int = 1024) -> str:
+def machine_svg(machine: Machine, max_cells: int = 1024) -> Picture:
     """Draws a machine as a stand-alone SVG picture, coloured by CPU device; a note counts omitted parts.
 
     Raises:
@@ -30,7 +34,7 @@ def machine_svg(machine: Machine, max_cells: int = 1024) -> str:
         '<svg'
     """
     _check("machine_svg", "machine", machine, Machine)
-    return _core.machine_svg(machine, checked_cells("machine_svg", max_cells))
+    return Picture(_core.machine_svg(machine, checked_cells("machine_svg", max_cells)))
 
 
 def mesh_text(mesh: Mesh, max_cells: int = 256) -> str:
@@ -49,7 +53,7 @@ def mesh_text(mesh: Mesh, max_cells: int = 256) -> str:
     return _core.mesh_text(mesh, checked_cells("mesh_text", max_cells))
 
 
-def mesh_svg(mesh: Mesh, max_cells: int = 1024) -> str:
+def mesh_svg(mesh: Mesh, max_cells: int = 1024) -> Picture:
     """Draws a mesh as a stand-alone SVG picture; a note counts omitted devices.
 
     Raises:
@@ -61,10 +65,10 @@ def mesh_svg(mesh: Mesh, max_cells: int = 1024) -> str:
         '<svg'
     """
     _check("mesh_svg", "mesh", mesh, Mesh)
-    return _core.mesh_svg(mesh, checked_cells("mesh_svg", max_cells))
+    return Picture(_core.mesh_svg(mesh, checked_cells("mesh_svg", max_cells)))
 
 
-def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> str:
+def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> Picture:
     """Draws a mesh of a cluster's devices on its torus or nodes as a stand-alone SVG picture.
 
     For each axis it shows all devices: each group along the axis in one colour, with positions in the group. A note
@@ -82,7 +86,7 @@ def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> str:
         '<svg'
     """
     _check("placed_mesh_svg", "mesh", mesh, Mesh)
-    return _core.placed_mesh_svg(mesh, checked_cells("placed_mesh_svg", max_cells))
+    return Picture(_core.placed_mesh_svg(mesh, checked_cells("placed_mesh_svg", max_cells)))
 
 
 def sharding_text(sharding: Sharding, shape: Any, max_columns: int = 80, min_width: int = 9, scale: float = 1.0) -> str:
@@ -102,7 +106,7 @@ def sharding_text(sharding: Sharding, shape: Any, max_columns: int = 80, min_wid
     return _core.sharding_text(sharding, shape, max_columns, min_width, scale)
 
 
-def sharding_svg(sharding: Sharding, shape: Any) -> str:
+def sharding_svg(sharding: Sharding, shape: Any) -> Picture:
     """Draws which devices hold which part of an array of `shape`, as a stand-alone SVG picture.
 
     Raises:
@@ -115,7 +119,7 @@ def sharding_svg(sharding: Sharding, shape: Any) -> str:
         '<svg'
     """
     _check("sharding_svg", "sharding", sharding, Sharding)
-    return _core.sharding_svg(sharding, shape)
+    return Picture(_core.sharding_svg(sharding, shape))
 
 
 def _check(operation: str, argument: str, value: Any, kind: type) -> None:

@@ -15,7 +15,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices.testing import MeshLayout, mesh_layouts, spec_entries
-from artifex_devices.testing.shardings import fitting_shapes, partition_counts
+from artifex_devices.testing.sharding_strategies import fitting_shapes, partition_counts
 from hypothesis import strategies as st
 
 jax = pytest.importorskip("jax", reason="jax is not installed: nothing to compare with")

@@ -7,7 +7,7 @@ from collections import OrderedDict, defaultdict, namedtuple
 import numpy as np
 import pytest
 from artifex_devices.testing import MeshLayout, arrays, dtypes, mesh_layouts, spec_entries
-from artifex_devices.testing.shardings import partition_counts
+from artifex_devices.testing.sharding_strategies import partition_counts
 from both import (
     assert_agree,
     mesh_of,

@@ -8,7 +8,7 @@ import artifex_devices as ad
 import ml_dtypes
 import numpy as np
 from artifex_devices.testing import meshes, spec_entries
-from artifex_devices.testing.shardings import partition_counts
+from artifex_devices.testing.sharding_strategies import partition_counts
 from hypothesis import strategies as st
 
 FLOATS = ("float16", "float32", "float64", "bfloat16")

@@ -11,7 +11,7 @@ import tour
 def special(dtype, shape):
     """Random bits; in wider floating-point numbers -0.0, subnormals, infinities and NaNs of either kind among them."""
     import ml_dtypes
-    from artifex_devices.testing.arrays import random_bits
+    from artifex_devices.testing.array_strategies import random_bits
 
     value = random_bits(shape, dtype, 11)
     part = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
@@ -93,7 +93,7 @@ def every_bit(name):
 
 
 def all_dtypes(half):
-    from artifex_devices.testing.arrays import ML_DTYPES, NUMPY_DTYPES
+    from artifex_devices.testing.array_strategies import ML_DTYPES, NUMPY_DTYPES
 
     names = [*NUMPY_DTYPES, *ML_DTYPES]
     assert len(names) > 20

@@ -54,6 +54,10 @@ class Array : public std::enable_shared_from_this<Array> {
   int64_t nbytes() const noexcept { return size_ * itemsize(dtype_); }
   const ShardingRef& sharding() const noexcept { return sharding_; }
   bool committed() const noexcept { return committed_; }
+  /// Whether the host can read its memory without a transfer.
+  bool is_host_readable() const noexcept {
+    return sharding_->devices()->client()->is_host_readable(sharding_->memory_kind());
+  }
   const LayoutRef& layout() const noexcept { return layout_; }  // null: row-major
   /// Of a buffer of that shape, in bytes.
   Dims strides(const Dims& shard_shape) const { return buffer_strides(layout_.get(), shard_shape, itemsize(dtype_)); }

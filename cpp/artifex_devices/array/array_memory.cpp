@@ -30,7 +30,7 @@ ArrayMemory memory_of(const Array& array) {
     memory.device_bytes_max = std::max(memory.device_bytes_max, bytes);
     held.push_back(storage.buffer(number));
     references[&*held.back().block] += is_slab ? 1 : 2;
-    if (bytes > 0 && !seen.insert(held.back().data()).second) continue;
+    if (bytes > 0 && !seen.insert(held.back().device_data()).second) continue;
     ++memory.buffers;
     memory.physical_bytes += bytes;
   }

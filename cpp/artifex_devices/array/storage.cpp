@@ -16,11 +16,11 @@ constexpr int64_t kClosed = int64_t{1} << 62;
 
 int64_t round_up(int64_t value, int64_t unit) noexcept { return (value + unit - 1) / unit * unit; }
 
-/// Memory of the caller has ordinary pages: it may be used for any kind except the one with locked pages.
-void check_kind(const Block& block, MemoryKind wanted, int64_t number, std::string_view operation) {
-  if (block.is_foreign() ? wanted != MemoryKind::kPinnedHost : block.arena()->kind() == wanted) return;
+void check_kind(const Block& block, const MemorySpace& wanted, int64_t number, std::string_view operation) {
+  if (can_hold(wanted, block)) return;
   throw_error("{}: buffer {} is in {} memory; expected {}, the memory kind of the sharding; copy it by device_put",
-              operation, number, block.is_foreign() ? "foreign" : to_string(block.arena()->kind()), to_string(wanted));
+              operation, number, block.is_foreign() ? "foreign" : to_string(block.space()->kind()),
+              to_string(wanted.kind()));
 }
 
 constexpr std::string_view kRepair =
@@ -102,7 +102,7 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
       throw_error("{}: buffer {} has {} bytes from its offset on; expected {}", operation, b, room,
                   storage->buffer_bytes(b));
     }
-    check_kind(*buffer.block, storage->kind(), b, operation);
+    check_kind(*buffer.block, storage->device_of_buffer(b)->space(storage->kind()), b, operation);
     storage->foreign_ = storage->foreign_ || buffer.block->is_foreign();
   }
   storage->charge(operation);
@@ -114,7 +114,7 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
   }
   if (is_slab) {
     storage->stride_ = stride;
-    storage->slab_data_ = buffers[0].data();
+    storage->slab_data_ = buffers[0].device_data();
     storage->slab_ = std::move(buffers[0].block);
     return storage;
   }
@@ -157,8 +157,8 @@ void Storage::allocate_blocks(std::string_view operation) {
     if (buffers_.empty() && (count_ == 1 || (tile_bytes_ < kSlabShardBytes && sharding_->devices()->on_one_arena()))) {
       stride_ = round_up(tile_bytes_, kSlabAlignment);
       asked = stride_ * (count_ - 1) + tile_bytes_;
-      slab_ = where->arena(kind()).allocate(asked);
-      slab_data_ = slab_->data();
+      slab_ = where->space(kind()).allocate(asked);
+      slab_data_ = slab_->device_data();
       return;
     }
     buffers_.resize(static_cast<size_t>(count_));
@@ -172,7 +172,7 @@ void Storage::allocate_blocks(std::string_view operation) {
       if (buffer.block) continue;
       where = device_of_buffer(b);
       asked = buffer_bytes(b);
-      buffer = {where->arena(kind()).allocate(asked), 0};
+      buffer = {where->space(kind()).allocate(asked), 0};
     }
   } catch (const OutOfMemory& error) {  // destroying this object undoes its charges and allocations
     fail_out_of_memory(operation, where->to_string(), asked, error, *sharding_->devices()->client(), kRepair);
@@ -196,8 +196,8 @@ void Storage::allocate_slabs() {
   std::vector<BlockRef> slabs(wanted.size());
   for (size_t a = 0; a < slabs.size(); ++a) {
     if (wanted[a] == 0) continue;
-    Arena& arena = sharding_->devices()->client()->arena(static_cast<int>(a), kind());
-    slabs[a] = arena.allocate(stride * (wanted[a] - 1) + tile_bytes_);
+    MemorySpace& space = sharding_->devices()->client()->space(static_cast<int>(a), kind());
+    slabs[a] = space.allocate(stride * (wanted[a] - 1) + tile_bytes_);
   }
   for (size_t i = 0; i < buffers_.size(); ++i) {
     if (arenas[i] >= 0) buffers_[i].block = slabs[static_cast<size_t>(arenas[i])];
@@ -244,7 +244,7 @@ BufferRef Storage::buffer(int64_t number) const {
   if (enter()) {
     BufferRef found;
     if (slab_) {
-      found = {slab_, slab_data_ - slab_->data() + number * stride_};
+      found = {slab_, slab_data_ - slab_->device_data() + number * stride_};
     } else {
       found = buffers_[static_cast<size_t>(number)];
     }

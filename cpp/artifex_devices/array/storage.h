@@ -17,7 +17,8 @@ namespace artifex_devices {
 struct BufferRef {
   BlockRef block;
   int64_t offset = 0;
-  std::byte* data() const noexcept { return block->data() + offset; }
+  std::byte* host_data() const { return block->host_data() + offset; }  // throws as Block::host_data
+  std::byte* device_data() const noexcept { return block->device_data() + offset; }
 };
 
 /// The memory of one array in this process: its buffers (numbered by Sharding::buffers()), the bytes charged to each
@@ -51,14 +52,15 @@ class Storage {
   int64_t buffer_count() const noexcept { return count_; }
   /// Throws DeletedArray. The reference keeps the memory alive after a delete.
   BufferRef buffer(int64_t number) const;
-  /// Without a check or a reference, for the caller that has just allocated it.
-  std::byte* data(int64_t number) const noexcept {
-    return slab_data_ ? slab_data_ + number * stride_ : buffers_[static_cast<size_t>(number)].data();
+  /// Block::device_data of a buffer. Without a check or a reference, for the caller that has just allocated it.
+  std::byte* device_data(int64_t number) const noexcept {
+    return slab_data_ ? slab_data_ + number * stride_ : buffers_[static_cast<size_t>(number)].device_data();
   }
   int64_t buffer_bytes(int64_t number) const noexcept {  // of the tile's elements
     return uneven_bytes_.empty() ? tile_bytes_ : uneven_bytes_[static_cast<size_t>(number)];
   }
   /// The slab that contains all buffers, `stride` apart, so that element-wise work can be one call; null otherwise.
+  /// Block::device_data of it.
   /// Hold a buffer() while using it.
   std::byte* slab(int64_t* stride) const noexcept {
     *stride = stride_;

@@ -36,10 +36,4 @@ class ClusterMachine final : public Machine {
   std::vector<CpuDomain> domains_{CpuDomain{}};
 };
 
-/// The cluster behind a machine; nullptr for other machines.
-inline const Cluster* cluster_of(const Machine& machine) noexcept {
-  const auto* of_cluster = dynamic_cast<const ClusterMachine*>(&machine);
-  return of_cluster ? of_cluster->cluster().get() : nullptr;
-}
-
 }  // namespace artifex_devices

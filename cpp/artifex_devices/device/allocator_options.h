@@ -11,8 +11,8 @@ std::string_view to_string(AllocatorKind kind) noexcept;  // "DEFAULT", "PLATFOR
 
 /// How a client allocates memory from the system.
 struct AllocatorOptions {
-  /// kBfc and kDefault: the caching allocator (device/arena.h). kPlatform: each array's pages are mapped and unmapped
-  /// directly, without a cache. kCudaAsync: not supported on a CPU.
+  /// kBfc and kDefault: the caching allocator (device/cpu/arena.h). kPlatform: each array's pages are mapped and
+  /// unmapped directly, without a cache. kCudaAsync: not supported on a CPU; on emulated GPUs the same as kBfc.
   AllocatorKind kind = AllocatorKind::kDefault;
   /// Fraction of each device's memory_bytes that arrays in the kind `device` may use: greater than 0, at most 1.
   double memory_fraction = 0.75;

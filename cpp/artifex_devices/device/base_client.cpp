@@ -96,19 +96,28 @@ std::optional<int64_t> count_from_environment() {
   return std::nullopt;
 }
 
+const std::shared_ptr<Client>& made_locked(BaseState& base) {
+  if (!base.made) {
+    ClientOptions options;
+    options.num_devices = base.count ? base.count : count_from_environment();
+    base.made = Client::make(Machine::live(), options);
+    base.exists.store(true, std::memory_order_release);
+  }
+  return base.made;
+}
+
 }  // namespace
 
 std::shared_ptr<Client> Client::base() {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
-  if (base.exchanged) return base.exchanged;
-  if (!base.made) {
-    ClientOptions options;
-    options.num_devices = base.count ? base.count : count_from_environment();
-    base.made = make(Machine::live(), options);
-    base.exists.store(true, std::memory_order_release);
-  }
-  return base.made;
+  return base.exchanged ? base.exchanged : made_locked(base);
+}
+
+std::shared_ptr<Client> Client::cpu() {
+  BaseState& base = state();
+  const std::lock_guard lock(base.mutex);
+  return made_locked(base);
 }
 
 bool Client::base_exists() noexcept { return state().exists.load(std::memory_order_acquire); }

@@ -11,16 +11,24 @@
 
 namespace artifex_devices {
 
-class Arena;
+class MemorySpace;
 
-/// A piece of memory with a reference count; returned to its arena when the last reference is released. Immutable after
+/// A piece of memory with a reference count; returned to its space when the last reference is released. Immutable after
 /// creation except the count and the mark "return to the system". Thread-safe.
 class Block {
  public:
-  std::byte* data() const noexcept { return data_; }
-  int64_t bytes() const noexcept { return bytes_; }  // the requested size
-  Arena* arena() const noexcept { return arena_; }   // null: foreign memory (see foreign_block)
-  bool is_foreign() const noexcept { return arena_ == nullptr; }
+  /// Where the memory is, as reported to users. Dereferencing it is a segmentation fault unless the host can read the
+  /// space.
+  uint64_t address() const noexcept;
+  /// For code of the host. Throws Unavailable, naming the transfer that is missing, unless the host can read the space.
+  std::byte* host_data() const;
+  /// For code that runs on the device: copies between spaces, and functions on the shards of an array. The host must
+  /// not dereference it.
+  std::byte* device_data() const noexcept { return data_; }
+  int64_t bytes() const noexcept { return bytes_; }       // the requested size
+  MemorySpace* space() const noexcept { return space_; }  // null: foreign memory (see foreign_block)
+  bool is_foreign() const noexcept { return space_ == nullptr; }
+  bool is_host_readable() const noexcept;
 
   /// When the last reference is released, blocks of 1 MiB and more are returned to the system, not to the cache.
   void mark_for_system() noexcept { to_system_.store(true, std::memory_order_relaxed); }
@@ -38,7 +46,7 @@ class Block {
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
   int64_t capacity_ = 0;  // the allocated size
-  Arena* arena_ = nullptr;
+  MemorySpace* space_ = nullptr;
   std::atomic<int64_t> uses_{0};
   std::atomic<bool> to_system_{false};
   int size_class_ = -1;            // -1: mapped separately
@@ -78,7 +86,7 @@ class BlockRef {
   void retain() const noexcept {
     if (block_) block_->uses_.fetch_add(1, std::memory_order_relaxed);
   }
-  static void dispose(Block* block) noexcept;  // arena.cpp
+  static void dispose(Block* block) noexcept;
   Block* block_ = nullptr;
 };
 

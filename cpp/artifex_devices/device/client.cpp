@@ -10,6 +10,8 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/cluster/cluster_machine.h"
+#include "artifex_devices/device/cluster/cluster_backend.h"
+#include "artifex_devices/device/cpu/cpu_backend.h"
 #include "artifex_devices/topology/binding.h"
 #include "artifex_devices/topology/machine_objects.h"
 
@@ -108,6 +110,11 @@ int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, cons
   return devices;
 }
 
+BackendRef default_backend(const Machine& machine) {
+  const auto* of_cluster = dynamic_cast<const ClusterMachine*>(&machine);
+  return of_cluster ? make_cluster_backend(of_cluster->cluster()) : make_cpu_backend();
+}
+
 constinit std::atomic<int64_t> next_uid{1};
 constinit std::atomic<bool> workers_configured{false};
 
@@ -135,21 +142,15 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
                 *options.bytes_limit);
   }
 
-  if (options.allocator) options.allocator->check_for_cpu("make_client");
+  const BackendRef backend = options.backend ? options.backend : default_backend(*machine);
+  backend->check(*machine, count, options);
   if (options.allocator && options.allocator->preallocate && options.compile_only) {
     throw_error("make_client: preallocate is True for devices without memory; expected False; leave one of them out");
   }
 
-  const Cluster* cluster = cluster_of(*machine);
-  if (cluster && (count != cluster->device_count() || !options.compile_only || !options.processes.empty())) {
-    throw_error(
-        "make_client: {} devices of {} are requested; expected all {}, compile-only and without processes; use "
-        "make_cluster_client",
-        count, machine->source(), cluster->device_count());
-  }
-
   std::shared_ptr<Client> client(new Client());
-  if (cluster) client->platform_ = cluster->chip().platform;
+  client->backend_ = backend;
+  client->device_is_host_readable_ = backend->is_host_readable();
   client->allocator_ = options.allocator;
   client->uid_ = next_uid.fetch_add(1, std::memory_order_relaxed);
   client->compile_only_ = options.compile_only;
@@ -184,20 +185,37 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
   const Memories memories = memories_of(info.domains);
   const bool is_here = process == process_index_;
   const bool caching = !options.allocator || options.allocator->kind != AllocatorKind::kPlatform;
-  const size_t first_arena = arenas_.size();
-  for (size_t i = 0; i < memories.nodes.size(); ++i) {
+  const auto domain_count = static_cast<int64_t>(info.domains.size());
+  const auto domain_of = [&](int64_t i) { return static_cast<size_t>(i * domain_count / info.num_devices); };
+  const auto add_memory = [&](size_t memory, int64_t bytes) {
     // The nodes of a simulated machine are mapped to those of this machine in turn.
-    const int node = machine_->is_live() ? memories.nodes[i] : static_cast<int>(i);
+    const int node = machine_->is_live() ? memories.nodes[memory] : static_cast<int>(memory);
     arenas_.push_back(is_here ? &Arena::of_node(node, MemoryKind::kDevice, caching) : nullptr);
-    arena_memory_bytes_.push_back(info.arena_memory_bytes[i]);
+    spaces_.push_back(is_here ? &backend_->device_space(node, caching) : nullptr);
+    arena_memory_bytes_.push_back(bytes);
+  };
+  const size_t first_arena = arenas_.size();
+  const bool has_own_memory = backend_->has_own_memory();
+  if (!has_own_memory) {
+    for (size_t i = 0; i < memories.nodes.size(); ++i) add_memory(i, info.arena_memory_bytes[i]);
+  } else {
+    std::vector<int64_t> devices_near(memories.nodes.size(), 0);
+    const auto memory_near = [&](int64_t i) { return static_cast<size_t>(memories.of_domain[domain_of(i)]); };
+    for (int64_t i = 0; i < info.num_devices; ++i) ++devices_near[memory_near(i)];
+    for (int64_t i = 0; i < info.num_devices; ++i) {
+      const size_t near = memory_near(i);
+      add_memory(near, backend_->memory_bytes().value_or(info.arena_memory_bytes[near] / devices_near[near]));
+    }
   }
   arena_devices_.resize(arenas_.size());
   if (is_here) {
     first_local_ = count_;
     local_count_ = info.num_devices;
   }
-  const Cluster* cluster = cluster_of(*machine_);
-  const auto domain_count = static_cast<int64_t>(info.domains.size());
+  // Memory of its own ends where the device's does; shared memory is bounded by the system.
+  const std::optional<int64_t> own_limit = has_own_memory ? backend_->memory_bytes() : std::nullopt;
+  const std::optional<int64_t> limit = options.bytes_limit ? options.bytes_limit : own_limit;
+  const Cluster* cluster = backend_->cluster();
   for (int64_t i = 0; i < info.num_devices; ++i) {
     Device& device = devices_[static_cast<size_t>(count_)];
     device.client_ = this;
@@ -210,9 +228,10 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
       device.process_index_ = static_cast<int>(place.process);
     }
     device.addressable_ = is_here;
-    device.domain_ = static_cast<int>(i * domain_count / info.num_devices);
-    device.arena_ = static_cast<int>(first_arena) + memories.of_domain[static_cast<size_t>(device.domain_)];
-    if (options.bytes_limit && is_here) device.limit_.store(*options.bytes_limit, std::memory_order_relaxed);
+    device.domain_ = static_cast<int>(domain_of(i));
+    device.arena_ =
+        static_cast<int>(first_arena) + (has_own_memory ? static_cast<int>(i) : memories.of_domain[domain_of(i)]);
+    if (limit && is_here) device.limit_.store(*limit, std::memory_order_relaxed);
     ++arena_devices_[static_cast<size_t>(device.arena_)];
   }
 }
@@ -228,16 +247,16 @@ void Client::set_limits(const AllocatorOptions& allocator) {
     device.limit_.store(asked < 0 ? limit : std::min(asked, limit), std::memory_order_relaxed);
   }
   if (!allocator.preallocate) return;
-  for (size_t a = 0; a < arenas_.size(); ++a) {
-    if (arenas_[a] == nullptr) continue;  // of another process
-    preallocated_.push_back(arenas_[a]->preallocate(part(arena_memory_bytes_[a]), "make_client"));
+  for (size_t a = 0; a < spaces_.size(); ++a) {
+    if (spaces_[a] == nullptr) continue;  // of another process
+    preallocated_.push_back(spaces_[a]->preallocate(part(arena_memory_bytes_[a]), "make_client"));
   }
 }
 
 Device* Client::device(int64_t id) const {
   if (id < 0 || id >= count_) {
     throw_error<IndexOutOfRange>("device: id {} is out of range; this client has {} {} device{}, ids 0 to {}", id,
-                                 count_, platform_, count_ == 1 ? "" : "s", count_ - 1);
+                                 count_, platform(), count_ == 1 ? "" : "s", count_ - 1);
   }
   return &devices_[static_cast<size_t>(id)];
 }

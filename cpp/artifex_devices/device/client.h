@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "artifex_devices/device/allocator_options.h"
-#include "artifex_devices/device/arena.h"
+#include "artifex_devices/device/backend.h"
+#include "artifex_devices/device/cpu/arena.h"
 #include "artifex_devices/device/memory_kind.h"
 #include "artifex_devices/device/process_info.h"
 #include "artifex_devices/topology/machine.h"
@@ -45,8 +46,8 @@ class Device {
   bool is_addressable() const noexcept { return addressable_; }
   /// Index among the devices of its process.
   int64_t local_hardware_id() const noexcept { return local_id_; }
-  const std::string& platform() const noexcept;     // "cpu"
-  const std::string& device_kind() const noexcept;  // "cpu"
+  const std::string& platform() const noexcept;     // "cpu" or "gpu"
+  const std::string& device_kind() const noexcept;  // "cpu", or the name of the GPU
   std::string to_string() const;                    // "cpu:0"
   std::string repr() const;                         // "CpuDevice(id=0)"
 
@@ -56,13 +57,16 @@ class Device {
   /// Index of the device's memory in the client: devices with equal indexes share it. Memories of other processes have
   /// an index only.
   int arena_index() const noexcept { return arena_; }
-  Arena& arena() const noexcept;  // of an addressable device
+  /// Where arrays of a kind on an addressable device are.
+  MemorySpace& space(MemoryKind kind) const noexcept;
+  /// Host memory near an addressable device; on a CPU the same as space().
+  Arena& arena() const noexcept;
   Arena& arena(MemoryKind kind) const noexcept;
   /// The device's view of one kind of memory (device/memory.h), created at the first call.
   Memory& memory(MemoryKind kind);
   bool is_compile_only() const noexcept;
 
-  /// Memory of the node (or cgroup), divided by its number of devices.
+  /// Memory of a GPU if known, else that of the node (or cgroup) divided by its number of devices.
   int64_t memory_bytes() const noexcept;
 
   /// Nothing: no limit. A limit below the bytes in use only prevents further allocations.
@@ -134,16 +138,17 @@ struct ClientOptions {
   bool asynchronous = true;                                  // false: all copies finish before their call returns
   std::vector<ProcessInfo> processes = {};                   // all processes that share the world; empty: this one only
   int process_index = 0;                                     // index of this process
+  BackendRef backend = nullptr;                              // nothing: CPU devices, or those of the cluster `machine`
 };
 
 /// A set of devices. Immutable except for its devices' counters. Objects on its devices keep it alive.
 class Client : public std::enable_shared_from_this<Client> {
  public:
-  /// Creates CPU devices on `machine` with ids from 0, spread over its domains in order (with 8 devices on 2 domains,
+  /// Creates devices on `machine` with ids from 0, spread over its domains in order (with 8 devices on 2 domains,
   /// the first four are on the first domain). With `processes` it has the devices of all of them, with ids in order of
   /// the processes; those of other processes are not addressable. Throws InvalidArgument for num_devices outside 1 ..
   /// 2^24, for invalid processes (such as an entry of this process that does not match `machine`), and for allocator
-  /// options that are invalid or unsupported on a CPU; OutOfMemory if there is too little memory to preallocate.
+  /// options that are invalid or unsupported by the backend; OutOfMemory if there is too little memory to preallocate.
   static std::shared_ptr<Client> make(std::shared_ptr<const Machine> machine, const ClientOptions& options);
 
   /// Returns the process's base client, created at the first call from the live machine. The number of devices is, in
@@ -152,6 +157,8 @@ class Client : public std::enable_shared_from_this<Client> {
   /// not a positive number. Environment variables are read here only: call with the GIL held.
   static std::shared_ptr<Client> base();
   static bool base_exists() noexcept;
+  /// The same, but never a client that exchange_base() put in its place: the CPU devices of this machine.
+  static std::shared_ptr<Client> cpu();
   /// Returns this process's entry for the processes that will share its world.
   static ProcessInfo describe_base();
   /// Creates the base client with the devices of all `processes`. Throws Unavailable if there is a base client already,
@@ -163,7 +170,8 @@ class Client : public std::enable_shared_from_this<Client> {
   static std::shared_ptr<Client> exchange_base(std::shared_ptr<Client> client);
 
   int64_t uid() const noexcept { return uid_; }
-  const std::string& platform() const noexcept { return platform_; }
+  const Backend& backend() const noexcept { return *backend_; }
+  const std::string& platform() const noexcept { return backend_->platform(); }
   const Machine& machine() const noexcept { return *machine_; }
   bool is_compile_only() const noexcept { return compile_only_; }
   bool is_asynchronous() const noexcept { return asynchronous_; }
@@ -203,9 +211,17 @@ class Client : public std::enable_shared_from_this<Client> {
     const Arena& of_device = arena(index);
     return kind == MemoryKind::kDevice ? arena(index) : Arena::of_node(of_device.node(), kind, of_device.is_caching());
   }
+  /// Where arrays of a kind on the devices with memory `index` are.
+  MemorySpace& space(int index, MemoryKind kind = MemoryKind::kDevice) const noexcept {
+    return kind == MemoryKind::kDevice ? *spaces_[static_cast<size_t>(index)] : arena(index, kind);
+  }
+  /// Whether the host can read memory of this kind without a transfer.
+  bool is_host_readable(MemoryKind kind) const noexcept {
+    return device_is_host_readable_ || kind != MemoryKind::kDevice;
+  }
   /// The options passed to make().
   const std::optional<AllocatorOptions>& allocator() const noexcept { return allocator_; }
-  /// The memory of logical arena `index`, divided by its number of devices.
+  /// The bytes of device memory `index`, divided by its number of devices.
   int64_t memory_bytes_per_device(int index) const noexcept {
     const size_t i = static_cast<size_t>(index);
     return arena_memory_bytes_[i] / std::max<int64_t>(arena_devices_[i], 1);
@@ -218,7 +234,8 @@ class Client : public std::enable_shared_from_this<Client> {
   void set_limits(const AllocatorOptions& allocator);
 
   int64_t uid_ = 0;
-  std::string platform_ = "cpu";
+  BackendRef backend_;
+  bool device_is_host_readable_ = true;
   std::shared_ptr<const Machine> machine_;
   bool compile_only_ = false;
   bool asynchronous_ = true;
@@ -230,7 +247,8 @@ class Client : public std::enable_shared_from_this<Client> {
   std::vector<ProcessInfo> processes_;  // empty: this process only
   std::vector<int> host_of_process_;
   std::unique_ptr<Device[]> devices_;
-  std::vector<Arena*> arenas_;          // physical memory of each logical arena; null for other processes
+  std::vector<Arena*> arenas_;          // host memory near each device memory; null for other processes
+  std::vector<MemorySpace*> spaces_;    // physical memory of each device memory; null for other processes
   std::vector<int64_t> arena_devices_;  // number of devices on each
   std::vector<int64_t> arena_memory_bytes_;
   std::optional<AllocatorOptions> allocator_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/cluster/cluster_machine.h"
 
 namespace artifex_devices {
 

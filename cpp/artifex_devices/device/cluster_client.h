@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "artifex_devices/cluster/cluster.h"
-#include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/device/client.h"
 
 namespace artifex_devices {
@@ -15,6 +14,6 @@ namespace artifex_devices {
 std::shared_ptr<Client> make_cluster_client(ClusterRef cluster);
 
 /// Returns the cluster of a client's devices, or nullptr for devices of a machine.
-inline const Cluster* cluster_of(const Client& client) noexcept { return cluster_of(client.machine()); }
+inline const Cluster* cluster_of(const Client& client) noexcept { return client.backend().cluster(); }
 
 }  // namespace artifex_devices

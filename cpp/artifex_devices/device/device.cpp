@@ -4,38 +4,13 @@
 #include <algorithm>
 
 #include "artifex_devices/base/atomic_max.h"
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
-#include "artifex_devices/device/cluster_client.h"
 
 namespace artifex_devices {
-namespace {
-
-const std::string kCpu = "cpu";
-
-const char* class_name(const std::string& platform) noexcept {
-  return platform == "tpu" ? "Tpu" : platform == "gpu" ? "Gpu" : "Cpu";
-}
-
-}  // namespace
-
 const std::string& Device::platform() const noexcept { return client_->platform(); }
-const std::string& Device::device_kind() const noexcept {
-  const Cluster* cluster = cluster_of(*client_);
-  return cluster ? cluster->chip().device_kind : kCpu;
-}
+const std::string& Device::device_kind() const noexcept { return client_->backend().device_kind(); }
 std::string Device::to_string() const { return fmt::format("{}:{}", platform(), id_); }
-
-std::string Device::repr() const {
-  const Cluster* cluster = cluster_of(*client_);
-  if (cluster == nullptr) return fmt::format("CpuDevice(id={})", id_);
-  if (cluster->inside().kind == NetworkKind::kTorus) {
-    const ClusterPlace at = cluster->place_of(id_);
-    return fmt::format("{}Device(id={}, process_index={}, coords=({},{},{}), core_on_chip={})", class_name(platform()),
-                       id_, process_index_, at.coords[0], at.coords[1], at.coords[2], at.core_on_chip);
-  }
-  return fmt::format("{}Device(id={}, process_index={})", class_name(platform()), id_, process_index_);
-}
+std::string Device::repr() const { return client_->backend().repr(*this); }
 
 const CpuDomain& Device::domain() const noexcept {
   const auto domain = static_cast<size_t>(domain_);
@@ -49,12 +24,12 @@ Arena& Client::shared_arena(const Device& nearest, int64_t bytes) const noexcept
   return here > 1 && bytes >= kFrom ? Arena::interleaved(near.is_caching()) : near;
 }
 
+MemorySpace& Device::space(MemoryKind kind) const noexcept { return client_->space(arena_, kind); }
 Arena& Device::arena() const noexcept { return client_->arena(arena_); }
 Arena& Device::arena(MemoryKind kind) const noexcept { return client_->arena(arena_, kind); }
 bool Device::is_compile_only() const noexcept { return client_->is_compile_only(); }
 int64_t Device::memory_bytes() const noexcept {
-  if (const Cluster* cluster = cluster_of(*client_)) return cluster->device_memory_bytes().value_or(0);
-  return client_->memory_bytes_per_device(arena_);
+  return client_->backend().memory_bytes().value_or(client_->memory_bytes_per_device(arena_));
 }
 
 void Device::set_bytes_limit(std::optional<int64_t> limit) noexcept {

@@ -23,9 +23,11 @@ constexpr std::string_view kKinds = "device (also: default), pinned_host (also: 
 }  // namespace
 
 std::string Memory::to_string() const {
-  constexpr std::array<const char*, 3> kNames = {"CpuDeviceMemory", "PinnedHostMemory", "UnpinnedHostMemorySpace"};
-  return fmt::format("{}(id={}, process_index={}, client={})", kNames[static_cast<size_t>(kind_)], id(),
-                     process_index(), platform());
+  const char* name = kind_ == MemoryKind::kPinnedHost     ? "PinnedHostMemory"
+                     : kind_ == MemoryKind::kUnpinnedHost ? "UnpinnedHostMemorySpace"
+                     : platform() == "cpu"                ? "CpuDeviceMemory"
+                                                          : "DeviceMemory";
+  return fmt::format("{}(id={}, process_index={}, client={})", name, id(), process_index(), platform());
 }
 
 std::string Memory::repr() const {
@@ -37,7 +39,7 @@ std::string Memory::repr() const {
   return fmt::format("{}_DEVICE_{}", name, id());
 }
 
-Arena& Memory::arena() const {
+MemorySpace& Memory::space() const {
   if (device_->is_compile_only()) {
     throw_error<Unavailable>(
         "memory: {} has no memory: it is for planning only, of a simulated cluster or a topology; take a device of "
@@ -48,7 +50,7 @@ Arena& Memory::arena() const {
     throw_error<NotAddressable>("memory: {} belongs to process {}; expected a device of this process, {}; ask there",
                                 device_->to_string(), device_->process_index(), device_->client().process_index());
   }
-  return device_->arena(kind_);
+  return device_->space(kind_);
 }
 
 DeviceMemoryStats Memory::stats() const noexcept {

@@ -13,7 +13,7 @@
 namespace artifex_devices {
 
 /// One device's view of one kind of memory. Created at the first use of Device::memory, lives as long as its client;
-/// identity is (device, kind). Devices on one NUMA node share the pages of one kind.
+/// identity is (device, kind). CPU devices on one NUMA node share the pages of one kind.
 ///
 /// Bytes of arrays in the host kinds are counted here, by kind: the device's limit does not apply to them. Thread-safe.
 class Memory {
@@ -31,8 +31,8 @@ class Memory {
   std::string to_string() const;  // "PinnedHostMemory(id=1, process_index=0, client=cpu)"
   std::string repr() const;       // "PINNED_HOST_1"
 
-  /// Physical bytes. Throws Unavailable for a device without memory, NotAddressable for a device of another process.
-  Arena& arena() const;
+  /// Physical memory. Throws Unavailable for a device without memory, NotAddressable for a device of another process.
+  MemorySpace& space() const;
   /// Logical bytes, including replicas; the limit of a host kind is the device's share of the machine's memory.
   DeviceMemoryStats stats() const noexcept;
 

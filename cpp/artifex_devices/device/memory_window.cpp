@@ -88,14 +88,14 @@ void MemoryWindow::close() noexcept {
 
 int64_t MemoryWindow::physical_bytes() const {
   if (client_->is_compile_only()) return 0;
-  std::vector<const Arena*> counted;  // several memories of a simulated machine may be one physical memory
+  std::vector<const MemorySpace*> counted;  // several memories of a simulated machine may be one physical memory
   int64_t bytes = 0;
   for (int i = 0; i < client_->arenas(); ++i) {
     if (!client_->has_arena(i)) continue;  // of another process
-    const Arena* arena = &client_->arena(i);
-    if (std::find(counted.begin(), counted.end(), arena) != counted.end()) continue;
-    counted.push_back(arena);
-    bytes += arena->stats().bytes_in_use;
+    const MemorySpace* space = &client_->space(i);
+    if (std::find(counted.begin(), counted.end(), space) != counted.end()) continue;
+    counted.push_back(space);
+    bytes += space->stats().bytes_in_use;
   }
   return bytes;
 }

@@ -74,8 +74,8 @@ struct CollectiveCost {
 int64_t devices_of(const LocalGroup& group) noexcept;
 int64_t devices_of(const NodeGroup& group) noexcept;
 
-/// Bytes that each device receives, by the table of docs/how_to/plan_reshards.md. Example: 34e6 bytes gathered by 4 devices:
-/// 25.5e6. The root of a broadcast receives nothing, the others all bytes.
+/// Bytes that each device receives, by the table of docs/how_to/plan_reshards.md. Example: 34e6 bytes gathered by 4
+/// devices: 25.5e6. The root of a broadcast receives nothing, the others all bytes.
 double received_bytes(Collective op, double bytes, int64_t devices) noexcept;
 
 /// Every algorithm that the network allows, cheapest first; equals in the order of the guide's table. One device

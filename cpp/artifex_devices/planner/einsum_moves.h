@@ -35,8 +35,8 @@ struct EinsumMoves {
   MeshAxes gather_result = 0;          // the result is sharded, and should not be
 };
 
-/// The rule, for each mesh axis separately (docs/how_to/plan_a_step.md). It matches what jax 0.10.2 compiles for all shardings
-/// of a product and of a batch of products over one axis (tests/oracle/test_step.py).
+/// The rule, for each mesh axis separately (docs/how_to/plan_a_step.md). It matches what jax 0.10.2 compiles for all
+/// shardings of a product and of a batch of products over one axis (tests/oracle/test_step.py).
 ///   1. The axis shards the same summed index of both operands: partial sums are added, and scattered if the axis
 ///   shards
 ///      the result. The same holds for a summed index that only one operand has, if the axis does not shard the other.

@@ -9,8 +9,8 @@
 
 namespace artifex_devices {
 
-/// A step as its author writes it, with names, einsums and roles as text (docs/how_to/plan_a_step.md). Sizes and counts are 0
-/// to 2^62.
+/// A step as its author writes it, with names, einsums and roles as text (docs/how_to/plan_a_step.md). Sizes and counts
+/// are 0 to 2^62.
 struct TensorDescription {
   std::string name;
   Dims shape;

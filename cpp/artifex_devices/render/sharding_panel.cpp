@@ -18,7 +18,7 @@ constexpr double kMinWidth = 160;
 constexpr double kSliceRowHeight = 28;
 constexpr double kSlicesAcross = 900;  // width of a row of slices in pixels
 
-/// "dimension 0: 16, cut by x, y"
+/// "dimension 0: 16, sharded over x, y"
 std::string dimension_label(const Sharding& sharding, const Dims& shape, int64_t dimension) {
   if (dimension < 0) return "";
   std::string label = fmt::format("dimension {}: {}", dimension, shape[dimension]);
@@ -28,7 +28,7 @@ std::string dimension_label(const Sharding& sharding, const Dims& shape, int64_t
   for (const AxisName axis : named->spec().entries()[static_cast<size_t>(dimension)].axes) {
     axes += (axes.empty() ? "" : ", ") + axis_label(axis);
   }
-  return axes.empty() ? label : fmt::format("{}, cut by {}", label, axes);
+  return axes.empty() ? label : fmt::format("{}, sharded over {}", label, axes);
 }
 
 /// Lengths of the parts in pixels, proportional to their elements but at least 4.

@@ -160,14 +160,15 @@ void SvgDocument::upward_text(double x, double y, std::string_view text) {
 }
 
 std::string SvgDocument::finish(double width, double height) const {
-  // `svg:root` matches a stand-alone picture only, which follows the reader's colour scheme. Within a page the page's
-  // colour applies.
+  // `svg:root` matches a stand-alone picture only, also in an <img>, which follows the reader's colour scheme. It has a
+  // background of its own because a page may have another scheme. Within a page the page's colours apply.
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
       "role=\"img\" font-family=\"system-ui, sans-serif\" font-size=\"{2:.0f}\" fill=\"currentColor\" "
       "style=\"max-width:100%;height:auto\">\n"
       "<title>{3}</title>\n"
-      "<style>svg:root{{color:#1f2328}}@media (prefers-color-scheme:dark){{svg:root{{color:#e6edf3}}}}</style>\n"
+      "<style>svg:root{{color:#1f2328;background:#fff}}"
+      "@media (prefers-color-scheme:dark){{svg:root{{color:#e6edf3;background:#111}}}}</style>\n"
       "{4}</svg>\n",
       width, height, kFontSize, title_, elements_);
 }

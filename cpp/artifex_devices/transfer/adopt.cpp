@@ -5,19 +5,17 @@
 
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/device/arena.h"
 #include "artifex_devices/transfer/copy_batch.h"
 
 namespace artifex_devices {
 
-bool can_adopt(const HostView& view, const Block* block, MemoryKind kind) noexcept {
+bool can_adopt(const HostView& view, const Block* block, const MemorySpace& space) noexcept {
   constexpr int64_t kMostAlignment = 16;  // of memory from malloc
   const auto alignment = static_cast<uintptr_t>(std::min(itemsize(view.dtype), kMostAlignment));
   if (!is_dense(view.shape, view.byte_strides, itemsize(view.dtype))) return false;
   if (reinterpret_cast<uintptr_t>(view.data) % alignment != 0) return false;
-  // Memory of the caller is not locked.
-  if (block == nullptr || block->is_foreign()) return kind != MemoryKind::kPinnedHost;
-  return block->arena()->kind() == kind;
+  if (block != nullptr) return can_hold(space, *block);
+  return space.is_host_readable() && space.kind() != MemoryKind::kPinnedHost;  // memory of the caller is not locked
 }
 
 ArrayRef adopt(const Dims& shape, DType dtype, const ShardingRef& sharding, std::vector<AdoptedPart> parts,
@@ -47,7 +45,7 @@ ArrayRef adopt(const Dims& shape, DType dtype, const ShardingRef& sharding, std:
   for (size_t b = 0; b < count; ++b) {
     const HostView& view = parts[b].view;
     if (!is_copied[b] || checked_product(view.shape, operation) == 0) continue;
-    batch.add(StridedCopy(storage->data(static_cast<int64_t>(b)), row_major_strides(view.shape, itemsize(dtype)),
+    batch.add(StridedCopy(storage->device_data(static_cast<int64_t>(b)), row_major_strides(view.shape, itemsize(dtype)),
                           static_cast<const std::byte*>(view.data), view.byte_strides, view.shape, itemsize(dtype)),
               -1);
   }

@@ -15,9 +15,9 @@ struct AdoptedPart {
   BufferRef memory = {};  // the memory that `view` shows, where the array is to share it; without a block it is copied
 };
 
-/// Whether an array in memory of `kind` can share the memory of a part: dense, aligned for its elements, and of that
-/// kind. `block` is the library's own memory that the view shows, or null for memory of the caller.
-bool can_adopt(const HostView& view, const Block* block, MemoryKind kind) noexcept;
+/// Whether an array in `space` can share the memory of a part: dense, aligned for its elements, and memory that
+/// can_hold accepts. `block` is the library's own memory that the view shows, or null for memory of the caller.
+bool can_adopt(const HostView& view, const Block* block, const MemorySpace& space) noexcept;
 
 /// A committed array from one part for each buffer of `sharding`, in that order. Parts without memory are copied.
 /// Throws InvalidArgument for a wrong number of parts and for the first part of another shape or dtype.

@@ -247,11 +247,11 @@ class Assembler {
         buffers[b] = std::move(memory);
         continue;
       }
-      if (memory.data() == buffers[b].data()) continue;
+      if (memory.device_data() == buffers[b].device_data()) continue;
       array.block_until_ready();
       part(owner[b]).block_until_ready();
       check_interrupt();
-      if (are_equal(memory.data(), buffers[b].data(), array.nbytes())) continue;
+      if (are_equal(memory.device_data(), buffers[b].device_data(), array.nbytes())) continue;
       fault_of(part_at(p), "on {} differs from {}[{}], of which it is a replica",
                (*sharding_.devices())[p]->to_string(), assembly_.name, owner[b]);
     }
@@ -301,11 +301,11 @@ bool ShardWriter::write(int64_t position, const HostView& source) {
   }
   if (bytes == 0) return true;
   if (is_dense(source.shape, source.byte_strides, size)) {
-    return are_equal(static_cast<const std::byte*>(source.data), storage_->data(buffer), bytes);
+    return are_equal(static_cast<const std::byte*>(source.data), storage_->device_data(buffer), bytes);
   }
   const BlockRef row_major = (*sharding_->devices())[position]->arena().allocate(bytes);
-  copy_dense(row_major->data(), source, (*sharding_->devices())[position]->lane());
-  return are_equal(row_major->data(), storage_->data(buffer), bytes);
+  copy_dense(row_major->host_data(), source, (*sharding_->devices())[position]->lane());
+  return are_equal(row_major->host_data(), storage_->device_data(buffer), bytes);
 }
 
 void ShardWriter::write_everywhere(const HostView& source) {
@@ -316,7 +316,7 @@ void ShardWriter::copy_in(int64_t buffer, const HostView& source) {
   is_written_[static_cast<size_t>(buffer)] = true;
   const int64_t bytes = storage_->buffer_bytes(buffer);
   const int64_t position = sharding_->buffers().position(sharding_->grid(), buffer);
-  if (bytes > 0) copy_dense(storage_->data(buffer), source, (*sharding_->devices())[position]->lane());
+  if (bytes > 0) copy_dense(storage_->device_data(buffer), source, (*sharding_->devices())[position]->lane());
   g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 

@@ -235,7 +235,7 @@ void CrossReshard::begin() {
   for (size_t i = 0; i < from_.places.size(); ++i) {
     const auto tile = static_cast<size_t>(from_.places[i].tile);
     const int64_t mine = from_.local_numbers[i];
-    only_buffer_[tile] = mine >= 0 && !is_known[tile] ? held_[static_cast<size_t>(mine)].data() : nullptr;
+    only_buffer_[tile] = mine >= 0 && !is_known[tile] ? held_[static_cast<size_t>(mine)].device_data() : nullptr;
     is_known[tile] = true;
   }
   moved_ = execute_plan(*source_, sharding_, options_, plan_, from_, to_);
@@ -274,7 +274,7 @@ void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed, Sink&&
     if (side == kTo) {  // in one tile of the destination
       sink.begin({part.box.shape, first.strides, dense, itemsize_, 0, first.lane});
       const int64_t step = part.count > 1 ? part.box.shape[part.dimension] * first.strides[part.dimension] : 0;
-      sink.add(BoxRun{first.memory.data(), packed, part.count, step, part.bytes});
+      sink.add(BoxRun{first.memory.device_data(), packed, part.count, step, part.bytes});
       packed += part.count * part.bytes;
       return;
     }
@@ -283,9 +283,9 @@ void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed, Sink&&
       const int64_t tile = part.tile + i * part.tile_step;
       if (std::byte* const only = only_buffer_[static_cast<size_t>(tile)]) return only;
       const int64_t source = plan_->source_of(tile, part.destination);
-      return held_[static_cast<size_t>(local(from_, source))].data();
+      return held_[static_cast<size_t>(local(from_, source))].device_data();
     };
-    const int64_t offset = first.memory.data() - start(0);  // the same in each tile
+    const int64_t offset = first.memory.device_data() - start(0);  // the same in each tile
     for (int64_t i = 0; i < part.count; ++i, packed += part.bytes) sink.add(packed, start(i) + offset);
   });
 }

@@ -15,7 +15,7 @@ namespace {
 /// A read-only view whose owner is the block.
 std::shared_ptr<HostView> show(const Array& array, const BufferRef& buffer, Dims byte_strides) {
   auto view = std::make_shared<HostView>();
-  view->data = buffer.data();
+  view->data = buffer.host_data();
   view->dtype = array.dtype();
   view->shape = array.shape();
   view->byte_strides = std::move(byte_strides);
@@ -28,8 +28,10 @@ std::shared_ptr<HostView> show_gathered(const Array& array, const BufferRef& buf
   return show(array, buffer, row_major_strides(array.shape(), itemsize(array.dtype())));
 }
 
-/// The buffer that starts with the full value in row-major order or in the array's layout, if there is one.
+/// The buffer that starts with the full value in row-major order or in the array's layout, if there is one that the
+/// host can read.
 BufferRef find_whole(const Array& array, const ShardDomains& domains) {
+  if (!array.is_host_readable()) return {};
   const bool one_tile = domains.grid().tiles() == 1;  // perhaps several buffers, each on its arena
   if (one_tile || (!array.layout() && row_major_run(*array.storage(), domains)))
     return array.storage()->buffer(array.position_in_storage() < 0 ? 0 : array.buffer_number(0));
@@ -71,7 +73,7 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
     int64_t offset = 0;
     for (int64_t d = 0; d < box.rank(); ++d) offset += box.origin[d] * byte_strides[d];
     BufferRef buffer = array.storage()->buffer(array.buffer_number(position));
-    const StridedCopy copy(static_cast<std::byte*>(data) + offset, byte_strides, buffer.data(),
+    const StridedCopy copy(static_cast<std::byte*>(data) + offset, byte_strides, buffer.device_data(),
                            array.strides(box.shape), box.shape, size, array.nbytes());
     batch->hold(std::move(buffer));
     batch->add(copy, (*sharding.devices())[position]->lane());
@@ -108,6 +110,16 @@ std::shared_ptr<const HostView> gathered_before(const Array& array) {
 }
 
 }  // namespace
+
+void check_host_read(const Array& array, const TransferGuards& guards, bool is_explicit, std::string_view operation) {
+  constexpr auto kDirection = TransferDirection::kDeviceToHost;
+  if (array.is_host_readable() || guards.level(kDirection) == GuardLevel::kAllow) return;
+  if (gathered_before(array)) return;
+  check_transfer(guards, kDirection, is_explicit, [&] {
+    return TransferDescription{std::string(operation), to_string(array.shape()), std::string(name(array.dtype())),
+                               array.sharding()->to_string(), "the host"};
+  });
+}
 
 std::shared_ptr<const HostView> device_get(const ArrayRef& array) {
   for (;;) {

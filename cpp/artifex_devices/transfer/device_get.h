@@ -5,6 +5,7 @@
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/host_view.h"
+#include "artifex_devices/transfer/transfer_guard.h"
 
 namespace artifex_devices {
 
@@ -21,6 +22,10 @@ std::shared_ptr<const HostView> device_get_if_ready(const ArrayRef& array);
 /// error of the transfer into the array. The value is cached with the array, and a device_get meanwhile waits for it.
 /// Deleting the array does not affect it. Below config().async_copy_bytes it is written before the call returns.
 std::shared_ptr<const HostView> device_get_async(const ArrayRef& array);
+
+/// The guard of reads by the host, device-to-host: throws TransferGuardError or logs. Reading memory that the host can
+/// read, or a value that was read before, is not a transfer. `operation` names what the user called.
+void check_host_read(const Array& array, const TransferGuards& guards, bool is_explicit, std::string_view operation);
 
 /// Gathers into memory of the caller (any strides, writable, same shape and dtype).
 void device_get_into(const ArrayRef& array, const HostView& destination);

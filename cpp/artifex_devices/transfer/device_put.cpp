@@ -64,7 +64,7 @@ void fill(const HostView& source, const ShardDomains& domains, const Storage& st
       if (!domains.is_even()) strides = buffer_strides(layout, box.shape, size);
       const std::byte* from = static_cast<const std::byte*>(source.data);
       for (int64_t d = 0; d < box.rank(); ++d) from += box.origin[d] * source.byte_strides[d];
-      take(StridedCopy(storage.data(b), strides, from, source.byte_strides, box.shape, size, lane_bytes), b);
+      take(StridedCopy(storage.device_data(b), strides, from, source.byte_strides, box.shape, size, lane_bytes), b);
     }
   }
   batch.run();
@@ -98,6 +98,12 @@ ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, b
     throw_error(
         "{}: may_alias=True shows the source's own memory, which is not locked: sharding {} is of memory kind "
         "pinned_host; expected device or unpinned_host; leave may_alias out for a copy",
+        kOperation, sharding->to_string());
+  }
+  if (!sharding->devices()->client()->is_host_readable(sharding->memory_kind())) {
+    throw_error(
+        "{}: may_alias=True shows the source's own memory, which is the host's: sharding {} is on GPUs, whose memory "
+        "is their own; expected devices of a CPU; leave may_alias out for a copy",
         kOperation, sharding->to_string());
   }
   if (!dense || buffers != 1 || !sharding->is_fully_replicated()) {

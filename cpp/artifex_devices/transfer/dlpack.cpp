@@ -8,7 +8,7 @@
 
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/device/arena.h"
+#include "artifex_devices/device/cpu/arena.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
 
@@ -78,6 +78,9 @@ DType dtype_of_element(const dlpack::ElementType& element, uint64_t flags) {
 /// Why the array cannot share the memory; empty if it can.
 std::string why_copy(const HostView& view, const Device& device) {
   const int64_t size = itemsize(view.dtype);
+  if (!device.client().is_host_readable(MemoryKind::kDevice)) {
+    return fmt::format("the memory is the host's, and {} has memory of its own", device.to_string());
+  }
   if (&device != device.client().default_device()) return "the requested device is not cpu:0, where the memory is";
   if (view.byte_strides != row_major_strides(view.shape, size)) {
     return fmt::format("strides {} of shape {} are not row-major", to_string(view.byte_strides), to_string(view.shape));
@@ -100,6 +103,12 @@ void check_one_device(const Array& array, std::string_view operation) {
         "x.addressable_shards[0].data",
         operation, devices);
   }
+  if (!array.is_host_readable()) {
+    throw_error<UnsupportedBuffer>(
+        "{}: the Array is in the memory of {}, which the host cannot read; expected host memory; pass its value: "
+        "device_get(x)",
+        operation, (*array.sharding()->devices())[0]->to_string());
+  }
 }
 
 void check_dlpack_version(DType dtype, DlpackVersion version, std::string_view operation) {
@@ -115,7 +124,7 @@ std::shared_ptr<const HostView> dlpack_view(const ArrayRef& array, bool copy) {
   if (!copy) return view;
   auto copied = std::make_shared<HostView>(*view);
   BlockRef block = (*array->sharding()->devices())[0]->arena().allocate(array->nbytes());
-  copied->data = block->data();
+  copied->data = block->host_data();
   std::memcpy(copied->data, view->data, static_cast<size_t>(array->nbytes()));
   copied->owner = std::make_shared<BlockRef>(std::move(block));
   return copied;

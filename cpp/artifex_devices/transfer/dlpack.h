@@ -30,7 +30,8 @@ struct DlpackDeleter {
 template <class Managed>
 using DlpackRef = std::unique_ptr<Managed, DlpackDeleter>;
 
-/// Throws UnsupportedBuffer unless the array is on one device, DeletedArray if it was deleted.
+/// Throws UnsupportedBuffer unless the array is on one device and in memory that the host can read, DeletedArray if it
+/// was deleted.
 void check_one_device(const Array& array, std::string_view operation);
 
 /// Throws UnsupportedBuffer for a dtype that DLPack cannot describe to a consumer of that version: dtypes of fewer bits

@@ -135,7 +135,7 @@ void check_host_transfer(const HostView& source, const Sharding& target, std::st
 bool can_alias(const HostView& source, const Sharding& sharding) {
   return source.byte_strides == row_major_strides(source.shape, itemsize(source.dtype)) &&
          sharding.memory_kind() != MemoryKind::kPinnedHost && sharding.buffers().size() == 1 &&
-         sharding.is_fully_replicated();
+         sharding.is_fully_replicated() && sharding.devices()->client()->is_host_readable(sharding.memory_kind());
 }
 
 bool is_already_placed(const Array& source, const Sharding& target) {

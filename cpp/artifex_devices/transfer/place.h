@@ -74,7 +74,7 @@ void check_host_transfer(const HostView& source, const Sharding& target, std::st
                          const PlacementOptions& options);
 
 /// Whether an Array can show the memory of `source` itself: it is row-major and the sharding has one buffer that holds
-/// all of it, in memory that need not be locked.
+/// all of it, in host memory that need not be locked.
 bool can_alias(const HostView& source, const Sharding& sharding);
 
 /// Whether each device of `target` already holds its part of `source`, in the same kind of memory.

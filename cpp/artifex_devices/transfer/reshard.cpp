@@ -82,7 +82,7 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   BufferRef held = move.source_buffer(0);  // all of a slab
   Tiling from_tiles;
   if (from.grid().tiles() == 1) {
-    from_tiles = {held.data(), move.source.strides(move.source.shape()), {}, 0};
+    from_tiles = {held.device_data(), move.source.strides(move.source.shape()), {}, 0};
   } else if (const auto tiles =
                  Tiling::of(*move.source.storage(), move.source_domains, move.source.layout().get(), move.size)) {
     from_tiles = *tiles;
@@ -116,7 +116,7 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
   for (size_t i = 0; i < held.size(); ++i) {
     if (from.local_numbers[i] < 0) continue;
     held[i] = move.source_buffer(from.local_numbers[i]);
-    source.data[i] = held[i].data();
+    source.data[i] = held[i].device_data();
   }
   if (move.source.sharding()->buffers().is_tile() && move.source.position_in_storage() < 0) {
     move.source.storage()->slab(&source.tile_stride);
@@ -141,7 +141,7 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
     const int64_t number = to.local_numbers[i];
     if (number < 0 || is_reused[i]) continue;
     BufferRef buffer = moved.storage->buffer(number);
-    destination.data[i] = buffer.data();
+    destination.data[i] = buffer.device_data();
     destination.lanes[i] = (*sharding.devices())[sharding.buffers().position(sharding.grid(), number)]->lane();
     batch->hold(std::move(buffer));
   }

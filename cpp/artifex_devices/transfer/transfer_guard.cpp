@@ -33,7 +33,6 @@ TransferDirection transfer_direction_from_name(std::string_view name) {
 }
 
 GuardVerdict guard_verdict(const TransferGuards& guards, TransferDirection direction, bool is_explicit) noexcept {
-  if (direction == TransferDirection::kDeviceToHost) return GuardVerdict::kAllow;
   switch (guards.level(direction)) {
     case GuardLevel::kAllow:
       break;
@@ -62,7 +61,10 @@ void act_on_verdict(GuardVerdict verdict, const TransferGuards& guards, Transfer
   throw_error<TransferGuardError>(
       "{}: disallowed {}; expected {}, got the guard level {:?}; {}put it under `with transfer_guard_{}(\"allow\"):`",
       transfer.operation, what, is_explicit ? "a level that allows explicit transfers" : "an explicit transfer",
-      name_of(guards.level(direction)), is_explicit ? "" : "move the data by device_put first, or ",
+      name_of(guards.level(direction)),
+      is_explicit                                     ? ""
+      : direction == TransferDirection::kDeviceToHost ? "read it by device_get, or "
+                                                      : "move the data by device_put first, or ",
       kOptionSuffixes[i]);
 }
 

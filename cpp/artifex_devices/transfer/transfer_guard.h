@@ -42,7 +42,7 @@ struct TransferGuards {
 
 enum class GuardVerdict : uint8_t { kAllow, kLog, kRefuse };
 
-/// What the guards decide. They always allow device-to-host transfers: on a CPU, reading is not a transfer.
+/// What the guards decide. Reading memory that the host can read is not a transfer (check_host_read).
 /// Example: with the level "disallow" for host-to-device, an explicit transfer is allowed and an implicit one refused.
 GuardVerdict guard_verdict(const TransferGuards& guards, TransferDirection direction, bool is_explicit) noexcept;
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import wrong_value
+from artifex_devices._base.html import facts, note, page
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -51,6 +52,18 @@ class BatchSizeRecommendation:
     critical_batch_size: int
     max_memory_batch_size: int | None = None
     notes: str = ""
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("minimum", f"{self.min_batch_size:,}"),
+            ("optimal", f"{self.optimal_batch_size:,}"),
+            ("critical", f"{self.critical_batch_size:,}"),
+            (
+                "largest in memory",
+                "not estimated" if self.max_memory_batch_size is None else f"{self.max_memory_batch_size:,}",
+            ),
+        ]
+        return page("Batch sizes, in examples", facts(rows), note(self.notes) if self.notes else "")
 
 
 def get_batch_size_recommendation(

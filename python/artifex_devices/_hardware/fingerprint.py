@@ -24,7 +24,7 @@ def machine_fingerprint() -> dict[str, Any]:
         "architecture": platform.machine(),
         "cpu_model": cpu_model(),
         "microcode": cpu.get("microcode", ""),
-        "instruction_sets": list(_core._gemm_isas()),
+        "instruction_sets": list(_core._supported_isas()),
         "cpu_domains": [domain["cpus"] for domain in machine.cpu_domains],
         "numa_nodes": len(machine.numa_nodes),
         "usable_cpus": machine.usable_cpus,

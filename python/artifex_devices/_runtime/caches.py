@@ -12,10 +12,10 @@ from artifex_devices._runtime.devices import check_backend
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """Returns all Arrays that are alive and not deleted, of all worlds.
+    """Returns the Arrays that are alive and not deleted, of all worlds.
 
     Args:
-        platform: None or "cpu".
+        platform: "cpu" or "gpu" for the Arrays on its devices, or None for all.
 
     Returns:
         A new list, oldest first, without shards taken out of an Array.
@@ -30,7 +30,10 @@ def live_arrays(platform: str | None = None) -> list[Array]:
         True
     """
     check_backend("live_arrays", platform)
-    return _core.live_arrays()
+    arrays = _core.live_arrays()
+    if platform is None:
+        return arrays
+    return [array for array in arrays if next(iter(array.sharding.device_set)).platform == platform]
 
 
 def clear_caches() -> None:

@@ -15,7 +15,8 @@ def devices(backend: str | Client | None = None) -> list[Device]:
     """Returns all devices of the current world, those of all processes, ordered by id.
 
     Args:
-        backend: None or "cpu"; or a Client, for the devices of that world.
+        backend: None for the world's own platform; "cpu", which is there beside emulated GPUs too; "gpu" in a world of
+            GPUs; or a Client, for the devices of that world.
 
     Returns:
         A new list of Device.
@@ -111,21 +112,12 @@ def check_backend(operation: str, backend: str | None) -> None:
     """Raises RuntimeError for a backend that is not available, TypeError unless it is a str or None."""
     if backend is None:
         return
+    _check_name(operation, backend)
+    client_of(operation, backend)
+
+
+def _check_name(operation: str, backend: object) -> None:
     check_type(operation, "backend", backend, str, "the name of a backend", "write 'cpu' or leave it out")
-    client = _core._client_of_named_platform()
-    if backend == client.platform:
-        return
-    if backend in _ABSENT:
-        reason = f"no {backend} backend is built into this package"
-    elif backend.lower() == "cpu":
-        reason = "names are written in lower case"
-    else:
-        reason = "no backend has this name"
-    available = f"{client.platform} ({client.device_count()} devices)"
-    raise RuntimeError(
-        f"{operation}: unknown or absent backend {safe_repr(backend)}: {reason}; expected one of: {available}; leave "
-        f"it out to use {client.platform}"
-    )
 
 
 def client_of(operation: str, backend: str | Client | None) -> Client:
@@ -134,5 +126,21 @@ def client_of(operation: str, backend: str | Client | None) -> Client:
         return backend
     if backend is None:
         return _core._current_client()
-    check_backend(operation, backend)
-    return _core._client_of_named_platform()
+    _check_name(operation, backend)
+    found = _core._client_of_platform(backend)
+    if found is not None:
+        return found
+    client = _core._client_of_named_platform()
+    if backend in _ABSENT:
+        reason = f"no {backend} backend is built into this package"
+    elif backend.lower() == "cpu":
+        reason = "names are written in lower case"
+    else:
+        reason = "no backend has this name"
+    available = f"{client.platform} ({client.device_count()} devices)"
+    if client.platform != "cpu" and not client.is_compile_only:
+        available += ", cpu"
+    raise RuntimeError(
+        f"{operation}: unknown or absent backend {safe_repr(backend)}: {reason}; expected one of: {available}; leave "
+        f"it out to use {client.platform}"
+    )

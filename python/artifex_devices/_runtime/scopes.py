@@ -130,8 +130,9 @@ class transfer_guard(_Guard):  # noqa: N801
 class default_device(_Scope):  # noqa: N801
     """Sets the device of data without a target in a `with` block or a decorated function.
 
-    It does not commit the data, and changes neither `devices()` nor `make_mesh`. It applies in the world of its device;
-    a world that is opened inside has its own first device.
+    It does not commit the data, and changes neither `devices()` nor `make_mesh`. It applies in the world of its device,
+    and a CPU device also in worlds of emulated GPUs whose `devices("cpu")` has it. Other worlds that are opened inside
+    have their own first device.
 
     Args:
         device: A Device, a platform ("cpu": its first device), or None for the first device.

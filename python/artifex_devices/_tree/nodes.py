@@ -31,7 +31,7 @@ PLAIN: set[type] = {
 
 
 @public("artifex_devices.unpickle")
-@dataclasses.dataclass(slots=True, unsafe_hash=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Aux:
     """Data of a node of a registered type, and the keys of its children; equal where the data are."""
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array.html import page
 from artifex_devices._base.checks import wrong_value
+from artifex_devices._base.html import NotebookText, page, preformatted
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
@@ -65,7 +65,7 @@ class PlacedMesh:
 
 @public("artifex_devices.mesh_utils")
 @dataclass(frozen=True)
-class MeshExplanation:
+class MeshExplanation(NotebookText):
     """Links of the axes of a mesh, and those of the same mesh with its devices in order of id.
 
     Attributes:
@@ -111,7 +111,7 @@ class MeshExplanation:
 
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()
-        return page(title, [], picture=self.to_svg(), text="\n".join(lines))
+        return page(title, preformatted("\n".join(lines)), self.to_svg()._repr_html_())
 
     def __str__(self) -> str:
         """A table of the axes, the same in order of id below it, and the sources of the rates."""

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from artifex_devices._array.html import page
+from artifex_devices._base import html
 from artifex_devices._base.text import table_lines
 
 
@@ -25,16 +24,12 @@ class Layout(NamedTuple):
         table = table_lines([self.head, *self.rows]) if self.rows else []
         return "\n  ".join([self.title, *table_lines(self.facts), *table])
 
-    def html(self, picture: str = "") -> str:
-        """A page, with a picture below the table."""
-        cell = 'style="padding:0 1em 0 0;text-align:left"'
-        lines = [f"<tr>{''.join(f'<th {cell}>{html.escape(text)}</th>' for text in self.head)}</tr>"]
-        lines += [f"<tr>{''.join(f'<td {cell}>{html.escape(text)}</td>' for text in row)}</tr>" for row in self.rows]
-        table = f"<table>{''.join(lines)}</table>" if self.rows else ""
-        return page(self.title, list(self.facts), picture=table + picture)
+    def html(self, *parts: str) -> str:
+        """A page, with the parts below the table."""
+        return html.page(self.title, html.facts(self.facts), html.table(self.head, self.rows), *parts)
 
 
-class Report:
+class Report(html.NotebookText):
     """Base of plans and suggestions."""
 
     def _layout(self) -> Layout:

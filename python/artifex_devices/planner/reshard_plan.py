@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._base import html
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
 from artifex_devices._base.svg import Picture
@@ -268,10 +269,10 @@ class ReshardPlan(Report):
 
     def _repr_html_(self) -> str:
         if any(isinstance(getattr(end, "mesh", None), AbstractMesh) for end in (self.source, self.destination)):
-            picture = '<div style="opacity:0.7">no picture: an AbstractMesh has no devices to draw</div>'
+            picture = html.note("no picture: an AbstractMesh has no devices to draw")
         else:
-            picture = self.to_svg()
-        return self._layout().html(picture + received_bars(self))
+            picture = self.to_svg()._repr_html_()
+        return self._layout().html(picture, *received_bars(self))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "bytes_by_link": dict(self.bytes_by_link)}

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING
 
+from artifex_devices._base import html, svg
 from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices.planner.collective_plan import time_text
 from artifex_devices.planner.report import Layout
@@ -71,26 +71,23 @@ def picture_lines(plan: ReshardPlan) -> list[str]:
     return lines or ["nothing to do"]
 
 
-def received_bars(plan: ReshardPlan) -> str:
+def received_bars(plan: ReshardPlan) -> tuple[str, ...]:
     """Draws the received bytes of the first devices, with the least that each must receive as a line."""
     most = plan.busiest_bytes
     if most == 0:
-        return ""
+        return ()
     devices = list(plan.bytes_by_device.items())[:_BARS]
     height, step = 60, 12
     bars = []
     for i, (device, count) in enumerate(devices):
-        top = height - height * count / most
-        least = height - height * plan.lower_bound.bytes_by_device.get(device, 0) / most
+        top = 1 + height - height * count / most
+        least = 1 + height - height * plan.lower_bound.bytes_by_device.get(device, 0) / most
         bars.append(
-            f'<rect x="{i * step}" y="{top:.4g}" width="9" height="{height - top:.4g}" fill="currentColor" '
-            f'opacity="0.4"><title>device {device}: {html.escape(bytes_text(count))}</title></rect>'
-            f'<path d="M{i * step},{least:.4g}h9" stroke="currentColor" fill="none"/>'
+            f'<rect x="{i * step}" y="{top:.4g}" width="9" height="{height + 1 - top:.4g}" fill-opacity="0.4">'
+            f"<title>device {device}: {bytes_text(count)}</title></rect>"
+            f'<path d="M{i * step},{least:.4g}h9" stroke="currentColor" fill="none"/>\n'
         )
     more = len(plan.bytes_by_device) - len(devices)
     caption = "bytes received by device; lines: the least possible" + (f"; {more} more devices" if more else "")
-    return (
-        f'<div style="overflow-x:auto"><svg width="{len(devices) * step}" height="{height + 2}" '
-        f'viewBox="0 -1 {len(devices) * step} {height + 2}">{"".join(bars)}</svg>'
-        f'<div style="opacity:0.7">{caption}</div></div>'
-    )
+    picture = svg.draw("bytes received by device", len(devices) * step, height + 2, "".join(bars))
+    return picture._repr_html_(), html.note(caption)

@@ -9,6 +9,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_sequence
+from artifex_devices._base.html import facts, folded, page, table
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.packed_dtypes import dtype_of, packed_itemsize
@@ -203,6 +204,45 @@ class StepModel:
     def is_training(self) -> bool:
         """Whether there is a backward pass and an update."""
         return self.optimizer is not None
+
+    def _facts(self) -> list[tuple[str, str]]:
+        kind = "forward"
+        if self.optimizer is not None:
+            kind = f"training, {self.optimizer.bytes_per_parameter:g} bytes of optimizer state per parameter"
+        return [
+            ("step", kind),
+            ("parameters", f"{self.parameters:,}"),
+            ("tokens", f"{self.tokens:,}"),
+            ("batch", f"{self.batch:,} over {', '.join(self.batch_axes)}"),
+            ("logical axes", ", ".join(self.logical_axes)),
+        ]
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("\n".join([self.name, *(f"  {name:<12}  {text}" for name, text in self._facts())]))
+
+    def _repr_html_(self) -> str:
+        tensors = [
+            (each.name, each.role, _sizes_text(each), dtype_of(each.dtype).name, str(each.count))
+            for each in self.tensors
+        ]
+        operations = [
+            (each.name, each.kind, each.einsum, ", ".join(each.inputs), each.output, str(each.count))
+            for each in self.operations
+        ]
+        return page(
+            self.name,
+            facts(self._facts()),
+            folded(f"{len(tensors)} tensors", table(("tensor", "role", "sizes", "dtype", "count"), tensors)),
+            folded(
+                f"{len(operations)} operations",
+                table(("operation", "kind", "einsum", "inputs", "output", "count"), operations),
+            ),
+        )
+
+
+def _sizes_text(tensor: Tensor) -> str:
+    """Formats the logical axes with their sizes: "batch 8, embed 512"."""
+    return ", ".join(f"{axis} {size:,}" for axis, size in zip(tensor.axes, tensor.shape, strict=True))
 
 
 def description_of(model: StepModel) -> dict[str, Any]:

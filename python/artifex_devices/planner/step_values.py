@@ -269,7 +269,7 @@ class StepPlan(Report):
         return step_layout(self)
 
     def _repr_html_(self) -> str:
-        return self._layout().html(self.to_svg() if self.flops else "")
+        return self._layout().html(self.to_svg()._repr_html_() if self.flops else "")
 
     def _content(self) -> dict[str, Any]:
         """All numbers; None is infinity, which JSON does not have."""

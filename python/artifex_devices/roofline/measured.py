@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices._array.html import page
 from artifex_devices._base.checks import check_type
+from artifex_devices._base.html import NotebookText, page, preformatted
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record, checked_text
@@ -117,7 +117,7 @@ class Conditions:
 
 @public("artifex_devices.roofline")
 @dataclass(frozen=True, eq=False)
-class MeasuredRoofline:
+class MeasuredRoofline(NotebookText):
     """Measured rates of one CPU device, or of all of the process together.
 
     Attributes:
@@ -158,7 +158,7 @@ class MeasuredRoofline:
 
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()
-        return page(title, [], picture=self.to_svg(), text="\n".join(lines))
+        return page(title, preformatted("\n".join(lines)), self.to_svg()._repr_html_())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _with, (self.to_dict(), self.from_cache, self.notes)

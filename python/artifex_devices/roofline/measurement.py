@@ -81,7 +81,7 @@ def measure_roofline(
     if not _SHORTEST <= check_number("measure_roofline", "seconds", seconds, "write seconds=2.0") <= _LONGEST:
         expected = f"{_SHORTEST} to {_LONGEST:.0f}"
         raise wrong_value("measure_roofline", "seconds", seconds, expected, "write seconds=2.0")
-    known, fix = _core._gemm_isas(), "leave it out for the fastest"
+    known, fix = _core._supported_isas(), "leave it out for the fastest"
     expected = f"None or one that this processor runs: {', '.join(map(repr, known))}"
     check_type("measure_roofline", "isa", isa, (str, type(None)), expected, fix)
     if isa is not None and isa not in known:
@@ -115,7 +115,7 @@ def _measured(
     quota = before["cpu_quota"]
     expected = min(1.0, quota / workers) if quota else 1.0
     window, seconds = (_WINDOW_SECONDS, seconds) if expected == 1 else (_QUOTA_WINDOW_SECONDS, 10 * seconds)
-    known = _core._gemm_isas()
+    known = _core._supported_isas()
     isas = [isa] if isa else known[1:] or known  # the baseline is never the fastest of several
 
     def rated(series: Any, floor: float, program: str) -> Rate:

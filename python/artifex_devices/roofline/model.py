@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._array.html import page
 from artifex_devices._base.checks import check_type, wrong_type, wrong_value
+from artifex_devices._base.html import facts, page
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
@@ -189,13 +189,13 @@ class Roofline:
         return roofline_svg(self, [*by_batch, *points], network_bandwidth, [note] if by_batch else [])
 
     def _repr_html_(self) -> str:
-        facts = [
+        rows = [
             ("peak", f"{self.peak_flops:.4g} FLOP/s ({self.peak_from.kind}: {self.peak_from.text})"),
             ("memory", f"{self.memory_bandwidth:.4g} B/s ({self.bandwidth_from.kind}: {self.bandwidth_from.text})"),
             ("ridge point", f"{self.ridge_point:.1f} FLOP per byte"),
             ("critical batch", f"{self.critical_batch:.1f} ({self.critical_batch_from.text})"),
         ]
-        return page(f"{self.hardware}, {self.dtype}", facts, picture=self.to_svg())
+        return page(f"{self.hardware}, {self.dtype}", facts(rows), self.to_svg()._repr_html_())
 
 
 def roofline(

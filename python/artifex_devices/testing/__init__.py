@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypothesis strategies and checks for code that uses artifex_devices.
+"""Assertions and Hypothesis strategies for code that uses artifex_devices.
 
-The strategies draw meshes, partition specs, shardings that fit a shape, and NumPy arrays in every dtype with the memory
-layouts that often break code: reversed, stepped, transposed, unaligned, broadcast and read-only. The checks compare
-bits (so that NaN payloads count), or check that the shards of a sharding tile an array. They need the package
+The assertions compare values and shardings; their failures name the shard, the index and the numbers. The strategies
+draw meshes, partition specs, shardings that fit a shape, and NumPy arrays in every dtype with the memory layouts that
+often break code: reversed, stepped, transposed, unaligned, broadcast and read-only. The strategies need the package
 hypothesis: `pip install hypothesis`.
+
+pytest loads the fixtures `simulated_devices` and `mesh` and the mark `devices` by itself; see the guide "Test with
+pytest".
 
 Example:
     >>> from hypothesis import given
@@ -16,16 +19,37 @@ Example:
     >>> comes_back()
 """
 
-from artifex_devices.testing.arrays import arrays, dtypes, layouts, shapes
-from artifex_devices.testing.checks import assert_same_bits, assert_shards_tile
-from artifex_devices.testing.meshes import MeshLayout, mesh_layouts, meshes
-from artifex_devices.testing.shardings import Placement, fitting_shapes, placements, shardings, spec_entries, specs
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from artifex_devices.testing.assertions import (
+    assert_allclose,
+    assert_same_bits,
+    assert_same_sharding,
+    assert_shards_tile,
+)
+
+if TYPE_CHECKING:
+    from artifex_devices.testing.array_strategies import arrays, dtypes, layouts, shapes
+    from artifex_devices.testing.mesh_strategies import MeshLayout, mesh_layouts, meshes
+    from artifex_devices.testing.sharding_strategies import (
+        Placement,
+        fitting_shapes,
+        placements,
+        shardings,
+        spec_entries,
+        specs,
+    )
 
 __all__ = [
     "MeshLayout",
     "Placement",
     "arrays",
+    "assert_allclose",
     "assert_same_bits",
+    "assert_same_sharding",
     "assert_shards_tile",
     "dtypes",
     "fitting_shapes",
@@ -38,3 +62,23 @@ __all__ = [
     "spec_entries",
     "specs",
 ]
+
+# Imported at first use, because the assertions must not need hypothesis.
+_STRATEGIES = {
+    "array_strategies": ("arrays", "dtypes", "layouts", "shapes"),
+    "mesh_strategies": ("MeshLayout", "mesh_layouts", "meshes"),
+    "sharding_strategies": ("Placement", "fitting_shapes", "placements", "shardings", "spec_entries", "specs"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _STRATEGIES.items():
+        if name in names:
+            value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

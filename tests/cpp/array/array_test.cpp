@@ -54,7 +54,7 @@ TEST(Array, SharesMemoryWithShardData) {
   EXPECT_EQ(*shard->sharding(), *SingleDeviceSharding::make(world->device(3)));
   EXPECT_EQ(shard->position_in_storage(), 3);
   EXPECT_EQ(shard->buffer_number(0), 3);
-  EXPECT_EQ(shard->storage()->data(shard->buffer_number(0)), array->storage()->data(3));
+  EXPECT_EQ(shard->storage()->device_data(shard->buffer_number(0)), array->storage()->device_data(3));
   EXPECT_EQ(shard->on_device_size_in_bytes(), 8);
   EXPECT_EQ(shard->shard(0).domain, (IndexDomain{{0}, {2}}));
   EXPECT_EQ(shard->shard_data(0)->buffer_number(0), 3);
@@ -64,12 +64,12 @@ TEST(Array, SharesMemoryWithShardData) {
 TEST(Array, LeavesShardsValidAfterItsDestruction) {
   const auto world = make_world(1, 4);
   ArrayRef array = make_array(named(world, {4}, {"a"}), {8});
-  array->storage()->data(3)[7] = std::byte{9};
+  array->storage()->device_data(3)[7] = std::byte{9};
   ArrayRef shard = array->shard_data(3);
   array.reset();
   EXPECT_EQ(bytes_in_use(world), (Bytes{0, 0, 0, 8}));
   EXPECT_FALSE(shard->is_deleted());
-  EXPECT_EQ(shard->storage()->buffer(3).data()[7], std::byte{9});
+  EXPECT_EQ(shard->storage()->buffer(3).host_data()[7], std::byte{9});
   shard.reset();
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
 }

@@ -41,8 +41,8 @@ TEST(StorageLayout, PlacesSmallShardsInOneSlabInOrder) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(slab) % 64, 0u);
   ASSERT_EQ(storage->buffer_count(), 8);
   for (int64_t b = 0; b < 8; ++b) {
-    EXPECT_EQ(storage->data(b), slab + 64 * b);
-    EXPECT_EQ(storage->buffer(b).data(), slab + 64 * b);
+    EXPECT_EQ(storage->device_data(b), slab + 64 * b);
+    EXPECT_EQ(storage->buffer(b).host_data(), slab + 64 * b);
     EXPECT_EQ(storage->buffer(b).block, storage->buffer(0).block);
     EXPECT_EQ(storage->buffer_bytes(b), 64);
   }
@@ -67,7 +67,7 @@ TEST(StorageLayout, GivesShardsFrom256KiBTheirOwnBlocks) {
   for (int64_t b = 0; b < 4; ++b) {
     EXPECT_EQ(storage->buffer(b).offset, 0);
     EXPECT_EQ(storage->buffer(b).block->bytes(), 256 << 10);
-    starts.insert(storage->data(b));
+    starts.insert(storage->device_data(b));
   }
   EXPECT_EQ(starts.size(), 4u);
 }
@@ -76,7 +76,7 @@ TEST(StorageLayout, GivesASingleBufferASlabOfItsSize) {
   const auto world = make_world(1, 2);
   const auto storage = allocate(SingleDeviceSharding::make(world->device(1)), {3});
   int64_t stride = 0;
-  EXPECT_EQ(storage->slab(&stride), storage->data(0));
+  EXPECT_EQ(storage->slab(&stride), storage->device_data(0));
   EXPECT_EQ(storage->buffer(0).block->bytes(), 12);
 }
 
@@ -88,8 +88,8 @@ TEST(StorageLayout, UsesOneSlabPerArena) {
   EXPECT_EQ(storage->buffer(0).block, storage->buffer(1).block);
   EXPECT_EQ(storage->buffer(2).block, storage->buffer(3).block);
   EXPECT_NE(storage->buffer(0).block, storage->buffer(2).block);
-  EXPECT_EQ(storage->data(1) - storage->data(0), 64);
-  EXPECT_EQ(storage->data(3) - storage->data(2), 64);
+  EXPECT_EQ(storage->device_data(1) - storage->device_data(0), 64);
+  EXPECT_EQ(storage->device_data(3) - storage->device_data(2), 64);
 }
 
 TEST(StorageLayout, SharesOneBufferBetweenReplicasInAnArena) {
@@ -112,7 +112,7 @@ TEST(StorageLayout, GivesEmptyArraysBuffers) {
   const auto storage = allocate(named(make_world(1, 4), {4}, {"a"}), {0, 7});
   EXPECT_EQ(storage->buffer_count(), 4);
   EXPECT_EQ(storage->buffer_bytes(3), 0);
-  EXPECT_NE(storage->buffer(3).data(), nullptr);
+  EXPECT_NE(storage->buffer(3).host_data(), nullptr);
 }
 
 TEST(StorageCharge, ChargesEveryDeviceForItsShardAndReplicas) {
@@ -196,9 +196,9 @@ TEST(StorageAdopt, AdoptsGivenBuffersAndAllocatesTheOthers) {
   const auto sharding = named(world, {3}, {"a"});
   const auto other = allocate(sharding, {3});
   const auto storage = adopt(sharding, {3}, {{}, other->buffer(2), {}});
-  EXPECT_EQ(storage->data(1), other->data(2));
+  EXPECT_EQ(storage->device_data(1), other->device_data(2));
   EXPECT_EQ(storage->buffer(0).block, storage->buffer(2).block);
-  EXPECT_EQ(storage->data(2) - storage->data(0), 64);
+  EXPECT_EQ(storage->device_data(2) - storage->device_data(0), 64);
   EXPECT_FALSE(storage->is_foreign());
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 8));
 }
@@ -211,7 +211,7 @@ TEST(StorageAdopt, KeepsForeignMemoryUntilTheLastUse) {
       adopt(SingleDeviceSharding::make(world->device(0)), {1}, {{foreign_block(&value, 4, [&] { ++released; }), 0}});
   EXPECT_TRUE(storage->is_foreign());
   BufferRef view = storage->buffer(0);
-  EXPECT_EQ(view.data(), reinterpret_cast<std::byte*>(&value));
+  EXPECT_EQ(view.host_data(), reinterpret_cast<std::byte*>(&value));
   storage->delete_all();
   storage.reset();
   EXPECT_EQ(released, 0);
@@ -298,14 +298,14 @@ TEST(StorageDelete, EndsChargesAtOnceAndFreesMemoryWithTheLastView) {
   const auto storage = allocate(named(world, {2}, {"a"}), {2, 1 << 20});
   storage->retain(-1);
   storage->retain(0);
-  std::memset(storage->data(0), 42, 8);
+  std::memset(storage->device_data(0), 42, 8);
   BufferRef view = storage->buffer(0);
   storage->delete_all();
   storage->delete_all();
   EXPECT_TRUE(storage->is_deleted());
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
   EXPECT_EQ(arena_bytes_in_use(world) - before, 4 << 20);
-  EXPECT_EQ(view.data()[7], std::byte{42});
+  EXPECT_EQ(view.host_data()[7], std::byte{42});
   EXPECT_EQ(error_of<DeletedArray>([&] { storage->buffer(1); }),
             "buffer: the Array was deleted; create it again, or delete it only after its last use");
   view = {};
@@ -354,7 +354,7 @@ TEST(StorageThreads, ReadValidOrDeletedBuffersDuringConcurrentDeletion) {
   for (int round = 0; round < 200; ++round) {
     const auto storage = allocate(cut, {4, round % 2 ? 16 : 1 << 17});
     storage->retain(-1);
-    for (int64_t b = 0; b < 4; ++b) std::memset(storage->data(b), 5, 64);
+    for (int64_t b = 0; b < 4; ++b) std::memset(storage->device_data(b), 5, 64);
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int64_t b = 0; b < 4; ++b) {
@@ -365,7 +365,7 @@ TEST(StorageThreads, ReadValidOrDeletedBuffersDuringConcurrentDeletion) {
         try {
           for (int i = 0; i < 20; ++i) {
             const BufferRef buffer = storage->buffer(b);
-            if (buffer.data()[63] != std::byte{5}) ++wrong;
+            if (buffer.host_data()[63] != std::byte{5}) ++wrong;
           }
         } catch (const DeletedArray&) {
         }

@@ -16,8 +16,10 @@
 namespace artifex_devices::test {
 
 /// `devices` devices spread over `nodes` memories of a made-up machine.
-inline ClientRef make_world(int nodes, int64_t devices, std::optional<int64_t> bytes_limit = {}) {
+inline ClientRef make_world(int nodes, int64_t devices, std::optional<int64_t> bytes_limit = {},
+                            BackendRef backend = nullptr) {
   ClientOptions options;
+  options.backend = std::move(backend);
   options.num_devices = devices;
   options.bytes_limit = bytes_limit;
   return Client::make(Machine::from_synthetic(fmt::format("pack:{} [numa] core:2 pu:1", nodes)), options);

@@ -9,8 +9,8 @@
 
 #include "../base/forked_child.h"
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/device/arena_reserve.h"
 #include "artifex_devices/device/client.h"
+#include "artifex_devices/device/cpu/arena_reserve.h"
 
 namespace artifex_devices {
 namespace {
@@ -47,7 +47,7 @@ TEST(Preallocation, ServesBlocksAndIsFreedWithTheLast) {
     EXPECT_EQ(arena.stats().bytes_preallocated, 10 * kMiB);
     EXPECT_EQ(arena.stats().bytes_mapped, before + 10 * kMiB);
     late = arena.allocate(4 * kMiB);
-    std::memset(late->data(), 1, 4 * kMiB);
+    std::memset(late->host_data(), 1, 4 * kMiB);
     {
       const BlockRef other = arena.allocate(6 * kMiB);
       EXPECT_EQ(arena.stats().bytes_mapped, before + 10 * kMiB);
@@ -55,14 +55,14 @@ TEST(Preallocation, ServesBlocksAndIsFreedWithTheLast) {
       EXPECT_EQ(arena.stats().bytes_mapped, before + 12 * kMiB);
     }
     const BlockRef again = arena.allocate(5 * kMiB);
-    EXPECT_EQ(again->data(), late->data() + 4 * kMiB);
+    EXPECT_EQ(again->host_data(), late->host_data() + 4 * kMiB);
     Arena::trim_all();
     EXPECT_EQ(arena.stats().bytes_mapped, before + 10 * kMiB);
   }
   EXPECT_EQ(arena.stats().bytes_preallocated, 4 * kMiB);
-  EXPECT_EQ(late->data()[kMiB], std::byte{1});
+  EXPECT_EQ(late->host_data()[kMiB], std::byte{1});
   const BlockRef elsewhere = arena.allocate(6 * kMiB);
-  EXPECT_NE(elsewhere->data(), late->data() + 4 * kMiB);
+  EXPECT_NE(elsewhere->host_data(), late->host_data() + 4 * kMiB);
   late = BlockRef();
   EXPECT_EQ(arena.stats().bytes_preallocated, 0);
 }
@@ -81,12 +81,12 @@ TEST(Preallocation, ServesAForkedChild) {
   Arena& arena = Arena::of_node(0);
   const std::shared_ptr<void> held = arena.preallocate(8 * kMiB, "test");
   const BlockRef live = arena.allocate(2 * kMiB);
-  std::memset(live->data(), 3, 2 * kMiB);
+  std::memset(live->host_data(), 3, 2 * kMiB);
   const pid_t child = fork();
   if (child == 0) {
     const BlockRef block = arena.allocate(4 * kMiB);
-    std::memset(block->data(), 4, 4 * kMiB);
-    _exit(live->data()[100] == std::byte{3} && arena.stats().bytes_preallocated == 8 * kMiB ? 0 : 1);
+    std::memset(block->host_data(), 4, 4 * kMiB);
+    _exit(live->host_data()[100] == std::byte{3} && arena.stats().bytes_preallocated == 8 * kMiB ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);

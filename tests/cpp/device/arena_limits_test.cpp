@@ -14,7 +14,7 @@
 #include "../base/forked_child.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/device/arena_state.h"
+#include "artifex_devices/device/cpu/arena_state.h"
 #include "artifex_devices/topology/system_files.h"
 
 namespace artifex_devices {
@@ -84,12 +84,12 @@ TEST_F(ArenaLimitsTest, ReusesBlocksOverOneGibibyteOnLargeMachines) {
   g_usable_bytes = 8192 * kMiB;
   for (const int64_t bytes : {1280 * kMiB, 2048 * kMiB}) {
     BlockRef block = arena_.allocate(bytes);
-    const std::byte* at = block->data();
+    const std::byte* at = block->host_data();
     const int64_t hits = arena_.stats().cache_hits;
     block = BlockRef();
     EXPECT_EQ(Arena::total_cached_bytes(), bytes);
     block = arena_.allocate(bytes);
-    EXPECT_EQ(block->data(), at);
+    EXPECT_EQ(block->host_data(), at);
     EXPECT_EQ(arena_.stats().cache_hits, hits + 1);
     block = BlockRef();
     Arena::trim_all();
@@ -127,8 +127,8 @@ TEST_F(ArenaLimitsTest, OffersCachedBlocksBeyondAnEighthToTheSystem) {
   g_usable_bytes = 512 * kMiB;
   const auto free_touched = [&](int64_t bytes) {
     const BlockRef block = arena_.allocate(bytes);
-    std::memset(block->data(), 1, 4 * kMiB);
-    return block->data();
+    std::memset(block->host_data(), 1, 4 * kMiB);
+    return block->host_data();
   };
   const std::byte* firm = free_touched(40 * kMiB);
   if (smaps_field(firm, "LazyFree") < 0) GTEST_SKIP() << "this kernel does not list lazily freed pages";
@@ -137,8 +137,8 @@ TEST_F(ArenaLimitsTest, OffersCachedBlocksBeyondAnEighthToTheSystem) {
   EXPECT_EQ(Arena::total_cached_bytes(), 110 * kMiB);
   EXPECT_EQ(smaps_field(offered, "LazyFree"), 4 * 1024);
   const BlockRef again = arena_.allocate(70 * kMiB);
-  ASSERT_EQ(again->data(), offered);
-  std::memset(again->data(), 2, 4 * kMiB);
+  ASSERT_EQ(again->host_data(), offered);
+  std::memset(again->host_data(), 2, 4 * kMiB);
   EXPECT_EQ(smaps_field(offered, "LazyFree"), 0);
 }
 
@@ -155,7 +155,7 @@ TEST_F(ArenaLimitsTest, CountsBlocksOfThreadsWithinTheLimit) {
       Arena& arena = Arena::of_node(0, kMemoryKinds[static_cast<size_t>(t) % kMemoryKinds.size()]);
       for (int i = 0; i < 300; ++i) {
         const BlockRef block = arena.allocate(static_cast<int64_t>(1 + random() % 6) * kMiB);
-        block->data()[0] = block->data()[block->bytes() - 1] = static_cast<std::byte>(t);
+        block->host_data()[0] = block->host_data()[block->bytes() - 1] = static_cast<std::byte>(t);
         most = std::max(most.load(), mapped_bytes());
         if (i % 50 == 0) Arena::trim_all();
       }
@@ -176,7 +176,7 @@ TEST_F(ArenaLimitsTest, CountsTheMemoryOfAForkedChild) {
               if (Arena::total_cached_bytes() >= 16 * kMiB) return "has the free block";
               if (mapped_bytes() != mapped_by_stats()) return "counts other bytes";
               const BlockRef block = arena_.allocate(16 * kMiB);
-              std::memset(block->data(), 1, static_cast<size_t>(block->bytes()));
+              std::memset(block->host_data(), 1, static_cast<size_t>(block->bytes()));
               return mapped_bytes() == mapped_by_stats() ? "right" : "counts other bytes afterwards";
             }),
             "right");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/device/arena.h"
+#include "artifex_devices/device/cpu/arena.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/device/arena_state.h"
+#include "artifex_devices/device/cpu/arena_state.h"
 
 namespace artifex_devices {
 namespace {
@@ -28,7 +28,7 @@ class ArenaTest : public testing::Test {
     Arena::trim_all();
   }
   static bool is_aligned(const BlockRef& block, uintptr_t to) {
-    return reinterpret_cast<uintptr_t>(block->data()) % to == 0;
+    return reinterpret_cast<uintptr_t>(block->host_data()) % to == 0;
   }
   Arena& arena_ = Arena::of_node(0);
 };
@@ -49,12 +49,12 @@ TEST_F(ArenaTest, ReturnsAlignedWritableBlocksOfAnySize) {
                               kMiB - 1, kMiB, kMiB + 1, 3 * kMiB, 17 * kMiB + 5}) {
     BlockRef block = arena_.allocate(bytes);
     ASSERT_TRUE(block);
-    EXPECT_NE(block->data(), nullptr);
+    EXPECT_NE(block->host_data(), nullptr);
     EXPECT_EQ(block->bytes(), bytes);
-    EXPECT_EQ(block->arena(), &arena_);
+    EXPECT_EQ(block->space(), &arena_);
     EXPECT_EQ(block->use_count(), 1);
     EXPECT_TRUE(is_aligned(block, bytes < kMiB ? 64 : uintptr_t{2} << 20));
-    std::memset(block->data(), 0xAB, static_cast<size_t>(bytes));
+    std::memset(block->host_data(), 0xAB, static_cast<size_t>(bytes));
     blocks.push_back(std::move(block));
   }
   EXPECT_THROW(arena_.allocate(-1), InvalidArgument);
@@ -79,16 +79,16 @@ TEST_F(ArenaTest, FreesABlockAfterItsLastUse) {
 TEST_F(ArenaTest, ReusesSmallBlocksLastInFirstOut) {
   BlockRef a = arena_.allocate(700);
   BlockRef b = arena_.allocate(700);
-  std::byte* const at_a = a->data();
-  std::byte* const at_b = b->data();
+  std::byte* const at_a = a->host_data();
+  std::byte* const at_b = b->host_data();
   EXPECT_NE(at_a, at_b);
   a = BlockRef();
   b = BlockRef();
   const int64_t hits = arena_.stats().cache_hits;
   const BlockRef c = arena_.allocate(650);  // of the same class
   const BlockRef d = arena_.allocate(768);
-  EXPECT_EQ(c->data(), at_b);
-  EXPECT_EQ(d->data(), at_a);
+  EXPECT_EQ(c->host_data(), at_b);
+  EXPECT_EQ(d->host_data(), at_a);
   EXPECT_EQ(d->bytes(), 768);
   EXPECT_EQ(arena_.stats().cache_hits, hits + 2);
 }
@@ -100,12 +100,12 @@ TEST_F(ArenaTest, KeepsSmallBlocksDisjoint) {
     if (!blocks.empty() && random() % 3 == 0) {
       std::swap(blocks[random() % blocks.size()], blocks.back());
       const auto& [block, value] = blocks.back();
-      for (int64_t k = 0; k < block->bytes(); ++k) ASSERT_EQ(static_cast<int>(block->data()[k]), value);
+      for (int64_t k = 0; k < block->bytes(); ++k) ASSERT_EQ(static_cast<int>(block->host_data()[k]), value);
       blocks.pop_back();
     } else {
       const int value = static_cast<int>(random() % 256);
       BlockRef block = arena_.allocate(static_cast<int64_t>(random() % 3000));
-      std::memset(block->data(), value, static_cast<size_t>(block->bytes()));
+      std::memset(block->host_data(), value, static_cast<size_t>(block->bytes()));
       blocks.emplace_back(std::move(block), value);
     }
   }
@@ -113,11 +113,11 @@ TEST_F(ArenaTest, KeepsSmallBlocksDisjoint) {
 
 TEST_F(ArenaTest, ReusesMappedBlocksForSimilarSizes) {
   BlockRef block = arena_.allocate(20 * kMiB);
-  std::byte* const at = block->data();
+  std::byte* const at = block->host_data();
   block = BlockRef();
   EXPECT_EQ(arena_.stats().bytes_cached, 20 * kMiB);
   block = arena_.allocate(17 * kMiB);
-  EXPECT_EQ(block->data(), at);
+  EXPECT_EQ(block->host_data(), at);
   EXPECT_EQ(block->bytes(), 17 * kMiB);
   EXPECT_EQ(arena_.stats().bytes_cached, 0);
   block = BlockRef();
@@ -130,11 +130,11 @@ TEST_F(ArenaTest, ReusesMappedBlocksForSimilarSizes) {
 TEST_F(ArenaTest, TakesTheBestFit) {
   BlockRef large = arena_.allocate(24 * kMiB);
   BlockRef small = arena_.allocate(20 * kMiB);
-  std::byte* const at = small->data();
+  std::byte* const at = small->host_data();
   small = BlockRef();
   large = BlockRef();  // freed last, yet not the best
   const BlockRef again = arena_.allocate(20 * kMiB);
-  EXPECT_EQ(again->data(), at);
+  EXPECT_EQ(again->host_data(), at);
 }
 
 TEST_F(ArenaTest, CachesTheMostRecentlyFreedBlocks) {
@@ -198,12 +198,12 @@ TEST_F(ArenaTest, FreesChunksOfSmallBlocksOverTheLimit) {
 }
 
 TEST_F(ArenaTest, CountsAllocationsAndThePeak) {
-  const ArenaStats before = arena_.stats();
+  const MemorySpaceStats before = arena_.stats();
   {
     const BlockRef a = arena_.allocate(16 * kMiB);
     const BlockRef b = arena_.allocate(100);
   }
-  const ArenaStats after = arena_.stats();
+  const MemorySpaceStats after = arena_.stats();
   EXPECT_EQ(after.num_allocs, before.num_allocs + 2);
   EXPECT_GE(after.peak_bytes_in_use, before.bytes_in_use + 16 * kMiB + 128);
   EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
@@ -266,9 +266,9 @@ TEST_F(ArenaTest, AllowsThreadsToFreeBlocksOfOthers) {
         const int64_t bytes = i % 100 == 0 ? 2 * kMiB : static_cast<int64_t>(random() % 5000);
         BlockRef block = arena_.allocate(bytes);
         if (bytes > 0) {
-          block->data()[0] = static_cast<std::byte>(t);
-          block->data()[bytes - 1] = static_cast<std::byte>(t);
-          if (block->data()[0] != static_cast<std::byte>(t) && bytes > 1) ++wrong;
+          block->host_data()[0] = static_cast<std::byte>(t);
+          block->host_data()[bytes - 1] = static_cast<std::byte>(t);
+          if (block->host_data()[0] != static_cast<std::byte>(t) && bytes > 1) ++wrong;
         }
         const std::lock_guard lock(mutex);
         std::swap(shared[random() % shared.size()], block);
@@ -285,7 +285,7 @@ TEST_F(ArenaTest, AllocatesInAForkedChildWithoutCachedBlocks) {
   GTEST_SKIP() << "the address sanitizer does not support a fork while another thread allocates";
 #endif
   BlockRef live = arena_.allocate(4 * kMiB);
-  std::memset(live->data(), 7, static_cast<size_t>(4 * kMiB));
+  std::memset(live->host_data(), 7, static_cast<size_t>(4 * kMiB));
   BlockRef freed = arena_.allocate(16 * kMiB);
   freed = BlockRef();
   std::atomic<bool> stop{false};
@@ -300,12 +300,12 @@ TEST_F(ArenaTest, AllocatesInAForkedChildWithoutCachedBlocks) {
     if (child == 0) {
       int result = 0;
       try {
-        if (live->data()[12345] != std::byte{7}) result = 1;
+        if (live->host_data()[12345] != std::byte{7}) result = 1;
         if (arena_.stats().bytes_mapped < arena_.stats().bytes_in_use) result = 2;
         const BlockRef block = arena_.allocate(16 * kMiB);
-        std::memset(block->data(), 1, static_cast<size_t>(block->bytes()));
+        std::memset(block->host_data(), 1, static_cast<size_t>(block->bytes()));
         const BlockRef small = arena_.allocate(300);
-        std::memset(small->data(), 1, 300);
+        std::memset(small->host_data(), 1, 300);
         Arena::trim_all();
       } catch (...) {
         result = 3;
@@ -334,8 +334,8 @@ TEST(ForeignBlock, NotifiesTheOwnerOnceAfterTheLastUse) {
   char memory[16] = {};
   BlockRef block = foreign_block(memory, 16, [&] { ++released; });
   EXPECT_TRUE(block->is_foreign());
-  EXPECT_EQ(block->arena(), nullptr);
-  EXPECT_EQ(static_cast<void*>(block->data()), memory);
+  EXPECT_EQ(block->space(), nullptr);
+  EXPECT_EQ(static_cast<void*>(block->host_data()), memory);
   EXPECT_EQ(block->bytes(), 16);
   BlockRef other = block;
   block = BlockRef();

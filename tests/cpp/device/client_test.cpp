@@ -52,11 +52,11 @@ TEST(Client, SpreadsLargeSharedResultsOverAllNodes) {
   const auto one = Client::make(Machine::from_synthetic("numa:1 core:2 pu:1"), {.num_devices = 4});
   EXPECT_EQ(&one->shared_arena(*one->device(3), kBig), &one->device(3)->arena());
 
-  const ArenaStats before = Arena::interleaved().stats();
+  const MemorySpaceStats before = Arena::interleaved().stats();
   const BlockRef block = two->shared_arena(last, kBig).allocate(kBig);
   EXPECT_EQ(Arena::interleaved().stats().num_allocs, before.num_allocs + 1);
   EXPECT_EQ(Arena::interleaved().stats().bytes_in_use, before.bytes_in_use + kBig);
-  EXPECT_EQ(block->arena()->node(), Arena::kAllNodes);
+  EXPECT_EQ(static_cast<Arena*>(block->space())->node(), Arena::kAllNodes);
 }
 
 TEST(Client, DividesEightDevicesOverTwoDomains) {

@@ -12,7 +12,7 @@
 #include "../base/forked_child.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/device/arena.h"
+#include "artifex_devices/device/cpu/arena.h"
 #include "artifex_devices/device/memory.h"
 
 namespace artifex_devices {
@@ -79,7 +79,7 @@ TEST_F(MemoryKindsTest, GivesEachKindItsOwnArena) {
       EXPECT_EQ(arena.is_caching(), caching);
       EXPECT_EQ(arena.node(), 0);
       const BlockRef block = arena.allocate(100);
-      EXPECT_EQ(block->arena(), &arena);
+      EXPECT_EQ(block->space(), &arena);
       EXPECT_EQ(arena.stats().bytes_in_use, caching ? 128 : 4096);
     }
   }
@@ -89,17 +89,17 @@ TEST_F(MemoryKindsTest, MapsThePagesOfEachKind) {
   const bool has_huge_pages = std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled").good();
   const BlockRef of_device = device_.allocate(4 * kMiB);
   const BlockRef unpinned = unpinned_.allocate(4 * kMiB);
-  EXPECT_EQ(has(flags_of(of_device->data()), "hg"), has_huge_pages);
-  EXPECT_FALSE(has(flags_of(of_device->data()), "lo"));
-  EXPECT_FALSE(has(flags_of(unpinned->data()), "hg"));
-  EXPECT_FALSE(has(flags_of(unpinned->data()), "lo"));
+  EXPECT_EQ(has(flags_of(of_device->host_data()), "hg"), has_huge_pages);
+  EXPECT_FALSE(has(flags_of(of_device->host_data()), "lo"));
+  EXPECT_FALSE(has(flags_of(unpinned->host_data()), "hg"));
+  EXPECT_FALSE(has(flags_of(unpinned->host_data()), "lo"));
   const BlockRef pinned = pinned_.allocate(4 * kMiB);
-  EXPECT_EQ(has(flags_of(pinned->data()), "lo"), pinned->is_locked());
+  EXPECT_EQ(has(flags_of(pinned->host_data()), "lo"), pinned->is_locked());
   EXPECT_EQ(pinned_.stats().bytes_locked + pinned_.stats().bytes_not_locked, 4 * kMiB);
 }
 
 TEST_F(MemoryKindsTest, ReusesBlocksWithinTheirKind) {
-  const auto address = [](Arena& arena) { return arena.allocate(3 * kMiB)->data(); };
+  const auto address = [](Arena& arena) { return arena.allocate(3 * kMiB)->host_data(); };
   const std::byte* of_device = address(device_);
   const std::byte* pinned = address(pinned_);
   const std::byte* unpinned = address(unpinned_);
@@ -116,7 +116,7 @@ TEST_F(MemoryKindsTest, CountsLocksAndReleasesThemWithThePages) {
                                const int64_t before = arena.stats().bytes_locked;
                                {
                                  const BlockRef small = arena.allocate(5000);
-                                 if (!small->is_locked() || !has(flags_of(small->data()), "lo")) return 1;
+                                 if (!small->is_locked() || !has(flags_of(small->host_data()), "lo")) return 1;
                                  if (arena.stats().bytes_locked != before + 2 * 4096) return 2;
                                  const BlockRef neighbour = arena.allocate(100);  // on the page that is locked
                                  if (arena.stats().bytes_locked != before + 2 * 4096) return 3;
@@ -136,8 +136,8 @@ TEST_F(MemoryKindsTest, AllocatesUnlockedMemoryAndWarnsOnce) {
                                Arena& arena = Arena::of_node(0, MemoryKind::kPinnedHost);
                                if (has_page_lock_trouble() || !page_lock_trouble().empty()) return 1;
                                const BlockRef big = arena.allocate(2 * kMiB);
-                               if (big->is_locked() || has(flags_of(big->data()), "lo")) return 2;
-                               std::memset(big->data(), 1, 2 * kMiB);
+                               if (big->is_locked() || has(flags_of(big->host_data()), "lo")) return 2;
+                               std::memset(big->host_data(), 1, 2 * kMiB);
                                if (arena.stats().bytes_not_locked != 2 * kMiB || arena.stats().bytes_locked != 0)
                                  return 3;
                                const std::string text = page_lock_trouble();
@@ -165,10 +165,10 @@ TEST_F(MemoryKindsTest, EvictsCachedLocksForNewBlocks) {
                                BlockRef third = arena.allocate(4 * kMiB);
                                if (third->is_locked()) return 3;
                                second = BlockRef();
-                               const std::byte* place = third->data();
+                               const std::byte* place = third->host_data();
                                third = BlockRef();
                                third = arena.allocate(4 * kMiB);
-                               if (third->data() != place || !third->is_locked()) return 4;
+                               if (third->host_data() != place || !third->is_locked()) return 4;
                                return arena.stats().bytes_not_locked == 0 ? 0 : 5;
                              }),
             0);
@@ -184,7 +184,7 @@ TEST_F(MemoryKindsTest, EvictsThePagesOfFreedSmallBlocks) {
                                  if (!arena.allocate(bytes)->is_locked()) return 1;
                                  if (arena.stats().bytes_locked > 64 * 1024) return 2;
                                }
-                               return kept->is_locked() && has(flags_of(kept->data()), "lo") ? 0 : 3;
+                               return kept->is_locked() && has(flags_of(kept->host_data()), "lo") ? 0 : 3;
                              }),
             0);
 }
@@ -199,7 +199,7 @@ TEST_F(MemoryKindsTest, HasNoLocksInAForkedChild) {
     int result = 0;
     if (big->is_locked() || small->is_locked() || pinned_.stats().bytes_locked != 0) result = 1;
     if (pinned_.stats().bytes_not_locked != pinned_.stats().bytes_in_use) result = 2;
-    if (has(flags_of(small->data()), "lo")) result = 3;
+    if (has(flags_of(small->host_data()), "lo")) result = 3;
     _exit(result);
   }
   int status = 0;
@@ -214,7 +214,7 @@ TEST_F(MemoryKindsTest, FreesEverythingAtOnceWithoutACache) {
     for (const int64_t bytes : {int64_t{0}, int64_t{10}, int64_t{5000}, 3 * kMiB}) {
       {
         const BlockRef block = arena.allocate(bytes);
-        std::memset(block->data(), 1, static_cast<size_t>(bytes));
+        std::memset(block->host_data(), 1, static_cast<size_t>(bytes));
         EXPECT_EQ(arena.stats().bytes_mapped, std::max<int64_t>((bytes + 4095) / 4096, 1) * 4096);
       }
       EXPECT_EQ(arena.stats().bytes_mapped, 0);
@@ -233,8 +233,8 @@ TEST_F(MemoryKindsTest, AllocatesAllKindsFromThreads) {
         Arena& arena = Arena::of_node(0, kMemoryKinds[static_cast<size_t>(i % 3)], i % 2 == 0);
         const int64_t bytes = i % 20 == 0 ? 2 * kMiB : 100 + 37 * i;
         const BlockRef block = arena.allocate(bytes);
-        std::memset(block->data(), t, static_cast<size_t>(bytes));
-        if (block->data()[bytes - 1] != static_cast<std::byte>(t)) ++wrong;
+        std::memset(block->host_data(), t, static_cast<size_t>(bytes));
+        if (block->host_data()[bytes - 1] != static_cast<std::byte>(t)) ++wrong;
       }
     });
   }
@@ -254,7 +254,7 @@ TEST(Memory, IsOneObjectPerDeviceAndKind) {
   EXPECT_EQ(device.memory(MemoryKind::kDevice).repr(), "CPU_DEVICE_3");
   EXPECT_EQ(device.memory(MemoryKind::kUnpinnedHost).to_string(),
             "UnpinnedHostMemorySpace(id=5, process_index=0, client=cpu)");
-  EXPECT_EQ(pinned.arena().kind(), MemoryKind::kPinnedHost);
+  EXPECT_EQ(pinned.space().kind(), MemoryKind::kPinnedHost);
 }
 
 TEST(Memory, CountsHostKindsSeparatelyFromTheDeviceLimit) {
@@ -280,7 +280,7 @@ TEST(Memory, CountsHostKindsSeparatelyFromTheDeviceLimit) {
 TEST(Memory, HasNoPagesWithoutDeviceMemory) {
   const ClientRef client = Client::make(Machine::live(), {.num_devices = 1, .compile_only = true});
   EXPECT_EQ(client->device(0)->memory(MemoryKind::kDevice).repr(), "CPU_DEVICE_0");
-  EXPECT_THROW(client->device(0)->memory(MemoryKind::kDevice).arena(), Unavailable);
+  EXPECT_THROW(client->device(0)->memory(MemoryKind::kDevice).space(), Unavailable);
 }
 
 TEST(Memory, NamesItsKinds) {

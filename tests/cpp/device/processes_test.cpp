@@ -79,9 +79,9 @@ TEST(Processes, ShareAHostNumberOnOneMachine) {
 
 TEST(Processes, HaveNoMemoryOfOtherProcesses) {
   const auto client = shared(0);
-  EXPECT_EQ(message_of([&] { client->device(3)->memory(MemoryKind::kDevice).arena(); }),
+  EXPECT_EQ(message_of([&] { client->device(3)->memory(MemoryKind::kDevice).space(); }),
             "memory: cpu:3 belongs to process 1; expected a device of this process, 0; ask there");
-  EXPECT_EQ(client->device(1)->memory(MemoryKind::kDevice).arena().node(), client->device(1)->arena().node());
+  EXPECT_EQ(&client->device(1)->memory(MemoryKind::kDevice).space(), &client->device(1)->arena());
 }
 
 TEST(Processes, RefuseInconsistentDescriptions) {

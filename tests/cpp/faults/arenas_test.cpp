@@ -13,7 +13,7 @@
 
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/mutex.h"
-#include "artifex_devices/device/arena_state.h"
+#include "artifex_devices/device/cpu/arena_state.h"
 #include "failing.h"
 
 namespace artifex_devices::faults {
@@ -179,7 +179,7 @@ TEST_F(Arenas, CountLockedPagesDuringConcurrentLocking) {
   EXPECT_EQ(arena.stats().bytes_locked, locked_bytes());
   for (const auto& blocks : kept) {
     for (const BlockRef& block : blocks) {
-      EXPECT_TRUE(!block || !block->is_locked() || is_locked(block->data(), block->bytes()));
+      EXPECT_TRUE(!block || !block->is_locked() || is_locked(block->host_data(), block->bytes()));
     }
   }
   kept.clear();

@@ -16,7 +16,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/worker_pool.h"
-#include "artifex_devices/device/arena.h"
+#include "artifex_devices/device/cpu/arena.h"
 
 namespace artifex_devices::faults {
 

@@ -47,8 +47,8 @@ TEST_F(SvgTest, DrawsATilePerPartWithDevicesAndAxes) {
                                                      "[0:8, 6:8] CPU 3", "[8:16, 0:2] CPU 4", "[8:16, 2:4] CPU 5",
                                                      "[8:16, 4:6] CPU 6", "[8:16, 6:8] CPU 7"}));
   EXPECT_EQ(labels(svg), (std::vector<std::string>{
-                             "dimension 1: 8, cut by y", "dimension 0: 16, cut by x", "CPU 0", "CPU 1", "CPU 2",
-                             "CPU 3", "CPU 4", "CPU 5", "CPU 6", "CPU 7",
+                             "dimension 1: 8, sharded over y", "dimension 0: 16, sharded over x", "CPU 0", "CPU 1",
+                             "CPU 2", "CPU 3", "CPU 4", "CPU 5", "CPU 6", "CPU 7",
                              "(16, 8) as P(&#39;x&#39;, &#39;y&#39;) on Mesh(&#39;x&#39;: 2, &#39;y&#39;: 4)"}));
   std::vector<std::string> colours = fills(svg);
   std::ranges::sort(colours);

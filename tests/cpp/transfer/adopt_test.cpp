@@ -29,7 +29,7 @@ TEST(Adopt, CopiesPartsAndSharesMemory) {
   const ArrayRef array = adopt({4, 3}, DType::kInt32, rows, std::move(parts), "shard_map");
   EXPECT_TRUE(array->committed());
   EXPECT_EQ(test::shard_values(array, 0), values(copied));
-  EXPECT_EQ(array->storage()->data(1), shared.data);
+  EXPECT_EQ(array->storage()->device_data(1), shared.data);
   EXPECT_EQ(test::shard_values(array, 1), values(shared));
 }
 
@@ -60,19 +60,20 @@ TEST(Adopt, SharesOnlyDenseAlignedMemoryOfTheRightKind) {
   Random random(4);
   const ClientRef world = make_world(1, 1);
   const HostView host = test::dense(random, {4, 4}, DType::kFloat64);
-  EXPECT_TRUE(can_adopt(host, nullptr, MemoryKind::kDevice));
-  EXPECT_FALSE(can_adopt(host, nullptr, MemoryKind::kPinnedHost));  // memory of the caller is not locked
+  EXPECT_TRUE(can_adopt(host, nullptr, Arena::of_node(0, MemoryKind::kDevice)));
+  EXPECT_FALSE(
+      can_adopt(host, nullptr, Arena::of_node(0, MemoryKind::kPinnedHost)));  // memory of the caller is not locked
   HostView transposed = host;
   transposed.byte_strides = {8, 32};
-  EXPECT_FALSE(can_adopt(transposed, nullptr, MemoryKind::kDevice));
+  EXPECT_FALSE(can_adopt(transposed, nullptr, Arena::of_node(0, MemoryKind::kDevice)));
   HostView unaligned = host;
   unaligned.data = static_cast<std::byte*>(host.data) + 1;
-  EXPECT_FALSE(can_adopt(unaligned, nullptr, MemoryKind::kDevice));
+  EXPECT_FALSE(can_adopt(unaligned, nullptr, Arena::of_node(0, MemoryKind::kDevice)));
   const ArrayRef ours = device_put(host, SingleDeviceSharding::make(world->device(0)), true);
   const BufferRef buffer = ours->storage()->buffer(0);
   const auto view = device_get(ours);
-  EXPECT_TRUE(can_adopt(*view, buffer.block.operator->(), MemoryKind::kDevice));
-  EXPECT_FALSE(can_adopt(*view, buffer.block.operator->(), MemoryKind::kUnpinnedHost));
+  EXPECT_TRUE(can_adopt(*view, buffer.block.operator->(), Arena::of_node(0, MemoryKind::kDevice)));
+  EXPECT_FALSE(can_adopt(*view, buffer.block.operator->(), Arena::of_node(0, MemoryKind::kUnpinnedHost)));
 }
 
 }  // namespace

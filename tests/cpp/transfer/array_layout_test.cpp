@@ -47,14 +47,14 @@ TEST(ArrayLayout, StoresColumnsInColumnMajorMemory) {
   const ShardingRef sharding = SingleDeviceSharding::make(world->device(0));
   const ArrayRef array = device_put(
       view, sharding, true, std::make_shared<const artifex_devices::Layout>(Dims{0, 1}, std::vector<Dims>{}, 0));
-  const auto* data = reinterpret_cast<const float*>(array->storage()->data(0));
+  const auto* data = reinterpret_cast<const float*>(array->storage()->device_data(0));
   EXPECT_EQ(std::vector<float>(data, data + 6), (std::vector<float>{1, 4, 2, 5, 3, 6}));
   const auto shown = device_get(array);
   EXPECT_EQ(shown->data, data);
   EXPECT_EQ(shown->byte_strides, (Dims{4, 8}));
   EXPECT_EQ(array->shard_data(0)->strides({2, 3}), (Dims{4, 8}));
   const ArrayRef turned = row_major(array);
-  const auto* rows = reinterpret_cast<const float*>(turned->storage()->data(0));
+  const auto* rows = reinterpret_cast<const float*>(turned->storage()->device_data(0));
   EXPECT_EQ(std::vector<float>(rows, rows + 6), source);
   EXPECT_EQ(row_major(turned), turned);
 }

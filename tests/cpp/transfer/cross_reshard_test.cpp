@@ -64,7 +64,7 @@ std::map<std::pair<int, int>, int64_t> exchange(std::vector<CrossReshard>& parts
       std::vector<std::byte> packed(static_cast<size_t>(bytes));
       part.pack(static_cast<int64_t>(i), packed.data());
       if (const BufferRef lies = part.send_in_place(static_cast<int64_t>(i)); lies.block) {
-        EXPECT_EQ(std::memcmp(lies.data(), packed.data(), packed.size()), 0);
+        EXPECT_EQ(std::memcmp(lies.host_data(), packed.data(), packed.size()), 0);
       }
       sent[{own, peer}] += bytes;
       wires[{own, peer}].push_back(std::move(packed));
@@ -78,7 +78,7 @@ std::map<std::pair<int, int>, int64_t> exchange(std::vector<CrossReshard>& parts
       const auto& packed = wires[{peer, own}].at(next[peer]++);
       EXPECT_EQ(static_cast<int64_t>(packed.size()), bytes);
       if (const BufferRef lies = part.receive_in_place(static_cast<int64_t>(i)); lies.block) {
-        std::memcpy(lies.data(), packed.data(), packed.size());
+        std::memcpy(lies.host_data(), packed.data(), packed.size());
       } else {
         part.unpack(static_cast<int64_t>(i), packed.data());
       }

@@ -47,7 +47,7 @@ HostView view_of(std::vector<float>& data, const Dims& shape) {
 }
 
 float at(const ArrayRef& array, int64_t position, int64_t i) {
-  return reinterpret_cast<const float*>(array->storage()->data(array->buffer_number(position)))[i];
+  return reinterpret_cast<const float*>(array->storage()->device_data(array->buffer_number(position)))[i];
 }
 
 TEST(DevicePut, ShardsRows) {
@@ -154,7 +154,8 @@ TEST(DevicePut, SharesMemoryOfReplicasAndChargesEach) {
   const auto world = make_world(1, 8);
   const int64_t before = test::arena_bytes_in_use(world);
   const ArrayRef array = device_put(test::dense(random, {1 << 20}, DType::kFloat32), named(world, {8}, {}), true);
-  EXPECT_EQ(array->storage()->data(array->buffer_number(7)), array->storage()->data(array->buffer_number(0)));
+  EXPECT_EQ(array->storage()->device_data(array->buffer_number(7)),
+            array->storage()->device_data(array->buffer_number(0)));
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 4 << 20));
   EXPECT_EQ(test::arena_bytes_in_use(world) - before, 4 << 20);
 }
@@ -265,7 +266,7 @@ TEST(DevicePutAlias, SharesTheMemoryOfTheSourceAndKeepsItsOwner) {
   ArrayRef array = device_put_alias(source, named(world, {2}, {}), true);
   source.owner.reset();
   EXPECT_TRUE(array->storage()->is_foreign());
-  EXPECT_EQ(array->storage()->data(0), data);
+  EXPECT_EQ(array->storage()->device_data(0), data);
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 32));
   auto view = device_get(array);
   EXPECT_EQ(view->data, data);

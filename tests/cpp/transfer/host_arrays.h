@@ -154,7 +154,7 @@ inline Dims random_shape(Random& random) {
 inline std::vector<std::byte> shard_values(const ArrayRef& array, int64_t position) {
   const BufferRef buffer = array->storage()->buffer(array->buffer_number(position));
   const int64_t bytes = array->shard(position).domain.volume() * itemsize(array->dtype());
-  return {buffer.data(), buffer.data() + bytes};
+  return {buffer.device_data(), buffer.device_data() + bytes};
 }
 
 /// Every shard has the part of `expected` that its domain says.

@@ -62,7 +62,7 @@ ArrayRef unfinished(const ShardingRef& sharding, const Dims& shape, const EventR
 
 void write(const ArrayRef& array, float value) {
   for (int64_t b = 0; b < array->storage()->buffer_count(); ++b) {
-    auto* data = reinterpret_cast<float*>(array->storage()->data(b));
+    auto* data = reinterpret_cast<float*>(array->storage()->device_data(b));
     std::fill(data, data + array->storage()->buffer_bytes(b) / 4, value);
   }
 }
@@ -190,7 +190,7 @@ TEST(Reshard, SharesAllMemoryOfAnEqualLayout) {
     const ArrayRef array = put(random, named(world, {8}, {"a"}), shape);
     const int64_t before = transfer_counters().device_to_device_bytes;
     ArrayRef same = reshard(array, named(world, {8, 1}, {"ab"}), {});
-    for (int64_t b = 0; b < 8; ++b) EXPECT_EQ(same->storage()->data(b), array->storage()->data(b));
+    for (int64_t b = 0; b < 8; ++b) EXPECT_EQ(same->storage()->device_data(b), array->storage()->device_data(b));
     EXPECT_EQ(transfer_counters().device_to_device_bytes, before);
     EXPECT_EQ(bytes_in_use(world), everywhere(world, array->nbytes() / 4));  // both arrays count
     same->delete_();
@@ -204,7 +204,7 @@ TEST(Reshard, KeepsASharedSlab) {
   const auto world = make_world(1, 8);
   const ArrayRef array = put(random, named(world, {8}, {"a"}), {8, 16});
   int64_t stride = 0;
-  EXPECT_EQ(reshard(array, named(world, {8}, {"a"}), {})->storage()->slab(&stride), array->storage()->data(0));
+  EXPECT_EQ(reshard(array, named(world, {8}, {"a"}), {})->storage()->slab(&stride), array->storage()->device_data(0));
   EXPECT_EQ(stride, 64);
 }
 
@@ -215,7 +215,7 @@ TEST(Reshard, SharesNothingWithForceCopy) {
   ReshardOptions options;
   options.force_copy = true;
   const ArrayRef copy = reshard(array, array->sharding(), options);
-  for (int64_t b = 0; b < 4; ++b) EXPECT_NE(copy->storage()->data(b), array->storage()->data(b));
+  for (int64_t b = 0; b < 4; ++b) EXPECT_NE(copy->storage()->device_data(b), array->storage()->device_data(b));
   EXPECT_EQ(values(*device_get(copy)), values(*device_get(array)));
 }
 
@@ -248,7 +248,7 @@ TEST(Reshard, MovesAShard) {
   EXPECT_EQ(moved->shape(), (Dims{2, 4}));
   EXPECT_EQ(values(*device_get(moved)), values(*device_get(shard)));
   const ArrayRef near = reshard(shard, SingleDeviceSharding::make(world->device(2)), {});
-  EXPECT_EQ(near->storage()->data(0), array->storage()->data(3));  // the same memory
+  EXPECT_EQ(near->storage()->device_data(0), array->storage()->device_data(3));  // the same memory
   near->delete_();
   EXPECT_FALSE(array->is_deleted());
 }

@@ -33,9 +33,8 @@ TEST(TransferGuard, DecidesByLevelDirectionAndWhetherTheTransferIsExplicit) {
       TransferGuards guards;
       guards.levels[static_cast<size_t>(direction)] = each.level;
       SCOPED_TRACE(testing::Message() << static_cast<int>(each.level) << " " << static_cast<int>(direction));
-      const bool is_read = direction == TransferDirection::kDeviceToHost;
-      EXPECT_EQ(guard_verdict(guards, direction, false), is_read ? kAllow : each.when_implicit);
-      EXPECT_EQ(guard_verdict(guards, direction, true), is_read ? kAllow : each.when_explicit);
+      EXPECT_EQ(guard_verdict(guards, direction, false), each.when_implicit);
+      EXPECT_EQ(guard_verdict(guards, direction, true), each.when_explicit);
       for (const TransferDirection other : kDirections) {  // the other directions keep their default
         if (other == direction) continue;
         EXPECT_EQ(guard_verdict(guards, other, false), kAllow);

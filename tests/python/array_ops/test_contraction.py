@@ -10,7 +10,7 @@ from artifex_devices._array_ops.core import fused_small
 from artifex_devices.errors import ShardingTypeError
 from artifex_devices.planner import plan_reshard
 from artifex_devices.testing import assert_same_bits, meshes, spec_entries
-from artifex_devices.testing.shardings import partition_counts
+from artifex_devices.testing.sharding_strategies import partition_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -33,7 +33,7 @@ def run(isa: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment)
 
 
-@pytest.mark.parametrize("isa", _core._copy_isas())
+@pytest.mark.parametrize("isa", _core._supported_isas())
 def test_each_set_that_runs_here_keeps_every_bit(isa):
     done = run(isa)
     assert (done.stdout, done.stderr) == (f"{isa}\n", "")
@@ -50,6 +50,6 @@ def test_an_unknown_set_ends_the_import_with_those_that_run():
 
 def test_the_greatest_set_is_used_unless_another_is_chosen():
     if "ARTIFEX_DEVICES_COPY_ISA" not in os.environ:
-        assert _core._copy_isa() == _core._copy_isas()[-1]
+        assert _core._copy_isa() == _core._supported_isas()[-1]
     with pytest.raises(ValueError, match='"mmx", which is not known here; expected one of "baseline"'):
         _core._use_copy_isa("mmx")

@@ -14,7 +14,7 @@ from artifex_devices._array_ops.core import fused_small
 from artifex_devices._array_ops.core import reading as operand_parts
 from artifex_devices._array_ops.elementwise import ufuncs as elementwise
 from artifex_devices.testing import arrays, assert_same_bits, meshes, shardings
-from artifex_devices.testing.arrays import random_bits
+from artifex_devices.testing.array_strategies import random_bits
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ import pytest
 from artifex_devices import _core
 from artifex_devices.errors import ShardingTypeError
 from artifex_devices.testing import assert_same_bits, meshes, placements, spec_entries
-from artifex_devices.testing.shardings import partition_counts
+from artifex_devices.testing.sharding_strategies import partition_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -292,6 +292,14 @@ def test_meshgrid(put, indexing, sparse):
     check(np.meshgrid(x, indexing=indexing)[0], hosts[0])
     with pytest.raises(ValueError, match="Valid values for `indexing`"):
         np.meshgrid(x, y, indexing="yx")
+
+
+@pytest.mark.parametrize("world", [8, "2 nodes x 4"])
+def test_the_only_element_of_a_sharded_dimension_is_broadcast_to_all_devices(world):
+    with ad.simulate(world):
+        mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+        x = ad.device_put(np.array([7]), ad.NamedSharding(mesh, ad.P("x"), uneven="last-short"))
+        assert np.broadcast_to(x, (2, 3)).tolist() == [[7, 7, 7], [7, 7, 7]]
 
 
 def test_broadcast_arrays(put):

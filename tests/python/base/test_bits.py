@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices.testing import arrays, assert_same_bits, assert_shards_tile
-from artifex_devices.testing.arrays import ML_DTYPES, NUMPY_DTYPES, random_bits
+from artifex_devices.testing.array_strategies import ML_DTYPES, NUMPY_DTYPES, random_bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

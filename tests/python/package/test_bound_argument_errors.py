@@ -28,6 +28,8 @@ for name, value in vars(_core).items():
             if isinstance(member, property):
                 try_call(f"{name}.{label}", member.fget, (None,))
                 try_call(f"{name}.{label}", member.fget, (object(),))
+            elif label == "__signature__":  # an attribute of Python for inspect.signature, which private classes lack
+                continue
             elif callable(getattr(value, label)) and label not in ("__new__", "__init_subclass__"):
                 for arguments in ((None,), (object(),), (object(),) * 40):
                     try_call(f"{name}.{label}", getattr(value, label), arguments)

@@ -23,7 +23,8 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.rglob("*.md")) if page.parent.name != "decisions")]
 OTHERS = [*ROOT.glob("*.md"), *sorted((DOCS / "decisions").glob("*.md")), *sorted((ROOT / "tests").rglob("*.md"))]
 # Pages where a block of text below a block of code is its output.
-WITH_OUTPUT = ["README.md", "concepts.md", "describe_a_cluster.md", "errors.md", "faq.md", "layouts.md"]
+WITH_OUTPUT = ["README.md", "concepts.md", "describe_a_cluster.md", "errors.md", "faq.md"]
+WITH_OUTPUT += ["layouts.md", "ten_minutes.md"]
 
 BLOCK = re.compile(r"(?ms)^```python\n(?P<code>.*?)^```$(?:\n\n```text\n(?P<output>.*?)^```$)?")
 NEEDS = re.compile(r"# needs (\d+) devices: JAX_NUM_CPU_DEVICES=\1\n")

@@ -34,7 +34,13 @@ def notebook(*cells):
 
 
 def test_there_are_notebooks():
-    assert [path.name for path in NOTEBOOKS] == ["plan_7b_on_v5e_256.ipynb"]
+    assert [path.stem for path in NOTEBOOKS] == [
+        "plan_70b_on_v5e_and_h100",
+        "plan_7b_on_v5e_256",
+        "sharded_arrays_and_shard_map",
+        "ten_minutes",
+        "train_data_and_tensor_parallel",
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)

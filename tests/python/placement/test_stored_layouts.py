@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from artifex_devices.layout import Format, Layout
 from artifex_devices.testing import dtypes
-from artifex_devices.testing.arrays import random_bits
+from artifex_devices.testing.array_strategies import random_bits
 from artifex_devices.xla_client import PjRtLayout
 from hypothesis import given, settings
 from hypothesis import strategies as st

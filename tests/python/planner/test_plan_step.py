@@ -16,6 +16,7 @@ from artifex_devices.planner import plan_collective, plan_step
 from artifex_devices.sharding import Mesh
 from hypothesis import given
 from hypothesis import strategies as st
+from notebook_pages import Page
 
 MLP = {"embed": 1024, "mlp": 4096, "layers": 3, "tokens": 4096}
 MATRIX = 1024 * 4096 * 2
@@ -309,7 +310,10 @@ def test_text_html_and_json(mesh):
     assert lines[0] == ("3 layers of 1024 x 4096, training step of 4096 tokens on data 4 x tensor 4 of TPU v5e 4x4")
     assert lines[1] == "  sharded      batch: data, activation_embed: tensor, embed: data, mlp: tensor"
     assert any(line.startswith("  reduce-scatter  gradient of w_in ") for line in lines)
-    assert plan._repr_html_().count("<tr>") == 1 + len(plan.collectives)
+    page = Page(plan._repr_html_())
+    assert page.tags.count("th") == 9
+    assert page.letters.count("reduce-scatter") == sum(each.op == "reduce_scatter" for each in plan.collectives)
+    assert page.pictures == [plan.to_svg()]
     content = json.loads(plan.to_json())
     assert content["kind"] == "step"
     assert content["memory"]["total"] == plan.memory.total
@@ -578,7 +582,7 @@ def test_steps_without_products_have_no_picture(mesh, tensors, operation):
     plan = plan_step(one_product(tensors=tensors, operations=(operation,), optimizer=None), mesh, {})
     assert (plan.flops, plan.utilization, plan.serial_utilization, plan.seconds.compute) == (0, 0, 0, 0)
     assert "FLOPs        0 on a device" in str(plan)
-    assert "<svg" not in plan._repr_html_()
+    assert Page(plan._repr_html_()).pictures == []
     assert json.loads(plan.to_json())["utilization"] == 0
     with pytest.raises(ValueError, match=r"^StepPlan.to_svg: 'one' has no FLOPs; expected a step with a product"):
         plan.to_svg()

@@ -4,16 +4,17 @@
 import dataclasses
 import json
 import re
-import xml.etree.ElementTree as ElementTree
 
 import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import _core, cluster
+from artifex_devices._base.text import bytes_text
 from artifex_devices.planner import Copy, plan_collective, plan_reshard
 from artifex_devices.sharding import AbstractMesh, Mesh, NamedSharding, P, SingleDeviceSharding
 from hypothesis import given
 from hypothesis import strategies as st
+from notebook_pages import Page, titles_of
 
 AXES = {"x": 2, "y": 2, "z": 2}
 
@@ -370,10 +371,13 @@ def test_text_html_and_json_agree(pod_mesh):
     text = str(plan)
     assert text.splitlines()[0] == ("reshard of (1024, 1024) float32: P('x', 'y') -> P(None, ('y', 'x')), 16 devices")
     assert "all-to-all over x: dimension 0 to 1" in text
-    page = plan._repr_html_()
-    ElementTree.fromstring(page)
-    assert "all-to-all over x: dimension 0 to 1" in page
-    assert page.count("<rect") == 48  # parts before, parts afterwards, bars
+    page = Page(plan._repr_html_())
+    assert "all-to-all over x: dimension 0 to 1" in page.letters
+    assert page.pictures[0] == plan.to_svg()
+    assert [picture.count("<rect") for picture in page.pictures] == [32, 16]  # parts before and afterwards; bars
+    assert titles_of(page.pictures[1]) == [
+        f"device {device}: {bytes_text(count)}" for device, count in plan.bytes_by_device.items()
+    ]
     content = json.loads(plan.to_json())
     assert content["seconds"] == plan.seconds
     assert content["bytes_by_device"] == {str(device): count for device, count in plan.bytes_by_device.items()}
@@ -592,7 +596,7 @@ def test_collectives_need_a_cluster(grid, pod_mesh):
 def test_text_html_and_json_of_collectives(pod):
     plan = plan_collective("all_gather", 4 * 8.4e6, "x", pod)
     assert "line, both directions  563 us" in str(plan)
-    ElementTree.fromstring(plan._repr_html_())
+    assert "line, both directions563 us" in Page(plan._repr_html_()).letters
     content = json.loads(plan.to_json())
     assert json.loads(plan_collective("all_gather", np.float32(4 * 8.4e6), "x", pod).to_json()) == content
     assert content["algorithms"][0]["seconds"] == plan.seconds

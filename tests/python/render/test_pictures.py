@@ -13,6 +13,7 @@ from artifex_devices.command_line import main
 from artifex_devices.planner import plan_reshard, plan_step
 from artifex_devices.roofline import RooflinePoint, roofline
 from artifex_devices.sharding import AbstractMesh, Mesh, NamedSharding, P
+from notebook_pages import Page
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -61,9 +62,9 @@ def test_an_explanation_is_drawn_with_its_words():
     drawn = [int(re.match(r"tpu:(\d+) ", title)[1]) for title in titles_of(explanation.to_svg())]
     assert sorted(drawn) == sorted([*range(16), *range(16)])
     assert texts_of(explanation.to_svg(max_cells=8))[-1] == "shown: 1 of 4 layers along z: 4 of 16 devices"
-    page = explanation._repr_html_()
-    ET.fromstring(page)
-    assert "in order of id:" in page
+    page = Page(explanation._repr_html_())
+    assert page.pictures == [explanation.to_svg()]
+    assert "in order of id:" in page.letters
 
 
 def test_nodes_of_gpus_count_their_devices_from_zero():
@@ -103,10 +104,11 @@ def test_big_meshes_stay_small_and_say_what_is_left_out(pod, sizes, note):
 
 
 def test_notebooks_show_a_clusters_mesh_on_its_network():
-    page = mesh_of(cluster.tpu("v5e", (4, 4)), (4, 4), ("data", "model"))._repr_html_()
-    ET.fromstring(page)
-    assert "data: 4 groups of 4" in page
-    assert "device ids" in page
+    mesh = mesh_of(cluster.tpu("v5e", (4, 4)), (4, 4), ("data", "model"))
+    page = Page(mesh._repr_html_())
+    assert page.pictures == [render.placed_mesh_svg(mesh), render.mesh_svg(mesh, 128)]
+    assert "data: 4 groups of 4" in texts_of(page.pictures[0])
+    assert "device ids" in page.letters
 
 
 # Reshards
@@ -178,25 +180,24 @@ def test_abstract_meshes_have_no_devices_to_draw():
 def test_an_array_that_is_not_there_is_drawn_with_its_sharding():
     pod = cluster.tpu("v5e", (2, 2))
     mesh = mesh_of(pod, (2, 2), ("x", "y"))
-    page = ad.ShapeDtypeStruct((8, 6), "float32", sharding=NamedSharding(mesh, P("x", "y")))._repr_html_()
-    ET.fromstring(page)
-    assert "float32(8, 6), 192 bytes" in page
-    assert "(4, 3), 48 bytes" in page
-    assert "[4:8, 3:6] TPU 3" in page
-    assert "<svg" not in ad.ShapeDtypeStruct((8,), "int8")._repr_html_()
+    page = Page(ad.ShapeDtypeStruct((8, 6), "float32", sharding=NamedSharding(mesh, P("x", "y")))._repr_html_())
+    assert "float32(8, 6), 192 bytes" in page.letters
+    assert "per device(4, 3), 48 bytes" in page.letters
+    assert titles_of(page.pictures[0])[-1] == "[4:8, 3:6] TPU 3"
+    assert Page(ad.ShapeDtypeStruct((8,), "int8")._repr_html_()).pictures == []
     abstract = NamedSharding(AbstractMesh((2,), ("x",)), P("x"))
-    assert "<svg" not in ad.ShapeDtypeStruct((8,), "int8", sharding=abstract)._repr_html_()
+    assert Page(ad.ShapeDtypeStruct((8,), "int8", sharding=abstract)._repr_html_()).pictures == []
     assert "does not fit" in ad.ShapeDtypeStruct((7, 2), "int8", sharding=NamedSharding(mesh, P("x")))._repr_html_()
 
 
 def test_arrays_of_rank_3_are_slices(devices):
     mesh = ad.make_mesh((2, 2, 2), ("x", "y", "z"))
     array = ad.device_put(np.zeros((4, 6, 8), np.int8), NamedSharding(mesh, P("x", "y", "z")))
-    page = array._repr_html_()
+    (picture,) = Page(array._repr_html_()).pictures
     for shard in array.addressable_shards:
         rows, columns, depth = ((part.start, part.stop) for part in shard.index)
         place = f"[{rows[0]}:{rows[1]}, {columns[0]}:{columns[1]}] dimension 2: {depth[0]}:{depth[1]}"
-        assert f"<title>{place}: CPU {shard.device.id}</title>" in page
+        assert f"<title>{place}: CPU {shard.device.id}</title>" in picture
 
 
 # Rooflines
@@ -219,7 +220,7 @@ def test_a_roofline_has_its_limits_and_batches():
         "batch 64: 62.06 FLOP per byte, 50.8 TFLOP/s, by the model",
         "mine: 60 FLOP per byte, 40 TFLOP/s, measured",
     ]
-    ET.fromstring(v5e._repr_html_())
+    assert Page(v5e._repr_html_()).pictures == [v5e.to_svg()]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ def test_a_step_is_a_point_for_each_batch():
         of_memory, of_network = (text for text in titles_of(picture) if text.startswith(f"batch {plan.model.batch}: "))
         assert f": {plan.flops / moved:.4g} FLOP per byte of memory, " in of_memory
         assert f": {plan.flops / received:.4g} FLOP per byte of network, for each byte received, " in of_network
-    ET.fromstring(small._repr_html_())
+    assert Page(small._repr_html_()).pictures == [small.to_svg()]
     other = plan_step(models.transformer("llama-2-7b", batch=4, sequence=2048), mesh, {"batch": "data"})
     with pytest.raises(ValueError, match=r"StepPlan.to_svg: .* other rules"):
         small.to_svg([other])
@@ -283,6 +284,19 @@ def test_plans_are_written_as_pictures(capsys, tmp_path):
     with pytest.raises(SystemExit):
         main(["plan", "mesh", *words, "-", "--json"])
     assert "not allowed with" in capsys.readouterr().err
+
+
+def test_functions_return_pictures_that_notebooks_draw():
+    mesh = ad.make_mesh((1,), ("x",))
+    pictures = [
+        render.mesh_svg(mesh),
+        render.sharding_svg(NamedSharding(mesh, P("x")), (4, 4)),
+        render.machine_svg(ad.Machine.live()),
+        render.placed_mesh_svg(mesh_of(cluster.tpu("v5e", (4, 4)), (16,), ("x",))),
+    ]
+    assert repr(pictures[0]) == "<Picture 202 x 114: Mesh('x': 1): 1 cpu device>"
+    for picture in pictures:
+        assert Page(picture._repr_html_()).pictures == [picture]
 
 
 def test_what_cannot_be_drawn_is_named():

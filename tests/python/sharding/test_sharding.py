@@ -11,7 +11,7 @@ import pytest
 from artifex_devices.errors import DuplicateSpecError, IndivisibleError
 from artifex_devices.sharding import NamedSharding, P, Sharding, SingleDeviceSharding
 from artifex_devices.testing import assert_shards_tile, mesh_layouts, shardings, spec_entries
-from artifex_devices.testing.shardings import fitting_shapes, partition_counts
+from artifex_devices.testing.sharding_strategies import fitting_shapes, partition_counts
 from hypothesis import given
 from hypothesis import strategies as st
 

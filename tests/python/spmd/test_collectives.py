@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from artifex_devices import lax
 from artifex_devices.testing import assert_same_bits
-from artifex_devices.testing.arrays import random_bits
+from artifex_devices.testing.array_strategies import random_bits
 from hypothesis import given
 from hypothesis import strategies as st
 from spmd_programs import EXECUTORS, launch, name_of

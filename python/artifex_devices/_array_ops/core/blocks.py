@@ -87,6 +87,7 @@ def outputs_of(
                 f"{operation}: out has another shape than the result; expected {shape}, got {target.shape}; create it "
                 f"by np.empty({shape}, dtype)"
             )
+        _core._check_host_result(sharding, shape, target.dtype, operation)
     boxes = tiling(sharding, shape, operation).boxes
     return targets, [[target[box] if box else target for box in boxes] for target in targets]  # target[()] is a number
 

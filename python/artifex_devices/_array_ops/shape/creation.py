@@ -126,11 +126,14 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
         return array
     same = [size == wanted[offset + d] for d, size in enumerate(array.shape)]
     spec = spec_of(array)
+    kept = tuple(axes if same[d] else () for d, axes in enumerate(spec))
+    if kept != spec:  # only some devices hold the element of a sharded dimension of size 1
+        array = _core._moved(array, sharding_with(array.sharding, kept), array.committed)
     return copy_shards(
         "broadcast_to",
         array,
         wanted,
-        (*((),) * offset, *(axes if same[d] else () for d, axes in enumerate(spec))),
+        (*((),) * offset, *kept),
         lambda view, box: np.broadcast_to(view, tuple(part.stop - part.start for part in box)),
         lambda box: tuple(box[offset + d] if same[d] else slice(0, 1, 1) for d in range(len(same))),
     )

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/device/arena_state.h"
+#include "artifex_devices/device/cpu/arena_state.h"
 #include "artifex_devices/topology/system_files.h"
 
 namespace artifex_devices {

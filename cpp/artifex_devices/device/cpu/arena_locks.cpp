@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/device/arena_state.h"
+#include "artifex_devices/device/cpu/arena_state.h"
 
 namespace artifex_devices {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/device/free_blocks.h"
+#include "artifex_devices/device/cpu/free_blocks.h"
 
 namespace artifex_devices {
 namespace {

@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "artifex_devices/device/block.h"
-#include "artifex_devices/device/memory_kind.h"
+#include "artifex_devices/device/memory_space.h"
 #include "artifex_devices/topology/machine.h"
 
 namespace artifex_devices {
-
-/// Physical state of one arena, in bytes.
-struct ArenaStats {
-  int64_t bytes_in_use = 0;  // capacity of blocks with users
-  int64_t bytes_cached = 0;  // blocks cached for reuse
-  int64_t bytes_mapped = 0;  // taken from the system: in use + cached + chunk remainders
-  int64_t peak_bytes_in_use = 0;
-  int64_t num_allocs = 0;
-  int64_t cache_hits = 0;
-  int64_t bytes_locked = 0;        // locked pages of blocks in use and cached blocks
-  int64_t bytes_not_locked = 0;    // in use in a pinned arena, but the system refused to lock them
-  int64_t bytes_preallocated = 0;  // taken up front; part of bytes_mapped
-};
 
 /// The memory of one kind near one NUMA node, or interleaved over all nodes, with a caching allocator. It belongs to
 /// the process, is never destroyed, and is shared by clients.
@@ -39,29 +27,34 @@ struct ArenaStats {
 /// (RLIMIT_MEMLOCK), the block is used without the lock, as reported by Block::is_locked, the stats and
 /// page_lock_trouble; its next user tries again. An arena without a cache maps every block separately and unmaps it at
 /// once.
-class Arena {
+///
+/// The memory of emulated GPUs (device/emulated_gpu) has arenas of its own. It is ordinary memory, but its reported
+/// addresses are unmapped, and only code that runs on the device uses it (Block::device_data).
+class Arena final : public MemorySpace {
  public:
   /// Returns the arena of NUMA node `logical_index` of the live machine; indexes beyond its nodes wrap around.
   static Arena& of_node(int logical_index, MemoryKind kind = MemoryKind::kDevice, bool caching = true);
+  /// Returns the memory of emulated GPUs near that node.
+  static Arena& of_emulated_gpus(int logical_index, bool caching = true);
   /// Returns the arena whose pages are interleaved over all nodes, for large results that devices of several nodes
   /// read. Its kind is device, its node() is kAllNodes.
   static Arena& interleaved(bool caching = true);
   static constexpr int kAllNodes = -2;
+  ~Arena() override;
 
   /// Allocates `bytes` of memory (0 gives a valid empty block), aligned to 64 bytes and not cleared. Throws
   /// OutOfMemory, with the bytes requested, in use and cached, if the system has no memory even after the caches are
   /// dropped.
-  BlockRef allocate(int64_t bytes);
+  BlockRef allocate(int64_t bytes) override;
 
-  ArenaStats stats() const;
+  MemorySpaceStats stats() const override;
   int node() const noexcept { return node_; }
-  MemoryKind kind() const noexcept { return kind_; }
   bool is_caching() const noexcept { return caching_; }
 
   /// Takes `bytes` (rounded up to 2 MiB) from the system and touches them; blocks of 1 MiB and more are taken from them
   /// first. They are returned to the system once the result is destroyed and they are unused. Throws OutOfMemory if
   /// there is too little free memory, and Interrupted.
-  std::shared_ptr<void> preallocate(int64_t bytes, std::string_view operation);
+  std::shared_ptr<void> preallocate(int64_t bytes, std::string_view operation) override;
 
   /// Returns the cached blocks of all arenas to the system, and returns their bytes. Small blocks whose chunk has
   /// blocks in use remain.
@@ -71,12 +64,16 @@ class Arena {
   struct State;
 
  private:
-  friend class BlockRef;
-  Arena(int node, MemoryKind kind, bool caching);
-  void release(Block* block) noexcept;
+  /// Added to an address, it gives one that is never mapped: beyond the user's half of a 48-bit address space, and
+  /// beyond what the system maps without being asked in a larger one.
+  static constexpr int64_t kUnmappedOffset = int64_t{1} << 52;
+  enum class Reader : uint8_t { kHost, kEmulatedGpu };
+
+  Arena(int node, MemoryKind kind, bool caching, Reader reader);
+  static Arena& find_on_node(int logical_index, size_t group, bool caching);
+  void release(Block* block) noexcept override;
 
   int node_;
-  MemoryKind kind_;
   bool caching_;
   std::unique_ptr<State> state_;
 };

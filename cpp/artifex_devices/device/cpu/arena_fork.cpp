@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arenas around a fork. The child inherits the blocks in use and the chunks, but not the free blocks of 1 MiB and more.
-#include "artifex_devices/device/arena_state.h"
+#include "artifex_devices/device/cpu/arena_state.h"
 
 namespace artifex_devices {
 void Arena::State::lock_all() noexcept {

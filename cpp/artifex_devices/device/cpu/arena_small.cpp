@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "artifex_devices/device/arena_state.h"
+#include "artifex_devices/device/cpu/arena_state.h"
 
 // Blocks below 1 MiB: allocated from chunks, cached with their headers on a free list for each class.
 namespace artifex_devices {
@@ -110,7 +110,7 @@ void Arena::State::give_small(Block* block) noexcept {
 void Arena::State::add_headers_locked(Block* slab) noexcept {
   for (int i = 0; i < kHeadersAtOnce; ++i) {
     Block* block = new (slab + i) Block();
-    block->arena_ = arena;
+    block->space_ = arena;
     block->next_ = spare_headers;
     spare_headers = block;
   }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "artifex_devices/base/mutex.h"
-#include "artifex_devices/device/arena.h"
-#include "artifex_devices/device/free_blocks.h"
+#include "artifex_devices/device/cpu/arena.h"
+#include "artifex_devices/device/cpu/free_blocks.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ARTIFEX_ASAN 1
@@ -208,13 +208,6 @@ struct Arena::State::MappedBlock : Block, FreeBlock {
 
 /// All arenas, created at the first call and never destroyed.
 inline const std::vector<Arena*>& all_arenas() { return Arena::State::arenas(); }
-
-/// Creates and deletes headers of blocks that no arena owns.
-class BlockOwner {
- public:
-  static void destroy(Block* block) noexcept;
-  static BlockRef foreign(void* data, int64_t bytes, std::function<void()> release);
-};
 
 /// Properties of requested pages.
 struct PageAdvice {

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "artifex_devices/device/arena_state.h"
+#include "artifex_devices/device/cpu/arena_state.h"
 #include "artifex_devices/topology/binding.h"
 
 namespace artifex_devices {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/device/arena.h"
+#include "artifex_devices/device/cpu/arena.h"
 
 #include <algorithm>
 #include <atomic>
-#include <new>
 
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/device/arena_reserve.h"
-#include "artifex_devices/device/arena_state.h"
+#include "artifex_devices/device/cpu/arena_reserve.h"
+#include "artifex_devices/device/cpu/arena_state.h"
 
 namespace artifex_devices {
 namespace {
@@ -26,35 +26,13 @@ constinit std::atomic<const std::vector<Arena*>*> g_arenas{nullptr};
 
 }  // namespace
 
-void BlockOwner::destroy(Block* block) noexcept { delete block; }
+Arena::Arena(int node, MemoryKind kind, bool caching, Reader reader)
+    : MemorySpace(kind, reader == Reader::kHost, reader == Reader::kHost ? 0 : kUnmappedOffset),
+      node_(node),
+      caching_(caching),
+      state_(std::make_unique<State>(this)) {}
 
-BlockRef BlockOwner::foreign(void* data, int64_t bytes, std::function<void()> release) {
-  Block* block = new Block();
-  block->data_ = static_cast<std::byte*>(data);
-  block->bytes_ = block->capacity_ = bytes;
-  block->release_ = std::move(release);
-  return BlockRef(block);
-}
-
-BlockRef foreign_block(void* data, int64_t bytes, std::function<void()> release) {
-  return BlockOwner::foreign(data, bytes, std::move(release));
-}
-
-void BlockRef::dispose(Block* block) noexcept {
-  no_lock_held("the end of a block of memory");  // its owner may be foreign code
-  if (Arena* arena = block->arena()) {
-    arena->release(block);
-    return;
-  }
-  try {
-    if (block->release_) block->release_();
-  } catch (...) {  // an error of the owner cannot be reported here
-  }
-  BlockOwner::destroy(block);
-}
-
-Arena::Arena(int node, MemoryKind kind, bool caching)
-    : node_(node), kind_(kind), caching_(caching), state_(std::make_unique<State>(this)) {}
+Arena::~Arena() = default;
 
 Arena::State::State(Arena* owner) : arena(owner), pinned(owner->kind() == MemoryKind::kPinnedHost) {}
 
@@ -64,16 +42,21 @@ const std::vector<Arena*>& Arena::State::arenas() {
   if (const auto* all = arenas_if_made()) return *all;
   const std::shared_ptr<const Machine> machine = Machine::live();
   std::vector<std::unique_ptr<Arena>> owned;
-  // By caching, kind and node, then the interleaved ones: of_node and interleaved rely on this order.
+  const auto make_on_each_node = [&](MemoryKind kind, bool caching, Reader reader) {
+    const auto make = [&](int node) {
+      owned.push_back(std::unique_ptr<Arena>(new Arena(node, kind, caching, reader)));
+    };
+    for (const NumaNode& node : machine->numa_nodes()) make(node.logical_index);
+    if (machine->numa_nodes().empty()) make(0);
+  };
+  // By caching, kind and node, then those of emulated GPUs, then the interleaved ones: find_on_node and interleaved
+  // rely on this order.
   for (const bool caching : {true, false}) {
-    for (const MemoryKind kind : kMemoryKinds) {
-      const auto make = [&](int node) { owned.push_back(std::unique_ptr<Arena>(new Arena(node, kind, caching))); };
-      for (const NumaNode& node : machine->numa_nodes()) make(node.logical_index);
-      if (machine->numa_nodes().empty()) make(0);
-    }
+    for (const MemoryKind kind : kMemoryKinds) make_on_each_node(kind, caching, Reader::kHost);
+    make_on_each_node(MemoryKind::kDevice, caching, Reader::kEmulatedGpu);
   }
   for (const bool caching : {true, false}) {
-    owned.push_back(std::unique_ptr<Arena>(new Arena(kAllNodes, MemoryKind::kDevice, caching)));
+    owned.push_back(std::unique_ptr<Arena>(new Arena(kAllNodes, MemoryKind::kDevice, caching, Reader::kHost)));
   }
   auto* made = new std::vector<Arena*>(owned.size());
   for (size_t i = 0; i < owned.size(); ++i) (*made)[i] = owned[i].release();
@@ -85,11 +68,21 @@ const std::vector<Arena*>* Arena::State::arenas_if_made() noexcept { return g_ar
 void Arena::State::lock_making() noexcept { g_making.lock(); }
 void Arena::State::unlock_making() noexcept { g_making.unlock(); }
 
-Arena& Arena::of_node(int logical_index, MemoryKind kind, bool caching) {
+/// `group`: the number of a memory kind, or kMemoryKinds.size() for emulated GPUs.
+Arena& Arena::find_on_node(int logical_index, size_t group, bool caching) {
+  constexpr size_t kGroups = kMemoryKinds.size() + 1;
   const std::vector<Arena*>& all = all_arenas();
-  const size_t nodes = (all.size() - 2) / (2 * kMemoryKinds.size());
-  const size_t first = ((caching ? 0 : kMemoryKinds.size()) + static_cast<size_t>(kind)) * nodes;
+  const size_t nodes = (all.size() - 2) / (2 * kGroups);
+  const size_t first = ((caching ? 0 : kGroups) + group) * nodes;
   return *all[first + static_cast<size_t>(std::max(logical_index, 0)) % nodes];
+}
+
+Arena& Arena::of_node(int logical_index, MemoryKind kind, bool caching) {
+  return find_on_node(logical_index, static_cast<size_t>(kind), caching);
+}
+
+Arena& Arena::of_emulated_gpus(int logical_index, bool caching) {
+  return find_on_node(logical_index, kMemoryKinds.size(), caching);
 }
 
 Arena& Arena::interleaved(bool caching) {
@@ -117,7 +110,7 @@ void Arena::release(Block* block) noexcept {
   }
 }
 
-ArenaStats Arena::stats() const {
+MemorySpaceStats Arena::stats() const {
   const std::lock_guard lock(state_->mutex);
   const int64_t mapped_cached = state_->mapped_cached.load(std::memory_order_relaxed);
   const int64_t in_use = state_->in_use.load(std::memory_order_relaxed);
@@ -153,7 +146,7 @@ Block* Arena::State::take_again(int64_t bytes) {
     }
     if (!wait_for_release(seen)) break;
   }
-  const ArenaStats now = arena->stats();
+  const MemorySpaceStats now = arena->stats();
   throw_error<OutOfMemory>(
       "RESOURCE_EXHAUSTED: allocate: no {}memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are "
       "cached, and the process may use {} bytes in all; delete arrays or place smaller ones",

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <new>
 
-#include "artifex_devices/device/arena_state.h"
+#include "artifex_devices/device/cpu/arena_state.h"
 #include "artifex_devices/topology/system_files.h"
 
 // Blocks of 1 MiB and more, each mapped separately.
@@ -50,7 +50,7 @@ Arena::State::MappedBlock* Arena::State::map_block(int64_t wanted) noexcept {
     delete block;
     return nullptr;
   }
-  block->arena_ = arena;
+  block->space_ = arena;
   block->capacity_ = block->capacity = wanted;
   poison(block->data_, wanted);
   const std::lock_guard lock(mutex);
@@ -106,7 +106,7 @@ void Arena::State::give_mapped(Block* freed) noexcept {
 void Arena::State::unmap_list(MappedBlock* first) noexcept {
   while (MappedBlock* block = first) {
     first = block->next_dropped;
-    State& state = *block->arena_->state_;
+    State& state = *static_cast<Arena*>(block->space_)->state_;
     state.forget_lock(block);
     state.unmap(block->data_, block->capacity_);
     delete block;

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import artifex_devices as ad
 from artifex_devices._base.public_path import public
-from artifex_devices.testing.arrays import arrays
-from artifex_devices.testing.meshes import meshes
+from artifex_devices.testing.array_strategies import arrays
+from artifex_devices.testing.mesh_strategies import meshes
 
 Entry = Hashable | tuple[Hashable, ...] | None
 

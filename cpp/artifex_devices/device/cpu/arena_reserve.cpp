@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of Arena that allocates from memory preallocated by a client.
-#include "artifex_devices/device/arena_reserve.h"
+#include "artifex_devices/device/cpu/arena_reserve.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +8,7 @@
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
-#include "artifex_devices/device/arena_state.h"
+#include "artifex_devices/device/cpu/arena_state.h"
 #include "artifex_devices/topology/system_files.h"
 
 namespace artifex_devices {

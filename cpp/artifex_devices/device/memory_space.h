@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "artifex_devices/device/memory_kind.h"
+
+namespace artifex_devices {
+
+class Block;
+class BlockRef;
+
+/// Physical state of one memory space, in bytes.
+struct MemorySpaceStats {
+  int64_t bytes_in_use = 0;  // capacity of blocks with users
+  int64_t bytes_cached = 0;  // blocks cached for reuse
+  int64_t bytes_mapped = 0;  // taken from the system: in use + cached + chunk remainders
+  int64_t peak_bytes_in_use = 0;
+  int64_t num_allocs = 0;
+  int64_t cache_hits = 0;
+  int64_t bytes_locked = 0;        // locked pages of blocks in use and cached blocks
+  int64_t bytes_not_locked = 0;    // in use in pinned memory, but the system refused to lock them
+  int64_t bytes_preallocated = 0;  // taken up front; part of bytes_mapped
+};
+
+/// Memory with one owner and one way to reach it: host memory near a NUMA node, or the memory of GPUs. A space belongs
+/// to the process, is never destroyed, and is shared by clients. Thread-safe.
+class MemorySpace {
+ public:
+  MemorySpace(const MemorySpace&) = delete;
+  MemorySpace& operator=(const MemorySpace&) = delete;
+
+  /// Allocates `bytes` of memory (0 gives a valid empty block), aligned to 64 bytes and not cleared. Throws
+  /// OutOfMemory.
+  virtual BlockRef allocate(int64_t bytes) = 0;
+  /// Takes `bytes` from the system before they are needed; they are returned once the result is destroyed and they are
+  /// unused. Throws OutOfMemory and Interrupted.
+  virtual std::shared_ptr<void> preallocate(int64_t bytes, std::string_view operation) = 0;
+  virtual MemorySpaceStats stats() const = 0;
+
+  MemoryKind kind() const noexcept { return kind_; }
+  /// Whether code of the host may read and write its blocks; see Block.
+  bool is_host_readable() const noexcept { return host_readable_; }
+  /// Distance from Block::device_data() to Block::address().
+  int64_t address_offset() const noexcept { return address_offset_; }
+
+ protected:
+  MemorySpace(MemoryKind kind, bool host_readable, int64_t address_offset) noexcept
+      : kind_(kind), host_readable_(host_readable), address_offset_(address_offset) {}
+  virtual ~MemorySpace() = default;
+
+ private:
+  friend class BlockRef;
+  /// Takes back a block without users.
+  virtual void release(Block* block) noexcept = 0;
+
+  MemoryKind kind_;
+  bool host_readable_;
+  int64_t address_offset_;
+};
+
+/// Whether an array in `space` can share the memory of `block`. Memory of the caller has ordinary pages: it may be used
+/// for any kind of host memory except the one with locked pages. The nodes of host memory need not be equal.
+bool can_hold(const MemorySpace& space, const Block& block) noexcept;
+
+}  // namespace artifex_devices

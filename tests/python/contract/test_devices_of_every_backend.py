@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every backend must do: put, read, move, compute, count, guard and refuse, against NumPy."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import artifex_devices as ad
+import ml_dtypes
+import numpy as np
+import pytest
+from artifex_devices import _core
+
+DTYPES = [
+    *(np.dtype(name) for name in ("bool", "int8", "uint16", "int32", "uint64", "float16", "float32", "float64")),
+    *(np.dtype(name) for name in ("complex64", "complex128")),
+    *(np.dtype(each) for each in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4)),
+]
+
+
+@pytest.fixture(params=["cpu", "gpu"])
+def platform(request):
+    return request.param
+
+
+@pytest.fixture
+def world(platform):
+    with ad.simulate(8, platform=platform) as client:
+        yield client
+
+
+@pytest.fixture
+def grid(world):
+    return ad.Mesh(np.array(ad.devices()).reshape(2, 4), ("x", "y"))
+
+
+def numbers(shape, dtype=np.float32):
+    return np.random.default_rng(7).integers(0, 2, shape).astype(dtype)
+
+
+def same_bits(array, expected):
+    value = ad.device_get(array)
+    assert (value.dtype, value.shape) == (expected.dtype, expected.shape)
+    return np.ascontiguousarray(value).tobytes() == np.ascontiguousarray(expected).tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_dtype_comes_back_bit_by_bit(grid, dtype):
+    source = numbers((4, 8), dtype)
+    for spec in (ad.P(), ad.P("x"), ad.P("y", "x"), ad.P(None, ("x", "y"))):
+        array = ad.device_put(source, ad.NamedSharding(grid, spec))
+        assert same_bits(array, source)
+        moved = ad.device_put(array, ad.NamedSharding(grid, ad.P("x", "y")))
+        assert same_bits(moved, source)
+        assert [np.asarray(shard.data).tolist() for shard in moved.addressable_shards] == [
+            source[shard.index].tolist() for shard in moved.addressable_shards
+        ]
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x[::-1],
+        lambda x: x[:, ::2],
+        lambda x: x.T,
+        lambda x: np.broadcast_to(x[:1], (8, 16)),
+        lambda x: x[1:, 3:].reshape(7, 13),
+    ],
+    ids=["reversed", "step", "transposed", "broadcast", "offset"],
+)
+def test_every_stride_and_uneven_split_comes_back(grid, view):
+    source = view(np.arange(128, dtype=np.int16).reshape(8, 16))
+    for spec in (ad.P("x"), ad.P("x", "y"), ad.P(None, "y")):
+        array = ad.device_put(source, ad.NamedSharding(grid, spec, uneven="last-short"))
+        assert same_bits(array, source)
+
+
+def test_a_reshard_moves_the_planned_bytes(grid):
+    array = ad.device_put(numbers((16, 32)), ad.NamedSharding(grid, ad.P("x", "y")))
+    target = ad.NamedSharding(grid, ad.P("y", "x"))
+    plan = _core._plan_of_reshard(array, target)
+    before = _core._transfer_counters()["device_to_device_bytes"]
+    moved = ad.device_put(array, target).block_until_ready()
+    assert _core._transfer_counters()["device_to_device_bytes"] - before == plan["bytes_copied"] > 0
+    assert same_bits(moved, numbers((16, 32)))
+
+
+def test_numpy_functions_run_on_the_devices(grid):
+    left, right = numbers((8, 16)), numbers((8, 16)) + 1
+    a, b = (ad.device_put(x, ad.NamedSharding(grid, ad.P("x", "y"))) for x in (left, right))
+    before = _core._transfer_counters()["device_to_host_bytes"]
+    results = [a + b * 2, np.exp(a).sum(axis=0), a @ b.T, a[2:6], np.concatenate([a, b]), np.where(a > 0, a, b)]
+    assert _core._transfer_counters()["device_to_host_bytes"] == before
+    assert {device.platform for x in results for device in x.devices()} == {ad.default_backend()}
+    expected = [
+        left + right * 2,
+        np.exp(left).sum(axis=0),
+        left @ right.T,
+        left[2:6],
+        np.concatenate([left, right]),
+        np.where(left > 0, left, right),
+    ]
+    for result, value in zip(results, expected, strict=True):
+        np.testing.assert_allclose(ad.device_get(result), value, rtol=1e-6)
+
+
+def test_bodies_of_shard_map_run_on_the_devices(grid):
+    source = numbers((8, 16))
+    total = ad.shard_map(
+        lambda block: ad.lax.psum(block.sum(), ("x", "y")), mesh=grid, in_specs=ad.P("x", "y"), out_specs=ad.P()
+    )
+    result = total(ad.device_put(source, ad.NamedSharding(grid, ad.P("x", "y"))))
+    assert float(result) == source.sum()
+    assert next(iter(result.devices())).platform == ad.default_backend()
+
+
+def test_bytes_are_counted_and_limited_on_each_device(platform):
+    with ad.simulate(2, platform=platform, bytes_limit=100):
+        first, second = ad.devices()
+        array = ad.device_put(np.zeros(10), second)
+        stats = [device.memory_stats() for device in (first, second)]
+        assert [each["bytes_in_use"] for each in stats] == [0, 80]
+        assert [each["bytes_limit"] for each in stats] == [100, 100]
+        with pytest.raises(MemoryError, match=f"RESOURCE_EXHAUSTED: device_put: out of memory on {platform}:1"):
+            ad.device_put(np.zeros(10), second)
+        array.delete()
+        assert second.memory_stats()["bytes_in_use"] == 0
+        with pytest.raises(RuntimeError, match="deleted"):
+            np.asarray(array)
+
+
+def test_donation_deletes_the_source(world):
+    first, second = ad.devices()[:2]
+    array = ad.device_put(numbers(4), first)
+    moved = ad.device_put(array, second, donate=True)
+    assert array.is_deleted()
+    assert same_bits(moved, numbers(4))
+
+
+def test_pickles_and_copies_keep_value_and_place(grid):
+    array = ad.device_put(numbers((8, 16)), ad.NamedSharding(grid, ad.P("x", "y")))
+    for other in (pickle.loads(pickle.dumps(array)), copy.deepcopy(array)):
+        assert other.sharding == array.sharding
+        assert same_bits(other, numbers((8, 16)))
+
+
+def test_memory_kinds_of_the_host_are_read_without_a_transfer(grid):
+    array = ad.device_put(numbers((8, 16)), ad.NamedSharding(grid, ad.P("x"), memory_kind="pinned_host"))
+    with ad.transfer_guard_device_to_host("disallow_explicit"):
+        np.testing.assert_array_equal(np.asarray(array), numbers((8, 16)))
+    back = ad.device_put(array, ad.NamedSharding(grid, ad.P("x"), memory_kind="device"))
+    assert same_bits(back, numbers((8, 16)))
+
+
+def test_a_forked_child_reads_its_arrays(platform):
+    program = f"""
+import os, numpy as np, artifex_devices as ad
+with ad.simulate(2, platform={platform!r}):
+    array = ad.device_put(np.arange(6.0), ad.devices()[1])
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if float((array + 1).sum()) == 21.0 else 1)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "0"

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emulated GPUs: their facts, CPU devices beside them, and that the host reads their memory only by a transfer."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import subprocess
+import sys
+
+import artifex_devices as ad
+import numpy as np
+import pytest
+from artifex_devices import _core
+
+
+@pytest.fixture
+def gpus():
+    with ad.simulate(4, platform="gpu"):
+        yield ad.devices()
+
+
+@pytest.fixture
+def values():
+    return np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+@pytest.fixture
+def array(gpus, values):
+    return ad.device_put(values, ad.NamedSharding(ad.Mesh(np.array(gpus), ("x",)), ad.P("x")))
+
+
+def bytes_read():
+    return _core._transfer_counters()["device_to_host_bytes"]
+
+
+def test_devices_are_gpus_and_the_cpu_is_beside_them(gpus):
+    assert repr(gpus) == "[GpuDevice(id=0), GpuDevice(id=1), GpuDevice(id=2), GpuDevice(id=3)]"
+    assert [str(device) for device in gpus] == ["gpu:0", "gpu:1", "gpu:2", "gpu:3"]
+    assert {device.device_kind for device in gpus} == {"emulated GPU"}
+    assert ad.devices("gpu") == gpus
+    assert ad.default_backend() == "gpu"
+    assert ad.device_count() == ad.device_count("gpu") == 4
+    assert [device.platform for device in ad.devices("cpu")] == ["cpu"] * 8
+    assert ad.local_device_count("cpu") == 8
+
+
+def test_cpu_devices_are_those_of_the_nearest_world():
+    with ad.simulate(3) as outer:
+        with ad.simulate(2, platform="gpu"):
+            assert ad.devices("cpu") == outer.devices()
+        with pytest.raises(RuntimeError, match=r"devices: unknown or absent backend 'gpu': .* expected one of: cpu"):
+            ad.devices("gpu")
+
+
+def test_cpu_devices_can_be_the_default_beside_gpus(gpus):
+    for default in (ad.devices("cpu")[1], "cpu"):
+        with ad.default_device(default):
+            placed = ad.device_put(np.ones(3))
+        assert placed.device == (ad.devices("cpu")[0] if default == "cpu" else default)
+    assert ad.device_put(np.ones(3)).device == gpus[0]
+    assert pickle.loads(pickle.dumps(ad.devices("cpu")[2])) == ad.devices("cpu")[2]
+
+
+def test_live_arrays_are_listed_by_platform(gpus):
+    placed = [ad.device_put(np.ones(3), device) for device in (gpus[0], ad.devices("cpu")[0], gpus[1])]
+    assert [any(x is y for y in ad.live_arrays("gpu")) for x in placed] == [True, False, True]
+    assert [any(x is y for y in ad.live_arrays("cpu")) for x in placed] == [False, True, False]
+
+
+def test_the_documents_facts_of_gpus_hold():
+    with ad.simulate("4 x h100"):
+        placement = ad.DevicePlacement()
+        assert placement.hardware_type is ad.HardwareType.H100
+        assert placement.get_device_info()["platforms"] == ["gpu"]
+
+
+def test_other_backends_are_refused_with_those_that_are_there(gpus):
+    with pytest.raises(RuntimeError, match=r"absent backend 'tpu': .* one of: gpu \(4 devices\), cpu; leave it out"):
+        ad.devices("tpu")
+
+
+def test_a_chip_of_the_catalogue_gives_kind_memory_and_limit():
+    with ad.simulate("2 x h100"):
+        (first, second) = ad.devices()
+        assert second.device_kind == "NVIDIA H100 80GB HBM3"
+        assert first.memory_bytes == first.bytes_limit == 80 * 2**30
+        with pytest.raises(MemoryError, match=r"RESOURCE_EXHAUSTED: .* out of memory on gpu:0"):
+            ad.device_put(np.broadcast_to(np.float64(0), (2**34,)), first)
+    with pytest.raises(ValueError, match=r'simulate: .*"spam" is not a GPU'), ad.simulate("2 x spam"):
+        pass
+
+
+@pytest.mark.parametrize("platform", ["tpu", "GPU"])
+def test_unknown_platforms_are_refused(platform):
+    with pytest.raises(ValueError, match=f"simulate: platform is '{platform}'; expected 'cpu' or 'gpu'; leave it out"):
+        ad.simulate(2, platform=platform)
+
+
+def test_a_platform_that_contradicts_the_world_is_refused():
+    with pytest.raises(ValueError, match="platform is 'cpu'; expected 'gpu', the platform of '2 x h100'"):
+        ad.simulate("2 x h100", platform="cpu")
+    with pytest.raises(TypeError, match="simulate: platform"):
+        ad.simulate(2, platform=3)
+
+
+def test_reading_is_a_transfer_once(array, values):
+    before = bytes_read()
+    np.testing.assert_array_equal(np.asarray(array), values)
+    assert bytes_read() - before == values.nbytes
+    np.testing.assert_array_equal(np.asarray(array), values)
+    np.testing.assert_array_equal(ad.device_get(array), values)
+    assert bytes_read() - before == values.nbytes
+
+
+def test_one_device_is_read_by_a_transfer_too(gpus, values):
+    array = ad.device_put(values, gpus[2])
+    before = bytes_read()
+    first = np.asarray(array)
+    assert bytes_read() - before == values.nbytes
+    assert not first.flags.writeable
+    assert np.shares_memory(first, np.asarray(array))
+
+
+@pytest.mark.parametrize(
+    ("read", "operation"),
+    [
+        (np.asarray, "__array__"),
+        (lambda x: x.tolist(), "tolist"),
+        (lambda x: float(x.sum()), "float"),
+        (lambda x: bool(x.sum() > 0), "bool"),
+        (lambda x: x.sum().item(), "item"),
+    ],
+    ids=["asarray", "tolist", "float", "bool", "item"],
+)
+def test_a_guard_catches_implicit_reads(array, read, operation):
+    with ad.transfer_guard("disallow"):
+        with pytest.raises(
+            ad.errors.TransferGuardError, match=f"{operation}: disallowed implicit device-to-host transfer"
+        ):
+            read(array)
+        ad.device_get(array)
+        with ad.transfer_guard_device_to_host("allow"):
+            read(array)
+
+
+def test_a_guard_catches_explicit_reads_where_asked(array):
+    with ad.transfer_guard_device_to_host("disallow_explicit"):
+        with pytest.raises(ad.errors.TransferGuardError, match="device_get: disallowed explicit device-to-host"):
+            ad.device_get(array)
+        with pytest.raises(ad.errors.TransferGuardError, match="copy_to_host_async: disallowed explicit"):
+            array.copy_to_host_async()
+
+
+def test_an_out_argument_of_the_host_is_an_implicit_read(array, values):
+    out = np.empty((8, 4), np.float32)
+    for write in (
+        lambda: np.add(array, array, out=out),
+        lambda: np.cumsum(array, axis=1, out=out),
+        lambda: np.sum(array, axis=0, out=out[0]),
+        lambda: np.matmul(array, array.T, out=np.empty((8, 8), np.float32)),
+    ):
+        with ad.transfer_guard("disallow"), pytest.raises(ad.errors.TransferGuardError, match="device-to-host"):
+            write()
+    np.add(array, array, out=out)
+    np.testing.assert_array_equal(out, values * 2)
+
+
+def test_operations_between_gpu_and_cpu_name_the_missing_transfer(array, values):
+    there = ad.device_put(values, ad.devices("cpu")[0])
+    with pytest.raises(ValueError, match="device_put"):
+        array + there
+    np.testing.assert_array_equal(ad.device_get(array + ad.device_put(there, array.sharding)), values * 2)
+    back = ad.device_put(array, ad.devices("cpu")[1])
+    assert back.device == ad.devices("cpu")[1]
+    np.testing.assert_array_equal(np.asarray(back), values)
+
+
+def test_views_of_the_memory_are_refused_with_the_transfer_that_is_missing(gpus, values):
+    array = ad.device_put(values, gpus[0])
+    for take in (memoryview, lambda x: x.__dlpack__(), lambda x: x.__dlpack_device__(), np.from_dlpack):
+        with pytest.raises(
+            BufferError, match=r"is in the memory of gpu:0, which the host cannot read; .*device_get\(x\)"
+        ):
+            take(array)
+    with pytest.raises(ValueError, match="leave copy out"):
+        ad.dlpack.from_dlpack(values, device=gpus[0], copy=False)
+    np.testing.assert_array_equal(ad.device_get(ad.dlpack.from_dlpack(values, device=gpus[0])), values)
+
+
+def test_a_put_never_shares_the_memory_of_the_host(gpus, values):
+    array = ad.device_put(values, gpus[0], may_alias=True)
+    values[0, 0] = 99
+    assert float(array[0, 0]) == 0
+
+
+def test_arrays_outlive_their_world(values):
+    with ad.simulate(2, platform="gpu"):
+        array = ad.device_put(values, ad.devices()[1])
+    np.testing.assert_array_equal(np.asarray(array), values)
+    assert array.device.platform == "gpu"
+
+
+def test_the_host_cannot_read_the_reported_address():
+    program = """
+import ctypes, numpy as np, artifex_devices as ad
+with ad.simulate(1, platform="gpu"):
+    array = ad.device_put(np.ones(4), ad.devices()[0])
+    print(float(array.sum()), flush=True)
+    ctypes.string_at(array.unsafe_buffer_pointer(), 8)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "4.0\n"
+    assert done.returncode == -signal.SIGSEGV
+
+
+def test_memory_report_and_stats_count_gpu_memory(gpus, values):
+    on_cpu = ad.devices("cpu")[0].memory_stats()["bytes_in_use"]  # of values that other tests keep
+    array = ad.device_put(values, gpus[3])
+    assert gpus[3].memory_stats()["bytes_in_use"] == values.nbytes
+    assert gpus[3].memory_stats()["pool_bytes_in_use"] >= values.nbytes
+    assert ad.devices("cpu")[0].memory_stats()["bytes_in_use"] == on_cpu
+    assert str(gpus[0].memory("device")).startswith("DeviceMemory(id=0,")
+    array.delete()
+    assert gpus[3].memory_stats()["bytes_in_use"] == 0
