@@ -15,6 +15,7 @@ from artifex_devices._spmd.participant import Participant, _current
 from artifex_devices._spmd.process_groups import ProcessMap
 
 IndexGroups = tuple[tuple[int, ...], ...]
+_SPLIT = object()  # in the key of a collective over groups of an axis; not a name, so that it differs from other keys
 
 
 class Groups:
@@ -92,24 +93,12 @@ def group_of(operation: str, axis_name: Any, index_groups: Any = None) -> Group:
             check_sequence_of_ints(operation, f"axis_index_groups[{i}]", each, "write [0, 1]")
             for i, each in enumerate(listed)
         )
-        key = _Split((axis_name, split))  # names are never _Split, so that it differs from all keys without groups
+        key = (_SPLIT, axis_name, split)
     groups: dict[Any, Groups] = me.program.groups
     made = groups.get(key)
     if made is None:
         made = groups[key] = _all_groups(operation, me, names_of(axis_name), split)
     return made.of[me.position]
-
-
-class _Split(tuple[Any, ...]):
-    """Key of a collective over groups of an axis."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _Split and tuple.__eq__(self, other)
-
-    def __hash__(self) -> int:
-        return tuple.__hash__(self)
 
 
 def _all_groups(

@@ -97,56 +97,52 @@ def _packed_bytes(sizes: Sequence[int]) -> int:
     return sum(_rounded(size, _ALIGNMENT) for size in sizes if size < _OWN_MESSAGE_BYTES)
 
 
-def fits_payload(across: ProcessGroups, leaves: Leaves, max_payload: int) -> bool:
-    """Whether the entire blocks of each process fit into the payload of a meeting; the same in all processes."""
-    if not across.is_even or not all(leaf.nbytes for leaf in leaves):
-        return False
-    size = sum(_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in leaves)
+def payload_blocks(across: ProcessGroups, me: int, template: Leaves, max_payload: int) -> PayloadBlocks | None:
+    """The places of blocks like `template` in payloads; None, in all processes, where they do not fit."""
     counts = [sum(group.owners.count(process) for group in across.groups) for process in across.processes]
-    return size * max(counts) <= max_payload
+    size = sum(_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in template) * max(counts)
+    fits = across.is_even and all(leaf.nbytes for leaf in template) and size <= max_payload
+    return PayloadBlocks(across, me, template) if fits else None
 
 
 class PayloadBlocks:
     """The places of small blocks in the payloads of a meeting, so that a collective takes one message each way."""
 
     def __init__(self, across: ProcessGroups, me: int, template: Leaves) -> None:
-        """Members bring arrays like `template`, which fit."""
+        """Members bring arrays like `template`; a payload has those of its process, group by group."""
+        sizes = [_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in template]
+        *offsets, itemsize = itertools.accumulate(sizes, initial=0)
+        kinds = [(leaf.dtype, leaf.shape) for leaf in template]
+        self._names = [str(i) for i in range(len(template))]
+        self._record = np.dtype(
+            {"names": self._names, "formats": kinds, "offsets": offsets, "itemsize": itemsize}  # type: ignore[arg-type]
+        )
         self._count = len(across.groups)
-        self._own_slots = [
-            slot for group in across.groups for index, slot in group.here.items() if group.owners[index] == me
+        self._slots = [slot for group in across.groups for i, slot in group.here.items() if group.owners[i] == me]
+        # Of each other process: its place among the payloads, and the group and the member of each of its blocks.
+        self._theirs = [
+            (
+                place,
+                [(n, i) for n, group in enumerate(across.groups) for i, own in enumerate(group.owners) if own == process],
+            )
+            for place, process in enumerate(across.processes)
+            if process != me
         ]
-        self._paddings = [bytes(-leaf.nbytes % _PAYLOAD_ALIGNMENT) for leaf in template]
-        kinds = [(leaf.dtype, leaf.size, leaf.shape, _rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT)) for leaf in template]
-        self._theirs: list[tuple[int, int, Key, list[tuple[Any, int, int, tuple[int, ...]]]]] = []
-        for position, process in enumerate(across.processes):
-            place = 0
-            for number, group in enumerate(across.groups):
-                for index, owner in enumerate(group.owners):
-                    if owner != process or process == me:
-                        continue
-                    leaves = []
-                    for dtype, size, shape, step in kinds:
-                        leaves.append((dtype, size, place, shape))
-                        place += step
-                    self._theirs.append((position, number, (index, -1), leaves))
 
     def packed(self, blocks: Mapping[int, Leaves]) -> bytes:
-        """The payload of this process: its members' blocks, by slot, group by group."""
-        return b"".join(
-            [
-                part
-                for slot in self._own_slots
-                for leaf, padding in zip(blocks[slot], self._paddings, strict=True)
-                for part in (leaf.tobytes(), padding)
-            ]
-        )
+        """The payload of this process, from the blocks of each slot."""
+        records = np.zeros(len(self._slots), self._record)
+        for i, name in enumerate(self._names):
+            for place, slot in enumerate(self._slots):
+                records[name][place] = blocks[slot][i]
+        return records.tobytes()
 
     def unpacked(self, payloads: Sequence[bytes]) -> list[dict[Key, Leaves]]:
         """For each group the read-only blocks of the other processes."""
         found: list[dict[Key, Leaves]] = [{} for _ in range(self._count)]
-        for position, number, key, leaves in self._theirs:
-            data = payloads[position]
-            found[number][key] = [
-                np.frombuffer(data, dtype, size, place).reshape(shape) for dtype, size, place, shape in leaves
-            ]
+        for place, members in self._theirs:
+            records = np.frombuffer(payloads[place], self._record)
+            fields = [records[name] for name in self._names]
+            for i, (number, member) in enumerate(members):
+                found[number][member, -1] = [field[i, ...] for field in fields]
         return found

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._spmd.arguments import check_dtype
-from artifex_devices._spmd.block_exchange import Key, PayloadBlocks, exchange, fits_payload
+from artifex_devices._spmd.block_exchange import Key, PayloadBlocks, exchange, payload_blocks
 from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups, ProcessMap
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ def _described(
         text = f"{program.operation}: {what} at {me.site}"
         assert program.process_map is not None
         max_payload = transport_of(program.process_map, text).max_payload(across.processes)
-        fits = (meeting.op or _PLAIN).is_plain and fits_payload(across, leaves, max_payload)
-        small = PayloadBlocks(across, program.process_map.me, leaves) if fits else None
+        is_plain = (meeting.op or _PLAIN).is_plain
+        small = payload_blocks(across, program.process_map.me, leaves, max_payload) if is_plain else None
         known = remember(across.routes, key, (text, digest, small, code))  # the code stays alive, and its id unique
     text, digest, small, _ = known
     return text, digest, small
