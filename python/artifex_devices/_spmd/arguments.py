@@ -23,15 +23,9 @@ from artifex_devices.errors import IndivisibleError
 Blocks = Callable[[Any], list[NDArray[Any]]]
 
 
-def paths_of(treedef: Any, names: Sequence[str]) -> Callable[[int], str]:
-    """A function that names each leaf of a tuple of arguments by the name of its argument and its path there."""
-    keys = treedef.paths()
-
-    def path_of(i: int) -> str:
-        first, *rest = keys[i]
-        return f"{names[first.idx]}{tree_util.keystr(tuple(rest))}"
-
-    return path_of
+def paths_of(treedef: Any, names: Sequence[str]) -> list[str]:
+    """The names of the leaves of a tuple of arguments: the name of the argument, and the path in it."""
+    return [f"{names[first.idx]}{tree_util.keystr(tuple(rest))}" for first, *rest in treedef.paths()]
 
 
 def leaf_of(operation: str, x: Any, path: str) -> Any:
@@ -41,7 +35,7 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
         check_unmasked(operation, x, path)
         array = np.asarray(x)
-        check_dtype(f"{operation}: {path}", array.dtype)
+        empty(f"{operation}: {path}", (0,), array.dtype)
         return array
     raise TypeError(
         f"{operation}: {path} of type {type(x).__name__} is not an array; expected an Array, an ndarray or a number, "
@@ -49,12 +43,13 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
     )
 
 
-def check_dtype(place: str, dtype: Any) -> None:
-    """Raises TypeError, which begins with `place`, unless Arrays can have the dtype."""
+def empty(place: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """A new block; TypeError, which begins with `place`, unless Arrays can have the dtype."""
     try:
-        _core._host_empty((0,), dtype)
+        made: NDArray[Any] = _core._host_empty(shape, dtype)
     except TypeError as error:
         raise TypeError(f"{place}: {str(error).removeprefix('host_empty: ')}") from None
+    return made
 
 
 def check_alive(operation: str, x: Any, path: str) -> None:
@@ -147,8 +142,11 @@ def is_free_for(x: Any, sharding: Sharding) -> bool:
     return list(own.devices_indices_map(x.shape).values()) == list(sharding.devices_indices_map(x.shape).values())
 
 
-def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[PartitionSpec]:
-    """The specs of arguments over the bound axes, which must be Explicit (else TypeError)."""
+def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any], paths: Sequence[str]) -> list[PartitionSpec]:
+    """The specs of arguments over the bound axes, which must be Explicit (else TypeError).
+
+    ValueError for arguments sharded over other Explicit axes, as bodies would see complete blocks.
+    """
     automatic = [name for name in layout.manual if name not in explicit_names(layout.mesh)]
     if automatic:
         raise TypeError(
@@ -156,9 +154,18 @@ def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[P
             f"{', '.join(map(safe_repr, automatic))} are Auto; give in_specs, or create the mesh by make_mesh "
             "(Explicit axes)"
         )
-    return [
-        spec_of([tuple(n for n in names if n in layout.manual) for names in held_names(x, layout.mesh)]) for x in leaves
-    ]
+    specs, wrong = [], []
+    for x, path in zip(leaves, paths, strict=True):
+        held = held_names(x, layout.mesh)
+        specs.append(spec_of([tuple(name for name in names if name in layout.manual) for names in held]))
+        others = [name for names in held for name in names if name not in layout.manual]
+        wrong += [f"{path} is sharded over {safe_repr(n)}" for n in others if n in explicit_names(layout.mesh)]
+    if wrong:
+        raise ValueError(
+            f"{operation}: {'; '.join(wrong)}, an Explicit axis that is not in axis_names; expected complete blocks "
+            "along it, as nothing is compiled here; reshard the argument first, or add the axis to axis_names"
+        )
+    return specs
 
 
 def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path: str, *, moves: bool = False) -> Blocks:
@@ -210,15 +217,9 @@ def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Bl
     held = [mine.boxes[number] for number in numbers]
     if not all(map(is_inside, boxes, held)):
         return None
-    if list(boxes) == held:
-        if list(numbers) == list(range(len(mine.boxes))):
-            return _arrays_here
-
-        def by_number(x: Array) -> list[NDArray[Any]]:
-            arrays = _arrays_here(x)
-            return [arrays[number] for number in numbers]
-
-        return by_number
+    are_entire = list(boxes) == held
+    if are_entire and list(numbers) == list(range(len(mine.boxes))):
+        return _arrays_here
     parts = [
         tuple(slice(b.start - h.start, b.stop - h.start) for b, h in zip(box, outer, strict=True))
         for box, outer in zip(boxes, held, strict=True)
@@ -226,14 +227,17 @@ def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Bl
 
     def parts_of(x: Array) -> list[NDArray[Any]]:
         arrays = _arrays_here(x)
+        if are_entire:
+            return [arrays[number] for number in numbers]
         return [arrays[number][part] for number, part in zip(numbers, parts, strict=True)]
 
     return parts_of
 
 
 def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], path: str) -> Blocks:
-    indices: list[Any] = [(*box, ...) for box in boxes]  # with ..., a view of a number too
-    is_replicated = target.is_fully_replicated
+    # One index for each distinct block; with ..., a view of a number too.
+    indices: list[Any] = [(*box, ...) for box in (boxes[:1] if target.is_fully_replicated else boxes)]
+    repeats = len(boxes) // max(1, len(indices))
 
     def views(x: Any) -> list[NDArray[Any]]:
         array = np.asarray(x)
@@ -242,15 +246,9 @@ def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], pa
         if not _core._x64_enabled():
             array = _core._narrowed(array, operation)
         _core._check_transfer("host_to_device", False, array.shape, array.dtype, "host", target, operation)
-        if is_replicated:
-            view = array.view(np.ndarray)
-            view.flags.writeable = False
-            return [view] * len(indices)
-        blocks = []
-        for index in indices:
-            block = array[index]
+        blocks = [array[index] for index in indices]
+        for block in blocks:
             block.flags.writeable = False
-            blocks.append(block)
-        return blocks
+        return blocks * repeats
 
     return views

@@ -25,16 +25,15 @@ class Groups:
 
     def __init__(self, groups: list[tuple[int, ...]], participants: int, process_map: ProcessMap | None = None) -> None:
         """`groups` are of participants of all processes, `participants` is how many run here."""
-        self.across = None if process_map is None else process_map.groups_across(groups)
+        self.across = None if process_map is None else process_map.cross_groups(groups)
         self.of: list[Group] = [Group(self, (), 0, 0, 0)] * participants
         self.parts: list[tuple[int, ...]] = []  # participants that meet in this process
         self.cross_part = -1  # the part whose members all meet those of other processes, at once
         cross_groups = () if self.across is None else self.across.groups
         cross_members = {group.members for group in cross_groups}
+        slot_of: Any = range(participants) if process_map is None else process_map.slot_of
         for members in groups:
-            slots = members
-            if process_map is not None:
-                slots = tuple(process_map.slot_of[i] for i in members if i in process_map.slot_of)
+            slots = tuple(slot_of[i] for i in members if i in slot_of)
             if slots and members not in cross_members:
                 for index, slot in enumerate(slots):
                     self.of[slot] = Group(self, slots, len(self.parts), index, len(members))

@@ -99,35 +99,30 @@ def _packed_bytes(sizes: Sequence[int]) -> int:
 
 def payload_blocks(across: ProcessGroups, me: int, template: Leaves, max_payload: int) -> PayloadBlocks | None:
     """The places of blocks like `template` in payloads; None, in all processes, where they do not fit."""
-    counts = [sum(group.owners.count(process) for group in across.groups) for process in across.processes]
-    size = sum(_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in template) * max(counts)
+    owned: dict[int, list[tuple[int, int]]] = {process: [] for process in across.processes}
+    for number, group in enumerate(across.groups):
+        for member, owner in enumerate(group.owners):
+            owned[owner].append((number, member))
+    size = sum(_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in template) * max(map(len, owned.values()))
     fits = across.is_even and all(leaf.nbytes for leaf in template) and size <= max_payload
-    return PayloadBlocks(across, me, template) if fits else None
+    return PayloadBlocks(across, me, template, owned) if fits else None
 
 
 class PayloadBlocks:
     """The places of small blocks in the payloads of a meeting, so that a collective takes one message each way."""
 
-    def __init__(self, across: ProcessGroups, me: int, template: Leaves) -> None:
-        """Members bring arrays like `template`; a payload has those of its process, group by group."""
+    def __init__(
+        self, across: ProcessGroups, me: int, template: Leaves, owned: Mapping[int, list[tuple[int, int]]]
+    ) -> None:
+        """Members bring arrays like `template`; `owned` has the groups and members of the blocks in each payload."""
         sizes = [_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in template]
         *offsets, itemsize = itertools.accumulate(sizes, initial=0)
         kinds = [(leaf.dtype, leaf.shape) for leaf in template]
         self._names = [str(i) for i in range(len(template))]
-        self._record = np.dtype(
-            {"names": self._names, "formats": kinds, "offsets": offsets, "itemsize": itemsize}  # type: ignore[arg-type]
-        )
+        self._record = np.dtype({"names": self._names, "formats": kinds, "offsets": offsets, "itemsize": itemsize})
         self._count = len(across.groups)
-        self._slots = [slot for group in across.groups for i, slot in group.here.items() if group.owners[i] == me]
-        # Of each other process: its place among the payloads, and the group and the member of each of its blocks.
-        self._theirs = [
-            (
-                place,
-                [(n, i) for n, group in enumerate(across.groups) for i, own in enumerate(group.owners) if own == process],
-            )
-            for place, process in enumerate(across.processes)
-            if process != me
-        ]
+        self._slots = [across.groups[number].here[member] for number, member in owned[me]]
+        self._theirs = [(place, owned[process]) for place, process in enumerate(across.processes) if process != me]
 
     def packed(self, blocks: Mapping[int, Leaves]) -> bytes:
         """The payload of this process, from the blocks of each slot."""

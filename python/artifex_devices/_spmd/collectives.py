@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._spmd.arguments import empty
 from artifex_devices._spmd.axes import Group
 from artifex_devices._spmd.cross_process import CrossProcessOp
 from artifex_devices._spmd.participant import Participant
@@ -77,14 +78,6 @@ def meet(
     return result
 
 
-def _empty(operation: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    try:
-        made: NDArray[Any] = _core._host_empty(shape, dtype)
-    except TypeError as error:
-        raise TypeError(f"{operation}: {str(error).removeprefix('host_empty: ')}") from None
-    return made
-
-
 def _sealed(array: NDArray[Any]) -> NDArray[Any]:
     array.flags.writeable = False
     return array
@@ -100,7 +93,7 @@ def _columns(payloads: Sequence[Any]) -> list[Leaves]:
 
 def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
     first = parts[0]
-    out = _empty(operation, first.shape, first.dtype)
+    out = empty(operation, first.shape, first.dtype)
     try:
         _core._all_reduce(kind, parts, out)
     except TypeError as error:
@@ -157,7 +150,7 @@ def _joined(operation: str, parts: Sequence[NDArray[Any]], axis: int, tiled: boo
     d = _dimension(operation, axis, len(shape) + (not tiled))
     stacked = (*shape[:d], len(parts), *shape[d:])
     joined = (*shape[:d], len(parts) * shape[d], *shape[d + 1 :]) if tiled else stacked
-    out = _empty(operation, joined, parts[0].dtype)
+    out = empty(operation, joined, parts[0].dtype)
     rows = np.moveaxis(out.reshape(stacked), d, 0)
     if out.nbytes < 4096:
         for i, part in enumerate(parts):
@@ -280,7 +273,7 @@ def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> L
                 if part is not None and _core._is_constant(part):
                     mine.append(part.view())  # of an argument or a result, which nobody can write
                     continue
-                made = _empty(operation, shape, dtype)
+                made = empty(operation, shape, dtype)
                 mine.append(made)
                 if part is None:
                     made.fill(0)

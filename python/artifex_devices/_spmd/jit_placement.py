@@ -62,8 +62,7 @@ class Placements:
         transfers that a guard refuses.
         """
         leaves, treedef = tree_util.tree_flatten([*dynamic, *named.values()])
-        path_of = paths_of(treedef, [*(f"args[{i}]" for i in range(len(dynamic))), *named])
-        paths = [path_of(i) for i in range(len(leaves))]
+        paths = paths_of(treedef, [*(f"args[{i}]" for i in range(len(dynamic))), *named])
         wanted = self._in_shardings(dynamic, len(leaves))
         arrays = [leaf_of(self.operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
         for array, path in zip(arrays, paths, strict=True):

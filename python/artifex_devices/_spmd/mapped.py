@@ -30,7 +30,7 @@ class Plan:
     layout: Layout
     fetches: Sequence[Blocks]  # one for each argument leaf
     outputs: Outputs
-    path_of: Callable[[int], str]  # the name of an argument leaf
+    paths: Sequence[str]  # the names of argument leaves
     programs: list[Program] = field(default_factory=list)  # of successful calls, for the next ones
 
 
@@ -73,8 +73,8 @@ def run_plan(
     try:
         columns = [fetch(x) for fetch, x in zip(plan.fetches, leaves, strict=True)]
     except RuntimeError:
-        for i, x in enumerate(leaves):
-            check_alive(operation, x, plan.path_of(i))
+        for x, path in zip(leaves, plan.paths, strict=True):
+            check_alive(operation, x, path)
         raise
     count = len(layout.positions)
     options = config._values

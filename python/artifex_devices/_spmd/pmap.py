@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +21,7 @@ from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.result_check import ResultCheck
 from artifex_devices._spmd.specs import broadcast_prefix, layout_of, shape_text
-from artifex_devices._spmd.static_and_donated import check_hashable, delete_donated, donated_arrays
+from artifex_devices._spmd.static_and_donated import check_hashable, delete_donated, donated_arrays, numbers_of
 from artifex_devices.errors import IndivisibleError
 
 # The axis of a pmap without axis_name; collectives inside may use any name for it.
@@ -92,8 +91,8 @@ def pmap(
         axis_name,
         in_axes,
         out_axes,
-        _numbers(operation, "static_broadcasted_argnums", static_broadcasted_argnums),
-        _numbers(operation, "donate_argnums", donate_argnums),
+        numbers_of(operation, "static_broadcasted_argnums", static_broadcasted_argnums),
+        numbers_of(operation, "donate_argnums", donate_argnums),
         None if axis_size is None else check_int(operation, "axis_size", axis_size),
         None if devices is None else _devices(operation, devices),
         backend,
@@ -115,13 +114,6 @@ def _devices(operation: str, devices: Any) -> tuple[Device, ...]:
     if not chosen:
         raise ValueError(f"{operation}: devices is empty; expected at least one, or None; list some")
     return chosen
-
-
-def _numbers(operation: str, argument: str, value: Any) -> tuple[int, ...]:
-    try:
-        return tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),)
-    except TypeError:
-        raise wrong_type(operation, argument, value, "the positions of arguments", "count from 0") from None
 
 
 class _Outputs(Outputs):
@@ -214,19 +206,16 @@ class _Pmapped:
         axes = broadcast_prefix(operation, "in_axes", in_axes, dynamic[:count], "the tuple of arguments", _is_axis)
         leaves, treedef = tree_util.tree_flatten(dynamic)
         axes += [0] * (len(leaves) - len(axes))  # of keyword arguments
-        path_of = paths_of(treedef, [*(f"args[{i}]" for i in range(len(args)) if i not in static), *names])
-        arrays = [leaf_of(operation, leaf, path_of(i)) for i, leaf in enumerate(leaves)]
+        paths = paths_of(treedef, [*(f"args[{i}]" for i in range(len(args)) if i not in static), *names])
+        arrays = [leaf_of(operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
         if all(axis is None for axis in axes):
             raise ValueError(
                 f"{operation}: no argument has a mapped axis; expected at least one array that is sharded over "
                 "devices; give one whose in_axes is an int"
             )
-        axes = [
-            self._checked_axis(axis, array, path_of(i))
-            for i, (axis, array) in enumerate(zip(axes, arrays, strict=True))
-        ]
+        axes = [self._checked_axis(*each) for each in zip(axes, arrays, paths, strict=True)]
         own = tuple(device for device in pool if device.process_index == device.client.process_index())
-        rows = self._rows(own, arrays, axes, path_of)
+        rows = self._rows(own, arrays, axes, paths)
         name = _UNNAMED if self.axis_name is None else self.axis_name
         mesh = Mesh(np.array(own[:rows], dtype=object), (name,))
         layout = layout_of(mesh, (name,))
@@ -236,20 +225,20 @@ class _Pmapped:
                 "each device, as the axis spans all processes; give that many rows, or pass devices="
             )
         fetches = []
-        for i, (axis, array) in enumerate(zip(axes, arrays, strict=True)):
+        for axis, array, path in zip(axes, arrays, paths, strict=True):
             spec = PartitionSpec() if axis is None else PartitionSpec(*(None,) * axis, name)
             wanted = NamedSharding(mesh, spec)
             if not is_free_for(array, wanted):
                 raise ValueError(
-                    f"{operation}: {path_of(i)} is committed to another placement; expected {wanted!r} (one row for "
-                    f"each device), got {array.sharding!r}; move it first: device_put({path_of(i)}, that sharding)"
+                    f"{operation}: {path} is committed to another placement; expected {wanted!r} (one row for each "
+                    f"device), got {array.sharding!r}; move it first: device_put({path}, that sharding)"
                 )
-            blocks = blocks_of(operation, layout, spec, array, path_of(i), moves=True)
+            blocks = blocks_of(operation, layout, spec, array, path, moves=True)
             fetches.append(blocks if axis is None else _rows_of(blocks, axis))
         outputs = _Outputs(operation, layout, self.out_axes, checks_replicas=False)
         if len(own) < len(pool):
             layout = layout.within(layout_of(Mesh(np.array(pool, dtype=object), (name,)), (name,)))
-        return Plan(layout, fetches, outputs, path_of)
+        return Plan(layout, fetches, outputs, paths)
 
     def _checked_axis(self, axis: int | None, array: Any, path: str) -> int | None:
         """The axis counted from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""
@@ -263,14 +252,9 @@ class _Pmapped:
             )
         return int(axis % array.ndim)
 
-    def _rows(
-        self, pool: tuple[Device, ...], arrays: Sequence[Any], axes: Sequence[Any], path_of: Callable[[int], str]
-    ) -> int:
-        sizes = [
-            (path_of(i), x.shape[axis])
-            for i, (x, axis) in enumerate(zip(arrays, axes, strict=True))
-            if axis is not None
-        ]
+    def _rows(self, pool: tuple[Device, ...], arrays: Sequence[Any], axes: Sequence[Any], paths: Sequence[str]) -> int:
+        leaves = zip(paths, arrays, axes, strict=True)
+        sizes = [(path, x.shape[axis]) for path, x, axis in leaves if axis is not None]
         rows = sizes[0][1]
         differing = [f"{path} has {size}" for path, size in sizes if size != rows]
         if differing:

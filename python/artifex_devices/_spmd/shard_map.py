@@ -18,14 +18,7 @@ from artifex_devices._placement.mesh_context import context_mesh
 from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_placed, infer_specs, leaf_of, paths_of
 from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices._spmd.outputs import Outputs
-from artifex_devices._spmd.specs import (
-    Layout,
-    broadcast_prefix,
-    check_specs,
-    explicit_names,
-    held_names,
-    layout_of,
-)
+from artifex_devices._spmd.specs import Layout, broadcast_prefix, check_specs, layout_of
 
 
 def shard_map(
@@ -171,44 +164,27 @@ class _ShardMapped:
         if type(self.mesh) is not Mesh:
             self.check_specs(layout.manual)
         leaves, treedef = tree_util.tree_flatten(args)
-        path_of = paths_of(treedef, [f"args[{i}]" for i in range(len(args))])
+        all_paths = paths_of(treedef, [f"args[{i}]" for i in range(len(args))])
         leaf_specs: list[Any] = [UNSPECIFIED] * len(leaves)
         if self.in_specs is not UNSPECIFIED:
             leaf_specs = broadcast_prefix(operation, "in_specs", self.in_specs, args, "the tuple of arguments")
         sharded = [i for i, spec in enumerate(leaf_specs) if spec is not None]  # bodies get the others unchanged
-        arrays = [leaf_of(operation, leaves[i], path_of(i)) for i in sharded]
-        paths = [path_of(i) for i in sharded]
-        specs = (
-            infer_specs(operation, layout, arrays) if self.in_specs is UNSPECIFIED else [leaf_specs[i] for i in sharded]
-        )
-        check_fit(operation, layout, specs, arrays, paths)
-        if self.in_specs is not UNSPECIFIED:
+        paths = [all_paths[i] for i in sharded]
+        arrays = [leaf_of(operation, leaves[i], path) for i, path in zip(sharded, paths, strict=True)]
+        if self.in_specs is UNSPECIFIED:
+            specs = infer_specs(operation, layout, arrays, paths)
+            check_fit(operation, layout, specs, arrays, paths)
+        else:
+            specs = [leaf_specs[i] for i in sharded]
+            check_fit(operation, layout, specs, arrays, paths)
             check_placed(operation, layout, specs, arrays, paths)
-        self._check_automatic(layout, arrays, paths)
         count = len(layout.positions)
         fetches: list[Blocks] = [lambda x: [x] * count] * len(leaves)
         for i, spec, array, path in zip(sharded, specs, arrays, paths, strict=True):
             fetches[i] = blocks_of(operation, layout, spec, array, path)
         if layout not in self._outputs:
             self._outputs[layout] = Outputs(operation, layout, self.out_specs, checks_replicas=self.checks_replicas)
-        return Plan(layout, fetches, self._outputs[layout], path_of)
-
-    def _check_automatic(self, layout: Layout, arrays: list[Any], paths: list[str]) -> None:
-        """Refuses arguments sharded over Explicit axes that are not manual: bodies would see complete blocks."""
-        automatic = [name for name in explicit_names(layout.mesh) if name not in layout.manual]
-        wrong = [
-            f"{path} is sharded over {safe_repr(name)}"
-            for path, x in zip(paths, arrays, strict=True)
-            for names in held_names(x, layout.mesh)
-            for name in names
-            if name in automatic
-        ]
-        if wrong:
-            raise ValueError(
-                f"{self.operation}: {'; '.join(wrong)}, an Explicit axis that is not in axis_names; expected "
-                "complete blocks along it, as nothing is compiled here; reshard the argument first, or add the axis to "
-                "axis_names"
-            )
+        return Plan(layout, fetches, self._outputs[layout], all_paths)
 
 
 def smap(

@@ -13,13 +13,14 @@ from typing import Any, NoReturn
 from artifex_devices._base.caller import user_frame
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import CAME, MAX_PAYLOAD, REFUSED, Meeting, MpiMeeting
+from artifex_devices.distributed.failure_notice import error_text
 from artifex_devices.distributed.local_peers import LocalMeeting, LocalPeers
 from artifex_devices.distributed.mpi_runtime import MpiRuntime
 from artifex_devices.distributed.peers import Peer, Peers
 from artifex_devices.errors import CollectiveError
 
 _PIECE = 1 << 30  # bytes of one MPI message: counts are 32-bit in many MPIs
-_FIRST_POLLS = 20  # some microseconds
+_FIRST_POLLS = 20  # some microseconds; most messages have arrived
 _ANSWERS_S = 2.0  # seconds that others have to send their positions
 _LAST_MESSAGES_S = 1.0  # seconds for messages that a process sent before it left
 _SPIN_S = 200e-6  # a message between two processes that both poll takes 1 to 20 us
@@ -63,13 +64,8 @@ class MpiTransport:
         self._meetings: dict[tuple[int, ...], list[Meeting]] = {}
         self._lock = threading.RLock()
         self._pid = os.getpid()
-        self._broken = ""
+        self.broken = ""  # why every further call fails
         self._abandoned: list[Message] = []  # MPI may still use their memory
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether every further call fails."""
-        return bool(self._broken)
 
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
         """Waits until all of `processes`, which include this one, come to the same operation with the same digest.
@@ -111,7 +107,7 @@ class MpiTransport:
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
         """Reports to those of `processes` that wait in `agree` that this one does not come, and why. Never waits."""
         members = tuple(processes)
-        if members == (self.process_index,) or self._broken or os.getpid() != self._pid:
+        if members == (self.process_index,) or self.broken or os.getpid() != self._pid:
             return
         with self._lock:
             self._meeting(members).start(REFUSED, b"", b"", f"{operation}: {reason}")
@@ -133,24 +129,16 @@ class MpiTransport:
 
     def wait_some(self, requests: Sequence[Message], operation: str) -> list[int]:
         """Waits until at least one request is done; returns the indexes of all done ones."""
-        flat = [request for message in requests for request in message.requests]
-        left = [len(message.requests) for message in requests]
-        owner = [i for i, message in enumerate(requests) for _ in message.requests]
-        done: list[int] = [i for i, count in enumerate(left) if count == 0]
+        done: list[int] = []
 
         def some_done() -> bool:
-            for place in self._mpi.Request.Testsome(flat) or ():
-                left[owner[place]] -= 1
-                if left[owner[place]] == 0:
-                    done.append(owner[place])
+            done.extend(i for i, message in enumerate(requests) if self._mpi.Request.Testall(message.requests))
             return bool(done)
 
         with self._lock:
             self._check_usable(operation)
             self._wait(some_done, operation, (), sum(len(message.buffer) for message in requests))
-            for message in requests:
-                message.requests = [request for request in message.requests if request]  # what is done is null
-        return sorted(done)
+        return done
 
     def cancel(self, requests: Sequence[Message]) -> None:
         """Gives up requests after an error; afterwards the caller may use their buffers again.
@@ -158,15 +146,15 @@ class MpiTransport:
         Memory that MPI may still use stays alive; then the transport is broken.
         """
         error = sys.exc_info()[1]
-        after = f" after {_text_of(error)}" if error is not None else ""  # without the lock: may call the user's code
+        after = f" after {error_text(error)}" if error is not None else ""  # without the lock: may call the user's code
         with self._lock:
             for message in requests:
                 for request in message.requests:
                     if request != self._mpi.REQUEST_NULL and not request.Test():
                         self._abandoned.append(message)
                         break
-            if self._abandoned and not self._broken:
-                self._broken = reason = f"messages were given up{after}"
+            if self._abandoned and not self.broken:
+                self.broken = reason = f"messages were given up{after}"
                 self._peers.send_failed(reason)
 
     def wait_until(self, done: Callable[[], bool], operation: str, nbytes: int) -> None:
@@ -179,12 +167,12 @@ class MpiTransport:
         """Reports to all other processes that this one cannot go on, which ends their waits. Never waits."""
         if os.getpid() != self._pid:  # the connections are the parent's
             return
-        self._peers.send_failed(self._broken or reason, is_echo=bool(self._broken))
-        self._broken = self._broken or reason
+        self._peers.send_failed(self.broken or reason, is_echo=bool(self.broken))
+        self.broken = self.broken or reason
 
     def close(self) -> None:
         """Releases what MPI holds for it; collective. Nothing can be sent afterwards."""
-        self._broken = self._broken or "distributed.shutdown() was called"
+        self.broken = self.broken or "distributed.shutdown() was called"
         for meetings in self._meetings.values():
             for meeting in meetings:
                 meeting.free()
@@ -205,9 +193,9 @@ class MpiTransport:
     # --- the checks of every wait
 
     def _check_usable(self, operation: str) -> None:
-        if self._broken:
+        if self.broken:
             raise CollectiveError(
-                f"{operation}: the processes of this job no longer work together, since: {self._broken}; expected a "
+                f"{operation}: the processes of this job no longer work together, since: {self.broken}; expected a "
                 "job without failures; end it, and start it again when the cause is fixed"
             )
         if os.getpid() != self._pid:
@@ -249,9 +237,6 @@ class MpiTransport:
                 self._raise_stuck(f"the deadline of {limit:g} s (config.collective_timeout_s) is over", operation)
 
         try:
-            for _ in range(_FIRST_POLLS):  # most messages have arrived
-                if done():
-                    return
             _poll_until(done, self._peers, check, nbytes)
         except CollectiveError:
             raise
@@ -261,9 +246,8 @@ class MpiTransport:
                 while time.monotonic() < until and self._peers.broken() is None:
                     self._peers.sleep(0.01)
                     check()
-            self.fail(
-                f"{_text_of(error)} in {self._names[self.process_index]}, which waited in {operation} at {call_site()}"
-            )
+            me = self._names[self.process_index]
+            self.fail(f"{error_text(error)} in {me}, which waited in {operation} at {call_site()}")
             raise
 
     def _raise_mismatch(self, meeting: Meeting, operation: str) -> NoReturn:
@@ -296,7 +280,7 @@ class MpiTransport:
         for number, name in enumerate(self._names):
             at = position if number == self.process_index else _position_of(self._peers.by_number[number])
             lines.append(f"  {name}: {at}")
-        self._broken = f"{reason}:\n" + "\n".join(lines)
+        self.broken = f"{reason}:\n" + "\n".join(lines)
         raise CollectiveError(
             f"{reason}; expected every process to run the same operations in the same order, got:\n"
             + "\n".join(lines)
@@ -306,16 +290,16 @@ class MpiTransport:
     def _raise_broken(self, peer: Peer, operation: str) -> NoReturn:
         where = f"process {self.process_index} waited in {operation}, at {call_site()}"
         if peer.is_echo:
-            self._broken = peer.reason
+            self.broken = peer.reason
             raise CollectiveError(f"{operation}: {peer.reason}; {where}, in vain; see the messages of other processes")
         if peer.state == "failed":
-            self._broken = f"{peer.name} has failed: {peer.reason}"
+            self.broken = f"{peer.name} has failed: {peer.reason}"
             raise CollectiveError(
-                f"{operation}: {self._broken}; expected it to come, while {where}; see its own messages"
+                f"{operation}: {self.broken}; expected it to come, while {where}; see its own messages"
             )
-        self._broken = f"{peer.name} has ended without notice, killed or crashed"
+        self.broken = f"{peer.name} has ended without notice, killed or crashed"
         text = (
-            f"{operation}: {self._broken}; expected it to come, while {where}; see its last messages, and those of the "
+            f"{operation}: {self.broken}; expected it to come, while {where}; see its last messages, and those of the "
             "system (out of memory?)"
         )
         os.write(2, f"artifex_devices: {text}\n".encode())  # at once: the launcher may end this process next
@@ -328,7 +312,7 @@ def _poll_until(done: Callable[[], bool], peers: Peers, check: Callable[[], None
     Each poll yields the core to other processes. `nbytes` in flight lengthen the first phase; a message of a peer ends
     a sleep. Calls `check` every millisecond or so, which raises to end the wait.
     """
-    if done():
+    if any(done() for _ in range(_FIRST_POLLS)):
         return
     start = now = time.monotonic()
     spin_until = start + _SPIN_S + nbytes / _BYTES_PER_S
@@ -361,8 +345,3 @@ def _position_of(peer: Peer) -> str:
         "lost": "ended without notice",
         "failed": f"failed: {peer.reason}",
     }.get(peer.state, f"not in an operation of this package, or silent for {_ANSWERS_S:g} s")
-
-
-def _text_of(error: BaseException) -> str:
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
