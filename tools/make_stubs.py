@@ -196,9 +196,14 @@ def _run(*command: str, text: str | None = None) -> str:
 
 
 # pybind11-stubgen leaves out classes of other modules, and bound classes have their public path as __module__. Their
-# __signature__ is for inspect.signature.
+# signatures for `inspect` lack the types, which docstrings have.
 STUBGEN = f"""
-import {MODULE} as core, pybind11_stubgen
+import inspect, {MODULE} as core, pybind11_stubgen
+def argspec_unless_documented(function, argspec=inspect.getfullargspec):
+    if (function.__doc__ or "").startswith(function.__name__ + "("):
+        raise TypeError(function)
+    return argspec(function)
+inspect.getfullargspec = argspec_unless_documented
 for value in vars(core).values():
     if isinstance(value, type) and value.__module__.startswith("artifex_devices") and "errors" not in value.__module__:
         value.__module__ = core.__name__
