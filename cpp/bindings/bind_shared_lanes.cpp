@@ -90,7 +90,7 @@ std::unique_ptr<HeldMessageChain> make_message_chain(const py::list& memory, con
 void bind_message_chain(py::module_& module) {
   py::class_<HeldMessageChain>(module, "_MessageChain",
                                "This process's part of a reduction over processes that share no memory. Its lanes: 0 "
-                               "from the process before it, 1 to the one after it, 2 from that one, 3 to the first.")
+                               "from and 3 to the process before it, 1 to and 2 from the process after it.")
       .def(py::init(&make_message_chain), py::arg("memory"), py::arg("kind"), py::arg("blocks"), py::arg("out"),
            py::arg("begin"), py::arg("handed_on"),
            "memory: of each lane a uint8 ndarray (slots, bytes of a piece), or None. The others as _SharedLanes.chain.")

@@ -61,7 +61,6 @@ class CrossProcessOp(NamedTuple):
 
 _PLAIN = CrossProcessOp()
 _Blocks = dict[int, list[tuple[int, Key]]]  # by process: numbers of groups, and keys of blocks
-_of_client: Any = None  # of the transport's module, which programs of one process never load
 
 
 def complete(program: Program, meeting: Meeting, position: int, payloads: list[Any]) -> list[Leaves]:
@@ -103,8 +102,8 @@ def _described(
     TypeError for leaves of dtypes that cannot be sent.
     """
     me = program.participants[position]
-    code, instruction = me.call
-    key = (program.operation, meeting.signature, id(code), instruction)
+    code = me._code
+    key = (program.operation, meeting.signature, id(code), me._instruction)
     known = across.routes.get(key)
     if known is None:
         what = program.text_of(meeting)
@@ -123,11 +122,9 @@ def _described(
 
 def transport_of(process_map: ProcessMap, operation: str) -> MpiTransport:
     """The transport to the other processes; RuntimeError where there is none."""
-    global _of_client
-    if _of_client is None:
-        from artifex_devices.distributed.transport import of_client as _of_client
-    found: MpiTransport = _of_client(process_map.client, operation)
-    return found
+    from artifex_devices.distributed.transport import of_client
+
+    return of_client(process_map.client, operation)
 
 
 def digest_of(identity: str) -> bytes:

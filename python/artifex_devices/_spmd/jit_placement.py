@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from artifex_devices._core import (
     Array,
     AxisType,
     Device,
-    Mesh,
     NamedSharding,
     PartitionSpec,
     Sharding,
@@ -125,35 +124,26 @@ class Placements:
                     f"expected one of the two, got {mesh}; drop device and backend"
                 )
             return self.device
+        requests: list[tuple[Sharding | None, str]] = []
+        if mesh is not None:
+            requests.append((NamedSharding(mesh, PartitionSpec()), "the mesh of set_mesh"))
+        for array, sharding, path in zip(arrays, wanted, paths, strict=True):
+            held = array.sharding if isinstance(array, Array) and array.committed else None
+            requests.append((held, path) if sharding is None else (sharding, f"in_shardings of {path}"))
+        requests += [(self._resolved("out_shardings", leaf), "out_shardings") for leaf in self._of_results]
         home, home_name = None, ""
-        for sharding, name in self._requests(mesh, arrays, wanted, paths):
+        for sharding, name in requests:
             if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh):
                 continue  # it has no devices
             if home is None:
                 home, home_name = sharding, name
-            elif not same_devices(home, sharding):
+            elif sharding is not None and not same_devices(home, sharding):
                 raise ValueError(
                     f"{self.operation}: {home_name} and {name} are on different devices; expected the same devices in "
                     f"the same order, got {ids_text(home)} and {ids_text(sharding)}; move an argument by "
                     "device_put(x, sharding)"
                 )
         return home
-
-    def _requests(
-        self, mesh: Mesh | None, arrays: Sequence[Any], wanted: Sequence[Sharding | None], paths: Sequence[str]
-    ) -> Iterator[tuple[Sharding, str]]:
-        """The placements that determine the devices of a call, each with its name."""
-        if mesh is not None:
-            yield NamedSharding(mesh, PartitionSpec()), "the mesh of set_mesh"
-        for array, sharding, path in zip(arrays, wanted, paths, strict=True):
-            if sharding is not None:
-                yield sharding, f"in_shardings of {path}"
-            elif isinstance(array, Array) and array.committed:
-                yield array.sharding, path
-        for leaf in self._of_results:
-            sharding = self._resolved("out_shardings", leaf)
-            if sharding is not None:
-                yield sharding, "out_shardings"
 
     def _argument(self, leaf: Any, array: Any, sharding: Sharding | None, home: Sharding | None, path: str) -> Any:
         if sharding is None:

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import tree_util
-from artifex_devices._base.checks import check_callable, check_int, check_type, wrong_type
+from artifex_devices._base.checks import check_callable, check_choice, check_int, check_type, wrong_type
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._runtime.devices import devices as devices_of
 from artifex_devices._spmd.arguments import Blocks, blocks_of, is_free_for, leaf_of, paths_of
-from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.mapped import EXECUTORS, Plan, flatten_arguments, name_of, run_plan
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.result_check import ResultCheck
 from artifex_devices._spmd.specs import broadcast_prefix, layout_of, shape_text
@@ -79,7 +79,7 @@ def pmap(
     """
     check_callable("pmap", "fun", fun)
     operation = f"pmap({name_of(fun)})"
-    check_executor(operation, executor)
+    check_choice(operation, "executor", executor, EXECUTORS)
     for argument, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         for path, axis in tree_util.tree_leaves_with_path(axes, _is_axis):
             if not _is_axis(axis):

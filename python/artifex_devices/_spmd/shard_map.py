@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from artifex_devices import tree_util
-from artifex_devices._base.checks import check_callable, check_type, wrong_type, wrong_value
+from artifex_devices._base.checks import check_callable, check_choice, check_type, wrong_type, wrong_value
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.mesh_context import context_mesh
 from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_placed, infer_specs, leaf_of, paths_of
-from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.mapped import EXECUTORS, Plan, flatten_arguments, name_of, run_plan
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.specs import Layout, broadcast_prefix, check_specs, layout_of
 
@@ -76,7 +76,7 @@ def shard_map(
         expected = "a Mesh, an AbstractMesh or None"
         check_type(operation, "mesh", mesh, (Mesh, AbstractMesh), expected, "create one by make_mesh")
     check_type(operation, "axis_names", axis_names, (set, frozenset), "a set", "write {'x'}")
-    check_executor(operation, executor)
+    check_choice(operation, "executor", executor, EXECUTORS)
     checks = bool(check_vma and check_rep)
     mapped = _ShardMapped(f, operation, mesh, in_specs, out_specs, checks, frozenset(axis_names), executor)
     mapped.check_specs(None if mesh is None else mapped.manual(mesh))

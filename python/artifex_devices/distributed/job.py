@@ -202,7 +202,12 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
         machine=_machine_id(),
         pid=os.getpid(),
         cpus=tuple(sorted(os.sched_getaffinity(0))),
-        versions=_versions(runtime),
+        versions={
+            "artifex_devices": __version__,
+            "numpy": np.__version__,
+            "python": ".".join(platform.python_version_tuple()[:2]),
+            "MPI": runtime.library,
+        },
         byte_order=sys.byteorder,
         arguments=(arguments.address, arguments.num_processes, arguments.process_id),
         address_is_own=arguments.address is None or is_own_address(arguments.address),
@@ -321,12 +326,3 @@ def _machine_id() -> str:
             return file.read().strip()
     except OSError:
         return socket.gethostname()
-
-
-def _versions(runtime: MpiRuntime) -> dict[str, str]:
-    return {
-        "artifex_devices": __version__,
-        "numpy": np.__version__,
-        "python": ".".join(platform.python_version_tuple()[:2]),
-        "MPI": runtime.library,
-    }

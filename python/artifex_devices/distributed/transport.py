@@ -53,18 +53,8 @@ _transports: dict[int, MpiTransport] = {}
 
 
 def install(client: Client, transport: MpiTransport) -> None:
-    """Sets the transport of a client; ValueError where process index or count differ from the client's."""
-    if (transport.process_index, transport.process_count) != (client.process_index(), client.process_count()):
-        raise ValueError(
-            f"install: the transport is of process {transport.process_index} of {transport.process_count}; expected "
-            f"{client.process_index()} of {client.process_count()}, as the client is; make both for the same job"
-        )
+    """Sets the transport of a client, which is of the same process."""
     _transports[client._uid] = transport
-
-
-def remove(client: Client) -> None:
-    """Removes a client's transport, if it has one."""
-    _transports.pop(client._uid, None)
 
 
 def of_client(client: Client, operation: str) -> MpiTransport:
