@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -46,9 +48,10 @@ class MessageLane {
 
 /// A ReductionChain of processes that share no memory.
 ///
-///     while (!chain.advance() || messages are in flight) {
-///       begin chain.begin_messages(); wait for some messages; chain.ended(lane, number) for each;
-///     }
+///     do {
+///       is_done = chain.advance();
+///       // Begin chain.begin_messages(), wait for some messages, and call chain.ended(lane, number) for each of them.
+///     } while (!is_done || messages are in flight);
 class MessageChain {
  public:
   enum Lane : int64_t { kFromBefore, kToAfter, kFromAfter, kToBefore };
