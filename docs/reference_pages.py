@@ -55,7 +55,7 @@ PAGES = (
     Page("trees", "Trees of arrays", "", "tree tree_util"),
     Page("spmd", "SPMD programs and collectives", "shard_map smap pmap jit", "lax experimental"),
     Page("processes", "Many processes", "", "distributed multihost_utils"),
-    Page("debugging", "Memory, pictures and tests", "", "memory debug render profiler doctor testing"),
+    Page("debugging", "Memory, pictures and tests", "", "memory transfers debug render profiler doctor testing"),
     Page(
         "batch_size",
         "Batch sizes and rooflines",

@@ -16,8 +16,8 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import artifex_devices as ad
 import numpy as np
@@ -35,7 +35,7 @@ def load_digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         from sklearn.datasets import load_digits as load
     except ImportError:
         raise SystemExit("scikit-learn is missing: pip install scikit-learn") from None
-    digits = load()
+    digits = cast(Any, load())
     order = np.random.default_rng(0).permutation(len(digits.target))
     images, labels = digits.data[order] / 16.0, digits.target[order]
     return images[:1472], labels[:1472], images[1472:], labels[1472:]
@@ -64,7 +64,9 @@ def batches(
             yield {"images": images[rows], "labels": labels[rows]}
 
 
-def gradients(params: Params, batch: dict[str, np.ndarray], over_model: Any) -> tuple[float, Params]:
+def gradients(
+    params: Params, batch: dict[str, np.ndarray], over_model: Callable[[np.ndarray], np.ndarray]
+) -> tuple[float, Params]:
     """Mean loss of the rows and its gradients; `over_model` sums over the parts of the hidden layer."""
     images, labels = batch["images"], batch["labels"]
     hidden = np.maximum(images @ params["hidden"] + params["hidden_bias"], 0)
@@ -91,7 +93,9 @@ def train_on_devices(mesh: ad.Mesh, data: Iterator[dict[str, np.ndarray]]) -> tu
     specs = {"hidden": P(None, model), "hidden_bias": P(model), "out": P(model, None), "out_bias": P()}
 
     def step(params: Params, batch: dict[str, np.ndarray]) -> tuple[Params, np.ndarray]:
-        over_model = (lambda scores: lax.psum(scores, "model")) if model else (lambda scores: scores)
+        def over_model(scores: np.ndarray) -> np.ndarray:
+            return lax.psum(scores, "model") if model else scores
+
         loss, slope = gradients(params, batch, over_model)
         mean = lax.pmean({"loss": np.float64(loss), **slope}, "data")
         return {name: params[name] - STEP * mean[name] for name in params}, mean["loss"]
@@ -99,7 +103,7 @@ def train_on_devices(mesh: ad.Mesh, data: Iterator[dict[str, np.ndarray]]) -> tu
     mapped = ad.shard_map(step, mesh=mesh, in_specs=(specs, P("data")), out_specs=(specs, P()))
     params = ad.device_put(first_parameters(), {name: NamedSharding(mesh, spec) for name, spec in specs.items()})
     placement = ad.DevicePlacement()
-    losses = []
+    losses: list[float] = []
     for batch in placement.prefetch_to_device(data, NamedSharding(mesh, P("data"))):
         params, loss = mapped(params, batch)
         losses.append(float(loss))
@@ -125,7 +129,7 @@ def curve(losses: list[float], width: int = 64, height: int = 8) -> str:
     """The losses as a text plot; each column is the mean of equally many steps."""
     columns = [float(np.mean(part)) for part in np.array_split(losses, min(width, len(losses)))]
     top = max(columns)
-    lines = []
+    lines: list[str] = []
     for row in range(height, 0, -1):
         mark = "".join("█" if value / top * height >= row - 0.5 else " " for value in columns)
         lines.append(f"{top * row / height:6.2f} |{mark}")

@@ -26,9 +26,11 @@ PYBIND11_MODULE(_core, module) {
   bind_device_topology(module);
   bind_partition(module);
   bind_sharding(module);
+  bind_mesh_members(module);
   bind_array(module);
   bind_memory_layout(module);
   bind_transfer(module);
+  bind_transfer_recording(module);
   bind_tree(module);
   bind_client(module);
   bind_shards(module);
@@ -48,6 +50,7 @@ PYBIND11_MODULE(_core, module) {
   bind_planner(module);
   bind_render(module);
   bind_repr(module);
+  bind_caller_line(module);
   bind_config(module);
   bind_scopes(module);
   bind_narrow(module);
@@ -56,4 +59,5 @@ PYBIND11_MODULE(_core, module) {
   guard_casts(module);
   check_allocations(module);
   install_pickle_functions(module);
+  name_public_modules(module);
 }

@@ -21,6 +21,7 @@ from artifex_devices import profiler as profiler
 from artifex_devices import render as render
 from artifex_devices import roofline as roofline
 from artifex_devices import sharding as sharding
+from artifex_devices import transfers as transfers
 from artifex_devices import tree as tree
 from artifex_devices import tree_util as tree_util
 from artifex_devices import xla_client as xla_client

@@ -2,6 +2,7 @@
 #include "artifex_devices/array/storage.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/array/shares.h"
@@ -13,6 +14,7 @@ namespace artifex_devices {
 namespace {
 
 constexpr int64_t kClosed = int64_t{1} << 62;
+constexpr int kUnwritten = 0xA5;  // each byte of memory that waits for a deferred copy
 
 int64_t round_up(int64_t value, int64_t unit) noexcept { return (value + unit - 1) / unit * unit; }
 
@@ -151,6 +153,18 @@ void Storage::charge(std::string_view operation) {
 
 void Storage::allocate_blocks(std::string_view operation) {
   if (count_ == 0) return;  // all of it is in other processes
+  std::vector<bool> is_given(buffers_.size(), false);
+  const bool fills = sharding_->devices()->client()->defers_copies();
+  for (size_t b = 0; fills && b < buffers_.size(); ++b) is_given[b] = static_cast<bool>(buffers_[b].block);
+  take_blocks(operation);
+  if (!fills) return;
+  for (int64_t b = 0; b < count_; ++b) {
+    if (static_cast<size_t>(b) < is_given.size() && is_given[static_cast<size_t>(b)]) continue;
+    if (buffer_bytes(b) > 0) std::memset(device_data(b), kUnwritten, static_cast<size_t>(buffer_bytes(b)));
+  }
+}
+
+void Storage::take_blocks(std::string_view operation) {
   int64_t asked = 0;
   Device* where = device_of_buffer(0);
   try {

@@ -97,6 +97,7 @@ class Storage {
 
   void charge(std::string_view operation);
   void allocate_blocks(std::string_view operation);
+  void take_blocks(std::string_view operation);
   void allocate_slabs();
 
   Device* device(int64_t position) const noexcept { return (*sharding_->devices())[position]; }

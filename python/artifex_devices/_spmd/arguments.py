@@ -104,28 +104,32 @@ def check_fit(
 def check_placed(
     operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Sequence[str]
 ) -> None:
-    """Raises ValueError where in_specs differ from the placement of arguments over Explicit axes.
+    """Raises ValueError where in_specs differ from the placement of Arrays over Explicit axes.
 
-    Data is not moved along Explicit axes without a request. The text names each argument's path and both specs.
+    Arrays are not moved along Explicit axes without a request; ndarrays and numbers are placed as in_specs has them.
+    The text names each argument's path and both specs.
     """
     explicit = explicit_names(layout.mesh)
     if not explicit:
         return
     wrong = []
     for spec, x, path in zip(specs, leaves, paths, strict=True):
+        if not isinstance(x, Array):
+            continue
+        sharding: Any = x.sharding
         requested, held = names_by_dimension(spec), held_names(x, layout.mesh)
         for d in range(max(len(requested), len(held))):
             expected = [name for name in (requested[d] if d < len(requested) else ()) if name in explicit]
             found = [name for name in (held[d] if d < len(held) else ()) if name in explicit]
             if expected != found:
-                placed = f"is placed as {x.sharding.spec!r}" if held else "is not placed on this mesh (as P())"
+                placed = f"is placed as {sharding.spec!r}" if held else "is not placed on this mesh (as P())"
                 wrong.append(f"{path} of {shape_text(x.shape, x.dtype)} {placed}, in_specs has {spec!r}")
+                fix = f"reshard(x, NamedSharding(mesh, {spec!r}))"
                 break
     if wrong:
         raise ValueError(
             f"{operation}: arguments over Explicit axes are not placed as in_specs: {'; '.join(wrong)}; expected equal "
-            "placements; reshard(x, NamedSharding(mesh, spec)) first, leave in_specs out, or use an Auto mesh, which "
-            "moves arguments"
+            f"placements; reshard first: {fix}, leave in_specs out, or use an Auto mesh, which moves arguments"
         )
 
 
@@ -245,7 +249,7 @@ def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], pa
             leaf_of(operation, x, path)  # an int that does not fit any dtype
         if not _core._x64_enabled():
             array = _core._narrowed(array, operation)
-        _core._check_transfer("host_to_device", False, array.shape, array.dtype, "host", target, operation)
+        _core._host_operand(array.shape, array.dtype, target, operation)
         blocks = [array[index] for index in indices]
         for block in blocks:
             block.flags.writeable = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -26,7 +26,38 @@ from artifex_devices._spmd.static_and_donated import (
     donated_arrays,
 )
 
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 
+
+@overload
+def jit(
+    f: Callable[_Parameters, _Result],
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Device | None = None,
+    backend: str | None = None,
+    inline: bool = False,
+) -> Callable[_Parameters, _Result]: ...
+@overload
+def jit(
+    f: None = None,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Device | None = None,
+    backend: str | None = None,
+    inline: bool = False,
+) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]: ...
 def jit(
     f: Callable[..., Any] | None = None,
     in_shardings: Any = UNSPECIFIED,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +18,21 @@ from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionS
 from artifex_devices._runtime.devices import devices as devices_of
 from artifex_devices._spmd.arguments import Blocks, blocks_of, is_free_for, leaf_of, paths_of
 from artifex_devices._spmd.mapped import EXECUTORS, Plan, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.mapped_function import MappedFunction
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.result_check import ResultCheck
 from artifex_devices._spmd.specs import broadcast_prefix, layout_of, shape_text
 from artifex_devices._spmd.static_and_donated import check_hashable, delete_donated, donated_arrays, numbers_of
 from artifex_devices.errors import IndivisibleError
 
+_Result = TypeVar("_Result")
+
 # The axis of a pmap without axis_name; collectives inside may use any name for it.
 _UNNAMED = "_internal_pmap_axis_name"
 
 
 def pmap(
-    fun: Callable[..., Any],
+    fun: Callable[..., _Result],
     axis_name: Hashable | None = None,
     *,
     in_axes: Any = 0,
@@ -40,7 +43,7 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
     executor: str | None = None,
-) -> Callable[..., Any]:
+) -> MappedFunction[_Result]:
     """Maps a function over devices: each runs it with one row of the arguments.
 
     In a job of several processes each process passes and gets the rows of its own devices; the axis spans the devices

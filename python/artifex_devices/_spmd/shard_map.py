@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_callable, check_choice, check_type, wrong_type, wrong_value
@@ -17,10 +17,37 @@ from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, Part
 from artifex_devices._placement.mesh_context import context_mesh
 from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_placed, infer_specs, leaf_of, paths_of
 from artifex_devices._spmd.mapped import EXECUTORS, Plan, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.mapped_function import MapDecorator, MappedFunction
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.specs import Layout, broadcast_prefix, check_specs, layout_of
 
+_Result = TypeVar("_Result")
 
+
+@overload
+def shard_map(
+    f: Callable[..., _Result],
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_vma: bool = True,
+    *,
+    check_rep: bool = True,
+    axis_names: Collection[Hashable] = ...,
+    executor: str | None = None,
+) -> MappedFunction[_Result]: ...
+@overload
+def shard_map(
+    f: None = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_vma: bool = True,
+    *,
+    check_rep: bool = True,
+    axis_names: Collection[Hashable] = ...,
+    executor: str | None = None,
+) -> MapDecorator: ...
 def shard_map(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,
@@ -187,6 +214,32 @@ class _ShardMapped:
         return Plan(layout, fetches, self._outputs[layout], all_paths)
 
 
+@overload
+def smap(
+    f: Callable[..., _Result],
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_rep: bool = True,
+    *,
+    in_axes: Any = ...,
+    out_axes: Any = ...,
+    axis_name: Hashable = ...,
+    **options: Any,
+) -> MappedFunction[_Result]: ...
+@overload
+def smap(
+    f: None = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_rep: bool = True,
+    *,
+    in_axes: Any = ...,
+    out_axes: Any = ...,
+    axis_name: Hashable = ...,
+    **options: Any,
+) -> MapDecorator: ...
 def smap(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,

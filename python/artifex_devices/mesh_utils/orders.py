@@ -183,7 +183,14 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 def _check_shape(devices: list[Any], shape: tuple[int, ...]) -> None:
     if math.prod(shape) != len(devices) or not devices:
-        raise ValueError(f"Number of devices {len(devices)} must equal the product of mesh_shape {shape}")
+        count = math.prod(shape)
+        fix = f"; pass devices=devices()[:{count}]" if 0 < count < len(devices) else ""
+        if count > len(devices):
+            fix = (
+                f"; simulate more devices (`with artifex_devices.simulate({count}):`), or set "
+                f"JAX_NUM_CPU_DEVICES={count} before the program starts"
+            )
+        raise ValueError(f"Number of devices {len(devices)} must equal the product of mesh_shape {shape}{fix}")
     if any(size < 1 for size in shape):
         raise ValueError(
             f"create_device_mesh: mesh_shape has sizes below 1; expected 1 or more, got {shape}; correct mesh_shape"

@@ -17,7 +17,7 @@ from artifex_devices._base.bound_signatures import signature_of
         (ad.Mesh, "(devices, axis_names, axis_types=None)"),
         (ad.AbstractMesh, "(axis_sizes, axis_names, axis_types=None)"),
         (ad.P, "(*args)"),
-        (ad.SingleDeviceSharding, "(device, *, memory_kind: 'str | None' = None)"),
+        (ad.SingleDeviceSharding, "(device: 'Device', *, memory_kind: 'str | None' = None)"),
     ],
 )
 def test_bound_classes_have_signatures(bound, text):
@@ -72,10 +72,8 @@ def test_every_public_bound_method_has_a_signature():
 
 
 def test_signatures_of_methods_come_from_the_stub():
-    assert str(signature_of("Sharding.shard_shape")) == "(self, global_shape) -> 'tuple[typing.Any, ...]'"
-    assert str(signature_of("Client.local_devices")) == (
-        "(self, process_index: 'int | None' = None) -> 'list[typing.Any]'"
-    )
+    assert str(signature_of("Sharding.shard_shape")) == "(self, global_shape) -> 'tuple[int, ...]'"
+    assert str(signature_of("Client.local_devices")) == "(self, process_index: 'int | None' = None) -> 'list[Device]'"
     with pytest.raises(KeyError, match="missing"):
         signature_of("Mesh.missing")
 
