@@ -2885,6 +2885,33 @@ class _Chain:
         Number of pieces combined or received so far.
         """
 
+class _MessageChain:
+    """
+    This process's part of a reduction over processes that share no memory. Its lanes: 0 from and 3 to the process before it, 1 to and 2 from the process after it.
+    """
+
+    def __init__(
+        self, memory: list[typing.Any], kind: str, blocks: list[typing.Any], out: typing.Any, begin: int, handed_on: int
+    ) -> None:
+        """
+        memory: of each lane a uint8 ndarray (slots, bytes of a piece), or None. The others as _SharedLanes.chain.
+        """
+
+    def advance(self) -> bool:
+        """
+        Does what the messages so far permit. Returns whether everything is done but the last messages.
+        """
+
+    def begin_messages(self) -> list[typing.Any]:
+        """
+        Returns (lane, number, bytes) of the messages to begin now; the slot is number % slots.
+        """
+
+    def ended(self, lane: int, number: int) -> None:
+        """
+        Records that a message has been sent or received.
+        """
+
 class _SharedLanes:
     """
     Messages and streams between the processes of one host.
