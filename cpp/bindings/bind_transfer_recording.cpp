@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/transfer_recording.h"
 #include "bindings.h"
 #include "numpy_bridge.h"
@@ -55,6 +56,18 @@ void host_result(const std::shared_ptr<Sharding>& sharding, const py::object& sh
   record_get(*sharding, dims_from_python(shape, operation, "shape"), dtype_from_python(dtype, operation));
 }
 
+/// One element that is read from the memory of a device.
+void host_element(const ArrayRef& array, const std::string& operation) {
+  check_host_read(*array, transfer_guards(), false, operation);
+  if (!TransferRecording::is_any_open() || array->is_host_readable() || array->cached_host_value()) return;
+  const Sharding& sharding = *array->sharding();
+  const int64_t position = sharding.devices()->addressable_position(0);
+  RecordedTransfer transfer(TransferDirection::kDeviceToHost);
+  transfer.add(RouteEnd::of(*(*sharding.devices())[position], sharding.memory_kind()), RouteEnd::host(),
+               itemsize(array->dtype()));
+  transfer.commit();
+}
+
 }  // namespace
 
 void bind_transfer_recording(py::module_& module) {
@@ -78,6 +91,8 @@ Args:
 Raises:
     TransferGuardError: The guards refuse the transfer.
 )");
+  module.def("_host_element", &host_element, py::arg("array"), py::arg("operation"),
+             "Checks the transfer guards for one element that is read from an Array, and records its transfer.");
   module.def("_host_operand", &host_operand, py::arg("shape"), py::arg("dtype"), py::arg("sharding"),
              py::arg("operation"),
              R"(Checks the transfer guards for an ndarray that a computation on devices reads, and records its transfer.

@@ -85,7 +85,7 @@ from artifex_devices._runtime.world import simulate as simulate
 from artifex_devices._spmd.jit import jit as jit
 from artifex_devices._spmd.pmap import pmap as pmap
 from artifex_devices._spmd.shard_map import shard_map as shard_map
-from artifex_devices._spmd.smap import smap as smap
+from artifex_devices._spmd.shard_map import smap as smap
 from artifex_devices.batch_measurement import BatchSizeMeasurement as BatchSizeMeasurement
 from artifex_devices.batch_measurement import measure_batch_size as measure_batch_size
 from artifex_devices.config import config as config

@@ -2930,6 +2930,33 @@ class _Chain:
         Number of pieces combined or received so far.
         """
 
+class _MessageChain:
+    """
+    This process's part of a reduction over processes that share no memory. Its lanes: 0 from and 3 to the process before it, 1 to and 2 from the process after it.
+    """
+
+    def __init__(
+        self, memory: list[typing.Any], kind: str, blocks: list[typing.Any], out: typing.Any, begin: int, handed_on: int
+    ) -> None:
+        """
+        memory: of each lane a uint8 ndarray (slots, bytes of a piece), or None. The others as _SharedLanes.chain.
+        """
+
+    def advance(self) -> bool:
+        """
+        Does what the messages so far permit. Returns whether everything is done but the last messages.
+        """
+
+    def begin_messages(self) -> list[typing.Any]:
+        """
+        Returns (lane, number, bytes) of the messages to begin now; the slot is number % slots.
+        """
+
+    def ended(self, lane: int, number: int) -> None:
+        """
+        Records that a message has been sent or received.
+        """
+
 class _SharedLanes:
     """
     Messages and streams between the processes of one host.
@@ -3423,6 +3450,11 @@ def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> b
 def _get_leaf(array: Array) -> typing.Any: ...
 def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
+def _host_element(array: Array, operation: str) -> None:
+    """
+    Checks the transfer guards for one element that is read from an Array, and records its transfer.
+    """
+
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
     Returns a writable ndarray in memory of the library's cache.

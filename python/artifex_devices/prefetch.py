@@ -261,12 +261,9 @@ class Prefetcher(Iterator[T]):
             if self._started or self._work.stopped:
                 return
             context = contextvars.copy_context()
-
-            def run_in_context(thread: DaemonThread, work: _Work) -> None:
-                context.run(work.run, thread)
-
             self._process = os.getpid()
-            DaemonThread("artifex_devices-prefetch", run_in_context, self._work).start()
+            work = self._work  # the thread has no reference to the Prefetcher
+            DaemonThread("artifex_devices-prefetch", lambda thread: context.run(work.run, thread)).start()
             self._started = True
 
     def _wait(self) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from artifex_devices._base.checks import check_choice, check_type
 from artifex_devices._base.html import NotebookText, facts, page, table
 from artifex_devices._base.text import bytes_text, table_lines
 from artifex_devices._core import _TransferRecording
@@ -105,11 +106,11 @@ class TransferReport(NotebookText):
 
     def calls(self, direction: str | None = None) -> int:
         """Number of transfers, of one direction or of all."""
-        return sum(row.calls for row in self.lines if _matches(direction, row.direction))
+        return sum(row.calls for row in self._lines_of("TransferReport.calls", direction))
 
     def bytes(self, direction: str | None = None) -> int:
         """Bytes that transfers copied, of one direction or of all."""
-        return sum(row.bytes for row in self.lines if _matches(direction, row.direction))
+        return sum(row.bytes for row in self._lines_of("TransferReport.bytes", direction))
 
     def as_dict(self) -> dict[str, Any]:
         """The counts as dicts and lists that `json` can write."""
@@ -133,6 +134,12 @@ class TransferReport(NotebookText):
         kinds = sorted({kind for row in self.routes for kind in (row.source_kind, row.destination_kind)} - {""})
         shown = facts([("devices", ", ".join(kinds))]) if kinds else ""
         return page(f"Transfers: {self._title()}", shown, *(table(head, rows) for head, rows in self._tables()))
+
+    def _lines_of(self, operation: str, direction: str | None) -> list[LineTransfers]:
+        if direction is not None:
+            check_type(operation, "direction", direction, str, "a str or None", "leave it out for all")
+            check_choice(operation, "direction", direction, _DIRECTIONS, "leave it out for all")
+        return [row for row in self.lines if direction in (None, row.direction)]
 
     def _title(self) -> str:
         if self._recording is None:
@@ -179,15 +186,6 @@ def record() -> TransferReport:
         8
     """
     return TransferReport()
-
-
-def _matches(wanted: str | None, direction: str) -> bool:
-    if wanted is not None and wanted not in _DIRECTIONS:
-        raise ValueError(
-            f"TransferReport: direction is {wanted!r}; expected one of {', '.join(map(repr, _DIRECTIONS))}; leave it "
-            "out for all"
-        )
-    return wanted is None or wanted == direction
 
 
 def _route_rows(routes: Sequence[RouteTransfers]) -> list[tuple[str, ...]]:

@@ -79,6 +79,7 @@ std::shared_ptr<Storage> Storage::allocate(ShardingRef sharding, const ShardDoma
   auto storage = make(std::move(sharding), domains, dtype, operation);
   storage->charge(operation);
   storage->allocate_blocks(operation);
+  if (storage->sharding_->devices()->client()->defers_copies()) storage->mark_unwritten({});
   return storage;
 }
 
@@ -120,8 +121,12 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
     storage->slab_ = std::move(buffers[0].block);
     return storage;
   }
+  const bool marks = storage->sharding_->devices()->client()->defers_copies();
+  std::vector<bool> is_given;
+  for (int64_t b = 0; marks && b < given; ++b) is_given.push_back(bool(buffers[static_cast<size_t>(b)].block));
   if (any) storage->buffers_ = std::move(buffers);
   storage->allocate_blocks(operation);
+  if (marks) storage->mark_unwritten(is_given);
   return storage;
 }
 
@@ -151,20 +156,15 @@ void Storage::charge(std::string_view operation) {
   shares_.store(nullptr, std::memory_order_relaxed);  // charged: from here on the destructor discharges
 }
 
-void Storage::allocate_blocks(std::string_view operation) {
-  if (count_ == 0) return;  // all of it is in other processes
-  std::vector<bool> is_given(buffers_.size(), false);
-  const bool fills = sharding_->devices()->client()->defers_copies();
-  for (size_t b = 0; fills && b < buffers_.size(); ++b) is_given[b] = static_cast<bool>(buffers_[b].block);
-  take_blocks(operation);
-  if (!fills) return;
+void Storage::mark_unwritten(const std::vector<bool>& is_given) {
   for (int64_t b = 0; b < count_; ++b) {
     if (static_cast<size_t>(b) < is_given.size() && is_given[static_cast<size_t>(b)]) continue;
     if (buffer_bytes(b) > 0) std::memset(device_data(b), kUnwritten, static_cast<size_t>(buffer_bytes(b)));
   }
 }
 
-void Storage::take_blocks(std::string_view operation) {
+void Storage::allocate_blocks(std::string_view operation) {
+  if (count_ == 0) return;  // all of it is in other processes
   int64_t asked = 0;
   Device* where = device_of_buffer(0);
   try {

@@ -31,7 +31,7 @@ class Backend {
   virtual const std::string& device_kind() const noexcept = 0;  // "cpu", "NVIDIA H100 80GB HBM3"
   /// Whether the devices are emulated by the CPU.
   virtual bool is_emulated() const noexcept { return false; }
-  virtual std::string repr(const Device& device) const = 0;     // "CpuDevice(id=0)"
+  virtual std::string repr(const Device& device) const = 0;  // "CpuDevice(id=0)"
 
   /// Whether each device has memory of its own. Otherwise the devices near a NUMA node share its memory.
   virtual bool has_own_memory() const noexcept { return false; }

@@ -98,13 +98,13 @@ class RecordedTransfer {
 };
 
 /// Records that host memory was copied to every buffer of this process.
-void record_put(const Sharding& sharding, const Dims& shape, DType dtype);
+[[gnu::cold]] void record_put(const Sharding& sharding, const Dims& shape, DType dtype);
 /// Records that devices whose memory the host does not share received a host operand of a computation: each its part
 /// under `sharding`, or all of it if the sharding does not fit the shape.
-void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtype);
+[[gnu::cold]] void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtype);
 /// Records that a value was copied to the host, each tile from the first device of this process that holds it.
-void record_get(const Sharding& sharding, const Dims& shape, DType dtype);
+[[gnu::cold]] void record_get(const Sharding& sharding, const Dims& shape, DType dtype);
 /// Records the copies of a plan into buffers of this process.
-void record_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination);
+[[gnu::cold]] void record_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination);
 
 }  // namespace artifex_devices

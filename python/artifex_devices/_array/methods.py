@@ -180,7 +180,7 @@ class ArrayMethods(_Self):
         """The dimensions in reverse order; their shardings move with them."""
         return np.transpose(self)
 
-    mT = property(_forwarded(np.matrix_transpose, "The last two dimensions swapped.", Array))  # noqa: N815 - of NumPy
+    mT = property(_forwarded(np.matrix_transpose, "The last two dimensions swapped."))  # noqa: N815 - NumPy's name
 
     def transpose(self, *axes: Any) -> Array:
         """The dimensions in another order; their shardings move with them.

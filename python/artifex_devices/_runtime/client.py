@@ -161,7 +161,8 @@ def make_cpu_client(
         ("asynchronous", asynchronous, bool, "True or False"),
         ("allocator_config", allocator_config, (GpuAllocatorConfig, type(None)), "a GpuAllocatorConfig or None"),
     )
-    check_types("make_cpu_client", rows, "leave out what is not needed")
+    fix = "write make_cpu_client(asynchronous=True, num_devices=8, allocator_config=None), or leave arguments out"
+    check_types("make_cpu_client", rows, fix)
     outside = [
         f"{name} is {value}, expected {minimum} to {_MAX_NUMBER}"
         for name, value in counts.items()

@@ -34,10 +34,9 @@ TEST(TransferRecording, CountsEachTransferOnceForEachRoute) {
   device_get(array);  // cached
   recording.stop();
   device_put(source, rows, true);
-  EXPECT_EQ(counts_of(recording), (Counts{{"host", "gpu:0", 2, 32},
-                                          {"host", "gpu:1", 2, 32},
-                                          {"gpu:0", "host", 1, 16},
-                                          {"gpu:1", "host", 1, 16}}));
+  EXPECT_EQ(
+      counts_of(recording),
+      (Counts{{"host", "gpu:0", 2, 32}, {"host", "gpu:1", 2, 32}, {"gpu:0", "host", 1, 16}, {"gpu:1", "host", 1, 16}}));
   ASSERT_EQ(recording.lines().size(), 2U);
   const TransferLine put{TransferDirection::kHostToDevice, {}};
   EXPECT_EQ(recording.lines().at(put), (TransferCount{2, 64}));

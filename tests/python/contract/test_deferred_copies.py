@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""simulate(seed=...): copies run as late as possible, in an order drawn from the seed; every read waits for its copy."""
+"""simulate(seed=...): copies run as late as possible, in an order drawn from the seed; every read waits for them."""
 
 from __future__ import annotations
 

@@ -186,8 +186,9 @@ def test_one_device_is_read_by_a_transfer_too(gpus, values):
         (lambda x: float(x.sum()), "float"),
         (lambda x: bool(x.sum() > 0), "bool"),
         (lambda x: x.sum().item(), "item"),
+        (lambda x: x.item(3), "item"),
     ],
-    ids=["asarray", "tolist", "float", "bool", "item"],
+    ids=["asarray", "tolist", "float", "bool", "item", "item of an index"],
 )
 def test_a_guard_catches_implicit_reads(array, read, operation):
     with ad.transfer_guard("disallow"):

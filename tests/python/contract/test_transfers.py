@@ -127,6 +127,17 @@ def test_numpy_functions_record_operands_of_the_host_and_moves(grid, platform):
         assert report.bytes() == (sent if platform == "gpu" else 0)
 
 
+def test_one_element_is_a_transfer_of_its_bytes(grid, platform):
+    array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))
+    with ad.transfers.record() as report:
+        assert array.item(17) == 17
+    assert routes(report) == ({("gpu:0", "host"): (1, 4)} if platform == "gpu" else {})
+    np.asarray(array)
+    with ad.transfers.record() as report:
+        array.item(17)  # the value has been read
+    assert report.calls() == 0
+
+
 def test_results_in_host_memory_are_recorded(grid, platform):
     array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))
     out = np.empty_like(X)
