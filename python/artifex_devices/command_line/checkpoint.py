@@ -8,7 +8,7 @@ from functools import partial
 
 from artifex_devices.command_line.console import OK, add_parser, count_of, usage_errors, write_text
 
-SUMMARY = "the contents of checkpoints and safetensors files"
+SUMMARY = "the contents of checkpoints and safetensors files, and copies in another number of files"
 DESCRIPTION = """\
 info        names, dtypes, shapes, stored parts and bytes; no array is read and no device is used
 convert     a checkpoint in another number of files, from files of any program that can be restored"""
