@@ -220,8 +220,8 @@ std::vector<std::string> problems_of(const Signature& signature, const CallArgum
   for (size_t i = 0; i < values.size(); ++i) {
     const Parameter& each = signature.parameters[i];
     if (values[i] == nullptr) {
-      const std::string expected = each.type == "object" ? "" : "; expected " + plain(each.type);
-      if (!each.has_default) problems.push_back(fmt::format("{} is missing{}", each.name, expected));
+      const std::string expected = each.type == "object" ? "a value" : plain(each.type);
+      if (!each.has_default) problems.push_back(fmt::format("{} is missing; expected {}", each.name, expected));
       continue;
     }
     const Fit fit = fit_of(each.type, values[i]);

@@ -12,8 +12,8 @@ CALLS = [
         [
             bad("Mesh(devices, 3)", TypeError, "Mesh:", "3"),
             bad("Mesh(devices, None)", TypeError, "Mesh:", "None"),
-            bad("Mesh(devices)", TypeError, "Mesh: axis_names is missing; call it as Mesh(devices, axis_names, axis_types = None), such as", repair="such as (.*)$"),
-            bad("Mesh()", TypeError, "Mesh: devices is missing; axis_names is missing;"),
+            bad("Mesh(devices)", TypeError, "Mesh: axis_names is missing; expected a value; call it as Mesh(devices, axis_names, axis_types = None), such as", repair="such as (.*)$"),
+            bad("Mesh()", TypeError, "Mesh: devices is missing; expected a value; axis_names is missing;"),
             bad("Mesh(devices, 'x', spam=1)", TypeError, "Mesh:", "expected"),
             bad("Mesh(devices, ('x', 'y'))", ValueError, "Mesh:", "'x'", "'y'", repair="for example (np\\.array\\(devices\\(\\)\\)\\.reshape\\(2, 4\\)),", then="Mesh({}, ('x', 'y'))"),
             bad("Mesh(devices, ('',) * 2)", ValueError, "Mesh:", "''"),

@@ -242,7 +242,7 @@ def test_slices_of_a_cluster_and_gpus():
     plan = plan_step(models.mlp(**MLP), mesh, {"batch": "data", "mlp": "tensor"})
     alone = plan_collective("all_reduce", MATRIX / 8, "data", mesh)
     assert plan.collectives[-1].estimate.seconds == alone.seconds
-    assert "network 5e+10 B/s a chip" in plan.seconds_from.text
+    assert "network 50 GB/s a chip" in plan.seconds_from.text
 
 
 def test_devices_that_are_half_a_chip():
@@ -415,8 +415,9 @@ def test_models_report_every_inconsistency():
     assert str(caught.value) == (
         "StepModel: 'one' is inconsistent: tokens is 0.5, expected an int of 1 or more, below 2**62; tensor 'x': shape "
         "is (8, 4.5), expected ints of 1 or more, and fewer than 2**62 elements; tensor 'x': axes is (3,), expected "
-        "names; tensor 'x': dtype is 'float7', expected a dtype of numbers or booleans, such as 'bfloat16'; expected "
-        "fields as the docstrings of StepModel, Tensor, Operation and Optimizer describe them; correct each"
+        "names; tensor 'x': dtype is 'float7' (did you mean float64?), expected a dtype of numbers or booleans, such as "
+        "'bfloat16'; expected fields as the docstrings of StepModel, Tensor, Operation and Optimizer describe them; "
+        "correct each"
     )
 
 
@@ -459,7 +460,7 @@ def with_operation(**fields):
         (lambda: one_product(optimizer=Optimizer(8, holds_gradients="no")), ValueError,
          "holds_gradients is 'no', expected True or False; expected fields as the docstrings"),
         (lambda: one_product(optimizer=Optimizer(8, "float31")), ValueError,
-         "gradient_dtype is 'float31', expected a dtype"),
+         "gradient_dtype is 'float31' \\(did you mean float32\\?\\), expected a dtype"),
         (lambda: with_tensor(is_kept="no"), ValueError, "tensor 'z': is_kept is 'no', expected True or False"),
         (lambda: with_tensor(is_on_chip=2), ValueError, "tensor 'z': is_on_chip is 2, expected True or False"),
         (lambda: with_tensor(shape=5), TypeError,
