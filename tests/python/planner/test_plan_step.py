@@ -415,8 +415,8 @@ def test_models_report_every_inconsistency():
     assert str(caught.value) == (
         "StepModel: 'one' is inconsistent: tokens is 0.5, expected an int of 1 or more, below 2**62; tensor 'x': shape "
         "is (8, 4.5), expected ints of 1 or more, and fewer than 2**62 elements; tensor 'x': axes is (3,), expected "
-        "names; tensor 'x': dtype is 'float7' (did you mean float64?), expected a dtype of numbers or booleans, such as "
-        "'bfloat16'; expected fields as the docstrings of StepModel, Tensor, Operation and Optimizer describe them; "
+        "names; tensor 'x': dtype is 'float7' (did you mean float64?), expected a dtype of numbers or booleans, such "
+        "as 'bfloat16'; expected fields as the docstrings of StepModel, Tensor, Operation and Optimizer describe them; "
         "correct each"
     )
 
