@@ -24,7 +24,8 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
 
 .PHONY: help setup demo test test-all test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-quick \
   test-torture test-soak torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz soak \
-  soak-jax bench curves performance performance-page calibration instructions notebooks docs docs-serve wheel oracle clean
+  soak-jax bench curves performance performance-page calibration instructions notebooks docs docs-serve wheel release \
+  oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -92,10 +93,11 @@ test-processes: setup ## the tests in 2 to 4 real processes under mpiexec; ARGS=
 layers: setup ## no room includes what it may not
 	$(stage) "layers" python tools/check_layers.py
 
-lint: layers ## order of the rooms, ruff, mypy strict, clang-format, codespell, plain English
+lint: layers ## order of the rooms, ruff, mypy and pyright strict, clang-format, codespell, plain English
 	$(stage) "ruff check" ruff check .
 	$(stage) "ruff format" ruff format --check --diff .
 	$(stage) "mypy strict" mypy
+	$(stage) "pyright strict" env PYRIGHT_PYTHON_IGNORE_WARNINGS=1 pyright
 	$(stage) "clang-format" bash -euo pipefail -c "$(list_cpp_files) | xargs clang-format --dry-run --Werror"
 	$(stage) "codespell" codespell
 	$(stage) "plain English" python tools/check_english.py
@@ -165,6 +167,10 @@ instructions: setup ## instructions of the hot calls, by callgrind, against benc
 wheel: setup ## an sdist and a self-contained wheel for each Python found, each proved in an empty environment
 	@python -m pip install -qq --group wheel
 	@tools/make_wheels.sh
+
+release: setup ## checks versions, builds and checks sdist and wheels, and lists what is left to do by hand
+	@python -m pip install -qq --group wheel
+	@tools/release.py
 
 oracle: setup ## the differential tests against real JAX, in an environment of their own
 	@tools/make_oracle.sh

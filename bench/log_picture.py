@@ -12,7 +12,10 @@ WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 68, 16, 64, 48
 COLOURS = ("#3b82f6", "#e07b00", "#2e9e5b", "#8b6fd6")  # of medium brightness
 LIMIT = "#8b949e"
-STYLE = "svg:root{color:#1f2328}@media (prefers-color-scheme:dark){svg:root{color:#e6edf3}}"
+STYLE = (
+    "svg:root{color:#1f2328;background:#ffffff}"  # a page may be light where the system is dark
+    "@media (prefers-color-scheme:dark){svg:root{color:#e6edf3;background:#0d1117}}"
+)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ FAMILIES = (
     "many",
     "threads",
     "roofline",
+    "checkpoints",
 )
 MODULES = {"import": "importing", "functions": "numpy_functions"}
 PEERS = ("jax", "numpy")

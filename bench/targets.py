@@ -172,4 +172,18 @@ TARGETS = (
         why="the call: intervals are intersected in each dimension for ranges of positions, and here all devices lack "
         "equally much, which is one range. Examining each of the million positions took 76 to 124 ms",
     ),
+    Target(
+        "save 256 MiB over 8 devices, rows",
+        "90 % of the rate of plain writes",
+        beside=("numpy", "save 256 MiB over 8 devices, rows"),
+        factor=1 / 0.9,
+    ),
+    Target(
+        "restore 256 MiB over 8 devices, rows",
+        "90 % of the rate of plain reads",
+        beside=("numpy", "restore 256 MiB over 8 devices, rows"),
+        factor=1 / 0.9,
+    ),
+    Target("save_async, the call only: a tree of 1,000 leaves", "below 1 ms", most=1e-3),
+    Target("metadata of 1,000 leaves", "below 5 ms", most=5e-3),
 )

@@ -52,10 +52,11 @@ PAGES = (
     ),
     Page("batches", "Batches and prefetching", "", "prefetch batch_placement"),
     Page("arrays", "Arrays", "Array Shard ShapeDtypeStruct live_arrays enable_x64", "array_api"),
+    Page("checkpoints", "Checkpoints", "", "checkpoint"),
     Page("trees", "Trees of arrays", "", "tree tree_util"),
     Page("spmd", "SPMD programs and collectives", "shard_map smap pmap jit", "lax experimental"),
     Page("processes", "Many processes", "", "distributed multihost_utils"),
-    Page("debugging", "Memory, pictures and tests", "", "memory debug render profiler doctor testing"),
+    Page("debugging", "Memory, pictures and tests", "", "memory transfers debug render profiler doctor testing"),
     Page(
         "batch_size",
         "Batch sizes and rooflines",

@@ -17,8 +17,9 @@ import os
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any, cast
 
 import artifex_devices as ad
 import numpy as np
@@ -34,7 +35,7 @@ def load_digits(enlarge: int) -> Batch:
         from sklearn.datasets import load_digits as load
     except ImportError:
         raise SystemExit("scikit-learn is missing: pip install scikit-learn, or use --file data.npz") from None
-    digits = load()
+    digits = cast(Any, load())
     images = digits.images.astype(np.float32).repeat(enlarge, axis=1).repeat(enlarge, axis=2)
     return {"images": images, "labels": digits.target}
 
@@ -46,7 +47,7 @@ def load_file(path: Path) -> Batch:
         if not isinstance(stored, np.lib.npyio.NpzFile):
             raise ValueError("one array and not an archive; save with np.savez(path, images=...)")
         with stored:
-            data = {name: stored[name] for name in stored.files}
+            data: Batch = {name: stored[name] for name in stored.files}
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise SystemExit(f"{path}: not a readable .npz file of numbers: {error}") from None
     if not data:
@@ -60,7 +61,7 @@ def load_file(path: Path) -> Batch:
 def plan_epochs(examples: int, batch_size: int, epochs: int) -> list[np.ndarray]:
     """Which examples each batch holds, over all epochs; the last batch of an epoch may be short."""
     random = np.random.default_rng(0)
-    plan = []
+    plan: list[np.ndarray] = []
     for _ in range(epochs):
         order = random.permutation(examples)
         plan += [order[start : start + batch_size] for start in range(0, examples, batch_size)]
@@ -68,20 +69,19 @@ def plan_epochs(examples: int, batch_size: int, epochs: int) -> list[np.ndarray]
 
 
 @contextlib.contextmanager
-def progress(total: int) -> Iterator[Callable[[], None]]:
+def progress(total: int) -> Generator[Callable[[], None]]:
     """A rich progress bar, or plain lines without rich or a terminal; yields a function that counts one batch."""
     try:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     except ImportError:
-        rich_here = False
+        pass
     else:
-        rich_here = sys.stdout.isatty()
-    if rich_here:
-        columns = (TextColumn("batches"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns) as bar:
-            task = bar.add_task("batches", total=total)
-            yield lambda: bar.advance(task)
-        return
+        if sys.stdout.isatty():
+            columns = (TextColumn("batches"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+            with Progress(*columns) as bar:
+                task = bar.add_task("batches", total=total)
+                yield lambda: bar.advance(task)
+            return
     done = 0
 
     def advance() -> None:
@@ -159,7 +159,9 @@ def measure_large(array: np.ndarray, sharding: ad.Sharding) -> int:
     """Places and gathers one large array made of repeated data; returns 1 if it differs."""
     times = max(1, LARGE_BYTES // max(1, array.nbytes))
     large = np.concatenate([array] * times)
-    put_s, get_s = [], []
+    put_s: list[float] = []
+    get_s: list[float] = []
+    wrong = False
     for _ in range(3):
         began = time.perf_counter()
         placed = ad.block_until_ready(ad.device_put(large, sharding))

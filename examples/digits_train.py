@@ -4,6 +4,7 @@
     python examples/digits_train.py                          data parallel over all devices
     python examples/digits_train.py --mesh data=4,model=2    the hidden layer is sharded over two of them
     mpiexec -n 2 python examples/digits_train.py             the same in two processes, each with its own devices
+    python examples/digits_train.py --checkpoint runs/1      saves every 100 steps; goes on from the last checkpoint
 
 Batches are sharded and prefetched by DevicePlacement, each device computes the gradients of its rows, `lax.pmean`
 averages them, parameters are replicated (or sharded over "model"). The result is checked against the same training in
@@ -13,20 +14,21 @@ ordinary NumPy: the exit code is 1 if parameters differ by more than 1e-5 or the
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import artifex_devices as ad
 import numpy as np
-from artifex_devices import P, distributed, lax, multihost_utils
+from artifex_devices import P, checkpoint, distributed, lax, multihost_utils
 from artifex_devices.batch_placement import batch_share
 from artifex_devices.sharding import NamedSharding
 
 Params = dict[str, Any]
-BATCH, HIDDEN, CLASSES, STEP = 64, 64, 10, 0.1
+BATCH, HIDDEN, CLASSES, STEP, SAVE_EVERY = 64, 64, 10, 0.1, 100
 
 
 def load_digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -35,7 +37,7 @@ def load_digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         from sklearn.datasets import load_digits as load
     except ImportError:
         raise SystemExit("scikit-learn is missing: pip install scikit-learn") from None
-    digits = load()
+    digits = cast(Any, load())
     order = np.random.default_rng(0).permutation(len(digits.target))
     images, labels = digits.data[order] / 16.0, digits.target[order]
     return images[:1472], labels[:1472], images[1472:], labels[1472:]
@@ -64,7 +66,9 @@ def batches(
             yield {"images": images[rows], "labels": labels[rows]}
 
 
-def gradients(params: Params, batch: dict[str, np.ndarray], over_model: Any) -> tuple[float, Params]:
+def gradients(
+    params: Params, batch: dict[str, np.ndarray], over_model: Callable[[np.ndarray], np.ndarray]
+) -> tuple[float, Params]:
     """Mean loss of the rows and its gradients; `over_model` sums over the parts of the hidden layer."""
     images, labels = batch["images"], batch["labels"]
     hidden = np.maximum(images @ params["hidden"] + params["hidden_bias"], 0)
@@ -85,24 +89,40 @@ def gradients(params: Params, batch: dict[str, np.ndarray], over_model: Any) -> 
     }
 
 
-def train_on_devices(mesh: ad.Mesh, data: Iterator[dict[str, np.ndarray]]) -> tuple[Params, list[float]]:
-    """Trains over the mesh; returns the parameters as NumPy arrays and the loss of each step."""
+def train_on_devices(
+    mesh: ad.Mesh, data: Iterator[dict[str, np.ndarray]], manager: checkpoint.Manager | None = None
+) -> tuple[Params, list[float]]:
+    """Trains over the mesh; returns the parameters as NumPy arrays and the loss of each step.
+
+    With a manager, the training goes on from its latest checkpoint, under any mesh.
+    """
     model = "model" if "model" in mesh.axis_names else None
     specs = {"hidden": P(None, model), "hidden_bias": P(model), "out": P(model, None), "out_bias": P()}
 
     def step(params: Params, batch: dict[str, np.ndarray]) -> tuple[Params, np.ndarray]:
-        over_model = (lambda scores: lax.psum(scores, "model")) if model else (lambda scores: scores)
+        def over_model(scores: np.ndarray) -> np.ndarray:
+            return lax.psum(scores, "model") if model else scores
+
         loss, slope = gradients(params, batch, over_model)
         mean = lax.pmean({"loss": np.float64(loss), **slope}, "data")
         return {name: params[name] - STEP * mean[name] for name in params}, mean["loss"]
 
     mapped = ad.shard_map(step, mesh=mesh, in_specs=(specs, P("data")), out_specs=(specs, P()))
-    params = ad.device_put(first_parameters(), {name: NamedSharding(mesh, spec) for name, spec in specs.items()})
+    shardings = {name: NamedSharding(mesh, spec) for name, spec in specs.items()}
+    latest = manager.latest_step() if manager else None
+    losses: list[float] = []
+    if manager and latest is not None:
+        saved = manager.restore(latest, {"params": shardings, "losses": ad.ShapeDtypeStruct((latest,), np.float64)})
+        params, losses = saved["params"], saved["losses"].tolist()
+    else:
+        params = ad.device_put(first_parameters(), shardings)
+    data = itertools.islice(data, len(losses), None)  # the batches that are not used yet
     placement = ad.DevicePlacement()
-    losses = []
     for batch in placement.prefetch_to_device(data, NamedSharding(mesh, P("data"))):
         params, loss = mapped(params, batch)
         losses.append(float(loss))
+        if manager and len(losses) % SAVE_EVERY == 0:
+            manager.save(len(losses), {"params": params, "losses": np.array(losses)})
     return multihost_utils.process_allgather(params, tiled=True), losses
 
 
@@ -125,7 +145,7 @@ def curve(losses: list[float], width: int = 64, height: int = 8) -> str:
     """The losses as a text plot; each column is the mean of equally many steps."""
     columns = [float(np.mean(part)) for part in np.array_split(losses, min(width, len(losses)))]
     top = max(columns)
-    lines = []
+    lines: list[str] = []
     for row in range(height, 0, -1):
         mark = "".join("█" if value / top * height >= row - 0.5 else " " for value in columns)
         lines.append(f"{top * row / height:6.2f} |{mark}")
@@ -156,12 +176,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--mesh", default=f"data={ad.device_count()}", help="axes, say data=4,model=2")
     parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--checkpoint", metavar="DIR", help="folder of checkpoints; training goes on from the last one")
     options = parser.parse_args()
     mesh = parse_mesh(options.mesh)
     images, labels, test_images, test_labels = load_digits()
     began = time.perf_counter()
     share = batch_share(NamedSharding(mesh, P("data")), BATCH)
-    params, losses = train_on_devices(mesh, batches(images, labels, options.epochs, share))
+    manager = checkpoint.Manager(options.checkpoint, max_to_keep=2) if options.checkpoint else None
+    params, losses = train_on_devices(mesh, batches(images, labels, options.epochs, share), manager)
     took_s = time.perf_counter() - began
     reference = train_in_numpy(batches(images, labels, options.epochs))
     furthest = max(float(np.abs(params[name] - reference[name]).max()) for name in reference)

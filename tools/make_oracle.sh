@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Creates .venv-oracle: real JAX and everything in .venv, our package included. JAX stays out of .venv so that the
+# Creates .venv-oracle: real JAX, safetensors and everything in .venv, our package included. JAX stays out of .venv so that the
 # other tests cannot depend on it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,9 +14,10 @@ rm -rf .venv-oracle
 mine=$(.venv-oracle/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 # addsitedir and not a bare path: the editable install of .venv is itself a .pth file.
 echo "import site; site.addsitedir('$site')" >"$mine/venv.pth"
-jax=$(.venv/bin/python -c '
+packages=$(.venv/bin/python -c '
 import re, sys
 text = open("pyproject.toml", encoding="utf-8").read()
-print(re.search(r"^oracle = \[\"([^;\"]+)", text, re.M)[1])')
-.venv-oracle/bin/python -m pip install -qq "$jax"
+extra = re.search(r"^oracle = (.*)", text, re.M)[1]
+print(*re.findall(r"\"([\w-]+[=>][^;\"]*)", extra))')
+.venv-oracle/bin/python -m pip install -qq $packages
 echo "$want" >.venv-oracle/stamp

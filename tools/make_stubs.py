@@ -6,8 +6,8 @@
     tools/make_stubs.py --generate   rewrites it
 
 What pybind11-stubgen reads from the built extension is cleaned so that strict mypy and people can use it: integers are
-int and not SupportsInt | SupportsIndex, bare containers have parameters, ndarrays are NDArray, and a result of which
-pybind11 only knows that it is an object is Any. Needs the package and the tools of .venv.
+int and not SupportsInt | SupportsIndex, bare containers have parameters, and ndarrays are NDArray. Types that pybind11
+does not know are in tools/stub_types.py; other objects are Any. Needs the package and the tools of .venv.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ import argparse
 import ast
 import difflib
 import importlib
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from stub_types import TYPES
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULE = "artifex_devices._core"
@@ -55,6 +58,10 @@ SLOTS = {
     "__eq__": ast.parse("def __eq__(self, other: object) -> bool: ...").body[0],
     "__hash__": ast.parse("def __hash__(self) -> int: ...").body[0],
 }
+# Modules in qualified names such as numpy.typing.NDArray.
+QUALIFIED = re.compile(
+    r"\b(typing|typing_extensions|collections|numpy|numpy\.typing|artifex_devices(?:\.\w+)+)\.[A-Z]\w*\b"
+)
 UNORDERED = {"__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 WITHOUT_SIGNATURE = {*SLOTS, *UNORDERED}
 
@@ -113,8 +120,14 @@ def _is_general_new(part: ast.stmt) -> bool:
 class Cleaner(ast.NodeTransformer):
     """Cleans the annotations of a stub."""
 
+    def __init__(self) -> None:
+        self.owner = ""  # name of the class and a dot, or nothing
+        self.unused = set(TYPES)
+
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        self.owner = f"{node.name}."
         self.generic_visit(node)
+        self.owner = ""
         if "enum.Enum" in [ast.unparse(base) for base in node.bases]:
             # The generator writes members as annotations, which type checkers no longer take for members.
             members = getattr(importlib.import_module(MODULE), node.name).__members__
@@ -150,9 +163,21 @@ class Cleaner(ast.NodeTransformer):
             node.returns = clean_type(node.returns)
             if ast.unparse(node.returns) == "object":
                 node.returns = _expression("typing.Any")
+        self._declare(node)
         if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
             node.body = node.body[:1]  # a docstring or an ellipsis is a complete body
         return node
+
+    def _declare(self, node: ast.FunctionDef) -> None:
+        """Writes the types of tools/stub_types.py into a function."""
+        name = self.owner + node.name
+        if name in TYPES:
+            node.returns = _expression(TYPES[name])
+            self.unused.discard(name)
+        for arg in node.args.args:
+            if (parameter := f"{name}({arg.arg})") in TYPES:
+                arg.annotation = _expression(TYPES[parameter])
+                self.unused.discard(parameter)
 
 
 def missing_exceptions(text: str) -> str:
@@ -165,23 +190,31 @@ def missing_exceptions(text: str) -> str:
     return shown
 
 
+def _with_imports(body: str) -> str:
+    """Adds imports of the modules that qualified names need, after the docstring."""
+    modules = {match[1] for match in QUALIFIED.finditer(body)}
+    missing = sorted(module for module in modules if f"import {module}" not in body)
+    return body.replace("\nimport ", "\n" + "".join(f"import {module}\n" for module in missing) + "import ", 1)
+
+
 def clean(raw: str) -> str:
     """Turns the output of pybind11-stubgen into the text of the stub, not yet formatted."""
-    tree = Cleaner().visit(ast.parse(raw))
+    cleaner = Cleaner()
+    tree = cleaner.visit(ast.parse(raw))
+    if cleaner.unused:
+        sys.exit(f"make_stubs: tools/stub_types.py names unknown members: {', '.join(sorted(cleaner.unused))}")
     text = ast.unparse(ast.fix_missing_locations(tree))
     body = text.replace("from __future__ import annotations\n", "", 1)
-    imports = {"typing.": "typing", "numpy.typing.": "numpy.typing", "OrderedDict[": "collections"}
-    body = (
-        "".join(
-            f"import {module}\n" for use, module in imports.items() if use in body and f"import {module}\n" not in body
-        )
-        + body
-    )
+    body = _with_imports(body)
     # A class with == and no hash, which mypy reports.
     body = body.replace(
         "__hash__: typing.ClassVar[None] = None",
         "__hash__: typing.ClassVar[None] = None  # type: ignore[assignment]",
     )
+    # Arrays are compared element by element, and object's == returns a bool.
+    for operator in ("__eq__", "__ne__"):
+        compare = f"def {operator}(self, other: typing.Any) -> Array:"
+        body = body.replace(compare, f"{compare}  # type: ignore[override]")
     header = (
         "# SPDX-License-Identifier: Apache-2.0\n# Made by tools/make_stubs.py --generate from the built extension.\n"
     )
@@ -196,9 +229,14 @@ def _run(*command: str, text: str | None = None) -> str:
 
 
 # pybind11-stubgen leaves out classes of other modules, and bound classes have their public path as __module__. Their
-# __signature__ is for inspect.signature.
+# signatures for `inspect` lack the types, which docstrings have.
 STUBGEN = f"""
-import {MODULE} as core, pybind11_stubgen
+import inspect, {MODULE} as core, pybind11_stubgen
+def argspec_unless_documented(function, argspec=inspect.getfullargspec):
+    if (function.__doc__ or "").startswith(function.__name__ + "("):
+        raise TypeError(function)
+    return argspec(function)
+inspect.getfullargspec = argspec_unless_documented
 for value in vars(core).values():
     if isinstance(value, type) and value.__module__.startswith("artifex_devices") and "errors" not in value.__module__:
         value.__module__ = core.__name__

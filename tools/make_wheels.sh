@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds an sdist and, from it, one self-contained manylinux wheel for each Python 3.10 to 3.13 found here, into dist/.
-# Then tests each: installed with its dependencies into an empty environment, it runs the README's first example without
-# a compiler or system hwloc, and then a job of two processes. hwloc comes from Debian's source package, static
-# and without plug-ins, so that a user's environment cannot load code into it; fmt's one source file is compiled
-# with ours. If sources are not available, auditwheel copies the shared libraries.
+# Builds an sdist and, from it, one self-contained manylinux wheel for each Python 3.10 to 3.14 found here, into dist/.
+#   PYTHONS="python3.11 python3.12" tools/make_wheels.sh    chooses the interpreters
+# Then tests each: installed with its dependencies into an empty environment, it runs the README's code without a
+# compiler or system hwloc, and then a job of two processes. hwloc comes from Debian's source package, static and
+# without plug-ins, so that a user's environment cannot load code into it; fmt's one source file is compiled with ours.
+# If sources are not available, auditwheel copies the shared libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -39,16 +40,18 @@ say "$(du -h dist/*.tar.gz)"
 # --- the wheels
 complete='
 import ensurepip, os, sys, sysconfig, venv
-assert (3, 10) <= sys.version_info[:2] <= (3, 13) and sys.implementation.name == "cpython"
+assert (3, 10) <= sys.version_info[:2] <= (3, 14) and sys.implementation.name == "cpython"
 assert os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h"))
 print(f"cp{sys.version_info[0]}{sys.version_info[1]}", os.path.realpath(sys.executable))'
 declare -A pythons=()
-for candidate in python3 python3.{10..13} /usr/bin/python3 "$HOME"/.pyenv/versions/3.1[0-3]*/bin/python; do
+candidates=(${PYTHONS:-})
+((${#candidates[@]})) || candidates=(python3 python3.{10..14} /usr/bin/python3 "$HOME"/.pyenv/versions/3.1[0-4]*/bin/python)
+for candidate in "${candidates[@]}"; do
   if found=$(cd / && PATH=${PATH#"$root/.venv/bin:"} "$candidate" -c "$complete" 2>/dev/null); then
     : "${pythons[${found%% *}]:=${found#* }}"
   fi
 done
-((${#pythons[@]})) || die "no Python 3.10 to 3.13 with venv and Python.h found"
+((${#pythons[@]})) || die "no Python 3.10 to 3.14 with venv and Python.h found"
 
 # Runs a command where compilers and the system's hwloc and fmt are empty files, when the kernel lets us.
 hidden() {
@@ -60,12 +63,7 @@ unshare -rm true 2>/dev/null || say "no mount namespaces here: nothing can be hi
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-python - README.md >"$scratch/example.py" <<'PY'
-import re
-import sys
-
-print(re.search(r"^```python\n(.*?)^```", open(sys.argv[1], encoding="utf-8").read(), re.M | re.S)[1])
-PY
+cp README.md tools/run_readme.py "$scratch"
 
 for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
   python=${pythons[$tag]}
@@ -95,9 +93,9 @@ for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
     grep -vE '/(libc|libm|libpthread|libdl|librt|libgcc_s|libstdc\+\+)\.so' || true)
   [ -z "$outside" ] || die "$tag: the extension needs libraries from outside the wheel: $outside"
   python tools/check_hardening.py "$site"/artifex_devices/_core*.so || die "$tag: the extension is not hardened"
-  (cd "$scratch" && hidden env -i PATH="$scratch/venv/bin" HOME="$scratch" python -W error example.py) \
-    >"$scratch/output" 2>&1 || { cat "$scratch/output" >&2; die "$tag: the README's example failed"; }
-  say "$tag: $(basename "$wheel"), $(stat -c %s "$wheel") bytes, README example ran ($(wc -l <"$scratch/output") lines)"
+  (cd "$scratch" && hidden env -i PATH="$scratch/venv/bin" HOME="$scratch" python -W error run_readme.py README.md) \
+    >"$scratch/output" 2>&1 || { cat "$scratch/output" >&2; die "$tag: the README failed"; }
+  say "$tag: $(basename "$wheel"), $(stat -c %s "$wheel") bytes, $(tail -n 1 "$scratch/output")"
   # Jobs of several processes import the wheel too. `make test-processes` has the other tests, of the checkout.
   "$scratch/venv/bin/python" -m pip install -qq "$wheel[mpi]" 'pytest>=8' 'pytest-timeout>=2.3' </dev/null
   env -u PYTHONPATH "$scratch/venv/bin/python" -m pytest -q -p no:cacheprovider tests/distributed/test_runner.py \

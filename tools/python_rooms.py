@@ -23,13 +23,13 @@ ORDER = (
     ("config", "_tree", "render"),
     ("tree_util",),
     ("tree", "_runtime"),
-    ("layout", "memory"),
+    ("layout", "memory", "transfers"),
     ("_placement",),
     ("sharding", "dlpack", "debug", "xla_client"),
     ("_array_ops", "_hardware"),
     ("accelerators", "array_api", "_array", "mesh", "batch_placement"),
     ("prefetch", "distributed"),
-    ("device_placement", "multihost_utils", "device_manager", "batch_measurement"),
+    ("device_placement", "multihost_utils", "device_manager", "batch_measurement", "checkpoint"),
     ("_spmd", "roofline", "mesh_utils"),
     ("lax", "profiler", "planner", "doctor"),
     ("models", "cluster", "calibration", "experimental"),
@@ -56,7 +56,7 @@ LAZY = (
     "tree_util",
 )
 LAZY_LIBRARIES = (
-    "colorsys", "difflib", "importlib", "itertools", "logging", "ml_dtypes", "mpi4py", "numpy", "optree", "rich",
+    "colorsys", "difflib", "importlib", "itertools", "logging", "ml_dtypes", "mpi4py", "numpy", "rich",
     "threadpoolctl",
 )  # fmt: skip
 
@@ -64,7 +64,6 @@ LAZY_LIBRARIES = (
 LIBRARIES = {
     "greenlet": ("_spmd/cooperative.py",),
     "mpi4py": ("calibration/processes.py", "distributed/mpi_runtime.py", "doctor/libraries.py"),
-    "optree": ("_tree/flatten.py",),
     "rich": (
         "_base/progress.py",
         "batch_measurement/report.py",

@@ -50,6 +50,7 @@ TESTED_BY = {
     "testing": ("package",),
     "topology": ("runtime", "hardware"),
     "transfer": ("placement",),
+    "transfers": ("runtime",),
     "tree_util": ("tree",),
     "unpickle": ("array",),
     "xla_client": ("runtime",),

@@ -77,7 +77,7 @@ def _installed(library: str) -> dict[str, int]:
     return sizes
 
 
-_OUR_DEPENDENCIES = ("greenlet", "ml_dtypes", "optree", "threadpoolctl")
+_OUR_DEPENDENCIES = ("greenlet", "ml_dtypes", "threadpoolctl")
 
 
 def _distribution_bytes(known: importlib.metadata.Distribution) -> int:

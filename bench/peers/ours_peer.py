@@ -9,6 +9,7 @@ from typing import Any
 
 import artifex_devices as lib
 import numpy as np
+from artifex_devices import checkpoint
 
 NAME = "artifex_devices"
 IMPORT = "import artifex_devices"
@@ -80,3 +81,23 @@ wait = lib.block_until_ready
 def mapped(body: Any, mesh: Any, in_specs: Any, out_specs: Any, **options: Any) -> Any:
     """shard_map without its checks."""
     return lib.shard_map(body, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False, **options)
+
+
+def save(path: Any, array: Any) -> None:
+    """Replaces a checkpoint of one array."""
+    checkpoint.save(path, array, overwrite=True)
+
+
+def save_async(path: Any, tree: Any) -> Any:
+    """Starts to replace a checkpoint."""
+    return checkpoint.save_async(path, tree, overwrite=True)
+
+
+def restore(path: Any, where: Any) -> Any:
+    """Restores a checkpoint of one array."""
+    return checkpoint.restore(path, where)
+
+
+def checkpoint_metadata(path: Any) -> Any:
+    """Reads the headers of a checkpoint."""
+    return checkpoint.metadata(path)

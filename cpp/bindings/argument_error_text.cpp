@@ -220,7 +220,8 @@ std::vector<std::string> problems_of(const Signature& signature, const CallArgum
   for (size_t i = 0; i < values.size(); ++i) {
     const Parameter& each = signature.parameters[i];
     if (values[i] == nullptr) {
-      if (!each.has_default) problems.push_back(fmt::format("{} is missing; expected {}", each.name, plain(each.type)));
+      const std::string expected = each.type == "object" ? "a value" : plain(each.type);
+      if (!each.has_default) problems.push_back(fmt::format("{} is missing; expected {}", each.name, expected));
       continue;
     }
     const Fit fit = fit_of(each.type, values[i]);
@@ -248,6 +249,7 @@ std::string argument_error_text(std::string_view operation, std::string_view tex
   for (const std::string_view line : lines) {
     const Signature signature = signature_of(line);
     forms.push_back(name + signature.text);
+    replace_all(forms.back(), ": object", "");
     if (lines.size() == 1) problems = problems_of(signature, call, makes ? 1 : 0);
   }
   if (problems.empty()) {
@@ -255,7 +257,8 @@ std::string argument_error_text(std::string_view operation, std::string_view tex
     for (Py_ssize_t i = makes ? 1 : 0; i < call.count; ++i) types.push_back(value_text(call.values[i]));
     problems.push_back(fmt::format("these arguments do not fit; expected those below, got {}", fmt::join(types, ", ")));
   }
-  return fmt::format("{}: {}; call it as {}", name, fmt::join(problems, "; "), fmt::join(forms, " or "));
+  const std::string_view example = name == "Mesh" ? ", such as Mesh(devices(), ('x',))" : "";
+  return fmt::format("{}: {}; call it as {}{}", name, fmt::join(problems, "; "), fmt::join(forms, " or "), example);
 }
 
 std::string value_error_text(std::string_view operation, std::string_view text) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,6 +13,7 @@
 #include "argument_error_text.h"
 #include "fast_path.h"
 #include "pybind11_patches.h"
+#include "text_signature.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -119,6 +123,14 @@ PyObject* plain_function(PyObject* object, py::object& keep) {
   return PyCFunction_CheckExact(object) ? object : nullptr;
 }
 
+// pybind11 frees the docstring with free().
+void add_text_signature(PyMethodDef* definition) {
+  if (definition->ml_doc == nullptr) return;
+  char* const doc = strdup(with_text_signature(definition->ml_name, definition->ml_doc, "self").c_str());
+  if (doc == nullptr) throw std::bad_alloc();
+  std::free(const_cast<char*>(std::exchange(definition->ml_doc, doc)));
+}
+
 void explain(PyObject* object, const std::string& name, bool is_method) {
   py::object keep;
   PyObject* const function = plain_function(object, keep);
@@ -131,7 +143,8 @@ void explain(PyObject* object, const std::string& name, bool is_method) {
     if (call != bound_call) return;
     definition->ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&call_bound));
   }
-  names().emplace(PyCFunction_GET_SELF(function), Bound{name, is_method});
+  const bool is_new = names().emplace(PyCFunction_GET_SELF(function), Bound{name, is_method}).second;
+  if (is_new) add_text_signature(definition);
 }
 
 void explain_class(PyTypeObject* type, const std::string& name) {

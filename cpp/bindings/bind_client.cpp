@@ -237,6 +237,9 @@ void bind_client(py::module_& module) {
   client.def_property_readonly("_uid", &Client::uid)
       .def_property_readonly("platform", &Client::platform, "Name of the platform, such as \"cpu\".")
       .def_property_readonly(
+          "_is_emulated", [](const Client& self) { return self.backend().is_emulated(); },
+          "Whether the devices are GPUs that the CPU emulates.")
+      .def_property_readonly(
           "platform_version", [](const Client&) { return platform_version(); },
           "Versions of the library, its compiler and its dependencies, as text.")
       .def_property_readonly(

@@ -11,51 +11,11 @@
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/device/memory_window.h"
 #include "bindings.h"
-#include "gil.h"
 #include "python_modules.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
 namespace {
-
-py::object attribute(PyObject* object, const char* name) {
-  return py::reinterpret_steal<py::object>(PyObject_GetAttrString(object, name));
-}
-
-std::string text_of(PyObject* object) {
-  Py_ssize_t length = 0;
-  const char* text = object && PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &length) : nullptr;
-  return text ? std::string(text, static_cast<size_t>(length)) : std::string();
-}
-
-bool is_of_the_package(PyFrameObject* frame) {
-  const py::object globals = attribute(reinterpret_cast<PyObject*>(frame), "f_globals");
-  if (!globals || !PyDict_Check(globals.ptr())) return false;
-  const std::string module = text_of(PyDict_GetItemString(globals.ptr(), "__name__"));
-  return module == "artifex_devices" || module.starts_with("artifex_devices.");
-}
-
-/// The innermost Python frame outside the package. Takes the GIL; leaves no error behind.
-std::optional<CreationLine> line_of_the_program() {
-  const AcquireGil gil;
-  if (!gil.acquired()) return std::nullopt;
-  const py::error_scope keep_error;
-  std::optional<CreationLine> found;
-  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  while (frame && !found) {
-    if (!is_of_the_package(frame)) {
-      const auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-      const py::object file = attribute(code.ptr(), "co_filename");
-      found = CreationLine{text_of(file.ptr()), PyFrame_GetLineNumber(frame)};
-    }
-    PyErr_Clear();
-    PyFrameObject* outer = PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = outer;
-  }
-  Py_XDECREF(frame);
-  return found;
-}
 
 py::dict array_memory(const Array& self) {
   const ArrayMemory memory = memory_of(self);
@@ -116,12 +76,11 @@ void bind_repr(py::module_& module) {
   module.def(
       "_creation_line",
       [](const Array& array) -> py::object {
-        const std::optional<CreationLine> line = CreationLines::of(array);
+        const std::optional<CallerLine> line = CreationLines::of(array);
         if (!line) return py::none();
         return py::make_tuple(line->file, line->line);
       },
       py::arg("array"));
-  CreationLines::set_source(&line_of_the_program);
 }
 
 }  // namespace artifex_devices::bindings

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory between the processes of one host, for artifex_devices.distributed and collectives.
+// Memory between the processes of one host, and reductions over chains of processes, for artifex_devices.distributed
+// and collectives.
 #include <pybind11/stl.h>
 
+#include <array>
 #include <chrono>
 #include <memory>
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/collective/chain.h"
+#include "artifex_devices/collective/message_chain.h"
 #include "artifex_devices/collective/shared_lanes.h"
 #include "bindings.h"
 #include "gil.h"
@@ -34,26 +37,85 @@ py::list take(SharedLanes& lanes, const ProcessIds& from) {
   return messages;
 }
 
-// A chain and the ndarrays that it reads and writes.
+// A chain and the objects whose memory it reads and writes.
 struct __attribute__((visibility("hidden"))) HeldChain {
-  std::vector<py::object> owners;
+  py::object owners;
   ReductionChain chain;
 };
+
+struct __attribute__((visibility("hidden"))) HeldMessageChain {
+  py::object owners;
+  MessageChain chain;
+};
+
+std::vector<HostView> views_of(const py::list& blocks) {
+  std::vector<HostView> views;
+  for (const py::handle block : blocks) views.push_back(leaf_from_python(block, "chain").view);
+  return views;
+}
+
+HostView writable_view(const py::handle out) {
+  HostView target = leaf_from_python(out, "chain").view;
+  if (!target.writable) throw_error("chain: out is read-only; expected writable memory; allocate it by _host_empty");
+  return target;
+}
 
 std::unique_ptr<HeldChain> make_chain(const std::shared_ptr<SharedLanes>& lanes, int64_t before, int64_t after,
                                       const std::string& kind, const py::list& blocks, const py::object& out,
                                       int64_t begin, int64_t handed_on) {
-  std::vector<py::object> owners{py::cast(lanes), out};
-  std::vector<HostView> views;
-  for (const py::handle block : blocks) {
-    owners.push_back(py::reinterpret_borrow<py::object>(block));
-    views.push_back(leaf_from_python(block, "chain").view);
+  return std::unique_ptr<HeldChain>(
+      new HeldChain{py::make_tuple(lanes, py::tuple(blocks), out),
+                    ReductionChain(*lanes, before, after, reduction_from_name(kind), views_of(blocks),
+                                   writable_view(out), {begin, handed_on})});
+}
+
+// `memory`: of each lane an ndarray of shape (slots, bytes of a piece), or None.
+std::unique_ptr<HeldMessageChain> make_message_chain(const py::list& memory, const std::string& kind,
+                                                     const py::list& blocks, const py::object& out, int64_t begin,
+                                                     int64_t handed_on) {
+  std::array<std::byte*, 4> lanes{};
+  Dims shape{1, 1};
+  for (size_t i = 0; i < lanes.size() && i < memory.size(); ++i) {
+    if (memory[i].is_none()) continue;
+    const HostView view = writable_view(memory[i]);
+    shape = view.shape;
+    lanes.at(i) = static_cast<std::byte*>(view.data);
   }
-  HostView target = leaf_from_python(out, "chain").view;
-  if (!target.writable) throw_error("chain: out is read-only; expected writable memory; allocate it by _host_empty");
-  return std::make_unique<HeldChain>(
-      HeldChain{std::move(owners), ReductionChain(*lanes, before, after, reduction_from_name(kind), std::move(views),
-                                                  std::move(target), {begin, handed_on})});
+  return std::unique_ptr<HeldMessageChain>(
+      new HeldMessageChain{py::make_tuple(py::tuple(memory), py::tuple(blocks), out),
+                           MessageChain(lanes, shape[0], shape[1], reduction_from_name(kind), views_of(blocks),
+                                        writable_view(out), {begin, handed_on})});
+}
+
+void bind_message_chain(py::module_& module) {
+  py::class_<HeldMessageChain>(module, "_MessageChain",
+                               "This process's part of a reduction over processes that share no memory. Its lanes: 0 "
+                               "from and 3 to the process before it, 1 to and 2 from the process after it.")
+      .def(py::init(&make_message_chain), py::arg("memory"), py::arg("kind"), py::arg("blocks"), py::arg("out"),
+           py::arg("begin"), py::arg("handed_on"),
+           "memory: of each lane a uint8 ndarray (slots, bytes of a piece), or None. The others as _SharedLanes.chain.")
+      .def(
+          "advance",
+          [](HeldMessageChain& self) {
+            const ReleaseGil release;
+            return self.chain.advance();
+          },
+          "Does what the messages so far permit. Returns whether everything is done but the last messages.")
+      .def(
+          "begin_messages",
+          [](HeldMessageChain& self) {
+            py::list begun;
+            for (const MessageChain::Message& each : self.chain.begin_messages())
+              begun.append(py::make_tuple(static_cast<int64_t>(each.lane), each.number, each.bytes));
+            return begun;
+          },
+          "Returns (lane, number, bytes) of the messages to begin now; the slot is number % slots.")
+      .def(
+          "ended",
+          [](HeldMessageChain& self, int64_t lane, int64_t number) {
+            self.chain.ended(static_cast<MessageChain::Lane>(lane), number);
+          },
+          py::arg("lane"), py::arg("number"), "Records that a message has been sent or received.");
 }
 
 }  // namespace
@@ -74,6 +136,7 @@ void bind_shared_lanes(py::module_& module) {
       .def_property_readonly(
           "progress", [](const HeldChain& self) { return self.chain.progress(); },
           "Number of pieces combined or received so far.");
+  bind_message_chain(module);
   py::class_<SharedLanes, std::shared_ptr<SharedLanes>>(module, "_SharedLanes",
                                                         "Messages and streams between the processes of one host.")
       .def(py::init([](int64_t me, const std::vector<int>& files) { return std::make_shared<SharedLanes>(me, files); }),

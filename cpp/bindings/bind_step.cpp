@@ -173,6 +173,7 @@ py::dict suggest_steps_for(const py::dict& description, const std::shared_ptr<Cl
   result["options"] = std::move(options);
   result["fastest_too_large"] = option_dict(explained.too_large, model);
   result["smallest"] = option_dict(explained.smallest, model);
+  result["largest_batch"] = found.largest_batch;
   result["possible"] = found.possible;
   result["too_large"] = found.too_large;
   result["without_network"] = found.without_network;

@@ -269,12 +269,13 @@ access.
           std::shared_ptr<Machine> machine;
           if (!world.xml_path.empty()) machine = loaded([&] { return Machine::from_xml(world.xml_path); });
           if (!world.synthetic.empty()) machine = loaded([&] { return Machine::from_synthetic(world.synthetic); });
-          return std::make_pair(machine, world.num_devices);
+          const auto device_kind = world.device_kind.empty() ? std::nullopt : std::optional(world.device_kind);
+          return std::make_tuple(machine, world.num_devices, device_kind);
         } catch (const Error&) {
           rethrow_with_context("simulate: ");
         }
       },
-      py::arg("text"));
+      py::arg("text"), "Machine (None for this one), number of devices or None, and the name of GPUs or None.");
 }
 
 }  // namespace artifex_devices::bindings

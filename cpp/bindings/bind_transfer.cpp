@@ -6,6 +6,7 @@
 
 #include "array_methods.h"
 #include "artifex_devices/array/array.h"
+#include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
@@ -186,7 +187,7 @@ HostLeaf copy_to_host(const ArrayRef& array) {
 
 void bind_host_copy(py::module_& module) {
   py::class_<HostLeaf>(module, "_HostLeaf", "An asynchronous copy of one Array to the host.")
-      .def("done", [](const HostLeaf& self) { return is_ready(self.view->ready); })
+      .def("done", [](const HostLeaf& self) { return DeferredTasks::poll(self.view->ready); })
       .def("wait", &HostLeaf::wait, py::arg("seconds").none(true))
       .def("value", [](const HostLeaf& self) {
         self.wait(std::nullopt);
@@ -224,17 +225,6 @@ void bind_transfer(py::module_& module) {
   module.def("_put_leaves", &put_leaves, py::arg("leaves"), py::arg("targets"), py::arg("donate"), py::arg("may_alias"),
              py::arg("path_of"), py::arg("explicit") = true);
   module.def("_get_leaf", [](const ArrayRef& array) { return value_of(array, "device_get", true); }, py::arg("array"));
-  module.def(
-      "_check_host_result",
-      [](const Sharding& sharding, const py::object& shape, const py::object& dtype, const std::string& operation) {
-        if (!scopes_matter() || sharding.devices()->client()->is_host_readable(sharding.memory_kind())) return;
-        check_transfer(transfer_guards(), TransferDirection::kDeviceToHost, false, [&] {
-          return TransferDescription{operation, py::str(shape), py::str(dtype), sharding.to_string(), "the host"};
-        });
-      },
-      py::arg("sharding"), py::arg("shape"), py::arg("dtype"), py::arg("operation"),
-      "Raises TransferGuardError or logs, as the guards of this context say, if writing a result computed with this "
-      "sharding to memory of the host is an implicit transfer.");
   module.def(
       "_cached_host_value",
       [](const ArrayRef& array) -> py::object {

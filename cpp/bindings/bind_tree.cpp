@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flattens trees of plain dicts, lists, tuples and None in one call from Python. Python functions passed by the caller
-// (python/artifex_devices/_tree) open all other nodes and raise the errors. Structures are tuples (type, data,
-// children).
+// Flattens a tree in one call from Python. Dicts, lists, tuples and None are opened here; a Python function passed by
+// the caller (python/artifex_devices/_tree) opens one level of each other node and raises the errors. Structures are
+// tuples (type, data, children).
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
@@ -10,21 +10,12 @@
 
 #include "bindings.h"
 #include "recent_cache.h"
+#include "safe_repr.h"
 #include "tree_node.h"
 
 namespace artifex_devices::bindings {
 namespace trees {
 namespace {
-
-/// Throws RecursionError if a structure has too many levels below `depth`.
-void check_levels(PyObject* structure, int* depth) {
-  if (structure == Py_None) return;
-  const Node node(structure);
-  if (node.is_of_none()) return;
-  const Level level(depth);
-  if (node.children_are_leaves()) return;
-  for (Py_ssize_t i = 0; i < node.count; ++i) check_levels(node.child(i), depth);
-}
 
 /// Whether two structures are equal as tuples.
 bool are_equal(PyObject* first, PyObject* second, int* depth) {
@@ -46,10 +37,10 @@ bool are_equal(PyObject* first, PyObject* second, int* depth) {
 
 /// The Python functions and types that the caller passes.
 struct Opener {
-  PyObject* plain;       // set of types that are always leaves
-  PyObject* is_node;     // of a type
-  PyObject* open_other;  // (tree, leaves) -> node
-  PyObject* sorted_keys;
+  PyObject* plain;      // set of types that are always leaves
+  PyObject* one_level;  // node -> (children, data), or None for a leaf
+  PyObject* is_leaf;    // node -> bool, or None
+  PyObject* keys_of;    // (type, data, number of children) -> keys; None if is_leaf does not take the path
 };
 
 /// Sorted str keys of an earlier dict, found again by the same key objects in the same order: the dicts of a big tree
@@ -73,27 +64,61 @@ class Flattening {
 
   /// Returns the node of a tree. A leaf is appended to the leaves, and its node is None.
   py::object open(PyObject* tree) {
+    if (opener_.keys_of != Py_None) return open_with_path(tree, steal(PyTuple_New(0)));
+    if (opener_.is_leaf != Py_None && is_yes(steal(PyObject_CallOneArg(opener_.is_leaf, tree)))) return leaf(tree);
     PyTypeObject* type = Py_TYPE(tree);
     if (type == last_leaf_) return leaf(tree);
     if (type == &PyDict_Type) return open_dict(tree);
-    if (type == &PyList_Type || type == &PyTuple_Type) return open_sequence(tree, type);
+    if (type == &PyList_Type || type == &PyTuple_Type) return open_sequence(tree, type, Py_None);
     if (tree == Py_None) return none_node();
     const int is_plain = PySet_Contains(opener_.plain, as_object(type));
     check(is_plain >= 0);
     if (is_plain == 0) {
-      const int is_node = PyObject_IsTrue(steal(PyObject_CallOneArg(opener_.is_node, as_object(type))).ptr());
-      check(is_node >= 0);
-      if (is_node != 0) return open_other(tree);
+      const py::object level = steal(PyObject_CallOneArg(opener_.one_level, tree));
+      if (!level.is_none()) return open_level(type, level);
     }
     last_leaf_ = type;
     return leaf(tree);
   }
 
  private:
-  py::object open_other(PyObject* tree) {
-    py::object node = steal(PyObject_CallFunctionObjArgs(opener_.open_other, tree, leaves_, nullptr));
-    check_levels(node.ptr(), &depth_);
-    return node;
+  /// Returns the answer of is_leaf: a bool, or None as in JAX.
+  static bool is_yes(const py::object& answer) {
+    if (answer.ptr() == Py_True || answer.ptr() == Py_False || answer.is_none()) return answer.ptr() == Py_True;
+    const py::object text = py::cast(safe_repr(answer));
+    const py::object type = steal(PyObject_GetAttrString(as_object(Py_TYPE(answer.ptr())), "__name__"));
+    PyErr_Format(PyExc_ValueError, "tree_flatten: is_leaf returned %U (%U); expected True or False; return bool(...)",
+                 text.ptr(), type.ptr());
+    throw py::error_already_set();
+  }
+
+  /// Returns the children that `one_level` returned.
+  static PyObject* children_of(const py::object& level) {
+    if (!PyTuple_CheckExact(level.ptr()) || PyTuple_GET_SIZE(level.ptr()) != 2) fail_structure();
+    PyObject* const children = PyTuple_GET_ITEM(level.ptr(), 0);
+    if (!PyTuple_CheckExact(children)) fail_structure();
+    return children;
+  }
+
+  py::object open_level(PyTypeObject* type, const py::object& level) {
+    return open_sequence(children_of(level), type, PyTuple_GET_ITEM(level.ptr(), 1));
+  }
+
+  py::object open_with_path(PyObject* tree, const py::object& path) {
+    if (is_yes(steal(PyObject_CallFunctionObjArgs(opener_.is_leaf, path.ptr(), tree, nullptr)))) return leaf(tree);
+    if (tree == Py_None) return none_node();
+    const py::object level = steal(PyObject_CallOneArg(opener_.one_level, tree));
+    if (level.is_none()) return leaf(tree);
+    const Level deeper(&depth_);
+    PyObject* const values = children_of(level);
+    PyObject* const data = PyTuple_GET_ITEM(level.ptr(), 1);
+    const Py_ssize_t count = PyTuple_GET_SIZE(values);
+    const py::object keys = keys_of_children(opener_.keys_of, Py_TYPE(tree), data, count);
+    Children children(count);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      children.add(open_with_path(PyTuple_GET_ITEM(values, i), longer_path(path, PyTuple_GET_ITEM(keys.ptr(), i))));
+    }
+    return node(Py_TYPE(tree), data, children.take());
   }
 
   /// The children of one node: counted as long as all are leaves.
@@ -138,16 +163,17 @@ class Flattening {
     return none_node_;
   }
 
-  py::object open_sequence(PyObject* tree, PyTypeObject* type) {
+  /// The node of a list or tuple of children.
+  py::object open_sequence(PyObject* sequence, PyTypeObject* type, PyObject* data) {
     const Level level(&depth_);
-    Children children(PySequence_Fast_GET_SIZE(tree));
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(tree);
+    Children children(PySequence_Fast_GET_SIZE(sequence));
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence);
     // A list may change while functions of registered types run.
-    for (Py_ssize_t i = 0; i < size && i < PySequence_Fast_GET_SIZE(tree); ++i) {
-      const py::object child = borrow(PySequence_Fast_GET_ITEM(tree, i));
+    for (Py_ssize_t i = 0; i < size && i < PySequence_Fast_GET_SIZE(sequence); ++i) {
+      const py::object child = borrow(PySequence_Fast_GET_ITEM(sequence, i));
       children.add(open(child.ptr()));
     }
-    return node(type, Py_None, children.take());
+    return node(type, data, children.take());
   }
 
   py::object open_dict(PyObject* tree) {
@@ -228,7 +254,7 @@ class Flattening {
     if (!are_ascending_texts(keys.ptr()) && PyList_Sort(keys.ptr()) < 0) {
       if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw py::error_already_set();
       PyErr_Clear();
-      steal(PyObject_CallOneArg(opener_.sorted_keys, tree));  // raises
+      steal(PyObject_CallOneArg(opener_.one_level, tree));  // raises
     }
     return steal(PyList_AsTuple(keys.ptr()));
   }
@@ -260,15 +286,6 @@ PyObject* tree_open(PyObject*, PyObject* const* arguments, Py_ssize_t count) noe
   });
 }
 
-PyObject* tree_check_levels(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  if (!has_count(count, 1, "_tree_check_levels")) return nullptr;
-  return guarded([&]() -> py::object {
-    int depth = 0;
-    check_levels(arguments[0], &depth);
-    return py::none();
-  });
-}
-
 PyObject* tree_equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
   if (!has_count(count, 2, "_tree_equal")) return nullptr;
   return guarded([&]() -> py::object {
@@ -282,11 +299,10 @@ PyCFunction as_method() {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-std::array<PyMethodDef, 7> g_functions = {{
+std::array<PyMethodDef, 11> g_functions = {{
     {"_tree_open", as_method<&tree_open>(), METH_FASTCALL,
-     "_tree_open(tree: object, plain: set, is_node: collections.abc.Callable, open_other: collections.abc.Callable, "
-     "sorted_keys: collections.abc.Callable) -> tuple\n\nReturns the leaves and the node of a tree; the node of a leaf "
-     "is None."},
+     "_tree_open(tree: object, plain: set, one_level: collections.abc.Callable, is_leaf: collections.abc.Callable | "
+     "None, keys_of: collections.abc.Callable | None) -> tuple\n\nReturns the leaves and the node of a tree; the node of a leaf is None."},
     {"_tree_build", as_method<&tree_build>(), METH_FASTCALL,
      "_tree_build(node: object, leaves: list, make_node: collections.abc.Callable) -> typing.Any\n\nReturns the tree "
      "of a node with these leaves."},
@@ -296,8 +312,18 @@ std::array<PyMethodDef, 7> g_functions = {{
     {"_tree_paths", as_method<&tree_paths>(), METH_FASTCALL,
      "_tree_paths(node: object, keys_of: collections.abc.Callable) -> list\n\nReturns the path of each leaf (tuple of "
      "keys)."},
-    {"_tree_check_levels", as_method<&tree_check_levels>(), METH_FASTCALL,
-     "_tree_check_levels(node: object) -> None\n\nRaises RecursionError if a node has too many levels."},
+    {"_tree_rows", as_method<&tree_rows>(), METH_FASTCALL,
+     "_tree_rows(node: object) -> list\n\nReturns the rows of a node for a pickle."},
+    {"_tree_of_rows", as_method<&tree_of_rows>(), METH_FASTCALL,
+     "_tree_of_rows(rows: list) -> typing.Any\n\nReturns the node of these rows. Raises TypeError for other lists."},
+    {"_tree_num_leaves", as_method<&tree_num_leaves>(), METH_FASTCALL,
+     "_tree_num_leaves(node: object) -> int\n\nReturns the number of leaves of a node. Raises RecursionError if it has "
+     "too many levels."},
+    {"_tree_text", as_method<&tree_text>(), METH_FASTCALL,
+     "_tree_text(node: object) -> str\n\nReturns the text of a node, with * for each leaf."},
+    {"_tree_compose", as_method<&tree_compose>(), METH_FASTCALL,
+     "_tree_compose(node: object, inner: object) -> typing.Any\n\nReturns the node with `inner` in place of each "
+     "leaf."},
     {"_tree_equal", as_method<&tree_equal>(), METH_FASTCALL,
      "_tree_equal(first: object, second: object) -> bool\n\nReturns whether two nodes are equal."},
     {nullptr, nullptr, 0, nullptr},

@@ -13,6 +13,7 @@ void bind_accelerators(py::module_& module);
 void bind_advice(py::module_& module);
 void bind_array(py::module_& module);
 void bind_assembly(py::module_& module);
+void bind_caller_line(py::module_& module);
 void bind_client(py::module_& module);
 void bind_cluster(py::module_& module);
 void bind_collective(py::module_& module);
@@ -26,6 +27,8 @@ void bind_dlpack(py::module_& module);
 void bind_memory(py::module_& module);
 void bind_memory_layout(py::module_& module);
 void bind_mesh(py::module_& module);
+void bind_mesh_members(py::module_& module);
+void name_public_modules(py::module_& module);
 void bind_partition(py::module_& module);
 void bind_render(py::module_& module);
 void bind_repr(py::module_& module);
@@ -38,6 +41,7 @@ void bind_topology(py::module_& module);
 void bind_spec_algebra(py::module_& module);
 void bind_mesh_orders(py::module_& module);
 void bind_transfer(py::module_& module);
+void bind_transfer_recording(py::module_& module);
 void bind_tree(py::module_& module);
 
 }  // namespace artifex_devices::bindings

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "artifex_devices/checkpoint/file.h"
 #include "artifex_devices/transfer/dlpack.h"
 #include "python_modules.h"
 
@@ -49,6 +50,12 @@ void set_python_error(const Error& error, const std::string& prefix) {
   if (dynamic_cast<const Interrupted*>(&error)) {
     // The signal handler's exception is set already, whatever its class.
     if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    return;
+  }
+  if (const auto* failure = dynamic_cast<const FileError*>(&error)) {
+    const py::object value = py::reinterpret_steal<py::object>(
+        PyObject_CallFunction(PyExc_OSError, "is", failure->code(), (prefix + error.what()).c_str()));
+    if (value) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())), value.ptr());
     return;
   }
   PyErr_SetString(class_of(error), (prefix + error.what()).c_str());

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "text_signature.h"
+
 namespace artifex_devices::bindings {
 
 namespace py = pybind11;
@@ -77,8 +79,9 @@ template <FastPath fast_path>
 void add_fast_method(py::object cls, const char* name) {
   using Method = FastMethod<fast_path>;
   const py::object slow_path = cls.attr(name);
+  const std::string doc = with_text_signature(name, slow_path.attr("__doc__").cast<std::string>(), "$self");
   Method::definition = {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&Method::call)),
-                        METH_FASTCALL | METH_KEYWORDS, permanent_text(slow_path.attr("__doc__").cast<std::string>())};
+                        METH_FASTCALL | METH_KEYWORDS, permanent_text(doc)};
   Method::slow_path = py::object(slow_path).release().ptr();
   register_slow_path(cls, name, slow_path);
   PyObject* method = PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(cls.ptr()), &Method::definition);

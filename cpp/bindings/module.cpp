@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/pybind11.h>
 
+#include "bind_checkpoint.h"
 #include "bind_planner.h"
 #include "bindings.h"
 #include "errors.h"
@@ -26,14 +27,17 @@ PYBIND11_MODULE(_core, module) {
   bind_device_topology(module);
   bind_partition(module);
   bind_sharding(module);
+  bind_mesh_members(module);
   bind_array(module);
   bind_memory_layout(module);
   bind_transfer(module);
+  bind_transfer_recording(module);
   bind_tree(module);
   bind_client(module);
   bind_shards(module);
   bind_spec_algebra(module);
   bind_assembly(module);
+  bind_checkpoint(module);
   bind_cross_reshard(module);
   bind_dlpack(module);
   bind_collective(module);
@@ -48,6 +52,7 @@ PYBIND11_MODULE(_core, module) {
   bind_planner(module);
   bind_render(module);
   bind_repr(module);
+  bind_caller_line(module);
   bind_config(module);
   bind_scopes(module);
   bind_narrow(module);
@@ -56,4 +61,5 @@ PYBIND11_MODULE(_core, module) {
   guard_casts(module);
   check_allocations(module);
   install_pickle_functions(module);
+  name_public_modules(module);
 }

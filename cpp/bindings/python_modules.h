@@ -5,6 +5,7 @@
 /// can be moved by changing one line.
 namespace artifex_devices::bindings::python_modules {
 
+inline constexpr const char* kPackage = "artifex_devices";
 inline constexpr const char* kCore = "artifex_devices._core";
 inline constexpr const char* kErrors = "artifex_devices.errors";  // the module that exception classes belong to
 inline constexpr const char* kAllocatorConfig = "artifex_devices._runtime.client";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by bind_tree.cpp, tree_build.cpp and tree_paths.cpp: nodes of structures, levels, and errors of Python's C
-// interface.
+// Shared by bind_tree.cpp, tree_build.cpp, tree_paths.cpp, tree_rows.cpp and tree_text.cpp: nodes of structures,
+// levels, and errors of Python's C interface.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -110,9 +110,20 @@ inline bool is_exact(PyObject* object, PyTypeObject* type, const char* name) {
   return false;
 }
 
+/// Returns a tuple of at least `count` keys, which the Python function `keys_of` creates.
+py::object keys_of_children(PyObject* keys_of, PyTypeObject* type, PyObject* data, Py_ssize_t count);
+
+/// Returns the path and one more key.
+py::object longer_path(const py::object& path, PyObject* key);
+
 // Functions of the module; arguments are checked.
 PyObject* tree_build(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept;
 PyObject* tree_collect(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept;
 PyObject* tree_paths(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept;
+PyObject* tree_rows(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept;
+PyObject* tree_of_rows(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept;
+PyObject* tree_num_leaves(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept;
+PyObject* tree_text(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept;
+PyObject* tree_compose(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept;
 
 }  // namespace artifex_devices::bindings::trees

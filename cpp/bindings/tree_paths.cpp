@@ -39,14 +39,8 @@ class Paths {
     if (node.is_of_none()) return;
     const Level level(&depth_);
     const py::object keys = keys_of(node);
-    const Py_ssize_t length = PyTuple_GET_SIZE(path.ptr());
     for (Py_ssize_t i = 0; i < node.count; ++i) {
-      const py::object longer = steal(PyTuple_New(length + 1));
-      for (Py_ssize_t k = 0; k < length; ++k) {
-        PyTuple_SET_ITEM(longer.ptr(), k, Py_NewRef(PyTuple_GET_ITEM(path.ptr(), k)));
-      }
-      PyTuple_SET_ITEM(longer.ptr(), length, Py_NewRef(PyTuple_GET_ITEM(keys.ptr(), i)));
-      add(node.child(i), longer);
+      add(node.child(i), longer_path(path, PyTuple_GET_ITEM(keys.ptr(), i)));
     }
   }
 
@@ -68,12 +62,7 @@ class Paths {
   }
 
   py::object create_keys(const Node& node, Py_ssize_t count) {
-    const py::object number = steal(PyLong_FromSsize_t(count));
-    py::object keys =
-        steal(PyObject_CallFunctionObjArgs(keys_of_, as_object(node.type), node.data, number.ptr(), nullptr));
-    if (!PyTuple_CheckExact(keys.ptr())) keys = steal(PySequence_Tuple(keys.ptr()));
-    if (PyTuple_GET_SIZE(keys.ptr()) < node.count) fail_structure();
-    return keys;
+    return keys_of_children(keys_of_, node.type, node.data, count);
   }
 
   PyObject* found_;
@@ -82,6 +71,24 @@ class Paths {
 };
 
 }  // namespace
+
+py::object keys_of_children(PyObject* keys_of, PyTypeObject* type, PyObject* data, Py_ssize_t count) {
+  const py::object number = steal(PyLong_FromSsize_t(count));
+  py::object keys = steal(PyObject_CallFunctionObjArgs(keys_of, as_object(type), data, number.ptr(), nullptr));
+  if (!PyTuple_CheckExact(keys.ptr())) keys = steal(PySequence_Tuple(keys.ptr()));
+  if (PyTuple_GET_SIZE(keys.ptr()) < count) fail_structure();
+  return keys;
+}
+
+py::object longer_path(const py::object& path, PyObject* key) {
+  const Py_ssize_t length = PyTuple_GET_SIZE(path.ptr());
+  py::object longer = steal(PyTuple_New(length + 1));
+  for (Py_ssize_t i = 0; i < length; ++i) {
+    PyTuple_SET_ITEM(longer.ptr(), i, Py_NewRef(PyTuple_GET_ITEM(path.ptr(), i)));
+  }
+  PyTuple_SET_ITEM(longer.ptr(), length, Py_NewRef(key));
+  return longer;
+}
 
 PyObject* tree_paths(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
   if (!has_count(count, 2, "_tree_paths")) return nullptr;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
 #include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
@@ -122,18 +123,27 @@ void replace_base(const std::optional<ClientRef>& client) {
 /// without entering its block. Leaving allocates nothing: a world that stayed open would replace the one around it.
 class WorldScope {
  public:
-  WorldScope(py::object make, bool all_threads) : make_(std::move(make)), all_threads_(all_threads) {}
+  WorldScope(py::object make, bool all_threads, py::object make_outer)
+      : make_(std::move(make)), all_threads_(all_threads), make_outer_(std::move(make_outer)) {}
 
   py::object enter() {
+    const py::object outer = make_outer_.is_none() ? py::none() : make_outer_();
     py::object made = make_();
     const auto client = made.cast<ClientRef>();
     frames_.reserve(frames_.size() + 1);  // nothing may fail once the world is open
+    Frames opened;
+    if (!outer.is_none()) opened.outer = push_world(outer.cast<ClientRef>());
     if (all_threads_) {
       replace_base(client);
-      frames_.push_back(py::none());
     } else {
-      frames_.push_back(push_world(client));
+      try {
+        opened.own = push_world(client);
+      } catch (...) {
+        if (!opened.outer.is_none()) pop_world(opened.outer);
+        throw;
+      }
     }
+    frames_.push_back(std::move(opened));
     return made;
   }
 
@@ -141,18 +151,27 @@ class WorldScope {
     if (frames_.empty())
       throw_error<Unavailable>(
           "simulate: a world was left that is not open; expected __enter__ first; use a `with` block");
-    if (frames_.back().is_none()) {
+    if (frames_.back().own.is_none()) {
       replace_base(std::nullopt);
     } else {
-      pop_world(frames_.back());  // if it throws, the world can be left later
+      pop_world(frames_.back().own);  // if it throws, the world can be left later
     }
+    if (!frames_.back().outer.is_none()) pop_world(frames_.back().outer);
     frames_.pop_back();
+    while (DeferredTasks::run_one()) {  // nobody may wait for their results
+    }
   }
 
  private:
+  struct Frames {
+    py::object own = py::none();    // None for a replaced base client
+    py::object outer = py::none();  // the world around it that was opened with it, or None
+  };
+
   py::object make_;
   bool all_threads_;
-  std::vector<py::object> frames_;  // None for a replaced base client
+  py::object make_outer_;
+  std::vector<Frames> frames_;
 };
 
 PyObject* fast_leave(PyObject* self, PyObject* const*, Py_ssize_t count) {
@@ -332,13 +351,14 @@ Example:
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
          std::optional<int64_t> bytes_limit, bool compile_only,
          const std::optional<std::tuple<int, double, bool, int64_t>>& allocator, bool asynchronous,
-         const std::string& platform, const std::optional<std::string>& device_kind) {
+         const std::string& platform, const std::optional<std::string>& device_kind, std::optional<uint64_t> seed) {
         try {
           std::shared_ptr<const Machine> of = machine ? *machine : Machine::live();
           ClientOptions options{.num_devices = num_devices,
                                 .bytes_limit = bytes_limit,
                                 .compile_only = compile_only,
-                                .asynchronous = asynchronous};
+                                .asynchronous = asynchronous,
+                                .seed = seed};
           if (platform == "gpu") {
             options.backend =
                 make_emulated_gpu_backend(device_kind ? emulated_gpu_from_name(*device_kind) : EmulatedGpu{});
@@ -354,12 +374,16 @@ Example:
       },
       py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"),
       py::arg("allocator") = py::none(), py::arg("asynchronous") = true, py::arg("platform") = "cpu",
-      py::arg("device_kind") = py::none(), "`device_kind`: a GPU of the catalogue, for the platform \"gpu\".");
+      py::arg("device_kind") = py::none(), py::arg("seed") = py::none(),
+      "`device_kind`: a GPU of the catalogue, for the platform \"gpu\". `seed`: copies are deferred, in an order drawn "
+      "from it.");
   bind_processes(module);
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));
   py::class_<WorldScope> scope(module, "_WorldScope", "Context manager of `simulate`: opens a world and leaves it.");
-  scope.def(py::init<py::object, bool>(), py::arg("make"), py::arg("all_threads"))
+  scope
+      .def(py::init<py::object, bool, py::object>(), py::arg("make"), py::arg("all_threads"),
+           py::arg("make_outer") = py::none(), "`make_outer`: creates the client of a world around it, or None.")
       .def("__enter__", &WorldScope::enter, "Opens the world and returns its client.")
       .def(
           "__exit__", [](WorldScope& self, const py::object&, const py::object&, const py::object&) { self.leave(); },

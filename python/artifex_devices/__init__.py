@@ -14,12 +14,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 # Names of JAX that need its compiler or its tracing, and what to use instead.
 _ABSENT = {
     "grad": "write the gradient as a function of its own and average it over devices with lax.pmean",
     "value_and_grad": "write a function that returns value and gradient and average both with lax.pmean",
     "vmap": "use NumPy's broadcasting, or pmap and shard_map to map over devices",
 }
+# NumPy functions that create an array, and arguments of a call.
+_CREATED = dict.fromkeys(("empty", "ones", "zeros"), "(8, 8)") | dict.fromkeys(("arange", "eye"), "8")
+_CREATED |= dict.fromkeys(("array", "asarray"), "[[1, 2], [3, 4]]") | {"full": "(8, 8), 0.5", "linspace": "0, 1, 8"}
 
 
 @functools.cache
@@ -49,6 +54,14 @@ def __getattr__(name: str) -> Any:
             f"artifex_devices.{name}: functions are not traced or differentiated here; expected a name of this "
             f"package, got JAX's {name}; {_ABSENT[name]}"
         )
+    if name == "numpy" or (not name.startswith("_") and name in dir(np)):
+        fix = "import numpy as np" if name == "numpy" else f"np.{name}"
+        if name in _CREATED:
+            fix = f"device_put(np.{name}({_CREATED[name]}), sharding), which places its result"
+        raise AttributeError(
+            f"artifex_devices.{name}: NumPy is not part of this package; expected a name of this package, got NumPy's "
+            f"{name}; write {fix}; NumPy's functions take Arrays"
+        )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -67,7 +80,6 @@ def __dir__() -> list[str]:
 
 
 _import_eagerly(
-    "_base.public_path",
     "_base.bound_signatures",
     "_array.operators",  # gives Array its methods
     "_array.core_reprs",  # lets pprint print the core's objects

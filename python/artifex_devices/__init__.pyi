@@ -3,6 +3,7 @@
 
 from artifex_devices import array_api as array_api
 from artifex_devices import calibration as calibration
+from artifex_devices import checkpoint as checkpoint
 from artifex_devices import cluster as cluster
 from artifex_devices import debug as debug
 from artifex_devices import device_manager as device_manager
@@ -21,6 +22,7 @@ from artifex_devices import profiler as profiler
 from artifex_devices import render as render
 from artifex_devices import roofline as roofline
 from artifex_devices import sharding as sharding
+from artifex_devices import transfers as transfers
 from artifex_devices import tree as tree
 from artifex_devices import tree_util as tree_util
 from artifex_devices import xla_client as xla_client
@@ -83,7 +85,7 @@ from artifex_devices._runtime.world import simulate as simulate
 from artifex_devices._spmd.jit import jit as jit
 from artifex_devices._spmd.pmap import pmap as pmap
 from artifex_devices._spmd.shard_map import shard_map as shard_map
-from artifex_devices._spmd.smap import smap as smap
+from artifex_devices._spmd.shard_map import smap as smap
 from artifex_devices.batch_measurement import BatchSizeMeasurement as BatchSizeMeasurement
 from artifex_devices.batch_measurement import measure_batch_size as measure_batch_size
 from artifex_devices.config import config as config

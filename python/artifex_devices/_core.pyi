@@ -8,8 +8,12 @@ import collections.abc
 import enum
 import typing
 
+import numpy.typing
 import typing_extensions
 
+import artifex_devices._array_ops.index.updating
+import artifex_devices._placement.async_copy
+import artifex_devices.layout
 import artifex_devices.unpickle
 
 __all__: list[str] = [
@@ -103,13 +107,13 @@ class Machine:
         """
 
     @property
-    def counts(self) -> dict[typing.Any, typing.Any]:
+    def counts(self) -> dict[str, int]:
         """
         Number of objects by type (dict), as hwloc counts them.
         """
 
     @property
-    def cpu_domains(self) -> list[typing.Any]:
+    def cpu_domains(self) -> list[dict[str, typing.Any]]:
         """
         CPU domains (list of dicts), the default CPU devices: each minimal set of CPUs that has a NUMA node.
         """
@@ -121,7 +125,7 @@ class Machine:
         """
 
     @property
-    def missing_facts(self) -> list[typing.Any]:
+    def missing_facts(self) -> list[dict[str, typing.Any]]:
         """
         Facts that the system hides from this process (list of dicts).
 
@@ -130,13 +134,13 @@ class Machine:
         """
 
     @property
-    def numa_nodes(self) -> list[typing.Any]:
+    def numa_nodes(self) -> list[dict[str, typing.Any]]:
         """
         NUMA nodes (list of dicts); memory in bytes.
         """
 
     @property
-    def objects(self) -> list[typing.Any]:
+    def objects(self) -> list[dict[str, typing.Any]]:
         """
         Every object that hwloc reports (list of dicts), parents before their children.
 
@@ -178,7 +182,7 @@ class Client:
         ([CpuDevice(id=0), CpuDevice(id=1)], 'cpu')
     """
 
-    def __enter__(self) -> typing.Any: ...
+    def __enter__(self) -> typing_extensions.Self: ...
     def __exit__(self, *args: typing.Any) -> None: ...
     def __repr__(self) -> str: ...
     def buffer_from_pyval(
@@ -187,7 +191,7 @@ class Client:
         device: typing.Any = None,
         force_copy: typing.Any = False,
         host_buffer_semantics: typing.Any = None,
-    ) -> typing.Any:
+    ) -> Array:
         """
         Places one array or number on one device.
 
@@ -242,12 +246,12 @@ class Client:
         Returns the device of this process with that local_hardware_id. Raises RuntimeError where there is none.
         """
 
-    def devices(self) -> list[typing.Any]:
+    def devices(self) -> list[Device]:
         """
         All devices, in order of id: a new list.
         """
 
-    def get_default_layout(self, dtype: typing.Any, shard_shape: typing.Any, device: typing.Any) -> typing.Any:
+    def get_default_layout(self, dtype: typing.Any, shard_shape: typing.Any, device: typing.Any) -> PjRtLayout:
         """
         Returns the PjRtLayout in which shards are stored by default: row-major.
 
@@ -274,7 +278,7 @@ class Client:
         The older name of process_index.
         """
 
-    def live_arrays(self) -> list[typing.Any]:
+    def live_arrays(self) -> list[Array]:
         """
         Returns the Arrays on its devices that are alive and not deleted, oldest first.
 
@@ -287,7 +291,7 @@ class Client:
             [Array([0, 1, 2], dtype=int64)]
         """
 
-    def live_buffers(self) -> list[typing.Any]:
+    def live_buffers(self) -> list[Array]:
         """
         The older name of live_arrays.
         """
@@ -297,7 +301,7 @@ class Client:
         Number of devices of this process.
         """
 
-    def local_devices(self, process_index: int | None = None) -> list[typing.Any]:
+    def local_devices(self, process_index: int | None = None) -> list[Device]:
         """
         Returns a new list of the devices of one process in order of id; of this process by default.
 
@@ -324,6 +328,12 @@ class Client:
         """
 
     @property
+    def _is_emulated(self) -> bool:
+        """
+        Whether the devices are GPUs that the CPU emulates.
+        """
+
+    @property
     def _uid(self) -> int: ...
     @property
     def allocator_config(self) -> typing.Any:
@@ -332,7 +342,7 @@ class Client:
         """
 
     @property
-    def cluster(self) -> typing.Any:
+    def cluster(self) -> Cluster | None:
         """
         Cluster that its devices belong to, or None for devices of a machine.
         """
@@ -372,7 +382,7 @@ class _WorldScope:
     Context manager of `simulate`: opens a world and leaves it.
     """
 
-    def __enter__(self) -> typing.Any:
+    def __enter__(self) -> Client:
         """
         Opens the world and returns its client.
         """
@@ -382,7 +392,10 @@ class _WorldScope:
         Returns to the world around this one.
         """
 
-    def __init__(self, make: typing.Any, all_threads: bool) -> None: ...
+    def __init__(self, make: typing.Any, all_threads: bool, make_outer: typing.Any = None) -> None:
+        """
+        `make_outer`: creates the client of a world around it, or None.
+        """
 
 class Device:
     """
@@ -398,7 +411,7 @@ class Device:
         [CpuDevice(id=0), CpuDevice(id=1)]
     """
 
-    def __call__(self) -> typing.Any:
+    def __call__(self) -> typing_extensions.Self:
         """
         Returns the device itself.
         """
@@ -410,7 +423,7 @@ class Device:
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
     def __str__(self) -> str: ...
-    def addressable_memories(self) -> list[typing.Any]:
+    def addressable_memories(self) -> list[Memory]:
         """
         Returns its memories of all kinds, the default one first.
         """
@@ -428,7 +441,7 @@ class Device:
             RuntimeError: Always.
         """
 
-    def live_buffers(self) -> list[typing.Any]:
+    def live_buffers(self) -> list[Array]:
         """
         Returns the data of Arrays on this device, oldest Array first.
 
@@ -456,7 +469,7 @@ class Device:
             RuntimeError: The kind is unknown, as in JAX.
         """
 
-    def memory_stats(self) -> dict[typing.Any, typing.Any]:
+    def memory_stats(self) -> dict[str, int]:
         """
         Returns statistics of the device's memory in bytes, never None.
 
@@ -550,7 +563,7 @@ class Device:
         """
 
     @property
-    def numa_nodes(self) -> list[typing.Any]:
+    def numa_nodes(self) -> list[int]:
         """
         NUMA nodes of its memory (logical numbers), the preferred node first; empty for devices of a cluster.
         """
@@ -595,12 +608,12 @@ class Memory:
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
     def __str__(self) -> str: ...
-    def addressable_by_devices(self) -> list[typing.Any]:
+    def addressable_by_devices(self) -> list[Device]:
         """
         Returns the devices that address it: its own device, as in JAX.
         """
 
-    def stats(self) -> dict[typing.Any, typing.Any]:
+    def stats(self) -> dict[str, int]:
         """
         Returns statistics of this memory in bytes.
 
@@ -694,12 +707,12 @@ class DeviceList:
 
     def __hash__(self) -> int: ...
     def __init__(self, device_assignment: typing.Any) -> None: ...
-    def __iter__(self) -> collections.abc.Iterator[typing.Any]: ...
+    def __iter__(self) -> collections.abc.Iterator[Device]: ...
     def __len__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
     @property
-    def addressable_device_list(self) -> typing.Any:
+    def addressable_device_list(self) -> DeviceList:
         """
         DeviceList of the devices of this process; the list itself if these are all. Raises ValueError if there are none.
         """
@@ -723,13 +736,13 @@ class DeviceList:
         """
 
     @property
-    def memory_kinds(self) -> tuple[typing.Any, ...]:
+    def memory_kinds(self) -> tuple[str, ...]:
         """
         Memory kinds of all the devices (tuple of str).
         """
 
     @property
-    def process_indices(self) -> set[typing.Any]:
+    def process_indices(self) -> set[int]:
         """
         Ranks of the processes that addressable the devices (set of int).
         """
@@ -805,7 +818,7 @@ class DeviceAssignment:
         """
 
     @property
-    def device_ordinals(self) -> typing.Any:
+    def device_ordinals(self) -> numpy.typing.NDArray[typing.Any]:
         """
         Device ordinals as a new int64 ndarray of shape (replicas, computations).
         """
@@ -865,7 +878,7 @@ class DeviceTopology:
         """
 
     @property
-    def device_descriptions(self) -> list[typing.Any]:
+    def device_descriptions(self) -> list[Device]:
         """
         List of one dict for each device: id, kind, process_index, cpu_domain, cpuset, numa_nodes, memory_bytes, memory_kinds.
         """
@@ -929,7 +942,7 @@ class PartitionSpec:
 
     UNCONSTRAINED: typing.ClassVar[_Unconstrained]
 
-    def __add__(self, arg0: typing.Any) -> typing.Any: ...
+    def __add__(self, arg0: typing.Any) -> PartitionSpec: ...
     def __contains__(self, arg0: typing.Any) -> bool: ...
     def __eq__(self, other: object) -> bool: ...
     def __getitem__(self, index: typing.Any) -> typing.Any: ...
@@ -937,28 +950,27 @@ class PartitionSpec:
     def __init__(self, *args: typing.Any) -> None: ...
     def __iter__(self) -> collections.abc.Iterator[typing.Any]: ...
     def __len__(self) -> int: ...
-    def __radd__(self, arg0: typing.Any) -> typing.Any: ...
+    def __radd__(self, arg0: typing.Any) -> PartitionSpec: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
-    def count(self, value: typing.Any) -> typing.Any:
+    def count(self, value: typing.Any) -> int:
         """
         Returns the number of entries equal to `value`.
         """
 
-    def index(self, value: typing.Any) -> typing.Any:
+    def index(self, value: typing.Any) -> int:
         """
         Returns the first position of an entry. Raises ValueError if there is none.
         """
 
-    def update(self, partitions: typing.Iterable[typing.Any] | None = None) -> PartitionSpec:
+    def update(self, partitions: typing.Any = None) -> PartitionSpec:
         """
         Returns a PartitionSpec with other entries, or itself for None; TypeError unless they can be iterated over.
 
-            Example:
-                >>> import artifex_devices as ad
-                >>> ad.P("x").update(partitions=("y", None))
-                P('y', None)
-
+        Example:
+            >>> import artifex_devices as ad
+            >>> ad.P("x").update(partitions=("y", None))
+            P('y', None)
         """
 
     @property
@@ -996,27 +1008,23 @@ class AbstractMesh:
         """
         Returns a mesh with other sizes, names or axis types; TypeError and ValueError as of AbstractMesh.
 
-            Example:
-                >>> from artifex_devices.sharding import AbstractMesh
-                >>> AbstractMesh((2, 4), ("x", "y")).update(axis_sizes=(4, 4)).size
-                16
-
+        Example:
+            >>> from artifex_devices.sharding import AbstractMesh
+            >>> AbstractMesh((2, 4), ("x", "y")).update(axis_sizes=(4, 4)).size
+            16
         """
 
-    def update_axis_types(
-        self, name_to_type: collections.abc.Mapping[collections.abc.Hashable, AxisType]
-    ) -> AbstractMesh:
+    def update_axis_types(self, name_to_type: typing.Any) -> AbstractMesh:
         """
-        Returns a mesh with other types of the axes in `name_to_type`.
+        Returns a mesh with other types of the axes in `name_to_type`, a dict of axis name to AxisType.
 
-            Raises:
-                TypeError: name_to_type is not a mapping, or a value is not an AxisType.
+        Raises:
+            TypeError: name_to_type is not a mapping, or a value is not an AxisType.
 
-            Example:
-                >>> from artifex_devices.sharding import AbstractMesh, AxisType
-                >>> AbstractMesh((2, 4), ("x", "y")).update_axis_types({"y": AxisType.Explicit}).explicit_axes
-                ('y',)
-
+        Example:
+            >>> from artifex_devices.sharding import AbstractMesh, AxisType
+            >>> AbstractMesh((2, 4), ("x", "y")).update_axis_types({"y": AxisType.Explicit}).explicit_axes
+            ('y',)
         """
 
     @property
@@ -1044,25 +1052,25 @@ class AbstractMesh:
         """
 
     @property
-    def auto_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def auto_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Auto (tuple).
         """
 
     @property
-    def axis_names(self) -> tuple[typing.Any, ...]:
+    def axis_names(self) -> tuple[collections.abc.Hashable, ...]:
         """
         Names, major to minor (tuple).
         """
 
     @property
-    def axis_sizes(self) -> tuple[typing.Any, ...]:
+    def axis_sizes(self) -> tuple[int, ...]:
         """
         Sizes, major to minor (tuple of int).
         """
 
     @property
-    def axis_types(self) -> tuple[typing.Any, ...]:
+    def axis_types(self) -> tuple[AxisType, ...]:
         """
         AxisType of each axis (tuple).
         """
@@ -1074,25 +1082,25 @@ class AbstractMesh:
         """
 
     @property
-    def explicit_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def explicit_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Explicit (tuple).
         """
 
     @property
-    def manual_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def manual_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Manual (tuple).
         """
 
     @property
-    def shape(self) -> typing.Any:
+    def shape(self) -> collections.OrderedDict[typing.Any, int]:
         """
         OrderedDict of name to size.
         """
 
     @property
-    def shape_tuple(self) -> tuple[typing.Any, ...]:
+    def shape_tuple(self) -> tuple[tuple[collections.abc.Hashable, int], ...]:
         """
         ((name, size), ...).
         """
@@ -1131,7 +1139,7 @@ class Mesh:
     ) -> Mesh: ...
     def __copy__(self) -> typing.Any: ...
     def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
-    def __enter__(self) -> typing.Any: ...
+    def __enter__(self) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
     def __exit__(self, *args: typing.Any) -> None: ...
     def __hash__(self) -> int: ...
@@ -1145,13 +1153,12 @@ class Mesh:
         """
         Returns a mesh with other devices, names or axis types; TypeError and ValueError as of Mesh.
 
-            Example:
-                >>> import artifex_devices as ad
-                >>> with ad.simulate(8):
-                ...     mesh = ad.make_mesh((8,), ("x",))
-                ...     mesh.update(axis_names=("data",)).axis_names
-                ('data',)
-
+        Example:
+            >>> import artifex_devices as ad
+            >>> with ad.simulate(8):
+            ...     mesh = ad.make_mesh((8,), ("x",))
+            ...     mesh.update(axis_names=("data",)).axis_names
+            ('data',)
         """
 
     @property
@@ -1191,37 +1198,37 @@ class Mesh:
         """
 
     @property
-    def auto_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def auto_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Auto (tuple).
         """
 
     @property
-    def axis_names(self) -> tuple[typing.Any, ...]:
+    def axis_names(self) -> tuple[collections.abc.Hashable, ...]:
         """
         Names, major to minor (tuple).
         """
 
     @property
-    def axis_sizes(self) -> tuple[typing.Any, ...]:
+    def axis_sizes(self) -> tuple[int, ...]:
         """
         Sizes, major to minor (tuple of int).
         """
 
     @property
-    def axis_types(self) -> tuple[typing.Any, ...]:
+    def axis_types(self) -> tuple[AxisType, ...]:
         """
         AxisType of each axis (tuple).
         """
 
     @property
-    def device_ids(self) -> typing.Any:
+    def device_ids(self) -> numpy.typing.NDArray[typing.Any]:
         """
         ndarray of the devices' ids in the mesh's shape.
         """
 
     @property
-    def devices(self) -> typing.Any:
+    def devices(self) -> numpy.typing.NDArray[typing.Any]:
         """
         Read-only ndarray of Device in the mesh's shape.
         """
@@ -1233,7 +1240,7 @@ class Mesh:
         """
 
     @property
-    def explicit_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def explicit_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Explicit (tuple).
         """
@@ -1245,31 +1252,31 @@ class Mesh:
         """
 
     @property
-    def local_devices(self) -> list[typing.Any]:
+    def local_devices(self) -> list[Device]:
         """
         List of the devices of this process.
         """
 
     @property
-    def local_mesh(self) -> typing.Any:
+    def local_mesh(self) -> Mesh:
         """
         Mesh of the box of this process's devices; in one process the mesh itself. Raises ValueError where they are not a box.
         """
 
     @property
-    def manual_axes(self) -> tuple[collections.abc.Hashable, ...]:
+    def manual_axes(self) -> tuple[typing.Any, ...]:
         """
         Names of the axes of type Manual (tuple).
         """
 
     @property
-    def shape(self) -> typing.Any:
+    def shape(self) -> collections.OrderedDict[typing.Any, int]:
         """
         OrderedDict of axis name to size.
         """
 
     @property
-    def shape_tuple(self) -> tuple[typing.Any, ...]:
+    def shape_tuple(self) -> tuple[tuple[collections.abc.Hashable, int], ...]:
         """
         ((name, size), ...).
         """
@@ -1296,23 +1303,22 @@ class Sharding:
         Returns whether both have the same devices in the same order and the same memory kind.
         """
 
-    def addressable_devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
+    def addressable_devices_indices_map(self, global_shape: typing.Any) -> dict[Device, tuple[slice, ...]]:
         """
         Returns devices_indices_map of the devices of this process.
         """
 
-    def check_compatible_aval(self, aval_shape: typing.Sequence[int]) -> None:
+    def check_compatible_aval(self, aval_shape: typing.Any) -> None:
         """
         Raises ValueError unless a value of this shape has a dimension for each entry of the spec.
 
-            Example:
-                >>> import artifex_devices as ad
-                >>> with ad.simulate(2):
-                ...     ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P("x")).check_compatible_aval((4, 3))
-
+        Example:
+            >>> import artifex_devices as ad
+            >>> with ad.simulate(2):
+            ...     ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P("x")).check_compatible_aval((4, 3))
         """
 
-    def device_index(self, device: typing.Any, global_shape: typing.Any) -> tuple[typing.Any, ...]:
+    def device_index(self, device: typing.Any, global_shape: typing.Any) -> tuple[slice, ...]:
         """
         Returns the part of an array of `global_shape` on one device: devices_indices_map(global_shape)[device].
 
@@ -1326,7 +1332,7 @@ class Sharding:
             ValueError: The sharding does not include the device; and as shard_shape.
         """
 
-    def devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
+    def devices_indices_map(self, global_shape: typing.Any) -> dict[Device, tuple[slice, ...]]:
         """
         Returns the part of an array of `global_shape` that each device holds.
 
@@ -1342,7 +1348,7 @@ class Sharding:
         Returns whether the same devices hold the same parts of every array of rank `ndim`. Axis names do not matter.
         """
 
-    def shard_shape(self, global_shape: typing.Any) -> tuple[typing.Any, ...]:
+    def shard_shape(self, global_shape: typing.Any) -> tuple[int, ...]:
         """
         Returns the shape of each device's shard of an array of `global_shape`.
 
@@ -1354,7 +1360,7 @@ class Sharding:
             TypeError: A size is not an int.
         """
 
-    def with_memory_kind(self, kind: str) -> Sharding:
+    def with_memory_kind(self, kind: str) -> typing_extensions.Self:
         """
         Returns the same sharding in another memory kind. Raises ValueError for an unknown kind.
         """
@@ -1372,13 +1378,13 @@ class Sharding:
         """
 
     @property
-    def addressable_devices(self) -> set[typing.Any]:
+    def addressable_devices(self) -> set[Device]:
         """
         Set of the devices of this process.
         """
 
     @property
-    def device_set(self) -> set[typing.Any]:
+    def device_set(self) -> set[Device]:
         """
         Set of all devices.
         """
@@ -1441,24 +1447,22 @@ class NamedSharding(Sharding):
         self, mesh: Mesh | AbstractMesh, spec: typing.Any, *, memory_kind: str | None = None, uneven: str | None = None
     ) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def update(self, **changes: typing.Any) -> NamedSharding:
+    def update(self, **kwargs: typing.Any) -> NamedSharding:
         """
         Returns a NamedSharding with another mesh, spec, memory_kind or uneven.
 
-            Args:
-                self: The sharding.
-                **changes: `mesh`, `spec` (a PartitionSpec or its entries), `memory_kind`, `uneven`.
+        Args:
+            **kwargs: `mesh`, `spec` (a PartitionSpec or its entries), `memory_kind`, `uneven`.
 
-            Raises:
-                TypeError: An argument has another name.
-                ValueError: As NamedSharding.
+        Raises:
+            TypeError: An argument has another name.
+            ValueError: As NamedSharding.
 
-            Example:
-                >>> import artifex_devices as ad
-                >>> with ad.simulate(2):
-                ...     ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P()).update(spec=ad.P("x")).spec
-                P('x',)
-
+        Example:
+            >>> import artifex_devices as ad
+            >>> with ad.simulate(2):
+            ...     ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P()).update(spec=ad.P("x")).spec
+            P('x',)
         """
 
     @property
@@ -1492,7 +1496,7 @@ class SingleDeviceSharding(Sharding):
         1
     """
 
-    def __init__(self, device: typing.Any, *, memory_kind: str | None = None) -> None: ...
+    def __init__(self, device: Device, *, memory_kind: str | None = None) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     @property
     def _device(self) -> Device: ...
@@ -1513,22 +1517,22 @@ class Array:
 
     __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
 
-    def __abs__(self) -> typing.Any:
+    def __abs__(self) -> Array:
         """
         np.absolute, element by element.
         """
 
-    def __add__(self, other: typing.Any) -> typing.Any:
+    def __add__(self, other: typing.Any) -> Array:
         """
         np.add, element by element.
         """
 
-    def __and__(self, other: typing.Any) -> typing.Any:
+    def __and__(self, other: typing.Any) -> Array:
         """
         np.bitwise_and, element by element.
         """
 
-    def __array__(self, dtype: typing.Any = None, copy: typing.Any = None) -> typing.Any: ...
+    def __array__(self, dtype: typing.Any = None, copy: typing.Any = None) -> numpy.typing.NDArray[typing.Any]: ...
     def __array_function__(
         self, function: typing.Any, types: typing.Any, args: typing.Any, kwargs: typing.Any
     ) -> typing.Any:
@@ -1551,7 +1555,7 @@ class Array:
         """
 
     def __bool__(self) -> bool: ...
-    def __complex__(self) -> typing.Any: ...
+    def __complex__(self) -> complex: ...
     def __contains__(self, value: typing.Any) -> bool:
         """
         Whether an element equals the value.
@@ -1564,7 +1568,7 @@ class Array:
         Raises TypeError: Arrays are immutable.
         """
 
-    def __divmod__(self, other: typing.Any) -> typing.Any:
+    def __divmod__(self, other: typing.Any) -> tuple[Array, Array]:
         """
         np.divmod, element by element.
         """
@@ -1589,18 +1593,18 @@ class Array:
             TypeError: max_version or dl_device is not a pair of ints.
         """
 
-    def __dlpack_device__(self) -> tuple[typing.Any, ...]:
+    def __dlpack_device__(self) -> tuple[int, int]:
         """
         Returns (1, 0), DLPack's numbers for the host's memory.
         """
 
-    def __eq__(self, other: typing.Any) -> typing.Any:
+    def __eq__(self, other: typing.Any) -> Array:  # type: ignore[override]
         """
         np.equal, element by element.
         """
 
     def __float__(self) -> float: ...
-    def __floordiv__(self, other: typing.Any) -> typing.Any:
+    def __floordiv__(self, other: typing.Any) -> Array:
         """
         np.floor_divide, element by element.
         """
@@ -1610,7 +1614,7 @@ class Array:
         f"{loss:.3f}": an Array without dimensions is formatted as its number, others only with an empty format.
         """
 
-    def __ge__(self, other: typing.Any) -> typing.Any:
+    def __ge__(self, other: typing.Any) -> Array:
         """
         np.greater_equal, element by element.
         """
@@ -1620,14 +1624,14 @@ class Array:
         x[index] by NumPy's rules; only the shards that hold the elements are read (guide: NumPy on Arrays).
         """
 
-    def __gt__(self, other: typing.Any) -> typing.Any:
+    def __gt__(self, other: typing.Any) -> Array:
         """
         np.greater, element by element.
         """
 
-    def __index__(self) -> typing.Any: ...
-    def __int__(self) -> typing.Any: ...
-    def __invert__(self) -> typing.Any:
+    def __index__(self) -> int: ...
+    def __int__(self) -> int: ...
+    def __invert__(self) -> Array:
         """
         np.invert, element by element.
         """
@@ -1637,69 +1641,69 @@ class Array:
         x[0], x[1], ...; TypeError for an Array without dimensions.
         """
 
-    def __le__(self, other: typing.Any) -> typing.Any:
+    def __le__(self, other: typing.Any) -> Array:
         """
         np.less_equal, element by element.
         """
 
     def __len__(self) -> int: ...
-    def __lshift__(self, other: typing.Any) -> typing.Any:
+    def __lshift__(self, other: typing.Any) -> Array:
         """
         np.left_shift, element by element.
         """
 
-    def __lt__(self, other: typing.Any) -> typing.Any:
+    def __lt__(self, other: typing.Any) -> Array:
         """
         np.less, element by element.
         """
 
-    def __matmul__(self, other: typing.Any) -> typing.Any: ...
-    def __mod__(self, other: typing.Any) -> typing.Any:
+    def __matmul__(self, other: typing.Any) -> Array: ...
+    def __mod__(self, other: typing.Any) -> Array:
         """
         np.remainder, element by element.
         """
 
-    def __mul__(self, other: typing.Any) -> typing.Any:
+    def __mul__(self, other: typing.Any) -> Array:
         """
         np.multiply, element by element.
         """
 
-    def __ne__(self, other: typing.Any) -> typing.Any:
+    def __ne__(self, other: typing.Any) -> Array:  # type: ignore[override]
         """
         np.not_equal, element by element.
         """
 
-    def __neg__(self) -> typing.Any:
+    def __neg__(self) -> Array:
         """
         np.negative, element by element.
         """
 
-    def __or__(self, other: typing.Any) -> typing.Any:
+    def __or__(self, other: typing.Any) -> Array:
         """
         np.bitwise_or, element by element.
         """
 
-    def __pos__(self) -> typing.Any:
+    def __pos__(self) -> Array:
         """
         np.positive, element by element.
         """
 
-    def __pow__(self, other: typing.Any) -> typing.Any:
+    def __pow__(self, other: typing.Any) -> Array:
         """
         np.power, element by element; `x ** 2` is np.square and `x ** 0.5` np.sqrt, as for ndarrays.
         """
 
-    def __radd__(self, other: typing.Any) -> typing.Any:
+    def __radd__(self, other: typing.Any) -> Array:
         """
         np.add, element by element.
         """
 
-    def __rand__(self, other: typing.Any) -> typing.Any:
+    def __rand__(self, other: typing.Any) -> Array:
         """
         np.bitwise_and, element by element.
         """
 
-    def __rdivmod__(self, other: typing.Any) -> typing.Any:
+    def __rdivmod__(self, other: typing.Any) -> tuple[Array, Array]:
         """
         np.divmod, element by element.
         """
@@ -1715,28 +1719,28 @@ class Array:
         x[len(x) - 1], ..., x[0].
         """
 
-    def __rfloordiv__(self, other: typing.Any) -> typing.Any:
+    def __rfloordiv__(self, other: typing.Any) -> Array:
         """
         np.floor_divide, element by element.
         """
 
-    def __rlshift__(self, other: typing.Any) -> typing.Any:
+    def __rlshift__(self, other: typing.Any) -> Array:
         """
         np.left_shift, element by element.
         """
 
-    def __rmatmul__(self, other: typing.Any) -> typing.Any: ...
-    def __rmod__(self, other: typing.Any) -> typing.Any:
+    def __rmatmul__(self, other: typing.Any) -> Array: ...
+    def __rmod__(self, other: typing.Any) -> Array:
         """
         np.remainder, element by element.
         """
 
-    def __rmul__(self, other: typing.Any) -> typing.Any:
+    def __rmul__(self, other: typing.Any) -> Array:
         """
         np.multiply, element by element.
         """
 
-    def __ror__(self, other: typing.Any) -> typing.Any:
+    def __ror__(self, other: typing.Any) -> Array:
         """
         np.bitwise_or, element by element.
         """
@@ -1746,32 +1750,32 @@ class Array:
         np.round; integers where ndigits is None, as in JAX.
         """
 
-    def __rpow__(self, other: typing.Any) -> typing.Any:
+    def __rpow__(self, other: typing.Any) -> Array:
         """
         np.power, element by element.
         """
 
-    def __rrshift__(self, other: typing.Any) -> typing.Any:
+    def __rrshift__(self, other: typing.Any) -> Array:
         """
         np.right_shift, element by element.
         """
 
-    def __rshift__(self, other: typing.Any) -> typing.Any:
+    def __rshift__(self, other: typing.Any) -> Array:
         """
         np.right_shift, element by element.
         """
 
-    def __rsub__(self, other: typing.Any) -> typing.Any:
+    def __rsub__(self, other: typing.Any) -> Array:
         """
         np.subtract, element by element.
         """
 
-    def __rtruediv__(self, other: typing.Any) -> typing.Any:
+    def __rtruediv__(self, other: typing.Any) -> Array:
         """
         np.divide, element by element.
         """
 
-    def __rxor__(self, other: typing.Any) -> typing.Any:
+    def __rxor__(self, other: typing.Any) -> Array:
         """
         np.bitwise_xor, element by element.
         """
@@ -1781,18 +1785,18 @@ class Array:
         Raises TypeError: Arrays are immutable.
         """
 
-    def __str__(self) -> typing.Any: ...
-    def __sub__(self, other: typing.Any) -> typing.Any:
+    def __str__(self) -> str: ...
+    def __sub__(self, other: typing.Any) -> Array:
         """
         np.subtract, element by element.
         """
 
-    def __truediv__(self, other: typing.Any) -> typing.Any:
+    def __truediv__(self, other: typing.Any) -> Array:
         """
         np.divide, element by element.
         """
 
-    def __xor__(self, other: typing.Any) -> typing.Any:
+    def __xor__(self, other: typing.Any) -> Array:
         """
         np.bitwise_xor, element by element.
         """
@@ -1805,48 +1809,48 @@ class Array:
 
     def all(
         self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ..., *, where: typing.Any = ...
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.all.
         """
 
     def any(
         self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ..., *, where: typing.Any = ...
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.any.
         """
 
-    def argmax(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> typing.Any:
+    def argmax(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> Array:
         """
         np.argmax: position of the first largest element, or of the first NaN.
         """
 
-    def argmin(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> typing.Any:
+    def argmin(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> Array:
         """
         np.argmin: position of the first smallest element, or of the first NaN.
         """
 
     def argpartition(
         self, kth: typing.Any, axis: int = -1, kind: str = "introselect", order: typing.Any = None
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.argpartition. The dimension must not be sharded.
         """
 
     def argsort(
         self, axis: int = -1, kind: typing.Any = None, order: typing.Any = None, *, stable: typing.Any = None
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.argsort. The dimension must not be sharded.
         """
 
-    def astype(self, dtype: typing.Any, copy: bool = True, device: typing.Any = None) -> typing.Any:
+    def astype(self, dtype: typing.Any, copy: bool = True, device: typing.Any = None) -> Array:
         """
         np.astype: each device converts its own shard.
         """
 
-    def block_until_ready(self) -> typing.Any:
+    def block_until_ready(self) -> Array:
         """
         Waits until the data is written, and returns the Array. Ctrl-C ends the wait.
 
@@ -1854,7 +1858,7 @@ class Array:
             RuntimeError: The Array was deleted, or the transfer into it failed.
         """
 
-    def clip(self, min: typing.Any = None, max: typing.Any = None, out: typing.Any = None) -> typing.Any:
+    def clip(self, min: typing.Any = None, max: typing.Any = None, out: typing.Any = None) -> Array:
         """
         np.clip.
         """
@@ -1864,37 +1868,37 @@ class Array:
         Another Array on the same memory, which stays valid when x is deleted.
         """
 
-    def compress(self, condition: typing.Any, axis: typing.Any = None, out: typing.Any = None) -> typing.Any:
+    def compress(self, condition: typing.Any, axis: typing.Any = None, out: typing.Any = None) -> Array:
         """
         np.compress(condition, x, axis): the parts along one dimension where the condition is True.
         """
 
-    def conj(self) -> typing.Any:
+    def conj(self) -> Array:
         """
         np.conjugate; bools stay bools.
         """
 
-    def conjugate(self) -> typing.Any:
+    def conjugate(self) -> Array:
         """
         np.conjugate; bools stay bools.
         """
 
-    def copy(self) -> typing.Any:
+    def copy(self) -> Array:
         """
         np.copy: new memory, the same sharding.
         """
 
-    def copy_to_host_async(self) -> typing.Any:
+    def copy_to_host_async(self) -> artifex_devices._placement.async_copy.HostCopy:
         """
         Starts to copy the value to the host and returns a HostCopy at once. np.asarray(x) then uses that copy.
         """
 
-    def cumprod(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> typing.Any:
+    def cumprod(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> Array:
         """
         np.cumprod: along a sharded dimension devices exchange only their products.
         """
 
-    def cumsum(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> typing.Any:
+    def cumsum(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> Array:
         """
         np.cumsum: along a sharded dimension devices exchange only their totals.
         """
@@ -1922,7 +1926,7 @@ class Array:
               state     committed, ready
         """
 
-    def devices(self) -> set[typing.Any]:
+    def devices(self) -> set[Device]:
         """
         Set of the devices that hold it.
         """
@@ -1932,7 +1936,7 @@ class Array:
         np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array.
         """
 
-    def dot(self, b: typing.Any, out: typing.Any = None) -> typing.Any:
+    def dot(self, b: typing.Any, out: typing.Any = None) -> Array:
         """
         np.dot(x, b): each device multiplies its own blocks, and only partial sums are sent.
         """
@@ -1975,7 +1979,7 @@ class Array:
         keepdims: typing.Any = ...,
         initial: typing.Any = ...,
         where: typing.Any = ...,
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.max: NaN where an element is NaN.
         """
@@ -1988,7 +1992,7 @@ class Array:
         keepdims: typing.Any = ...,
         *,
         where: typing.Any = ...,
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.mean: 16-bit floats are added up in float32, integers in float64.
         """
@@ -2000,7 +2004,7 @@ class Array:
         keepdims: typing.Any = ...,
         initial: typing.Any = ...,
         where: typing.Any = ...,
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.min: NaN where an element is NaN.
         """
@@ -2018,12 +2022,12 @@ class Array:
         keepdims: typing.Any = ...,
         initial: typing.Any = ...,
         where: typing.Any = ...,
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.prod: the result is replicated over the axes of the reduced dimensions.
         """
 
-    def ptp(self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ...) -> typing.Any:
+    def ptp(self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ...) -> Array:
         """
         np.ptp: the maximum minus the minimum.
         """
@@ -2067,19 +2071,19 @@ class Array:
 
         """
 
-    def round(self, decimals: int = 0, out: typing.Any = None) -> typing.Any:
+    def round(self, decimals: int = 0, out: typing.Any = None) -> Array:
         """
         np.round.
         """
 
-    def searchsorted(self, v: typing.Any, side: str = "left", sorter: typing.Any = None) -> typing.Any:
+    def searchsorted(self, v: typing.Any, side: str = "left", sorter: typing.Any = None) -> Array:
         """
         np.searchsorted(x, v): the result is sharded as v; x must not be sharded.
         """
 
     def sort(
         self, axis: int = -1, kind: typing.Any = None, order: typing.Any = None, *, stable: typing.Any = None
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded.
         """
@@ -2100,7 +2104,7 @@ class Array:
         where: typing.Any = ...,
         mean: typing.Any = ...,
         correction: typing.Any = ...,
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.std.
         """
@@ -2113,7 +2117,7 @@ class Array:
         keepdims: typing.Any = ...,
         initial: typing.Any = ...,
         where: typing.Any = ...,
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.sum: the result is replicated over the axes of the summed dimensions.
         """
@@ -2123,9 +2127,7 @@ class Array:
         np.swapaxes: two dimensions swapped.
         """
 
-    def take(
-        self, indices: typing.Any, axis: typing.Any = None, out: typing.Any = None, mode: str = "raise"
-    ) -> typing.Any:
+    def take(self, indices: typing.Any, axis: typing.Any = None, out: typing.Any = None, mode: str = "raise") -> Array:
         """
         np.take(x, indices, axis): parts along one dimension.
         """
@@ -2159,7 +2161,7 @@ class Array:
 
     def trace(
         self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: typing.Any = None, out: typing.Any = None
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.trace: the sum of a diagonal.
         """
@@ -2198,7 +2200,7 @@ class Array:
         where: typing.Any = ...,
         mean: typing.Any = ...,
         correction: typing.Any = ...,
-    ) -> typing.Any:
+    ) -> Array:
         """
         np.var.
         """
@@ -2237,13 +2239,13 @@ class Array:
         """
 
     @property
-    def addressable_shards(self) -> list[typing.Any]:
+    def addressable_shards(self) -> list[Shard]:
         """
         List of one Shard for each device of this process, in mesh order.
         """
 
     @property
-    def at(self) -> typing.Any:
+    def at(self) -> artifex_devices._array_ops.index.updating.At:
         """
         Updated copies: `x.at[index].set(values)`.
 
@@ -2271,31 +2273,31 @@ class Array:
         """
 
     @property
-    def device(self) -> typing.Any:
+    def device(self) -> Device | Sharding:
         """
         Device that holds it, or its sharding if it is on several devices.
         """
 
     @property
-    def dtype(self) -> typing.Any:
+    def dtype(self) -> numpy.dtype[typing.Any]:
         """
         Element type (np.dtype).
         """
 
     @property
-    def format(self) -> typing.Any:
+    def format(self) -> artifex_devices.layout.Format:
         """
         layout.Format of the order in which the elements of each shard are stored, and the sharding.
         """
 
     @property
-    def global_shards(self) -> list[typing.Any]:
+    def global_shards(self) -> list[Shard]:
         """
         List of one Shard for each device of all processes, in mesh order; the `data` of other processes' shards is None.
         """
 
     @property
-    def imag(self) -> typing.Any:
+    def imag(self) -> Array:
         """
         np.imag: a copy of the imaginary parts.
         """
@@ -2337,13 +2339,13 @@ class Array:
         """
 
     @property
-    def real(self) -> typing.Any:
+    def real(self) -> Array:
         """
         np.real: a copy of the real parts.
         """
 
     @property
-    def shape(self) -> tuple[typing.Any, ...]:
+    def shape(self) -> tuple[int, ...]:
         """
         Global shape (tuple of int).
         """
@@ -2374,7 +2376,7 @@ class Shard:
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> typing.Any: ...
     @property
-    def data(self) -> typing.Any:
+    def data(self) -> Array | typing.Any:
         """
         The shard as an Array on its device, sharing the memory; deleting either deletes both. None for a shard of another process.
         """
@@ -2386,7 +2388,7 @@ class Shard:
         """
 
     @property
-    def index(self) -> tuple[typing.Any, ...]:
+    def index(self) -> tuple[slice, ...]:
         """
         Position of the shard in the global array: a tuple of slices.
         """
@@ -2567,6 +2569,69 @@ class _HostLeaf:
     def done(self) -> bool: ...
     def value(self) -> typing.Any: ...
     def wait(self, seconds: float | None) -> bool: ...
+
+class _TransferRecording:
+    """
+    Records the transfers of this process from now to stop().
+    """
+
+    def __init__(self) -> None: ...
+    def lines(self) -> list[typing.Any]:
+        """
+        Rows of direction, file, line, calls and bytes.
+        """
+
+    def routes(self) -> list[typing.Any]:
+        """
+        Rows of direction, source, kind of its device, destination, kind of its device, calls and bytes.
+        """
+
+    def stop(self) -> None: ...
+
+class _SavePart:
+    """
+    What one process writes of a checkpoint.
+    """
+
+    def __init__(self, process: int, operation: str) -> None: ...
+    def add(self, leaves: list[typing.Any], with_ndarrays: bool, operation: str) -> None:
+        """
+        Takes the boxes of Arrays that the process owns and all of ndarrays, which must not change. Other leaves are left out.
+        """
+
+    def write(self, folder: str, names: collections.abc.Sequence[str]) -> None:
+        """
+        Writes the files of the process, with a name for each leaf, and waits for the storage.
+        """
+
+    @property
+    def bytes(self) -> int:
+        """
+        Bytes of all boxes.
+        """
+
+    @property
+    def bytes_written(self) -> int:
+        """
+        Bytes written so far.
+        """
+
+class _StoredFiles:
+    """
+    The tensors of some safetensors files.
+    """
+
+    def __init__(self, paths: collections.abc.Sequence[str], operation: str) -> None: ...
+    def read(self, requests: list[typing.Any], verify: bool, operation: str) -> int:
+        """
+        Fills Arrays of _checkpoint_array and ndarrays: (name, destination, numbers of its tensors) for each. Returns the number of bytes read.
+        """
+
+    @property
+    def tensors(self) -> list[typing.Any]:
+        """
+        For each tensor: name, stored type, dtype or None, shape, origin or None, global shape or None, number of its file, bytes.
+        """
 
 class _CrossReshard:
     """
@@ -2865,6 +2930,33 @@ class _Chain:
         Number of pieces combined or received so far.
         """
 
+class _MessageChain:
+    """
+    This process's part of a reduction over processes that share no memory. Its lanes: 0 from and 3 to the process before it, 1 to and 2 from the process after it.
+    """
+
+    def __init__(
+        self, memory: list[typing.Any], kind: str, blocks: list[typing.Any], out: typing.Any, begin: int, handed_on: int
+    ) -> None:
+        """
+        memory: of each lane a uint8 ndarray (slots, bytes of a piece), or None. The others as _SharedLanes.chain.
+        """
+
+    def advance(self) -> bool:
+        """
+        Does what the messages so far permit. Returns whether everything is done but the last messages.
+        """
+
+    def begin_messages(self) -> list[typing.Any]:
+        """
+        Returns (lane, number, bytes) of the messages to begin now; the slot is number % slots.
+        """
+
+    def ended(self, lane: int, number: int) -> None:
+        """
+        Records that a message has been sent or received.
+        """
+
 class _SharedLanes:
     """
     Messages and streams between the processes of one host.
@@ -2928,7 +3020,7 @@ class Cluster:
         Lines of text about its parts: each number with its source.
         """
 
-    def devices(self) -> list[typing.Any]:
+    def devices(self) -> list[Device]:
         """
         Devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
 
@@ -2956,7 +3048,7 @@ class Cluster:
         """
 
     @property
-    def dims(self) -> tuple[typing.Any, ...]:
+    def dims(self) -> tuple[int, ...]:
         """
         Chips of a slice along each axis of the torus; one number without one.
         """
@@ -2974,7 +3066,7 @@ class Cluster:
         """
 
     @property
-    def parts(self) -> dict[typing.Any, typing.Any]:
+    def parts(self) -> dict[str, typing.Any]:
         """
         Parts of the cluster: dict. Numbers are (value, source), or None if not known.
 
@@ -3005,7 +3097,7 @@ class Cluster:
         """
 
     @property
-    def wraps(self) -> tuple[typing.Any, ...]:
+    def wraps(self) -> tuple[bool, ...]:
         """
         Whether the ends of each axis of the torus are joined; () without one.
         """
@@ -3062,6 +3154,21 @@ class _MeshDevices:
 def _accelerator_links(machine: Machine, addresses: collections.abc.Sequence[str]) -> typing.Any:
     """
     ("NVLink" or "xGMI", whether behind switches, bytes/s) of a recorded machine, or None.
+    """
+
+def _add_stored(
+    part: _SavePart,
+    leaf: int,
+    files: _StoredFiles,
+    name: str,
+    dtype: typing.Any,
+    shape: typing.Any,
+    numbers: collections.abc.Sequence[int],
+    index: int,
+    count: int,
+) -> None:
+    """
+    Adds part `index` of `count` of a stored array to a _SavePart, which reads it while it writes.
     """
 
 def _adopt(
@@ -3162,11 +3269,6 @@ def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
 
 def _check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
-def _check_host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str) -> None:
-    """
-    Raises TransferGuardError or logs, as the guards of this context say, if writing a result computed with this sharding to memory of the host is an implicit transfer.
-    """
-
 def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
 def _check_transfer(
     direction: str,
@@ -3191,6 +3293,11 @@ def _check_transfer(
 
     Raises:
         TransferGuardError: The guards refuse the transfer.
+    """
+
+def _checkpoint_array(shape: typing.Any, dtype: typing.Any, sharding: Sharding, operation: str) -> Array:
+    """
+    Returns an Array whose memory _StoredFiles.read writes.
     """
 
 def _client_of_cluster(cluster: Cluster) -> Client:
@@ -3296,6 +3403,11 @@ def _divide(array: typing.Any, by: float) -> None:
     Divides a dense array of 16-bit floats in place, each number in float32.
     """
 
+def _dtype_from_name(name: str) -> typing.Any:
+    """
+    Returns the dtype whose `name` it is.
+    """
+
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
     """
     Returns an Array whose memory the caller writes through _local_arrays or _slab_array.
@@ -3303,6 +3415,11 @@ def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: 
 
 def _enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...
 def _entered_meshes() -> tuple[typing.Any, ...]: ...
+def _exchange_paths(a: str, b: str, operation: str) -> bool:
+    """
+    Exchanges two folders in one step. Returns False where the file system cannot.
+    """
+
 def _executor_for(op: str, bytes: float, devices: int, threads_bytes: float) -> str:
     """
     The executor that shard_map chooses for such blocks.
@@ -3338,9 +3455,42 @@ def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> b
 def _get_leaf(array: Array) -> typing.Any: ...
 def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
+def _host_element(array: Array, operation: str) -> None:
+    """
+    Checks the transfer guards for one element that is read from an Array, and records its transfer.
+    """
+
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
     Returns a writable ndarray in memory of the library's cache.
+    """
+
+def _host_operand(shape: typing.Any, dtype: typing.Any, sharding: Sharding, operation: str) -> None:
+    """
+    Checks the transfer guards for an ndarray that a computation on devices reads, and records its transfer.
+
+    Args:
+        shape: Shape of the ndarray.
+        dtype: Its dtype.
+        sharding: Sharding whose devices read it, each its part.
+        operation: Name of the function that the user called.
+
+    Raises:
+        TransferGuardError: The guards refuse the transfer.
+    """
+
+def _host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str) -> None:
+    """
+    Checks the transfer guards for a result that is written to an ndarray, and records its transfer.
+
+    Args:
+        sharding: Sharding with which the result is computed.
+        shape: Shape of the result.
+        dtype: Dtype of the ndarray.
+        operation: Name of the function that the user called.
+
+    Raises:
+        TransferGuardError: The guards refuse the transfer.
     """
 
 def _hybrid_mesh_order(
@@ -3411,9 +3561,10 @@ def _make_client(
     asynchronous: bool = True,
     platform: str = "cpu",
     device_kind: str | None = None,
+    seed: int | None = None,
 ) -> Client:
     """
-    `device_kind`: a GPU of the catalogue, for the platform "gpu".
+    `device_kind`: a GPU of the catalogue, for the platform "gpu". `seed`: copies are deferred, in an order drawn from it.
     """
 
 def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
@@ -3504,7 +3655,11 @@ def _new_stage(
     Creates the scheduler of a program's participants, with their payloads and results by position, `pending` without a result.
     """
 
-def _parse_world(text: str) -> tuple[Machine, int | None]: ...
+def _parse_world(text: str) -> tuple[Machine, int | None, str | None]:
+    """
+    Machine (None for this one), number of devices or None, and the name of GPUs or None.
+    """
+
 def _placed_dtype(dtype: typing.Any) -> typing.Any:
     """
     Returns the dtype that data of `dtype` has after it is placed in this context.
@@ -3666,6 +3821,11 @@ def _select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typi
     """
 
 def _set_num_cpu_devices(count: int | None) -> None: ...
+def _set_thread_caller(file: str, line: int) -> None:
+    """
+    Records the line that started this thread, for transfers outside of user code.
+    """
+
 def _sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Sharding:
     """
     The sharding on the devices of `placement` with the spec that _spec_in would return for it.
@@ -3757,11 +3917,6 @@ def _tree_build(
     Returns the tree of a node with these leaves.
     """
 
-def _tree_check_levels(node: typing.Any) -> None:
-    """
-    Raises RecursionError if a node has too many levels.
-    """
-
 def _tree_collect(
     node: typing.Any, tree: typing.Any, children_of: collections.abc.Callable[..., typing.Any]
 ) -> list[typing.Any] | None:
@@ -3769,17 +3924,32 @@ def _tree_collect(
     Returns the subtrees at the leaves of the node, or None if the tree has another structure.
     """
 
+def _tree_compose(node: typing.Any, inner: typing.Any) -> typing.Any:
+    """
+    Returns the node with `inner` in place of each leaf.
+    """
+
 def _tree_equal(first: typing.Any, second: typing.Any) -> bool:
     """
     Returns whether two nodes are equal.
     """
 
+def _tree_num_leaves(node: typing.Any) -> int:
+    """
+    Returns the number of leaves of a node. Raises RecursionError if it has too many levels.
+    """
+
+def _tree_of_rows(rows: list[typing.Any]) -> typing.Any:
+    """
+    Returns the node of these rows. Raises TypeError for other lists.
+    """
+
 def _tree_open(
     tree: typing.Any,
     plain: set[typing.Any],
-    is_node: collections.abc.Callable[..., typing.Any],
-    open_other: collections.abc.Callable[..., typing.Any],
-    sorted_keys: collections.abc.Callable[..., typing.Any],
+    one_level: collections.abc.Callable[..., typing.Any],
+    is_leaf: collections.abc.Callable[..., typing.Any] | None,
+    keys_of: collections.abc.Callable[..., typing.Any] | None,
 ) -> tuple[typing.Any, ...]:
     """
     Returns the leaves and the node of a tree; the node of a leaf is None.
@@ -3788,6 +3958,16 @@ def _tree_open(
 def _tree_paths(node: typing.Any, keys_of: collections.abc.Callable[..., typing.Any]) -> list[typing.Any]:
     """
     Returns the path of each leaf (tuple of keys).
+    """
+
+def _tree_rows(node: typing.Any) -> list[typing.Any]:
+    """
+    Returns the rows of a node for a pickle.
+    """
+
+def _tree_text(node: typing.Any) -> str:
+    """
+    Returns the text of a node, with * for each leaf.
     """
 
 def _trim() -> int: ...
@@ -3857,7 +4037,7 @@ def find_accelerator(by: str, text: str) -> str | None:
     Name of the accelerator that `text` means, or None; `by` is "name", "kind" (what the device calls itself), "pci" ("10de:2330") or "type" (a HardwareType's value).
     """
 
-def get_topology_for_devices(devices: typing.Any) -> DeviceTopology:
+def get_topology_for_devices(devices: collections.abc.Sequence[Device]) -> DeviceTopology:
     """
     Returns the topology of the devices' client: of all of its devices, as in JAX.
 
@@ -3866,7 +4046,7 @@ def get_topology_for_devices(devices: typing.Any) -> DeviceTopology:
         ValueError: It is empty, or the devices belong to different clients.
     """
 
-def live_arrays() -> list[typing.Any]:
+def live_arrays() -> list[Array]:
     """
     Returns all Arrays that are alive and not deleted, oldest first; shards of an Array are not counted.
 

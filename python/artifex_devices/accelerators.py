@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -188,6 +189,18 @@ def accelerator(hardware: HardwareType | str) -> Accelerator:
 def _catalogue() -> Mapping[str, Accelerator]:
     sources = {key: Source(title, address) for key, title, address in _core.catalogue_sources()}
     return MappingProxyType({row["name"]: _accelerator(row, sources) for row in _core.accelerator_catalogue()})
+
+
+def source_notes(text: str) -> dict[str, str]:
+    """Title and address of each source that a text names by its code, in order of first use.
+
+    Example:
+        >>> source_notes("memory 819 GB/s [S2 S7]")["S2"]
+        'Google Cloud, "TPU v5e", https://docs.cloud.google.com/tpu/docs/v5e'
+    """
+    sources = {key: ", ".join(filter(None, place)) for key, *place in _core.catalogue_sources()}
+    codes = (code for found in re.findall(r"[\[(](S[0-9]+(?: S[0-9]+)*)[\])]", text) for code in found.split())
+    return {code: sources[code] for code in dict.fromkeys(codes) if code in sources}
 
 
 def _accelerator(row: dict[str, Any], sources: dict[str, Source]) -> Accelerator:

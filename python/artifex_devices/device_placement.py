@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_type
+from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._hardware.batch_size import (
@@ -83,10 +84,30 @@ class DevicePlacement:
         """Number of available devices."""
         return device_count()
 
+    @overload
+    def place_on_device(self, data: Leaf, device: Device | Sharding | None = None) -> Array: ...
+    @overload
+    def place_on_device(self, data: dict[K, LeafT], device: Device | Sharding | None = None) -> dict[K, Array]: ...
+    @overload
+    def place_on_device(self, data: NamedTupleT, device: Device | Sharding | None = None) -> NamedTupleT: ...
+    @overload
+    def place_on_device(self, data: Container, device: Device | Sharding | None = None) -> Any: ...
+    @overload
+    def place_on_device(self, data: T, device: Device | Sharding | None = None) -> T: ...
     def place_on_device(self, data: Any, device: Device | Sharding | None = None) -> Any:
         """Places data on one device, by default the default device; see the function of the same name."""
         return _place("DevicePlacement.place_on_device", data, self._default_device if device is None else device)
 
+    @overload
+    def distribute_batch(self, data: Leaf, sharding: Any) -> Array: ...
+    @overload
+    def distribute_batch(self, data: dict[K, LeafT], sharding: Any) -> dict[K, Array]: ...
+    @overload
+    def distribute_batch(self, data: NamedTupleT, sharding: Any) -> NamedTupleT: ...
+    @overload
+    def distribute_batch(self, data: Container, sharding: Any) -> Any: ...
+    @overload
+    def distribute_batch(self, data: T, sharding: Any) -> T: ...
     def distribute_batch(self, data: Any, sharding: Any) -> Any:
         """Distributes data over devices.
 
@@ -115,6 +136,18 @@ class DevicePlacement:
         """
         return distribute_batch(data, sharding)
 
+    @overload
+    def replicate_across_devices(self, data: Leaf, devices: Iterable[Device] | None = None) -> Array: ...
+    @overload
+    def replicate_across_devices(
+        self, data: dict[K, LeafT], devices: Iterable[Device] | None = None
+    ) -> dict[K, Array]: ...
+    @overload
+    def replicate_across_devices(self, data: NamedTupleT, devices: Iterable[Device] | None = None) -> NamedTupleT: ...
+    @overload
+    def replicate_across_devices(self, data: Container, devices: Iterable[Device] | None = None) -> Any: ...
+    @overload
+    def replicate_across_devices(self, data: T, devices: Iterable[Device] | None = None) -> T: ...
     def replicate_across_devices(self, data: Any, devices: Iterable[Device] | None = None) -> Any:
         """Puts a copy of all data on each device.
 
@@ -203,7 +236,33 @@ class DevicePlacement:
             leaves[i] = array
         return tree_unflatten(treedef, leaves)
 
-    def prefetch_to_device(self, data_iterator: Iterable[Any], device: Any = None, buffer_size: int = 2) -> Prefetcher:
+    @overload
+    def prefetch_to_device(
+        self, data_iterator: Iterable[Leaf], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[Array]: ...
+    @overload
+    def prefetch_to_device(
+        self, data_iterator: Iterable[dict[K, LeafT]], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[dict[K, Array]]: ...
+    @overload
+    def prefetch_to_device(
+        self, data_iterator: Iterable[NamedTupleT], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[NamedTupleT]: ...
+    @overload
+    def prefetch_to_device(
+        self, data_iterator: Iterable[tuple[LeafT, ...]], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[tuple[Array, ...]]: ...
+    @overload
+    def prefetch_to_device(
+        self, data_iterator: Iterable[Container], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[Any]: ...
+    @overload
+    def prefetch_to_device(
+        self, data_iterator: Iterable[T], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[T]: ...
+    def prefetch_to_device(
+        self, data_iterator: Iterable[Any], device: Any = None, buffer_size: int = 2
+    ) -> Prefetcher[Any]:
         """Reads and places batches in advance, by default on the default device; see the function of the same name."""
         return prefetch_to_device(data_iterator, self._default_device if device is None else device, buffer_size)
 
@@ -279,6 +338,16 @@ class DevicePlacement:
         }
 
 
+@overload
+def place_on_device(data: Leaf, device: Device | Sharding | None = None) -> Array: ...
+@overload
+def place_on_device(data: dict[K, LeafT], device: Device | Sharding | None = None) -> dict[K, Array]: ...
+@overload
+def place_on_device(data: NamedTupleT, device: Device | Sharding | None = None) -> NamedTupleT: ...
+@overload
+def place_on_device(data: Container, device: Device | Sharding | None = None) -> Any: ...
+@overload
+def place_on_device(data: T, device: Device | Sharding | None = None) -> T: ...
 def place_on_device(data: Any, device: Device | Sharding | None = None) -> Any:
     """Places data on one device.
 
@@ -301,6 +370,16 @@ def place_on_device(data: Any, device: Device | Sharding | None = None) -> Any:
     return _place("place_on_device", data, local_devices()[0] if device is None else device)
 
 
+@overload
+def distribute_batch(data: Leaf, sharding: Any) -> Array: ...
+@overload
+def distribute_batch(data: dict[K, LeafT], sharding: Any) -> dict[K, Array]: ...
+@overload
+def distribute_batch(data: NamedTupleT, sharding: Any) -> NamedTupleT: ...
+@overload
+def distribute_batch(data: Container, sharding: Any) -> Any: ...
+@overload
+def distribute_batch(data: T, sharding: Any) -> T: ...
 def distribute_batch(data: Any, sharding: Any) -> Any:
     """Distributes data over devices; see `DevicePlacement.distribute_batch`."""
     check_target("distribute_batch", sharding)

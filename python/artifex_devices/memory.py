@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.checks import check_int
-from artifex_devices._base.text import bytes_text
+from artifex_devices._base.text import bytes_text, table_lines
 from artifex_devices._core import Array, Device, Sharding, _creation_line, _MemoryWindow
 from artifex_devices._runtime.memory_kinds import MemorySpace
 
@@ -53,7 +53,6 @@ class MemoryReport:
     def __init__(self, top: int) -> None:
         self._count = top
         self._window: _MemoryWindow | None = None
-        self._devices: tuple[Device, ...] = ()
         self._top: tuple[ArrayRecord, ...] = ()
         self._live: tuple[int, int] = (0, 0)
         self._physical = 0
@@ -67,7 +66,6 @@ class MemoryReport:
                 "write `with memory_report() as report:` again"
             )
         self._window = _MemoryWindow()
-        self._devices = self._window.devices
         self._is_open = True
         return self
 
@@ -123,33 +121,31 @@ class MemoryReport:
         """Formats a table of devices and one of the biggest Arrays."""
         if self._window is None:
             return repr(self)
-        top = self.top
         when = "now" if self._is_open else "end"
         rows = self._window.use()
         table: list[tuple[str, ...]] = [("device", "peak", "start", when, "allocated", "freed")]
         # Devices with equal numbers share a line.
         groups: dict[tuple[int, ...], list[Device]] = {}
-        for device, row in zip(self._devices, rows, strict=True):
+        for device, row in zip(self._window.devices, rows, strict=True):
             groups.setdefault(row, []).append(device)
         for (start, in_use, peak, allocated, freed), devices in list(groups.items())[:_DEVICES_SHOWN]:
             numbers = map(bytes_text, (peak, start, in_use, allocated, freed))
             table.append((_names(devices), *numbers))
         lines = [f"Memory of {len(rows)} device{'' if len(rows) == 1 else 's'} (measured, logical bytes, each)"]
-        lines += _aligned(table, "lrrrrr")
+        lines += [f"  {line}" for line in table_lines(table, right=range(1, 6))]
         if len(groups) > _DEVICES_SHOWN:
             lines.append(f"  and {len(groups) - _DEVICES_SHOWN} more lines")
         lines.append(f"Physical memory in use, of all worlds ({when}): {bytes_text(self._physical)}")
         count, total = self._live
         lines.append(f"Live Arrays ({when}): {count}, {bytes_text(total)} on all devices")
-        lines += _aligned(
-            [(f"{record.dtype.name}{record.shape}", bytes_text(record.bytes), _where(record)) for record in top], "lrl"
-        )
+        biggest = [(f"{each.dtype.name}{each.shape}", bytes_text(each.bytes), _where(each)) for each in self.top]
+        lines += [f"  {line}" for line in table_lines(biggest, right=(1,))]
         return "\n".join(lines)
 
     def _column(self, index: int) -> dict[Device, int]:
         if self._window is None:
             return {}
-        return {device: row[index] for device, row in zip(self._devices, self._window.use(), strict=True)}
+        return {device: row[index] for device, row in zip(self._window.devices, self._window.use(), strict=True)}
 
     def _update(self) -> None:
         """Records the live Arrays of this world."""
@@ -205,16 +201,3 @@ def _names(devices: list[Device]) -> str:
     if ids == list(range(ids[0], ids[0] + len(ids))):
         return f"{devices[0]} to {devices[-1]}"
     return f"{devices[0]} and {len(ids) - 1} more"
-
-
-def _aligned(rows: list[tuple[str, ...]], sides: str) -> list[str]:
-    """Formats the lines of a table; `sides` has "l" or "r" for each column."""
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(sides))]
-    lines = []
-    for row in rows:
-        cells = (
-            cell.ljust(width) if side == "l" else cell.rjust(width)
-            for cell, width, side in zip(row, widths, sides, strict=True)
-        )
-        lines.append(("  " + "  ".join(cells)).rstrip())
-    return lines

@@ -244,13 +244,9 @@ def _transfer(
     messages = [(transport.irecv, number, leaf) for number in senders if number != me for leaf in found[number]]
     if me in found:
         messages += [(transport.isend, number, leaf) for number in range(count) if number != me for leaf in own]
-    requests: list[Any] = []
-    try:
+    with transports.InFlight(transport, operation) as in_flight:
         for begin, number, leaf in messages:
             if leaf.nbytes:
-                requests.append(begin(leaf.reshape(-1).view(np.uint8), number, _TAG))
-        transports.wait_all(transport, requests, operation)
-    except BaseException:
-        transport.cancel(requests)
-        raise
+                in_flight.add(begin(leaf.reshape(-1).view(np.uint8), number, _TAG))
+        in_flight.wait_all()
     return found

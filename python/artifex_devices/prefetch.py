@@ -11,11 +11,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any
+from typing import Any, cast, overload
 
 from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
+from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
+from artifex_devices._core import Array
 from artifex_devices._runtime.device_arguments import check_target
 from artifex_devices.batch_placement import place_batch
 
@@ -201,7 +203,7 @@ atexit.register(_stop_all_at_exit)
 os.register_at_fork(after_in_child=_running.clear)
 
 
-class Prefetcher(Iterator[Any]):
+class Prefetcher(Iterator[T]):
     """An iterator over batches that a thread reads and places in advance, returned by `prefetch_to_device`.
 
     The thread starts at the first `next`, in the context of that caller (with its `simulate` world). It ends with the
@@ -210,7 +212,7 @@ class Prefetcher(Iterator[Any]):
     Prefetcher that its parent started.
     """
 
-    def __init__(self, source: Iterator[Any], place: Callable[[Any], Any], buffer_size: int) -> None:
+    def __init__(self, source: Iterator[Any], place: Callable[[Any], T], buffer_size: int) -> None:
         self._work = _Work(source, place, buffer_size)
         self._started = False
         self._process: int | None = None
@@ -220,10 +222,10 @@ class Prefetcher(Iterator[Any]):
         # At exit the module's hook stops all workers, and waits for them together.
         weakref.finalize(self, self._work.stop).atexit = False
 
-    def __iter__(self) -> Prefetcher:
+    def __iter__(self) -> Prefetcher[T]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> T:
         work = self._work
         if not self._started:
             self._start()
@@ -243,7 +245,7 @@ class Prefetcher(Iterator[Any]):
         except MemoryError:
             pass  # return the batch without counting it; the worker checks for space by itself
         if item is not _END:
-            return item
+            return cast(T, item)
         work.ready.put(_END)  # the other consumers end too
         with self._lock:
             error, work.error = work.error, None
@@ -259,12 +261,9 @@ class Prefetcher(Iterator[Any]):
             if self._started or self._work.stopped:
                 return
             context = contextvars.copy_context()
-
-            def run_in_context(thread: DaemonThread, work: _Work) -> None:
-                context.run(work.run, thread)
-
             self._process = os.getpid()
-            DaemonThread("artifex_devices-prefetch", run_in_context, self._work).start()
+            work = self._work  # the thread has no reference to the Prefetcher
+            DaemonThread("artifex_devices-prefetch", lambda thread: context.run(work.run, thread)).start()
             self._started = True
 
     def _wait(self) -> Any:
@@ -350,7 +349,7 @@ class Prefetcher(Iterator[Any]):
         with self._lock:
             return PrefetchStats(self._batches, self._waited_s, work.read_s, work.place_s, work.idle_s)
 
-    def __enter__(self) -> Prefetcher:
+    def __enter__(self) -> Prefetcher[T]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -367,7 +366,33 @@ class Prefetcher(Iterator[Any]):
         return f"<Prefetcher {state}, buffer_size={work.buffer_size}, {self._batches} batches returned>"
 
 
-def prefetch_to_device(iterator: Iterable[Any], device_or_sharding: Any = None, buffer_size: int = 2) -> Prefetcher:
+@overload
+def prefetch_to_device(
+    iterator: Iterable[Leaf], device_or_sharding: Any = None, buffer_size: int = 2
+) -> Prefetcher[Array]: ...
+@overload
+def prefetch_to_device(
+    iterator: Iterable[dict[K, LeafT]], device_or_sharding: Any = None, buffer_size: int = 2
+) -> Prefetcher[dict[K, Array]]: ...
+@overload
+def prefetch_to_device(
+    iterator: Iterable[NamedTupleT], device_or_sharding: Any = None, buffer_size: int = 2
+) -> Prefetcher[NamedTupleT]: ...
+@overload
+def prefetch_to_device(
+    iterator: Iterable[tuple[LeafT, ...]], device_or_sharding: Any = None, buffer_size: int = 2
+) -> Prefetcher[tuple[Array, ...]]: ...
+@overload
+def prefetch_to_device(
+    iterator: Iterable[Container], device_or_sharding: Any = None, buffer_size: int = 2
+) -> Prefetcher[Any]: ...
+@overload
+def prefetch_to_device(
+    iterator: Iterable[T], device_or_sharding: Any = None, buffer_size: int = 2
+) -> Prefetcher[T]: ...
+def prefetch_to_device(
+    iterator: Iterable[Any], device_or_sharding: Any = None, buffer_size: int = 2
+) -> Prefetcher[Any]:
     """Reads and places batches in advance, while the consumer works.
 
     Arguments are checked at once; nothing is read before the first `next`. From then on a thread reads the source and

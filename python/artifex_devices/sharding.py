@@ -18,7 +18,6 @@ from artifex_devices._core import (
     SingleDeviceSharding,
     _make_mesh,
 )
-from artifex_devices._placement import members as _members  # noqa: F401 - attaches methods of these classes
 from artifex_devices._placement.mesh_context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from artifex_devices._placement.reshard import reshard
 

@@ -2,8 +2,7 @@
 """Trees of arrays: the names of `jax.tree_util`. The same functions have shorter names in `artifex_devices.tree`.
 
 Dicts are flattened and rebuilt in the order of their sorted keys; None is a node without leaves; instances of
-subclasses of list, tuple and dict are leaves, named tuples are nodes. optree flattens registered types, in a namespace
-of its own; it is imported at the first tree that has one.
+subclasses of list, tuple and dict are leaves, named tuples are nodes.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 
 from artifex_devices._base.checks import check_callable, check_type
 from artifex_devices._base.unspecified import UNSPECIFIED
-from artifex_devices._tree.flatten import IsLeaf, flatten, flatten_with_path_predicate
+from artifex_devices._tree.flatten import IsLeaf, flatten
 from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey, keystr
 from artifex_devices._tree.mismatch import explain
 from artifex_devices._tree.nodes import flatten_one_level, flatten_one_level_with_keys, is_tree_node
@@ -180,9 +179,7 @@ def tree_flatten_with_path(
         >>> tree_util.tree_flatten_with_path({"a": [1]})[0]
         [((DictKey(key='a'), SequenceKey(idx=0)), 1)]
     """
-    if is_leaf is not None and is_leaf_takes_path:
-        return flatten_with_path_predicate(tree, is_leaf)
-    leaves, treedef = flatten(tree, is_leaf)
+    leaves, treedef = flatten(tree, is_leaf, takes_path=is_leaf is not None and is_leaf_takes_path)
     return list(zip(treedef.paths(), leaves, strict=True)), treedef
 
 

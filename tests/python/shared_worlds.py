@@ -39,7 +39,7 @@ class Wires:
 
 
 class QueueTransport:
-    """See transport.Transport. Bytes are taken when they are sent."""
+    """See MpiTransport. Bytes are taken when they are sent."""
 
     def __init__(self, wires, index):
         self.wires = wires
@@ -179,7 +179,7 @@ class Job:
 
     def __exit__(self, *_):
         for client in self.clients:
-            transport.remove(client)
+            transport._transports.pop(client._uid, None)
 
     def run(self, body, *, expect_errors=False):
         """What body(process index) returns in each process; the first error, unless errors are what is asked for."""

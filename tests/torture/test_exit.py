@@ -32,7 +32,7 @@ WORK = {
 
 def leave(kind, code, seconds):
     """Daemon threads go on when the main thread leaves; the GIL changes hands all the time."""
-    tour.whole()  # what it imports is there: optree 0.20 aborts when the process ends amid its import in a thread
+    tour.whole()  # what it imports is there before the process ends
     sys.setswitchinterval(1e-5)
     for work in WORK[kind]:
 

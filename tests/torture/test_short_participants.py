@@ -7,14 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-STEPS = (
-    "_serve",
-    "take",
-    "_enter",
-    "_report",
-    "has_ended",
-    "_release",
-)  # functions of threaded.py and handoff_queue.py
+STEPS = ("_serve", "take", "_enter", "put")  # functions of threaded.py and handoff_queue.py
 
 WAY = ("_bootstrap_inner", "_set_ident", "_set_tstate_lock", "_set_native_id", "run")  # of a thread to its function
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/array/creation_line.h"
 
-#include <atomic>
 #include <exception>
 #include <unordered_map>
 
@@ -11,31 +10,27 @@
 namespace artifex_devices {
 namespace {
 
-Mutex<"creation lines"> lines_mutex;
-std::atomic<CreationLines::Source> line_source{nullptr};
+constinit Mutex<"creation lines"> lines_mutex;
 
 // Never destroyed: arrays may outlive static destruction. Made under the lock.
-std::unordered_map<const Array*, CreationLine>* lines = nullptr;
+std::unordered_map<const Array*, CallerLine>* lines = nullptr;
 
-}  // namespace
-
-void CreationLines::set_source(Source source) {
-  // Held over a fork, so that the child finds the table whole and unlocked.
+// So that a forked child finds the table whole and unlocked.
+[[maybe_unused]] const bool g_lines_held_over_fork = [] {
   register_fork_handlers({.prepare = [] { lines_mutex.lock(); },
                           .parent = [] { lines_mutex.unlock(); },
                           .child = [] { lines_mutex.unlock(); }});
-  line_source.store(source);
-}
+  return true;
+}();
+
+}  // namespace
 
 void CreationLines::add(Array* array) noexcept {
-  const Source source = line_source.load();
-  if (!source) return;
-  no_lock_held("the source of creation lines");
   try {
-    std::optional<CreationLine> line = source();
+    std::optional<CallerLine> line = caller_line();
     if (!line) return;
     const std::lock_guard lock(lines_mutex);
-    if (!lines) lines = new std::unordered_map<const Array*, CreationLine>();
+    if (!lines) lines = new std::unordered_map<const Array*, CallerLine>();
     lines->insert_or_assign(array, std::move(*line));
     array->has_creation_line_ = true;
   } catch (const std::exception&) {  // the array is worth more than a note on it
@@ -47,7 +42,7 @@ void CreationLines::remove(const Array* array) noexcept {
   lines->erase(array);
 }
 
-std::optional<CreationLine> CreationLines::of(const Array& array) {
+std::optional<CallerLine> CreationLines::of(const Array& array) {
   const std::lock_guard lock(lines_mutex);
   if (!lines) return std::nullopt;
   const auto found = lines->find(&array);

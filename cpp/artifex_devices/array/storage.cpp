@@ -2,6 +2,7 @@
 #include "artifex_devices/array/storage.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/array/shares.h"
@@ -13,6 +14,7 @@ namespace artifex_devices {
 namespace {
 
 constexpr int64_t kClosed = int64_t{1} << 62;
+constexpr int kUnwritten = 0xA5;  // each byte of memory that waits for a deferred copy
 
 int64_t round_up(int64_t value, int64_t unit) noexcept { return (value + unit - 1) / unit * unit; }
 
@@ -77,6 +79,7 @@ std::shared_ptr<Storage> Storage::allocate(ShardingRef sharding, const ShardDoma
   auto storage = make(std::move(sharding), domains, dtype, operation);
   storage->charge(operation);
   storage->allocate_blocks(operation);
+  if (storage->sharding_->devices()->client()->defers_copies()) storage->mark_unwritten({});
   return storage;
 }
 
@@ -118,8 +121,12 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
     storage->slab_ = std::move(buffers[0].block);
     return storage;
   }
+  const bool marks = storage->sharding_->devices()->client()->defers_copies();
+  std::vector<bool> is_given;
+  for (int64_t b = 0; marks && b < given; ++b) is_given.push_back(bool(buffers[static_cast<size_t>(b)].block));
   if (any) storage->buffers_ = std::move(buffers);
   storage->allocate_blocks(operation);
+  if (marks) storage->mark_unwritten(is_given);
   return storage;
 }
 
@@ -147,6 +154,13 @@ void Storage::charge(std::string_view operation) {
         kRepair);
   }
   shares_.store(nullptr, std::memory_order_relaxed);  // charged: from here on the destructor discharges
+}
+
+void Storage::mark_unwritten(const std::vector<bool>& is_given) {
+  for (int64_t b = 0; b < count_; ++b) {
+    if (static_cast<size_t>(b) < is_given.size() && is_given[static_cast<size_t>(b)]) continue;
+    if (buffer_bytes(b) > 0) std::memset(device_data(b), kUnwritten, static_cast<size_t>(buffer_bytes(b)));
+  }
 }
 
 void Storage::allocate_blocks(std::string_view operation) {

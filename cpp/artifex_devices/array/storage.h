@@ -97,6 +97,8 @@ class Storage {
 
   void charge(std::string_view operation);
   void allocate_blocks(std::string_view operation);
+  /// Fills the buffers that were not given, for clients that defer copies.
+  [[gnu::cold]] void mark_unwritten(const std::vector<bool>& is_given);
   void allocate_slabs();
 
   Device* device(int64_t position) const noexcept { return (*sharding_->devices())[position]; }

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/mutex.h"
@@ -91,6 +92,8 @@ void Event::wait() {
 bool Event::wait_for(double seconds) {
   if (is_set()) return true;
   artifex_devices::waiting_for("an event");
+  while (!is_set() && DeferredTasks::run_one()) {
+  }
   using Clock = std::chrono::steady_clock;
   constexpr double kSlice = 0.02;
   const Clock::time_point begin = Clock::now();

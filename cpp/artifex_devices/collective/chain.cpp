@@ -33,22 +33,32 @@ const std::byte* at_element(const HostView& view, int64_t element) {
   return static_cast<const std::byte*>(view.data) + element * itemsize(view.dtype);
 }
 
+ReductionChain::Link link_to(SharedLanes& lanes, int64_t peer) {
+  if (peer < 0) return {};
+  return {&lanes.stream_from(peer), &lanes.stream_to(peer)};
+}
+
 }  // namespace
 
 ReductionChain::ReductionChain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction,
                                std::vector<HostView> blocks, HostView out, Share share)
-    : reduction_(reduction), blocks_(std::move(blocks)), out_(std::move(out)), share_(share) {
-  if (before < 0 && after < 0) throw_error("chain: this process has no peer; expected at least one; call all_reduce");
-  if (blocks_.empty() && before < 0)
+    : ReductionChain(link_to(lanes, before), link_to(lanes, after), SharedLanes::kPieceBytes, reduction,
+                     std::move(blocks), std::move(out), share) {}
+
+ReductionChain::ReductionChain(Link before, Link after, int64_t piece_bytes, Reduction reduction,
+                               std::vector<HostView> blocks, HostView out, Share share)
+    : from_before_(before.from),
+      to_before_(before.to),
+      from_after_(after.from),
+      to_after_(after.to),
+      reduction_(reduction),
+      blocks_(std::move(blocks)),
+      out_(std::move(out)),
+      share_(share) {
+  if (from_before_ == nullptr && from_after_ == nullptr)
+    throw_error("chain: this process has no peer; expected at least one; call all_reduce");
+  if (blocks_.empty() && from_before_ == nullptr)
     throw_error("chain: the first process has no blocks; expected 1 or more; give some");
-  if (before >= 0) {
-    from_before_ = &lanes.stream_from(before);
-    to_before_ = &lanes.stream_to(before);
-  }
-  if (after >= 0) {
-    from_after_ = &lanes.stream_from(after);
-    to_after_ = &lanes.stream_to(after);
-  }
   checked_bytes(out_.shape, out_.dtype, "chain");
   if (!blocks_.empty()) checked_bytes(blocks_[0].shape, out_.dtype, "chain");
   for (const HostView& block : blocks_) {
@@ -71,7 +81,8 @@ ReductionChain::ReductionChain(SharedLanes& lanes, int64_t before, int64_t after
   }
   is_widened_ = (out_.dtype == DType::kFloat16 || out_.dtype == DType::kBFloat16) &&
                 (reduction == Reduction::kSum || reduction == Reduction::kProduct);
-  step_ = SharedLanes::kPieceBytes / (is_widened_ ? int64_t{sizeof(float)} : itemsize(out_.dtype));
+  carried_bytes_ = is_widened_ ? int64_t{sizeof(float)} : itemsize(out_.dtype);
+  step_ = piece_bytes / carried_bytes_;
   pieces_ = pieces_below(elements_);
   if (to_before_ == nullptr) share_.handed_on = 0;
   if (to_after_ != nullptr) coming_back_ = pieces_below(std::max(end_, share_.handed_on));
@@ -103,7 +114,7 @@ bool ReductionChain::make() {
   const Piece at = piece(made_);
   LaneWriter* const lane = to_after_ != nullptr ? to_after_ : at.begin < share_.handed_on ? to_before_ : nullptr;
   if (lane != nullptr && !lane->has_room()) return false;
-  if (lane == nullptr) unsent_.resize(static_cast<size_t>(SharedLanes::kPieceBytes));
+  if (lane == nullptr) unsent_.resize(static_cast<size_t>(step_ * carried_bytes_));
   std::byte* const target = lane != nullptr ? lane->slot() : unsent_.data();
   combine_piece(at, from_before_ != nullptr ? from_before_->slot() : nullptr, target);
   if (from_before_ != nullptr) from_before_->release();
@@ -130,7 +141,7 @@ bool ReductionChain::take_back() {
 void ReductionChain::combine_piece(const Piece& at, const std::byte* carried, std::byte* target) {
   in_parts(at, [&](const Piece& part) {
     const int64_t offset = part.begin - at.begin;
-    const int64_t size = itemsize(is_widened_ ? DType::kFloat32 : out_.dtype);
+    const int64_t size = carried_bytes_;
     const bool narrows = is_widened_ && to_after_ == nullptr;
     combine_part(part, carried == nullptr ? nullptr : carried + offset * size,
                  target + offset * (narrows ? itemsize(out_.dtype) : size));
@@ -180,7 +191,7 @@ void ReductionChain::keep(const Piece& at, const std::byte* finished) const {
 
 template <class Body>
 void ReductionChain::in_parts(const Piece& at, const Body& body) const {
-  const int64_t step = kPartBytes / itemsize(is_widened_ ? DType::kFloat32 : out_.dtype);
+  const int64_t step = kPartBytes / carried_bytes_;
   const int64_t parts = (at.count + step - 1) / step;
   const auto run = [&](int64_t part) { body(Piece{at.begin + part * step, std::min(step, at.count - part * step)}); };
   if (WorkerPool::process().max_workers() < 2) {

@@ -11,7 +11,7 @@
 
 namespace artifex_devices {
 
-/// This process's part of a reduction over a chain of processes of one host, in the order of the members: the partial
+/// This process's part of a reduction over a chain of processes, in the order of the members: the partial
 /// result is passed forward in pieces while finished pieces are passed back. Each element is combined in the order of
 /// the members, so the bits are those of `all_reduce` over all blocks; 16-bit floats are passed as float32 where they
 /// are added or multiplied, and are rounded once.
@@ -26,10 +26,19 @@ class ReductionChain {
     int64_t handed_on = 0;
   };
 
-  /// `before` and `after`: the peers next to this process in the chain, -1 for the first or last process. `blocks`: of
-  /// this process's members, in their order; dense, of one shape and the dtype of `out`, which overlaps none. A process
-  /// without blocks stores all of the result. All views stay valid until the end. Throws as all_reduce; InvalidArgument
-  /// without a peer, or for a share beyond the blocks.
+  /// The lanes to a process next to this one in the chain; none beyond the first and the last process.
+  struct Link {
+    LaneReader* from = nullptr;
+    LaneWriter* to = nullptr;
+  };
+
+  /// `piece_bytes`: size of a slot of the lanes, the same in all processes. `blocks`: of this process's members, in
+  /// their order; dense, of one shape and the dtype of `out`, which overlaps none. A process without blocks stores all
+  /// of the result. All views and lanes stay valid until the end. Throws as all_reduce; InvalidArgument without a peer,
+  /// or for a share beyond the blocks.
+  ReductionChain(Link before, Link after, int64_t piece_bytes, Reduction reduction, std::vector<HostView> blocks,
+                 HostView out, Share share);
+  /// A chain of processes of one host. `before` and `after` are peers, -1 for none.
   ReductionChain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction, std::vector<HostView> blocks,
                  HostView out, Share share);
 
@@ -39,6 +48,13 @@ class ReductionChain {
 
   /// Number of pieces combined or returned so far.
   int64_t progress() const noexcept { return made_ + returned_; }
+
+  /// Number of pieces that are passed forward, and of finished pieces that the process after this one passes back.
+  int64_t pieces() const noexcept { return pieces_; }
+  int64_t coming_back() const noexcept { return coming_back_; }
+  /// Bytes of a piece on its way forward, and of the finished piece on its way back.
+  int64_t bytes_forward(int64_t number) const noexcept { return piece(number).count * carried_bytes_; }
+  int64_t bytes_back(int64_t number) const noexcept { return piece(number).count * itemsize(out_.dtype); }
 
  private:
   struct Piece {
@@ -58,16 +74,17 @@ class ReductionChain {
   template <class Body>
   void in_parts(const Piece& at, const Body& body) const;
 
-  LaneReader* from_before_ = nullptr;
-  LaneWriter* to_before_ = nullptr;
-  LaneReader* from_after_ = nullptr;
-  LaneWriter* to_after_ = nullptr;
+  LaneReader* from_before_;
+  LaneWriter* to_before_;
+  LaneReader* from_after_;
+  LaneWriter* to_after_;
   Reduction reduction_;
   std::vector<HostView> blocks_;
   HostView out_;
   Share share_;
-  int64_t end_;      // of the elements of `out`
-  bool is_widened_;  // pieces are passed as float32
+  int64_t end_;            // of the elements of `out`
+  bool is_widened_;        // pieces are passed as float32
+  int64_t carried_bytes_;  // of an element of a piece that is passed forward
   int64_t elements_;
   int64_t step_;  // elements of a piece
   int64_t pieces_;

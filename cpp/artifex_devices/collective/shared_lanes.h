@@ -12,8 +12,9 @@
 
 namespace artifex_devices {
 
-/// One end of a lane: a queue of equal slots from one process to another, in memory that both map. One writes, the
-/// other reads, without locks; each end counts its slots in memory that the other only reads.
+/// One end of a lane: a queue of equal slots from one process to another, in memory that both map, or in memory of one
+/// process that sends or receives them as messages. One end writes, the other reads, without locks; each end counts its
+/// slots in memory that the other only reads.
 class LaneWriter {
  public:
   bool has_room() const noexcept;
@@ -22,6 +23,7 @@ class LaneWriter {
 
  private:
   friend class SharedLanes;
+  friend class MessageLane;
   std::byte* slots_ = nullptr;
   uint64_t* written_ = nullptr;
   const uint64_t* read_ = nullptr;
@@ -38,6 +40,7 @@ class LaneReader {
 
  private:
   friend class SharedLanes;
+  friend class MessageLane;
   const std::byte* slots_ = nullptr;
   const uint64_t* written_ = nullptr;
   uint64_t* read_ = nullptr;

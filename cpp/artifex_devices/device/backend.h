@@ -32,6 +32,8 @@ class Backend {
   virtual const std::string& platform() const noexcept = 0;  // "cpu", "gpu" or "tpu"
   /// Of a device by its number in the process: "cpu", "NVIDIA H100 80GB HBM3".
   virtual const std::string& device_kind(int64_t local_device) const noexcept = 0;
+  /// Whether the devices are emulated by the CPU.
+  virtual bool is_emulated() const noexcept { return false; }
   virtual std::string repr(const Device& device) const = 0;  // "CpuDevice(id=0)"
 
   /// Whether each device has memory of its own. Otherwise the devices near a NUMA node share its memory.

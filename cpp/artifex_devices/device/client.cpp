@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
@@ -156,6 +157,8 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   client->uid_ = next_uid.fetch_add(1, std::memory_order_relaxed);
   client->compile_only_ = options.compile_only;
   client->asynchronous_ = options.asynchronous;
+  client->defers_copies_ = options.seed.has_value();
+  if (options.seed) DeferredTasks::seed(*options.seed);
   client->machine_ = std::move(machine);
   client->process_index_ = options.processes.empty() ? 0 : options.process_index;
   client->processes_ = options.processes;

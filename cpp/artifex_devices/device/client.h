@@ -136,6 +136,7 @@ struct ClientOptions {
   bool compile_only = false;                          // devices without memory: placing on them throws Unavailable
   std::optional<AllocatorOptions> allocator = std::nullopt;  // nothing: cached, no limit, no preallocation
   bool asynchronous = true;                                  // false: all copies finish before their call returns
+  std::optional<uint64_t> seed = std::nullopt;               // copies between devices and to the host are DeferredTasks
   std::vector<ProcessInfo> processes = {};                   // all processes that share the world; empty: this one only
   int process_index = 0;                                     // index of this process
   BackendRef backend = nullptr;                              // nothing: CPU devices, or those of the cluster `machine`
@@ -179,6 +180,9 @@ class Client : public std::enable_shared_from_this<Client> {
   const Machine& machine() const noexcept { return *machine_; }
   bool is_compile_only() const noexcept { return compile_only_; }
   bool is_asynchronous() const noexcept { return asynchronous_; }
+  /// Whether copies between devices and to the host run when a thread waits, in an order drawn from a seed. New memory
+  /// is filled with a pattern, so that data that is read too early is wrong.
+  bool defers_copies() const noexcept { return defers_copies_; }
   int process_index() const noexcept { return process_index_; }
   int process_count() const noexcept { return std::max(static_cast<int>(processes_.size()), 1); }
   bool is_multi_process() const noexcept { return processes_.size() > 1; }
@@ -248,6 +252,7 @@ class Client : public std::enable_shared_from_this<Client> {
   std::shared_ptr<const Machine> machine_;
   bool compile_only_ = false;
   bool asynchronous_ = true;
+  bool defers_copies_ = false;
   std::atomic<bool> closed_{false};
   int64_t count_ = 0;
   int64_t first_local_ = 0;

@@ -160,8 +160,8 @@ ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
   }
   if (!problems.empty()) {
     throw ShardingTypeError(fmt::format(
-        "{}: the operands disagree about Explicit axes: {}; expected each dimension sharded in one way and each axis in "
-        "one dimension of the result, got {}; move one first: reshard(y, sharding)",
+        "{}: the operands disagree about Explicit axes: {}; expected each dimension sharded in one way and each axis "
+        "in one dimension of the result, got {}; replicate one first: reshard(y, NamedSharding(y.sharding.mesh, P()))",
         operation, fmt::join(problems, "; "), operands_text(operands)));
   }
   return result;

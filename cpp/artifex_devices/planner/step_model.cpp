@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace artifex_devices {
 namespace {
 
@@ -43,10 +46,22 @@ std::vector<std::string> names_of(const std::vector<std::string>& axis_names, Me
 
 std::vector<std::string> step_mismatches(const StepModel& model, const std::vector<int64_t>& mesh_sizes,
                                          const std::vector<std::string>& mesh_names, const StepRules& rules) {
-  std::vector<std::string> found;
-  const auto axis_name = [&](const StepTensor& tensor, size_t d) {
-    return model.logical_axes[static_cast<size_t>(tensor.axes[d])];
+  struct Mismatch {
+    std::string before;  // the name of the tensor
+    std::string after;
+    std::string tensor;  // the first one
+    int others = 0;
   };
+  std::vector<Mismatch> found;
+  const auto add = [&](const StepTensor& tensor, std::string before, std::string after) {
+    for (Mismatch& each : found) {
+      if (each.before != before || each.after != after) continue;
+      ++each.others;
+      return;
+    }
+    found.push_back({std::move(before), std::move(after), tensor.name});
+  };
+  const auto axis_name = [&](int axis) { return model.logical_axes[static_cast<size_t>(axis)]; };
   each_dimension(
       model, rules,
       [&](const StepTensor& tensor, size_t d, MeshAxes axes) {
@@ -54,17 +69,25 @@ std::vector<std::string> step_mismatches(const StepModel& model, const std::vect
         const int64_t parts = parts_of(mesh_sizes, axes);
         if (size % parts == 0) return;
         const int64_t below = size / parts * parts;
-        found.push_back(fmt::format("dimension {} of {} ({}, {}) is sharded {} ways over {}; nearest {}{}", d,
-                                    tensor.name, axis_name(tensor, d), size, parts,
-                                    fmt::join(names_of(mesh_names, axes), ", "),
-                                    below > 0 ? fmt::format("{} or ", below) : std::string(), below + parts));
+        add(tensor, fmt::format("{} ({} in ", axis_name(tensor.axes[d]), size),
+            fmt::format(") is sharded {} ways over {}; nearest {}{}", parts,
+                        fmt::join(names_of(mesh_names, axes), ", "),
+                        below > 0 ? fmt::format("{} or ", below) : std::string(), below + parts));
       },
       [&](const StepTensor& tensor, size_t first, size_t second, MeshAxes axes) {
-        found.push_back(fmt::format("{} shards both dimension {} ({}) and dimension {} ({}) of {}",
-                                    fmt::join(names_of(mesh_names, axes), ", "), first, axis_name(tensor, first),
-                                    second, axis_name(tensor, second), tensor.name));
+        const auto [one, other] = std::minmax(tensor.axes[first], tensor.axes[second]);
+        add(tensor,
+            fmt::format("{} shards both {} and {} of ", fmt::join(names_of(mesh_names, axes), ", "), axis_name(one),
+                        axis_name(other)),
+            "");
       });
-  return found;
+  std::vector<std::string> texts;
+  for (const Mismatch& each : found) {
+    const std::string others =
+        each.others == 0 ? "" : fmt::format(" and {} other tensor{}", each.others, each.others == 1 ? "" : "s");
+    texts.push_back(each.before + each.tensor + others + each.after);
+  }
+  return texts;
 }
 
 bool step_fits_mesh(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules) noexcept {

@@ -74,8 +74,9 @@ std::vector<std::string> names_of(const std::vector<std::string>& axis_names, Me
 /// Mesh axes that shard each logical axis, as bits.
 using StepRules = std::vector<MeshAxes>;
 
-/// Everything that is wrong with sharding this model by these rules, one text each: dimensions that do not divide, with
-/// the nearest sizes that do, and mesh axes that shard two dimensions of one tensor.
+/// Everything that is wrong with sharding this model by these rules, one text for each fault however many tensors have
+/// it: logical axes that do not divide, with the nearest sizes that do, and mesh axes that shard two dimensions of one
+/// tensor.
 std::vector<std::string> step_mismatches(const StepModel& model, const std::vector<int64_t>& mesh_sizes,
                                          const std::vector<std::string>& mesh_names, const StepRules& rules);
 /// Whether there are no mismatches, without texts.

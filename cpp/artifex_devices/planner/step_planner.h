@@ -31,6 +31,11 @@ struct PlannedStep {
   }
 };
 
+/// Largest batch with which a step fits in memory and its mesh axes divide every axis that grows with the batch; 0
+/// where none does, infinity where nothing grows with the batch.
+double largest_step_batch(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules,
+                          const StepMemory& memory, int64_t memory_bytes);
+
 /// Plans a step; `axis_names` are those of the mesh, for errors. Throws InvalidArgument where the rules do not fit the
 /// model (all mismatches in one text) and where groups of the mesh are not boxes of the cluster; Unavailable for rates
 /// that are needed and not known.

@@ -120,6 +120,7 @@ class Search {
       walk(family, sets);
     }
     Suggestions result = std::move(result_);
+    if (!best_.empty()) result.largest_batch = 0;
     for (Entry& entry : best_) result.best.push_back(std::move(entry.option));
     if (fastest_too_large_) result.fastest_too_large = std::move(fastest_too_large_->option);
     if (smallest_) result.smallest = std::move(smallest_->option);
@@ -167,6 +168,7 @@ class Search {
     const double memory = work.memory.at(1);
     const bool fits = memory <= static_cast<double>(hardware_.memory_bytes);
     const bool is_hopeless = cannot_lead(work, fits, memory);
+    bool is_possible = false;
     for (const Family::Member& member : family.members) {
       const bool has_network = std::ranges::none_of(
           work.collectives, [&](const StepCollective& each) { return member.network.groups[each.axes].empty(); });
@@ -176,6 +178,7 @@ class Search {
       }
       ++result_.possible;
       if (!fits) ++result_.too_large;
+      is_possible = true;
       if (is_hopeless) continue;
       const StepSeconds seconds = step_seconds(work, hardware_, member.network);
       const double first = space_.overlaps ? seconds.overlapped() : seconds.serial();
@@ -194,6 +197,10 @@ class Search {
       }
       if (!fits && (!fastest_too_large_ || rank < fastest_too_large_->rank)) fastest_too_large_ = entry();
       if (fits && (best_.size() < static_cast<size_t>(space_.top) || rank < best_.back().rank)) add(entry());
+    }
+    if (is_possible && !fits && best_.empty()) {
+      const double batch = largest_step_batch(model_, family.sizes, rules, work.memory, hardware_.memory_bytes);
+      result_.largest_batch = std::max(result_.largest_batch, batch);
     }
   }
 

@@ -126,8 +126,9 @@ MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<Ax
   if (abstract.size() > count) {
     throw_error(
         "{}: Number of devices {} must be >= the product of mesh_shape {}; expected at least {} devices, got {}; use a "
-        "smaller mesh or more devices",
-        operation, count, to_string(sizes), abstract.size(), count);
+        "smaller mesh, simulate more devices (`with artifex_devices.simulate({}):`), or set JAX_NUM_CPU_DEVICES={} "
+        "before the program starts",
+        operation, count, to_string(sizes), abstract.size(), count, abstract.size(), abstract.size());
   }
   std::vector<Device*> first(devices.begin(), devices.begin() + abstract.size());
   return Mesh::make(std::move(abstract), DeviceList::make(std::move(first), operation), operation);

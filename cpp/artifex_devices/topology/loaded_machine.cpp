@@ -157,9 +157,10 @@ void LoadedMachine::sum_up() noexcept {
 
 void LoadedMachine::apply_limits(std::optional<double> cpus, std::optional<int64_t> memory_bytes) noexcept {
   if (cpus && *cpus < usable_cpus_) usable_cpus_ = std::max(static_cast<int>(std::ceil(*cpus)), 1);
-  // Hot-plugged memory may appear in either place, and containers may hide the node's value.
-  if (numa_nodes_.size() == 1 && numa_nodes_[0].memory_bytes == 0) numa_nodes_[0].memory_bytes = system_memory_bytes();
-  usable_memory_bytes_ = std::max(usable_memory_bytes_, system_memory_bytes());
+  // A single node has all memory; its own file lacks hot-plugged memory on some systems, and containers may hide it.
+  const int64_t system = system_memory_bytes();
+  if (numa_nodes_.size() == 1) numa_nodes_[0].memory_bytes = std::max(numa_nodes_[0].memory_bytes, system);
+  usable_memory_bytes_ = std::max(usable_memory_bytes_, system);
   if (memory_bytes) usable_memory_bytes_ = std::min(usable_memory_bytes_, *memory_bytes);
 }
 

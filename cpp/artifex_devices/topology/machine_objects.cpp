@@ -68,6 +68,11 @@ std::vector<MachineObject> machine_objects(const Machine& machine) {
   const auto* loaded = dynamic_cast<const LoadedMachine*>(&machine);
   if (loaded && loaded->topology()) {
     collect(all, hwloc_get_root_obj(loaded->topology()), 0);
+    for (const NumaNode& node : machine.numa_nodes()) {  // the machine may know more than hwloc
+      for (MachineObject& each : all) {
+        if (each.type == "NUMANode" && each.os_index == node.os_index) each.bytes = node.memory_bytes;
+      }
+    }
     return all;
   }
   MachineObject root;

@@ -47,15 +47,19 @@ WorldText parse_world(const std::string& text) {
         "simulate: the world is an empty text; expected a number of devices, \"2 nodes x 4\", an hwloc synthetic "
         "string such as \"pack:2 numa:2 core:4 pu:2\", or the path of an hwloc XML file");
   }
-  if (rest.ends_with(".xml") || rest.ends_with(".XML")) return {.num_devices = {}, .synthetic = "", .xml_path = text};
-  const WorldText as_it_stands{.num_devices = {}, .synthetic = std::string(rest), .xml_path = ""};
+  if (rest.ends_with(".xml") || rest.ends_with(".XML")) return {.xml_path = text};
+  const WorldText as_it_stands{.synthetic = std::string(rest)};
   const std::optional<int64_t> first = take_number(rest);
   if (!first) return as_it_stands;
   if (rest.empty()) {
     if (*first < 1 || *first > kMostDevices) {
       throw_error("simulate: {:?} is not a number of devices; expected 1 to {}", text, kMostDevices);
     }
-    return {.num_devices = first, .synthetic = "", .xml_path = ""};
+    return {.num_devices = first};
+  }
+  if (std::string_view kind = rest; take_word(kind, "x") || take_word(kind, "X")) {
+    const bool is_name = !kind.empty() && (kind.front() < '0' || kind.front() > '9');
+    return is_name ? WorldText{.num_devices = first, .device_kind = std::string(kind)} : as_it_stands;
   }
   if (!take_word(rest, "nodes") && !take_word(rest, "node")) return as_it_stands;
   std::optional<int64_t> each;
@@ -69,7 +73,7 @@ WorldText parse_world(const std::string& text) {
   }
   // The number of cores is only displayed; hwloc's time grows more than quadratically with it.
   const int64_t cores = std::clamp<int64_t>(*each, 1, std::max<int64_t>(kMostWorldPus / *first, 1));
-  return {.num_devices = devices, .synthetic = fmt::format("numa:{} core:{} pu:1", *first, cores), .xml_path = ""};
+  return {.num_devices = devices, .synthetic = fmt::format("numa:{} core:{} pu:1", *first, cores)};
 }
 
 }  // namespace artifex_devices

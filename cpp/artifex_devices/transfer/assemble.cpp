@@ -13,6 +13,7 @@
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
+#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices {
 namespace {
@@ -337,6 +338,7 @@ void ShardWriter::copy_in(int64_t buffer, const HostView& source) {
 }
 
 ArrayRef ShardWriter::finish() {
+  if (TransferRecording::is_any_open()) record_put(*sharding_, shape_, dtype_);
   return Array::make(std::move(shape_), dtype_, std::move(sharding_), std::move(storage_), nullptr, true);
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "artifex_devices/base/config.h"
+#include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/event.h"
 #include "artifex_devices/base/interrupt.h"
@@ -180,18 +181,26 @@ void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::
     return;
   } catch (...) {  // no thread, or no memory for one: no copy was started, and the caller runs them
   }
+  batch->run_here(done);
+}
+
+void CopyBatch::run_here(const std::function<void(std::exception_ptr)>& done) {
   std::exception_ptr error;
   try {
-    for (const WorkerPool::Work& each : work) {
-      for (int64_t i = 0; i < each.count; ++i) each.body(i);
+    if (has_engine()) {
+      run_on_engine(false);
+    } else {
+      for (const Copy& each : copies_) each.copy.run();
+      for (const Bulk& bulk : bulks_) bulk.run(0, bulk.units);
     }
   } catch (...) {
     error = std::current_exception();
   }
-  batch->end(done, std::move(error));
+  end(done, std::move(error));
 }
 
-EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter) {
+EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter,
+                     bool deferred) {
   auto ready = std::make_shared<Event>();
   // Created here: where it is called, there may be no memory for a std::function.
   const std::function<void(std::exception_ptr)> finish = [ready, &counter,
@@ -203,13 +212,17 @@ EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, s
       ready->set();
     }
   };
-  auto go = [batch = std::move(batch), finish](std::exception_ptr error) mutable {
+  auto go = [batch = std::move(batch), finish, deferred](std::exception_ptr error) mutable {
     if (error) {
       batch->end(finish, std::move(error));
       return;
     }
     try {
-      CopyBatch::start(std::move(batch), finish);
+      if (deferred) {
+        DeferredTasks::add([batch, finish] { batch->run_here(finish); });
+      } else {
+        CopyBatch::start(std::move(batch), finish);
+      }
     } catch (...) {
       finish(std::current_exception());
     }

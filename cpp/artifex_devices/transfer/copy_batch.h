@@ -52,6 +52,9 @@ class CopyBatch {
   /// started.
   static void start(std::shared_ptr<CopyBatch> batch, std::function<void(std::exception_ptr)> done);
 
+  /// The same on the calling thread, which runs all copies and then `done`.
+  void run_here(const std::function<void(std::exception_ptr)>& done);
+
   /// Ends the batch, complete or not: frees held memory of arenas, calls `done(error)`, then drops held memory of
   /// callers, whose release is foreign code that may be slow.
   void end(const std::function<void(std::exception_ptr)>& done, std::exception_ptr error);
@@ -96,6 +99,8 @@ int64_t bytes_of_one_lane(int64_t bytes, std::vector<int> lanes);
 
 /// Runs the copies when `before` is set (null: now). Returns the event of their end; an error in `before` becomes its
 /// error, and nothing is copied. Adds the copied bytes to `counter`, which must never be destroyed.
-EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter);
+/// With `deferred`, the copies are one of DeferredTasks once `before` is set.
+EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter,
+                     bool deferred);
 
 }  // namespace artifex_devices

@@ -8,6 +8,7 @@
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
 #include "artifex_devices/transfer/tiling.h"
+#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices {
 namespace {
@@ -85,6 +86,7 @@ void gather(const Array& array, const ShardDomains& domains, void* data, const D
   const auto batch = gathering(array, domains, data, byte_strides);
   batch->run();
   g_transfer_counters.device_to_host_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
+  if (TransferRecording::is_any_open()) record_get(*array.sharding(), array.shape(), array.dtype());
 }
 
 /// Room for the value in our cache.
@@ -160,7 +162,8 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
     view->ready = source_ready;
     return view;
   }
-  const bool is_small = array->nbytes() < config().async_copy_bytes.load(std::memory_order_relaxed);
+  const bool deferred = array->sharding()->devices()->client()->defers_copies();
+  const bool is_small = !deferred && array->nbytes() < config().async_copy_bytes.load(std::memory_order_relaxed);
   if (is_small && is_ready(source_ready) && !(source_ready && source_ready->error())) {
     if (auto value = device_get_if_ready(array)) return value;
   }
@@ -169,7 +172,8 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
   auto view = show_gathered(*array, memory);
   auto batch = gathering(*array, domains, view->data, view->byte_strides);
   batch->hold(memory);
-  view->ready = start_after(source_ready, std::move(batch), g_transfer_counters.device_to_host_bytes);
+  view->ready = start_after(source_ready, std::move(batch), g_transfer_counters.device_to_host_bytes, deferred);
+  if (TransferRecording::is_any_open()) record_get(*array->sharding(), array->shape(), array->dtype());
   array->cache_host_value(view);
   return view;
 }

@@ -10,6 +10,7 @@
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
 #include "artifex_devices/transfer/tiling.h"
+#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices {
 namespace {
@@ -86,6 +87,7 @@ ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool co
   const int64_t bytes = physical_bytes(*storage);
   fill(source, domains, *storage, layout.get(), bytes);
   g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  if (TransferRecording::is_any_open()) record_put(*sharding, source.shape, source.dtype);
   return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed, std::move(layout));
 }
 

@@ -10,6 +10,7 @@
 #include "artifex_devices/transfer/cross_reshard.h"
 #include "artifex_devices/transfer/planned_copies.h"
 #include "artifex_devices/transfer/tiling.h"
+#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices {
 namespace {
@@ -49,12 +50,15 @@ struct Move {
 
 /// Runs the copies into `storage` now where they are few and the source is written, else when it is.
 PendingStorage run_or_start(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch) {
-  if (move.source_is_good() && batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
+  const bool deferred = move.sharding->devices()->client()->defers_copies();
+  if (!deferred && move.source_is_good() &&
+      batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
     batch->run();
     g_transfer_counters.device_to_device_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
     return {std::move(storage), nullptr};
   }
-  EventRef ready = start_after(move.source.ready_event(), std::move(batch), g_transfer_counters.device_to_device_bytes);
+  EventRef ready =
+      start_after(move.source.ready_event(), std::move(batch), g_transfer_counters.device_to_device_bytes, deferred);
   return {std::move(storage), std::move(ready)};
 }
 
@@ -92,10 +96,13 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   auto storage = Storage::allocate(move.sharding, move.domains, move.source.dtype(), kOperation);
   const auto to_tiles = Tiling::of(*storage, move.domains, move.layout.get(), move.size);
   if (!to_tiles) return std::nullopt;
+  if (TransferRecording::is_any_open()) {
+    record_reshard(*make_plan(move.source, to, WorldPlaces(from), WorldPlaces(to), move.force_copy), from, to);
+  }
   const StridedCopy copy = tiling_copy(*to_tiles, from_tiles, move.source.shape(), move.size);
   const bool small = copy.bytes() < config().parallel_copy_bytes.load(std::memory_order_relaxed);
   const CopyEngine* engine = to.devices()->client()->copy_engine();
-  if (small && !engine && move.source_is_good()) {
+  if (small && !engine && move.source_is_good() && !to.devices()->client()->defers_copies()) {
     copy.run();
     g_transfer_counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
     return PendingStorage{std::move(storage), nullptr};
@@ -146,6 +153,7 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
     destination.lanes[i] = (*sharding.devices())[sharding.buffers().position(sharding.grid(), number)]->lane();
     batch->hold(std::move(buffer));
   }
+  if (TransferRecording::is_any_open()) record_reshard(*plan, *move.source.sharding(), sharding);
   const int process =
       sharding.devices()->client()->is_multi_process() ? sharding.devices()->client()->process_index() : 0;
   PlannedCopies::add_to(batch.get(), std::make_shared<const PlannedCopies>(std::move(plan), std::move(source),

@@ -32,6 +32,8 @@ TransferDirection transfer_direction_from_name(std::string_view name) {
   throw_error("check_transfer: direction is {:?}; expected one of {}", name, fmt::join(kDirections, ", "));
 }
 
+std::string_view to_string(TransferDirection direction) noexcept { return kDirections[static_cast<size_t>(direction)]; }
+
 GuardVerdict guard_verdict(const TransferGuards& guards, TransferDirection direction, bool is_explicit) noexcept {
   switch (guards.level(direction)) {
     case GuardLevel::kAllow:

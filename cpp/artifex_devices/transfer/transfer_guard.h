@@ -30,6 +30,7 @@ std::optional<GuardLevel> guard_level_from_name(std::string_view name) noexcept;
 
 /// "host-to-device" or "host_to_device", and so on. Throws InvalidArgument for other names.
 TransferDirection transfer_direction_from_name(std::string_view name);
+std::string_view to_string(TransferDirection direction) noexcept;  // "host-to-device"
 
 /// The guards in force for one call: a level for each direction, and where log levels report. The caller passes them
 /// in: the core has no current guards of its own.

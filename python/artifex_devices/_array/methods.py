@@ -28,8 +28,8 @@ else:
     _Self = object
 
 
-def _forwarded(function: Any, doc: str, returns: Any = Any) -> Any:
-    """A method that calls a NumPy function, with its signature."""
+def _forwarded(function: Any, doc: str) -> Any:
+    """A method that calls a NumPy function, with its signature, and returns an Array."""
 
     def method(self: Array, *args: Any, **options: Any) -> Any:
         return function(self, *args, **options)
@@ -39,7 +39,7 @@ def _forwarded(function: Any, doc: str, returns: Any = Any) -> Any:
     for parameter in others:
         kind = type(parameter.default)
         parameters.append(parameter.replace(annotation=kind if kind in (int, str) else Any))
-    method.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
+    method.__signature__ = inspect.Signature(parameters, return_annotation=Array)  # type: ignore[attr-defined]
     method.__doc__ = doc
     return method
 
@@ -87,29 +87,29 @@ class ArrayMethods(_Self):
         rounded: Array = np.round(self, 0 if ndigits is None else ndigits)
         return rounded.astype(int) if ndigits is None and rounded.dtype.kind not in "biu" else rounded
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Array:
         """np.clip."""
         return np.clip(self, min, max, out)
 
-    def astype(self, dtype: Any, copy: bool = True, device: Any = None) -> Any:
+    def astype(self, dtype: Any, copy: bool = True, device: Any = None) -> Array:
         """np.astype: each device converts its own shard."""
         return np.astype(self, dtype, copy=copy, device=device)
 
-    def conjugate(self) -> Any:
+    def conjugate(self) -> Array:
         """np.conjugate; bools stay bools."""
         return np.copy(self) if self.dtype == bool else np.conjugate(self)
 
     @property
-    def real(self) -> Any:
+    def real(self) -> Array:
         """np.real: a copy of the real parts."""
         return np.real(self)
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> Array:
         """np.imag: a copy of the imaginary parts."""
         return np.imag(self)
 
-    def copy(self) -> Any:
+    def copy(self) -> Array:
         """np.copy: new memory, the same sharding."""
         return np.copy(self)
 
@@ -180,10 +180,7 @@ class ArrayMethods(_Self):
         """The dimensions in reverse order; their shardings move with them."""
         return np.transpose(self)
 
-    @property
-    def mT(self) -> Array:  # noqa: N802 - NumPy's name
-        """The last two dimensions swapped."""
-        return np.matrix_transpose(self)
+    mT = property(_forwarded(np.matrix_transpose, "The last two dimensions swapped."))  # noqa: N815 - NumPy's name
 
     def transpose(self, *axes: Any) -> Array:
         """The dimensions in another order; their shardings move with them.
@@ -202,14 +199,13 @@ class ArrayMethods(_Self):
         """
         return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
-    swapaxes = _forwarded(np.swapaxes, "np.swapaxes: two dimensions swapped.", Array)
+    swapaxes = _forwarded(np.swapaxes, "np.swapaxes: two dimensions swapped.")
     squeeze = _forwarded(
         np.squeeze,
         "np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory.",
-        Array,
     )
     diagonal = _forwarded(
-        np.diagonal, "np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array.", Array
+        np.diagonal, "np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array."
     )
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Array:
@@ -261,7 +257,7 @@ class ArrayMethods(_Self):
 
     # Products
 
-    def dot(self, b: Any, out: Any = None) -> Any:
+    def dot(self, b: Any, out: Any = None) -> Array:
         """np.dot(x, b): each device multiplies its own blocks, and only partial sums are sent."""
         from artifex_devices._array_ops.linalg.matrix_products import dot
 
@@ -302,7 +298,7 @@ class ArrayMethods(_Self):
         """Whether an element equals the value."""
         return bool(np.any(np.equal(self, value)))
 
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Array:
         """np.compress(condition, x, axis): the parts along one dimension where the condition is True."""
         return np.compress(condition, self, axis, out)
 

@@ -27,12 +27,24 @@ def _call(ufunc: np.ufunc, *inputs: Any) -> Any:
     return _elementwise(ufunc, inputs, {})
 
 
+def _unsupported(ufunc: np.ufunc, other: Any) -> Any:
+    """NotImplemented; TypeError for an array of a library that knows NumPy's arrays only, such as torch."""
+    kind = type(other)
+    if hasattr(kind, "__dlpack__") and not hasattr(kind, "__array_ufunc__"):
+        name = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
+        raise TypeError(
+            f"{ufunc.__name__}: the other operand is a {name}; expected an Array, an ndarray or a number; convert it: "
+            f"np.{ufunc.__name__}(x, np.asarray(other))"
+        )
+    return NotImplemented
+
+
 def _binary(ufunc: np.ufunc) -> Callable[..., Any]:
     def forward(self: Array, other: Any, /) -> Any:
         kind = type(other)
         if kind is Array or kind is float or kind is int:
             return _call(ufunc, self, other)
-        return ufunc(self, other) if isinstance(other, _OPERAND_TYPES) else NotImplemented
+        return ufunc(self, other) if isinstance(other, _OPERAND_TYPES) else _unsupported(ufunc, other)
 
     return forward
 
@@ -40,7 +52,7 @@ def _binary(ufunc: np.ufunc) -> Callable[..., Any]:
 def _dispatched(ufunc: np.ufunc, *, reflected: bool = False) -> Callable[..., Any]:
     def apply(self: Array, other: Any, /) -> Any:
         if not isinstance(other, _OPERAND_TYPES):
-            return NotImplemented
+            return _unsupported(ufunc, other)
         return ufunc(other, self) if reflected else ufunc(self, other)
 
     return apply
@@ -63,7 +75,7 @@ def _power(self: Array, other: Any, /) -> Any:
         return _call(np.square, self)
     if kind is float and other == 0.5 and self.dtype.kind in "fc":
         return _call(np.sqrt, self)
-    return np.power(self, other) if isinstance(other, _OPERAND_TYPES) else NotImplemented
+    return np.power(self, other) if isinstance(other, _OPERAND_TYPES) else _unsupported(np.power, other)
 
 
 _ARITHMETIC = {
@@ -104,7 +116,10 @@ def _operators() -> dict[str, Callable[..., Any]]:
         for name, ufunc in ufuncs.items():
             named[f"__{prefix}{name}__"] = method = function_of(ufunc)
             method.__doc__ = f"np.{ufunc.__name__}, element by element."
-    return {**named, "__pow__": _power, "__matmul__": _dispatched(np.matmul), "__rmatmul__": _reflected(np.matmul)}
+    named.update(__pow__=_power, __matmul__=_dispatched(np.matmul), __rmatmul__=_reflected(np.matmul))
+    for name, method in named.items():  # for the type stub
+        method.__annotations__["return"] = "tuple[Array, Array]" if "divmod" in name else "Array"
+    return named
 
 
 _MEMBERS: dict[str, Any] = {

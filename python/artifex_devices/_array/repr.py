@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -78,32 +77,19 @@ def _shown_value(array: Array) -> tuple[npt.NDArray[Any], Any]:
     if edge < 1:
         return np.asarray(array), options
     # One element between the edges of a dimension replaces those that are left out; it is never printed.
-    ranges = [((0, size),) if size <= 2 * edge else ((0, edge), (size - edge, size)) for size in array.shape]
-    small = np.zeros([size if size <= 2 * edge else 2 * edge + 1 for size in array.shape], array.dtype)
+    small = np.zeros([min(size, 2 * edge + 1) for size in array.shape], array.dtype)
     for shard in array.addressable_shards:
         if shard.replica_id != 0:
             continue
-        pieces = [
-            _common_pieces(part, printed, size, edge)
-            for part, printed, size in zip(shard.index, ranges, array.shape, strict=True)
-        ]
-        if all(pieces):
-            value = np.asarray(shard.data)
-            for corner in itertools.product(*pieces):
-                small[tuple(to for _, to in corner)] = value[tuple(of for of, _ in corner)]
+        places, sources = [], []
+        for part, size, length in zip(shard.index, array.shape, small.shape, strict=True):
+            start, stop, _ = part.indices(size)
+            shown = np.arange(length)
+            shown[edge + 1 :] += size - length  # positions in the Array
+            own = (start <= shown) & (shown < stop)
+            own[edge : length - edge] = False
+            places.append(np.flatnonzero(own))
+            sources.append(shown[own] - start)
+        if all(map(len, places)):
+            small[np.ix_(*places)] = np.asarray(shard.data)[np.ix_(*sources)]
     return small, {**options, "threshold": 0}
-
-
-_Piece = tuple[slice, slice]  # of one dimension: slice of the shard, slice of the small array
-
-
-def _common_pieces(part: slice, printed: tuple[tuple[int, int], ...], size: int, edge: int) -> list[_Piece]:
-    """The pieces of the printed ranges of one dimension that a shard holds."""
-    start, stop, _ = part.indices(size)
-    pieces = []
-    for low, high in printed:
-        begin, end = max(start, low), min(stop, high)
-        if begin < end:
-            shift = 0 if low == 0 else size - (2 * edge + 1)
-            pieces.append((slice(begin - start, end - start), slice(begin - shift, end - shift)))
-    return pieces

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from artifex_devices._base.checks import check_type, wrong_type
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Sharding
@@ -55,9 +56,8 @@ class ShapeDtypeStruct:
         try:
             sizes = tuple(operator.index(size) for size in shape)
         except TypeError:
-            raise TypeError(
-                f"ShapeDtypeStruct: shape is {safe_repr(shape)}; expected a sequence of integers; write (8, 4)"
-            ) from None
+            fix = "write (8, 4)"
+            raise wrong_type("ShapeDtypeStruct", "shape", shape, "a sequence of integers", fix) from None
         if any(size < 0 for size in sizes):
             raise ValueError(f"ShapeDtypeStruct: shape has a negative size; expected sizes of 0 or more, got {sizes}")
         rank = -1
@@ -65,11 +65,8 @@ class ShapeDtypeStruct:
             rank = check_format("ShapeDtypeStruct", sharding)
             sharding = sharding.sharding
         sharding = sharding_of_spec("ShapeDtypeStruct", sharding)
-        if sharding is not None and not isinstance(sharding, Sharding):
-            raise ValueError(
-                f"ShapeDtypeStruct: sharding is of type {type(sharding).__name__}; expected a Sharding, a "
-                f"PartitionSpec or a Format, got {safe_repr(sharding)}; give NamedSharding(mesh, P('data'))"
-            )
+        expected, fix = "a Sharding, a PartitionSpec or a Format", "give NamedSharding(mesh, P('data'))"
+        check_type("ShapeDtypeStruct", "sharding", sharding, (Sharding, type(None)), expected, fix, ValueError)
         spec = getattr(sharding, "spec", ())
         if len(spec) > len(sizes) or rank not in (-1, len(sizes)):
             raise ValueError(

@@ -51,15 +51,23 @@ def check_type(
         raise wrong_type(operation, name, value, expected, fix, error)
 
 
-def check_types(operation: str, rows: Iterable[tuple[str, Any, type | tuple[type, ...], str]], fix: str = _FIX) -> None:
-    """Raises one TypeError for all rows (name, value, types, expected) whose value is of another type."""
+def check_types(operation: str, rows: Iterable[tuple[str, Any, Any, str]], fix: str = _FIX) -> None:
+    """Raises one TypeError for all rows (name, value, types, expected) whose value is of another type.
+
+    `types` is a type, a tuple of types, or a function of the value such as `is_integer`.
+    """
     wrong = [
         f"{name} is {safe_repr(value)} ({type(value).__name__}), expected {expected}"
         for name, value, types, expected in rows
-        if not isinstance(value, types)
+        if not (isinstance(value, types) if isinstance(types, (type, tuple)) else types(value))
     ]
     if wrong:
         raise TypeError(f"{operation}: {'; '.join(wrong)}; {fix}")
+
+
+def is_integer(value: Any) -> bool:
+    """Returns whether a value has `__index__` and is not a bool."""
+    return not isinstance(value, bool) and hasattr(value, "__index__")
 
 
 def check_bool(operation: str, name: str, value: Any, fix: str = _FIX) -> bool:

@@ -9,6 +9,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from artifex_devices._base.caller import user_frame
+from artifex_devices._core import _set_thread_caller
+
 _POLL_S = 0.05  # interval at which start() checks that the thread is alive; its begin wakes start() at once
 
 
@@ -64,6 +67,8 @@ class DaemonThread(threading.Thread):
         super().__init__(name=name, daemon=True)
         self._function: Callable[..., None] | None = function
         self._arguments = args
+        caller = user_frame(sys._getframe(1))
+        self._caller = (caller.f_code.co_filename, caller.f_lineno)
         self._started = self._begin = _BeginEvent()
         self.began = self._begin.release
 
@@ -100,6 +105,7 @@ class DaemonThread(threading.Thread):
         if function is None:
             return
         try:
+            _set_thread_caller(*self._caller)
             function(self, *args)
         except MemoryError:
             if self._begin.has_begun():

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from artifex_devices import _core
-
 _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -30,30 +28,3 @@ def unpickles(name: str) -> Callable[[_Function], _Function]:
         return function
 
     return set_path
-
-
-_BOUND = {
-    "artifex_devices": (_core.Array, _core.Client, _core.Device, _core.Machine, _core.Shard),
-    "artifex_devices.cluster": (_core.Cluster,),
-    "artifex_devices.sharding": (
-        _core.AbstractMesh,
-        _core.AxisType,
-        _core.Mesh,
-        _core.NamedSharding,
-        _core.PartitionSpec,
-        _core.Sharding,
-        _core.SingleDeviceSharding,
-    ),
-    "artifex_devices.unpickle": (_core._Unconstrained,),
-    "artifex_devices.xla_client": (
-        _core.DeviceAssignment,
-        _core.DeviceList,
-        _core.DeviceTopology,
-        _core.Layout,
-        _core.Memory,
-        _core.PjRtLayout,
-    ),
-}
-for _module, _classes in _BOUND.items():
-    for _bound in _classes:
-        public(_module)(_bound)

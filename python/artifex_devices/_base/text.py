@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+import textwrap
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
+_SHORT = 12  # characters of a text that is not wrapped
+_THOUSANDS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -38,21 +42,75 @@ def seconds_text(seconds: float, digits: int = 4) -> str:
     return f"{seconds / 1e-9:.{digits}g} ns"
 
 
-def table_lines(rows: Sequence[Sequence[str]], *, numbers_right: bool = False) -> list[str]:
-    """Formats rows, of which the first may be a head, in columns as wide as their widest text.
-
-    All columns are set to the left; `numbers_right` sets all but the first to the right.
+def rate_text(value: float, unit: str) -> str:
+    """Formats a number of units of a thousand with four digits at most; seconds as `seconds_text`.
 
     Example:
-        >>> table_lines([("", "bytes"), ("a gather", "64")], numbers_right=True)
-        ['          bytes', 'a gather     64']
+        >>> rate_text(989e12, "FLOP/s"), rate_text(4.5e10, "B/s a chip"), rate_text(1e-6, "s")
+        ('989 TFLOP/s', '45 GB/s a chip', '1 us')
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    signs = ["<", *(">" if numbers_right else "<") * (len(widths) - 1)]
-    return [
-        "  ".join(f"{text:{sign}{width}}" for text, sign, width in zip(row, signs, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    if unit == "s":
+        return seconds_text(value)
+    factor, sign = next(((each, sign) for each, sign in _THOUSANDS if value >= each), (1.0, ""))
+    return f"{value / factor:.4g} {sign}{unit}"
+
+
+def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """Returns lines of at most `width` characters that begin with `first`, then `rest`; longer words stay whole.
+
+    Example:
+        >>> wrapped("a table of 3 rows", 10, rest="  ")
+        ['a table of', '  3 rows']
+    """
+    form = textwrap.TextWrapper(width, first, rest, break_on_hyphens=False, break_long_words=False)
+    return form.wrap(text) or [""]
+
+
+def table_lines(rows: Sequence[Sequence[str]], *, right: Container[int] = (), width: int = 0) -> list[str]:
+    """Formats rows, of which the first may be a head, in columns as wide as their widest text.
+
+    A row of one text is a line between the others. Columns whose numbers are in `right` are set to the right, all
+    others to the left. Lines have at most `width` characters, if it is not 0: the widest columns are wrapped between
+    words. Where that is too wide, each row becomes a paragraph, with the head before each text. Long words of the last
+    column, such as paths, stay whole.
+
+    Example:
+        >>> table_lines([("", "bytes"), ("a gather", "64")], right=[1])
+        ['          bytes', 'a gather     64']
+        >>> table_lines([("axis", "links"), ("data", "a ring of 16 along y")], width=20)
+        ['axis  links', 'data  a ring of 16', '      along y']
+    """
+    columns = list(zip(*(row for row in rows if len(row) > 1), strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    room = width - 2 * (len(widths) - 1)
+    if width and columns and sum(widths) > room:
+        least = [max(map(_least_width, column)) for column in columns]
+        least[-1] = min(least[-1], _SHORT)
+        if len(columns) > 2 and sum(least) > room:
+            return [line for row in rows[1:] for line in wrapped(_paragraph(rows[0], row), width, rest="    ")]
+        while sum(widths) > room and widths != least:
+            _, widest = max((size, i) for i, size in enumerate(widths) if size > least[i])
+            widths[widest] -= 1
+    signs = [">" if i in right else "<" for i in range(len(widths))]
+    lines: list[str] = []
+    for row in rows:
+        if len(row) == 1:
+            lines += wrapped(row[0], width, rest="  ") if width else row
+            continue
+        cells = [[text] if len(text) <= most else wrapped(text, most) for text, most in zip(row, widths, strict=True)]
+        for parts in itertools.zip_longest(*cells, fillvalue=""):
+            lines.append("  ".join(map("{:{}{}}".format, parts, signs, widths)).rstrip())
+    return lines
+
+
+def _least_width(text: str) -> int:
+    """The width below which a text of a table is not wrapped: that of its longest word; amounts stay whole."""
+    return len(text) if len(text) <= _SHORT else max(map(len, text.split()))
+
+
+def _paragraph(head: Sequence[str], row: Sequence[str]) -> str:
+    named = [f"{name}: {text}" for name, text in zip(head[1:], row[1:], strict=False) if text]
+    return "  ".join(filter(None, (row[0], *named)))
 
 
 def cpu_list(cpus: Iterable[int]) -> str:

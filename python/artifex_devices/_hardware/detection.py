@@ -110,10 +110,16 @@ class CUDADetector:
         self._root = Path(path_text("CUDADetector", "root", root))
         self._files = SystemFiles(self._root)
         self._library = nvml_library_path("CUDADetector", nvml_library, self._root == Path("/"))
+        self._is_here = self._root == Path("/") and nvml_library is None
         self.reason: str | None = None
 
     def detect_capabilities(self) -> DeviceCapabilities:
-        """Detects again: the GPUs that the driver runs, or the CPU devices of the current world if there are none."""
+        """Detects again: the GPUs that the driver runs, or the CPU devices of the current world if there are none.
+
+        In a world of emulated GPUs these are the result, with the driver version "emulated".
+        """
+        if self._is_here and (emulated := self._emulated_gpus()) is not None:
+            return emulated
         report = None if self._library is None else _core._read_nvml(self._library)
         if report is not None and report["is_ready"]:
             return self._reported_by_the_driver(report)
@@ -127,6 +133,19 @@ class CUDADetector:
         self.reason = unknown if problems else None
         driver = version[1] if version else None
         return _gpus(len(gpus), driver_version=driver, supports_mixed_precision=True)
+
+    def _emulated_gpus(self) -> DeviceCapabilities | None:
+        client = _core._current_client()
+        if not client._is_emulated:
+            return None
+        self.reason = "the GPUs are emulated by simulate(): compute capability and CUDA version are not known"
+        first = client.devices()[0]
+        return _gpus(
+            client.device_count(),
+            total_memory_mb=first.memory_bytes // 2**20,
+            driver_version="emulated",
+            supports_mixed_precision=True,
+        )
 
     def _reported_by_the_driver(self, report: dict[str, Any]) -> DeviceCapabilities:
         gpus = report["gpus"]

@@ -103,15 +103,12 @@ class HostCopy:
                 f"__array__: this HostCopy is a tree of {len(self._leaves)} leaves; expected one Array; take .result()"
             )
         value: np.ndarray[Any, Any] = np.asarray(self.result())
-        changes = dtype is not None and np.dtype(dtype) != value.dtype
-        if changes and copy is False:
+        if copy is False and dtype is not None and np.dtype(dtype) != value.dtype:
             raise ValueError(
                 f"__array__: copy=False cannot change the dtype; expected {value.dtype}, got {np.dtype(dtype)}; "
                 "leave copy out"
             )
-        if changes:
-            return value.astype(dtype)
-        return value.copy() if copy else value
+        return np.asarray(value, dtype, copy=copy)
 
     def __repr__(self) -> str:
         leaves = f"{len(self._leaves)} {'leaf' if len(self._leaves) == 1 else 'leaves'}"

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artifex_devices import tree_util
+from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, _get_leaf, _put_leaf, _put_leaves
 from artifex_devices._tree.prefix import per_leaf
 
@@ -15,7 +18,44 @@ from artifex_devices._tree.prefix import per_leaf
 LEAF_TYPES = frozenset({np.ndarray, Array, bool, int, float, complex, np.float32, np.float64, np.int32, np.int64})
 
 
-def device_put(x: Any, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None) -> Any:
+@overload
+def device_put(
+    x: Leaf, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> Array: ...
+@overload
+def device_put(
+    x: dict[K, LeafT], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> dict[K, Array]: ...
+@overload
+def device_put(
+    x: dict[K, Any], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> dict[K, Any]: ...
+@overload
+def device_put(
+    x: list[LeafT], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> list[Array]: ...
+@overload
+def device_put(
+    x: NamedTupleT, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> NamedTupleT: ...
+@overload
+def device_put(
+    x: tuple[LeafT, ...], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> tuple[Array, ...]: ...
+@overload
+def device_put(
+    x: list[Any] | tuple[Any, ...], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+) -> Any: ...
+@overload
+def device_put(x: T, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None) -> T: ...
+def device_put(
+    x: Any,
+    device: Any = None,
+    src: Any = None,
+    *,
+    donate: Any = False,
+    may_alias: Any = None,
+) -> Any:
     """Places a tree of arrays on devices.
 
     The source is read before the call returns: later writes to it do not change the result.
@@ -56,6 +96,16 @@ def device_put(x: Any, device: Any = None, src: Any = None, *, donate: Any = Fal
     return _put_tree(x, device, donate, may_alias)
 
 
+@overload
+def device_get(x: Array) -> NDArray[Any]: ...
+@overload
+def device_get(x: dict[K, Array]) -> dict[K, NDArray[Any]]: ...
+@overload
+def device_get(x: list[Array]) -> list[NDArray[Any]]: ...
+@overload
+def device_get(x: Container) -> Any: ...
+@overload
+def device_get(x: T) -> T: ...
 def device_get(x: Any) -> Any:
     """Copies the Arrays of a tree to the host.
 
@@ -78,7 +128,7 @@ def device_get(x: Any) -> Any:
     return tree_util.tree_map(lambda leaf: _get_leaf(leaf) if isinstance(leaf, Array) else leaf, x)
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: T) -> T:
     """Waits for all Arrays of a tree and returns the tree.
 
     Args:
@@ -88,9 +138,11 @@ def block_until_ready(x: Any) -> Any:
     Raises:
         RuntimeError: An Array was deleted, or its transfer failed.
     """
-    if type(x) is Array:
-        return x.block_until_ready()
-    for leaf in tree_util.tree_leaves(x):
+    tree: Any = x
+    if type(tree) is Array:
+        tree.block_until_ready()
+        return x
+    for leaf in tree_util.tree_leaves(tree):
         if isinstance(leaf, Array):
             leaf.block_until_ready()
         elif (wait := getattr(leaf, "block_until_ready", None)) is not None:
@@ -108,11 +160,18 @@ def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
     def path_of(index: int) -> str:
         return tree_util.keystr(treedef.paths()[index])
 
-    arrays = _put_leaves(
-        leaves,
+    options = (
         per_leaf("device_put", "device", device, x, PLACES),
         per_leaf("device_put", "donate", donate, x, (bool,)),
         per_leaf("device_put", "may_alias", may_alias, x, (type(None), bool)),
-        path_of,
     )
+    try:
+        arrays = _put_leaves(leaves, *options, path_of)
+    except ValueError as error:
+        if isinstance(x, (list, tuple)) and all(isinstance(leaf, (int, float, complex)) for leaf in leaves):
+            raise type(error)(
+                f"{error}; a {type(x).__name__} is a tree of numbers, which are placed one by one: for one array write "
+                f"device_put(np.array({safe_repr(x)}), sharding)"
+            ) from None
+        raise
     return tree_util.tree_unflatten(treedef, arrays)

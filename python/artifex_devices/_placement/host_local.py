@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.construct import array_from_local_data, make_array_from_single_device_arrays
 from artifex_devices._placement.device_put import device_put
-from artifex_devices._placement.mesh_context import names_of_entry
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
@@ -51,9 +49,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
             return _put(operation, leaf, sharding, name)
         value = np.asarray(leaf)
         _core._check_transfer("host_to_device", False, value.shape, value.dtype, "host", sharding, operation)
-        counts = _processes_along(spec, global_mesh, local_mesh, value.ndim)
-        shape = tuple(size * count for size, count in zip(value.shape, counts, strict=True))
-        return array_from_local_data(operation, sharding, value, shape, f"leaf {name}: " if name else "")
+        return array_from_local_data(operation, sharding, value, None, f"leaf {name}: " if name else "")
 
     return _map(operation, convert, local_inputs, pspecs)
 
@@ -94,9 +90,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
             return _put(operation, leaf, local, name)
         sharding = NamedSharding(global_mesh, spec)
         moved = leaf if leaf.sharding.is_equivalent_to(sharding, leaf.ndim) else device_put(leaf, sharding)
-        counts = _processes_along(spec, global_mesh, local_mesh, leaf.ndim)
-        shape = tuple(size // count for size, count in zip(leaf.shape, counts, strict=True))
-        return make_array_from_single_device_arrays(shape, local, [part.data for part in moved.addressable_shards])
+        return make_array_from_single_device_arrays([part.data for part in moved.addressable_shards], local)
 
     return _map(operation, convert, global_inputs, pspecs)
 
@@ -116,14 +110,6 @@ def _local_mesh(operation: str, mesh: Any) -> Mesh:
 
 def _wrong_type(where: str, value: Any, expected: str, fix: str) -> TypeError:
     return TypeError(f"{where} is of type {type(value).__name__}; expected {expected}, got {safe_repr(value)}; {fix}")
-
-
-def _processes_along(spec: PartitionSpec, mesh: Mesh, local: Mesh, ndim: int) -> list[int]:
-    """Number of processes along each dimension."""
-    counts = []
-    for entry in tuple(spec)[:ndim]:
-        counts.append(math.prod(mesh.shape[name] // local.shape[name] for name in names_of_entry(entry)))
-    return counts + [1] * (ndim - len(counts))
 
 
 def _map(operation: str, convert: Any, tree: Any, pspecs: Any) -> Any:

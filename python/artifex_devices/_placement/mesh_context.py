@@ -137,7 +137,7 @@ def mesh_of_spec(operation: str, spec: PartitionSpec, *, entered: bool = False) 
         return mesh
     kind: type[Exception] = RuntimeError if entered else ValueError
     raise kind(
-        f"{operation}: {spec!r} names mesh axes but no mesh is set; expected a mesh set by set_mesh; "
+        f"{operation}: {spec!r} needs a mesh and none is set; expected a mesh set by set_mesh; "
         f"write `with set_mesh(mesh):` around it, or NamedSharding(mesh, {spec!r})"
     )
 

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, _put_leaves
 from artifex_devices._placement.mesh_context import names_of_entry, sharding_of_spec
@@ -17,6 +18,16 @@ from artifex_devices.layout import Format
 _ENTRIES = (type(None), Sharding, PartitionSpec, Format)
 
 
+@overload
+def with_sharding_constraint(x: Leaf, shardings: Any = ..., *, sharding: Any = ...) -> Array: ...
+@overload
+def with_sharding_constraint(x: dict[K, LeafT], shardings: Any = ..., *, sharding: Any = ...) -> dict[K, Array]: ...
+@overload
+def with_sharding_constraint(x: NamedTupleT, shardings: Any = ..., *, sharding: Any = ...) -> NamedTupleT: ...
+@overload
+def with_sharding_constraint(x: Container, shardings: Any = ..., *, sharding: Any = ...) -> Any: ...
+@overload
+def with_sharding_constraint(x: T, shardings: Any = ..., *, sharding: Any = ...) -> T: ...
 def with_sharding_constraint(x: Any, shardings: Any = UNSPECIFIED, *, sharding: Any = UNSPECIFIED) -> Any:
     """Returns values with the requested shardings; those with other shardings are moved.
 
@@ -55,6 +66,16 @@ def with_sharding_constraint(x: Any, shardings: Any = UNSPECIFIED, *, sharding: 
     return _apply(operation, x, requested, resolve)
 
 
+@overload
+def reshard(xs: Leaf, out_shardings: Any) -> Array: ...
+@overload
+def reshard(xs: dict[K, LeafT], out_shardings: Any) -> dict[K, Array]: ...
+@overload
+def reshard(xs: NamedTupleT, out_shardings: Any) -> NamedTupleT: ...
+@overload
+def reshard(xs: Container, out_shardings: Any) -> Any: ...
+@overload
+def reshard(xs: T, out_shardings: Any) -> T: ...
 def reshard(xs: Any, out_shardings: Any) -> Any:
     """Returns values with other shardings: `jax.sharding.reshard`.
 
@@ -103,14 +124,9 @@ def _apply(operation: str, x: Any, requested: Any, resolve: Any) -> Any:
     return tree_util.tree_unflatten(treedef, _put_leaves(leaves, targets, False, None, path_of, explicit=False))
 
 
-def _with_entries(sharding: NamedSharding, entries: list[Any]) -> NamedSharding:
-    spec = PartitionSpec(*entries)
-    return NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind, uneven=sharding.uneven)
-
-
 def _with_full_rank(leaf: Any, sharding: NamedSharding) -> NamedSharding:
     missing = getattr(leaf, "ndim", 0) - len(sharding.spec)
-    return _with_entries(sharding, [*sharding.spec, *[None] * missing]) if missing > 0 else sharding
+    return sharding.update(spec=[*sharding.spec, *[None] * missing]) if missing > 0 else sharding
 
 
 def _without_unconstrained(leaf: Any, sharding: Sharding) -> Sharding:
@@ -119,13 +135,7 @@ def _without_unconstrained(leaf: Any, sharding: Sharding) -> Sharding:
     if not isinstance(sharding, NamedSharding) or free not in sharding.spec:
         return sharding
     current = leaf.sharding if isinstance(leaf, Array) else None
-    now = list(current.spec) if isinstance(current, NamedSharding) and current.mesh == sharding.mesh else []
+    entries = current.spec if isinstance(current, NamedSharding) and current.mesh == sharding.mesh else ()
     used = {axis for entry in sharding.spec if entry is not free for axis in names_of_entry(entry)}
-    entries = []
-    for dimension, entry in enumerate(sharding.spec):
-        if entry is free:
-            entry = now[dimension] if dimension < len(now) else None
-            if used & set(names_of_entry(entry)):
-                entry = None
-        entries.append(entry)
-    return _with_entries(sharding, entries)
+    now = [None if used & set(names_of_entry(entry)) else entry for entry in entries] + [None] * len(sharding.spec)
+    return sharding.update(spec=[now[i] if entry is free else entry for i, entry in enumerate(sharding.spec)])

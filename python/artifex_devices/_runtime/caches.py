@@ -8,7 +8,7 @@ import sys
 from artifex_devices import _core
 from artifex_devices._base.clearable_cache import clear_all
 from artifex_devices._core import Array
-from artifex_devices._runtime.devices import check_backend
+from artifex_devices._runtime.devices import client_of
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
@@ -29,10 +29,10 @@ def live_arrays(platform: str | None = None) -> list[Array]:
         >>> any(x is y for y in ad.live_arrays())
         True
     """
-    check_backend("live_arrays", platform)
     arrays = _core.live_arrays()
     if platform is None:
         return arrays
+    platform = client_of("live_arrays", platform).platform
     return [array for array in arrays if next(iter(array.sharding.device_set)).platform == platform]
 
 

@@ -8,11 +8,10 @@ import enum
 import math
 import numbers
 import operator
-from collections.abc import Callable
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.checks import wrong_value
+from artifex_devices._base.checks import check_types, is_integer, wrong_value
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client
@@ -72,19 +71,13 @@ class GpuAllocatorConfig:
 
     def __post_init__(self) -> None:
         """Checks all fields and converts them to their types."""
-        checks: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
-            ("kind", "a GpuAllocatorConfig.Kind", _is_int),
-            ("memory_fraction", "a float", _is_real),
-            ("preallocate", "True or False", lambda value: isinstance(value, bool)),
-            ("collective_memory_size", "an int", _is_int),
+        rows = (
+            ("kind", self.kind, is_integer, "a GpuAllocatorConfig.Kind"),
+            ("memory_fraction", self.memory_fraction, _is_real, "a float"),
+            ("preallocate", self.preallocate, bool, "True or False"),
+            ("collective_memory_size", self.collective_memory_size, is_integer, "an int"),
         )
-        wrong = [
-            f"{name} is {safe_repr(value)} ({type(value).__name__}), expected {expected}"
-            for name, expected, is_right in checks
-            if not is_right(value := getattr(self, name))
-        ]
-        if wrong:
-            raise TypeError(f"GpuAllocatorConfig: {'; '.join(wrong)}; correct it, or leave it out")
+        check_types("GpuAllocatorConfig", rows, "correct it, or leave it out")
         number = operator.index(self.kind)
         if number not in self.Kind.__members__.values():
             known = ", ".join(f"{member.value} ({name})" for name, member in self.Kind.__members__.items())
@@ -156,27 +149,24 @@ def make_cpu_client(
         >>> client.devices()
         [CpuDevice(id=0), CpuDevice(id=1)]
     """
-    numbers_: dict[str, tuple[Any, int]] = {"node_id": (node_id, 0), "num_nodes": (num_nodes, 1)}
     optional = {
         "num_devices": num_devices,
         "get_local_topology_timeout_minutes": get_local_topology_timeout_minutes,
         "get_global_topology_timeout_minutes": get_global_topology_timeout_minutes,
     }
-    numbers_ |= {name: (value, 1) for name, value in optional.items() if value is not None}
-    wrong: dict[str, Any] = {name: value for name, (value, _) in numbers_.items() if not _is_int(value)}
-    optional_config = (GpuAllocatorConfig, type(None))
-    others = (("asynchronous", asynchronous, bool), ("allocator_config", allocator_config, optional_config))
-    wrong.update((name, value) for name, value, kinds in others if not isinstance(value, kinds))
-    if wrong:
-        types = "; ".join(f"{name} is {safe_repr(value)} ({type(value).__name__})" for name, value in wrong.items())
-        raise TypeError(
-            f"make_cpu_client: {types}; expected ints (None where the default is None), True or False for "
-            "asynchronous, a GpuAllocatorConfig for allocator_config; leave out what is not needed"
-        )
+    given = {name: value for name, value in optional.items() if value is not None}
+    counts = {"node_id": node_id, "num_nodes": num_nodes, **given}
+    rows = (
+        *((name, value, is_integer, "an int") for name, value in counts.items()),
+        ("asynchronous", asynchronous, bool, "True or False"),
+        ("allocator_config", allocator_config, (GpuAllocatorConfig, type(None)), "a GpuAllocatorConfig or None"),
+    )
+    fix = "write make_cpu_client(asynchronous=True, num_devices=8, allocator_config=None), or leave arguments out"
+    check_types("make_cpu_client", rows, fix)
     outside = [
         f"{name} is {value}, expected {minimum} to {_MAX_NUMBER}"
-        for name, (value, minimum) in numbers_.items()
-        if not minimum <= operator.index(value) <= _MAX_NUMBER
+        for name, value in counts.items()
+        if not (minimum := int(name != "node_id")) <= operator.index(value) <= _MAX_NUMBER
     ]
     if outside:
         raise ValueError(f"make_cpu_client: {'; '.join(outside)}; leave out what is not needed")
@@ -190,10 +180,6 @@ def make_cpu_client(
 
 def _is_real(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, numbers.Real)
-
-
-def _is_int(value: Any) -> bool:
-    return not isinstance(value, bool) and hasattr(value, "__index__")
 
 
 def _check_one_process(node_id: int, num_nodes: int, *objects: Any) -> None:

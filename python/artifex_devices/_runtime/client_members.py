@@ -28,19 +28,9 @@ def heap_profile(client: Client) -> bytes:
 
 def _bytes_by_device(array: Array) -> Iterator[tuple[str, int]]:
     """Yields devices and logical bytes, as `Memory.stats()` of the Array's kind counts them."""
-    sharding = array.sharding
-    even = math.prod(sharding.shard_shape(array.shape)) * array.itemsize
-    uneven = getattr(sharding, "uneven", None) is not None
-    index_of = sharding.devices_indices_map(array.shape) if uneven else {}
-    own = sharding.addressable_devices
-    for device in sharding._device_assignment:
-        if device not in own:
-            continue
-        if uneven:
-            parts = zip(index_of[device], array.shape, strict=True)
-            yield str(device), math.prod(len(range(*part.indices(size))) for part, size in parts) * array.itemsize
-        else:
-            yield str(device), even
+    for device, index in array.sharding.addressable_devices_indices_map(array.shape).items():
+        sizes = [len(range(*part.indices(size))) for part, size in zip(index, array.shape, strict=True)]
+        yield str(device), math.prod(sizes) * array.itemsize
 
 
 @public("artifex_devices.xla_client")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_int, check_type, wrong_value
+from artifex_devices._base.checks import check_int, check_str, wrong_value
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client, Device
 
@@ -110,25 +110,13 @@ def default_backend() -> str:
     return _core._current_client().platform
 
 
-def check_backend(operation: str, backend: str | None) -> None:
-    """Raises RuntimeError for a backend that is not available, TypeError unless it is a str or None."""
-    if backend is None:
-        return
-    _check_name(operation, backend)
-    client_of(operation, backend)
-
-
-def _check_name(operation: str, backend: object) -> None:
-    check_type(operation, "backend", backend, str, "the name of a backend", "write 'cpu' or leave it out")
-
-
 def client_of(operation: str, backend: str | Client | None) -> Client:
     """Returns the client of a backend, or of the calling context; RuntimeError for a backend that is not available."""
     if isinstance(backend, Client):
         return backend
     if backend is None:
         return _core._current_client()
-    _check_name(operation, backend)
+    check_str(operation, "backend", backend, "write 'cpu' or leave it out", expected="the name of a backend")
     found = _core._client_of_platform(backend)
     if found is not None:
         return found

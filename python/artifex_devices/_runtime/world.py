@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from artifex_devices import _core
@@ -13,7 +12,6 @@ from artifex_devices._base.checks import check_bool, check_callable, check_int, 
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 
-_GPUS = re.compile(r"\s*([0-9]{1,18})\s*x\s*([^\s0-9].*?)\s*", re.IGNORECASE)  # "4 x h100"
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -29,12 +27,16 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
     Args:
         world: The number of devices (8 or "8"); nodes and devices of each ("2 nodes x 4"); an hwloc synthetic
             description ("pack:2 numa:2 core:4 pu:2") or the path of an hwloc XML file, with one device for each CPU
-            domain; GPUs of the catalogue ("4 x h100"), which are emulated; a Machine; or a Cluster
-            (artifex_devices.cluster), whose devices are always compile-only.
+            domain; GPUs of the catalogue ("4 x h100"), which are emulated; a Machine; a Cluster
+            (artifex_devices.cluster), whose devices are always compile-only; or, for GPUs with CPU devices beside
+            them, a dict such as {"cpu": 2, "gpu": 4} or {"cpu": 2, "gpu": "4 x h100"}. The GPUs are then the default.
         bytes_limit: Bytes that arrays may hold on each device; None for no limit.
         compile_only: Whether the devices have no memory, for planning: placing data on them raises RuntimeError.
         all_threads: Whether it becomes the base world of all threads. Only one at a time.
         platform: "cpu", or "gpu" for emulated GPUs; None for "cpu" unless `world` names GPUs.
+        seed: A number from which the order of copies between devices, and of asynchronous copies to the host, is drawn,
+            to test that every read waits for its copy: the copies run as late as possible, when a thread waits, and
+            memory that waits for one is filled with a pattern. None for copies in the background.
 
     Raises:
         ValueError: The description is malformed, the number is not positive, the file is not hwloc XML, or the platform
@@ -51,32 +53,37 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         >>> with ad.simulate("4 x h100"):
         ...     ad.devices("gpu")[3], ad.devices()[3].device_kind
         (GpuDevice(id=3), 'NVIDIA H100 80GB HBM3')
+        >>> with ad.simulate({"cpu": 2, "gpu": 4}):
+        ...     ad.device_count(), ad.devices("cpu")
+        (4, [CpuDevice(id=0), CpuDevice(id=1)])
     """
 
     def __init__(
         self,
-        world: int | str | _core.Machine | _core.Cluster,
+        world: int | str | _core.Machine | _core.Cluster | Mapping[str, int | str],
         *,
         bytes_limit: int | None = None,
         compile_only: bool = False,
         all_threads: bool = False,
         platform: str | None = None,
+        seed: int | None = None,
     ) -> None:
+        for name, flag in (("compile_only", compile_only), ("all_threads", all_threads)):
+            check_bool("simulate", name, flag, "leave it out for False")
+        if seed is not None:
+            check_int("simulate", "seed", seed, "write seed=7", minimum=0, maximum=2**64 - 1)
+        cpus = None  # beside GPUs
+        if isinstance(world, Mapping):
+            cpus, world, platform = _worlds_by_platform(world, platform, all_threads)
         cluster = world if isinstance(world, _core.Cluster) else None
-        gpus = _GPUS.fullmatch(world) if isinstance(world, str) else None
-        device_kind = None if gpus is None else gpus[2]
-        platform = _platform(world, platform, gpus is not None)
-        count = world if gpus is None else int(gpus[1])
-        machine, num_devices = (None, None) if isinstance(count, _core.Cluster) else _machine_and_count(count)
+        machine, num_devices, device_kind = _parts_of_world(world)
+        platform = _platform(world, platform, device_kind is not None)
         if bytes_limit is not None:
             fix = "write 2**30, or None for no limit"
             check_int("simulate", "bytes_limit", bytes_limit, fix, minimum=0, maximum=2**63 - 1)
-        for name, flag in (("compile_only", compile_only), ("all_threads", all_threads)):
-            check_bool("simulate", name, flag, "leave it out for False")
         if bytes_limit is not None and cluster is not None:
             raise ValueError(
-                "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; leave it "
-                "out"
+                "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; omit it"
             )
         new_client = (
             functools.partial(
@@ -87,11 +94,15 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
                 compile_only,
                 platform=platform,
                 device_kind=device_kind,
+                seed=seed,
             )
             if cluster is None
             else functools.partial(_core._client_of_cluster, cluster)
         )
-        super().__init__(new_client, all_threads)
+        new_cpus = (
+            None if cpus is None else functools.partial(_core._make_client, *cpus, bytes_limit, compile_only, seed=seed)
+        )
+        super().__init__(new_client, all_threads, new_cpus)
 
     if TYPE_CHECKING:  # in C++, so that Ctrl-C cannot come between the opening of a world and its block
 
@@ -122,13 +133,46 @@ def _platform(world: object, platform: str | None, names_gpus: bool) -> str:
     return platform
 
 
-def _machine_and_count(world: int | str | _core.Machine) -> tuple[_core.Machine | None, int | None]:
+def _worlds_by_platform(
+    worlds: Mapping[str, int | str], platform: str | None, all_threads: bool
+) -> tuple[tuple[_core.Machine | None, int | None] | None, int | str, str]:
+    """Returns machine and count of CPU devices beside GPUs, or None, and the world and platform of the others."""
+    expected = "a dict with 'gpu', 'cpu' or both"
+    if not worlds or not set(worlds) <= {"cpu", "gpu"}:
+        raise wrong_value("simulate", "world", worlds, expected, 'write simulate({"cpu": 2, "gpu": 4})')
+    for name, world in worlds.items():
+        fix = f'write simulate({{"{name}": 4}})'
+        check_type("simulate", f"world[{name!r}]", world, (int, str), "a number of devices or a description", fix)
+    if platform is not None:
+        raise wrong_value("simulate", "platform", platform, f"None beside {expected}", "leave it out")
+    if set(worlds) == {"cpu"}:
+        return None, worlds["cpu"], "cpu"
+    if "cpu" not in worlds:
+        return None, worlds["gpu"], "gpu"
+    if all_threads:
+        raise ValueError(
+            "simulate: all_threads is True for a world of two platforms; expected False; omit it, or name one "
+            "platform: simulate(4, platform='gpu', all_threads=True)"
+        )
+    machine, count, device_kind = _parts_of_world(worlds["cpu"])
+    if device_kind is not None:
+        expected = "a number of CPU devices or a description of a machine"
+        raise wrong_value("simulate", "world['cpu']", worlds["cpu"], expected, 'write simulate({"cpu": 2, "gpu": 4})')
+    return (machine, count), worlds["gpu"], "gpu"
+
+
+def _parts_of_world(
+    world: int | str | _core.Machine | _core.Cluster,
+) -> tuple[_core.Machine | None, int | None, str | None]:
+    """Returns the machine (None for this one), the number of devices or None, and the name of GPUs or None."""
+    if isinstance(world, _core.Cluster):
+        return None, None, None
     if isinstance(world, _core.Machine):
-        return world, None
+        return world, None, None
     if isinstance(world, str):
         return _core._parse_world(world)
     expected = "a number of devices, a description or a path"
     count = check_int("simulate", "world", world, "write simulate(8)", expected=expected)
     if count >= 2**63:
         raise wrong_value("simulate", "world", count, "up to 2**24 devices", "use fewer")
-    return None, count
+    return None, count, None

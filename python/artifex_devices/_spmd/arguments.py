@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
+from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import Box, is_inside, local_arrays, moved_to, tiling
 from artifex_devices._array_ops.core.layout import Placement
@@ -23,6 +23,11 @@ from artifex_devices.errors import IndivisibleError
 Blocks = Callable[[Any], list[NDArray[Any]]]
 
 
+def paths_of(treedef: Any, names: Sequence[str]) -> list[str]:
+    """The names of the leaves of a tuple of arguments: the name of the argument, and the path in it."""
+    return [f"{names[first.idx]}{tree_util.keystr(tuple(rest))}" for first, *rest in treedef.paths()]
+
+
 def leaf_of(operation: str, x: Any, path: str) -> Any:
     """An Array unchanged, anything else as an ndarray; TypeError, with its path, unless it is an array of numbers."""
     if isinstance(x, Array):
@@ -30,7 +35,7 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
         check_unmasked(operation, x, path)
         array = np.asarray(x)
-        check_dtype(f"{operation}: {path}", array.dtype)
+        empty(f"{operation}: {path}", (0,), array.dtype)
         return array
     raise TypeError(
         f"{operation}: {path} of type {type(x).__name__} is not an array; expected an Array, an ndarray or a number, "
@@ -38,12 +43,13 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
     )
 
 
-def check_dtype(place: str, dtype: Any) -> None:
-    """Raises TypeError, which begins with `place`, unless Arrays can have the dtype."""
+def empty(place: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """A new block; TypeError, which begins with `place`, unless Arrays can have the dtype."""
     try:
-        _core._host_empty((0,), dtype)
+        made: NDArray[Any] = _core._host_empty(shape, dtype)
     except TypeError as error:
         raise TypeError(f"{place}: {str(error).removeprefix('host_empty: ')}") from None
+    return made
 
 
 def check_alive(operation: str, x: Any, path: str) -> None:
@@ -67,25 +73,20 @@ def key_of(x: Any) -> Any:
 
 
 def check_fit(
-    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Callable[[int], str]
+    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Sequence[str]
 ) -> None:
-    """Raises one ValueError for all specs that are too long for their leaves, or one IndivisibleError for all others.
-
-    `paths(i)` is the name of a leaf.
-    """
+    """Raises one ValueError for all specs that are too long, or one IndivisibleError for all that do not divide."""
     too_long, indivisible = [], []
     sizes = dict(zip(layout.manual, layout.sizes, strict=True))
-    for i, (spec, x) in enumerate(zip(specs, leaves, strict=True)):
+    for spec, x, path in zip(specs, leaves, paths, strict=True):
         if len(spec) > x.ndim:
-            too_long.append(
-                f"{paths(i)} of {shape_text(x.shape, x.dtype)} has {x.ndim} dimensions, {spec!r} {len(spec)}"
-            )
+            too_long.append(f"{path} of {shape_text(x.shape, x.dtype)} has {x.ndim} dimensions, {spec!r} {len(spec)}")
             continue
         for d, axes in enumerate(names_by_dimension(spec)):
             count = math.prod(sizes[name] for name in axes)
             if x.shape[d] % count:
                 indivisible.append(
-                    f"{paths(i)} of {shape_text(x.shape, x.dtype)} has {x.shape[d]} in dimension {d}, which {spec!r} "
+                    f"{path} of {shape_text(x.shape, x.dtype)} has {x.shape[d]} in dimension {d}, which {spec!r} "
                     f"divides into {count}"
                 )
     if too_long:
@@ -101,30 +102,34 @@ def check_fit(
 
 
 def check_placed(
-    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Callable[[int], str]
+    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Sequence[str]
 ) -> None:
-    """Raises ValueError where in_specs differ from the placement of arguments over Explicit axes.
+    """Raises ValueError where in_specs differ from the placement of Arrays over Explicit axes.
 
-    Data is not moved along Explicit axes without a request. The text names each argument's path and both specs.
+    Arrays are not moved along Explicit axes without a request; ndarrays and numbers are placed as in_specs has them.
+    The text names each argument's path and both specs.
     """
     explicit = explicit_names(layout.mesh)
     if not explicit:
         return
     wrong = []
-    for i, (spec, x) in enumerate(zip(specs, leaves, strict=True)):
+    for spec, x, path in zip(specs, leaves, paths, strict=True):
+        if not isinstance(x, Array):
+            continue
+        sharding: Any = x.sharding
         requested, held = names_by_dimension(spec), held_names(x, layout.mesh)
         for d in range(max(len(requested), len(held))):
             expected = [name for name in (requested[d] if d < len(requested) else ()) if name in explicit]
             found = [name for name in (held[d] if d < len(held) else ()) if name in explicit]
             if expected != found:
-                placed = f"is placed as {x.sharding.spec!r}" if held else "is not placed on this mesh (as P())"
-                wrong.append(f"{paths(i)} of {shape_text(x.shape, x.dtype)} {placed}, in_specs has {spec!r}")
+                placed = f"is placed as {sharding.spec!r}" if held else "is not placed on this mesh (as P())"
+                wrong.append(f"{path} of {shape_text(x.shape, x.dtype)} {placed}, in_specs has {spec!r}")
+                fix = f"reshard(x, NamedSharding(mesh, {spec!r}))"
                 break
     if wrong:
         raise ValueError(
             f"{operation}: arguments over Explicit axes are not placed as in_specs: {'; '.join(wrong)}; expected equal "
-            "placements; reshard(x, NamedSharding(mesh, spec)) first, leave in_specs out, or use an Auto mesh, which "
-            "moves arguments"
+            f"placements; reshard first: {fix}, leave in_specs out, or use an Auto mesh, which moves arguments"
         )
 
 
@@ -141,8 +146,11 @@ def is_free_for(x: Any, sharding: Sharding) -> bool:
     return list(own.devices_indices_map(x.shape).values()) == list(sharding.devices_indices_map(x.shape).values())
 
 
-def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[PartitionSpec]:
-    """The specs of arguments over the bound axes, which must be Explicit (else TypeError)."""
+def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any], paths: Sequence[str]) -> list[PartitionSpec]:
+    """The specs of arguments over the bound axes, which must be Explicit (else TypeError).
+
+    ValueError for arguments sharded over other Explicit axes, as bodies would see complete blocks.
+    """
     automatic = [name for name in layout.manual if name not in explicit_names(layout.mesh)]
     if automatic:
         raise TypeError(
@@ -150,9 +158,18 @@ def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[P
             f"{', '.join(map(safe_repr, automatic))} are Auto; give in_specs, or create the mesh by make_mesh "
             "(Explicit axes)"
         )
-    return [
-        spec_of([tuple(n for n in names if n in layout.manual) for names in held_names(x, layout.mesh)]) for x in leaves
-    ]
+    specs, wrong = [], []
+    for x, path in zip(leaves, paths, strict=True):
+        held = held_names(x, layout.mesh)
+        specs.append(spec_of([tuple(name for name in names if name in layout.manual) for names in held]))
+        others = [name for names in held for name in names if name not in layout.manual]
+        wrong += [f"{path} is sharded over {safe_repr(n)}" for n in others if n in explicit_names(layout.mesh)]
+    if wrong:
+        raise ValueError(
+            f"{operation}: {'; '.join(wrong)}, an Explicit axis that is not in axis_names; expected complete blocks "
+            "along it, as nothing is compiled here; reshard the argument first, or add the axis to axis_names"
+        )
+    return specs
 
 
 def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path: str, *, moves: bool = False) -> Blocks:
@@ -204,15 +221,9 @@ def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Bl
     held = [mine.boxes[number] for number in numbers]
     if not all(map(is_inside, boxes, held)):
         return None
-    if list(boxes) == held:
-        if list(numbers) == list(range(len(mine.boxes))):
-            return _arrays_here
-
-        def by_number(x: Array) -> list[NDArray[Any]]:
-            arrays = _arrays_here(x)
-            return [arrays[number] for number in numbers]
-
-        return by_number
+    are_entire = list(boxes) == held
+    if are_entire and list(numbers) == list(range(len(mine.boxes))):
+        return _arrays_here
     parts = [
         tuple(slice(b.start - h.start, b.stop - h.start) for b, h in zip(box, outer, strict=True))
         for box, outer in zip(boxes, held, strict=True)
@@ -220,14 +231,17 @@ def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Bl
 
     def parts_of(x: Array) -> list[NDArray[Any]]:
         arrays = _arrays_here(x)
+        if are_entire:
+            return [arrays[number] for number in numbers]
         return [arrays[number][part] for number, part in zip(numbers, parts, strict=True)]
 
     return parts_of
 
 
 def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], path: str) -> Blocks:
-    indices: list[Any] = [(*box, ...) for box in boxes]  # with ..., a view of a number too
-    is_replicated = target.is_fully_replicated
+    # One index for each distinct block; with ..., a view of a number too.
+    indices: list[Any] = [(*box, ...) for box in (boxes[:1] if target.is_fully_replicated else boxes)]
+    repeats = len(boxes) // max(1, len(indices))
 
     def views(x: Any) -> list[NDArray[Any]]:
         array = np.asarray(x)
@@ -235,16 +249,10 @@ def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], pa
             leaf_of(operation, x, path)  # an int that does not fit any dtype
         if not _core._x64_enabled():
             array = _core._narrowed(array, operation)
-        _core._check_transfer("host_to_device", False, array.shape, array.dtype, "host", target, operation)
-        if is_replicated:
-            view = array.view(np.ndarray)
-            view.flags.writeable = False
-            return [view] * len(indices)
-        blocks = []
-        for index in indices:
-            block = array[index]
+        _core._host_operand(array.shape, array.dtype, target, operation)
+        blocks = [array[index] for index in indices]
+        for block in blocks:
             block.flags.writeable = False
-            blocks.append(block)
-        return blocks
+        return blocks * repeats
 
     return views

@@ -15,6 +15,7 @@ from artifex_devices._spmd.participant import Participant, _current
 from artifex_devices._spmd.process_groups import ProcessMap
 
 IndexGroups = tuple[tuple[int, ...], ...]
+_SPLIT = object()  # in the key of a collective over groups of an axis; not a name, so that it differs from other keys
 
 
 class Groups:
@@ -24,16 +25,15 @@ class Groups:
 
     def __init__(self, groups: list[tuple[int, ...]], participants: int, process_map: ProcessMap | None = None) -> None:
         """`groups` are of participants of all processes, `participants` is how many run here."""
-        self.across = None if process_map is None else process_map.groups_across(groups)
+        self.across = None if process_map is None else process_map.cross_groups(groups)
         self.of: list[Group] = [Group(self, (), 0, 0, 0)] * participants
         self.parts: list[tuple[int, ...]] = []  # participants that meet in this process
         self.cross_part = -1  # the part whose members all meet those of other processes, at once
         cross_groups = () if self.across is None else self.across.groups
         cross_members = {group.members for group in cross_groups}
+        slot_of: Any = range(participants) if process_map is None else process_map.slot_of
         for members in groups:
-            slots = members
-            if process_map is not None:
-                slots = tuple(process_map.slot_of[i] for i in members if i in process_map.slot_of)
+            slots = tuple(slot_of[i] for i in members if i in slot_of)
             if slots and members not in cross_members:
                 for index, slot in enumerate(slots):
                     self.of[slot] = Group(self, slots, len(self.parts), index, len(members))
@@ -92,24 +92,12 @@ def group_of(operation: str, axis_name: Any, index_groups: Any = None) -> Group:
             check_sequence_of_ints(operation, f"axis_index_groups[{i}]", each, "write [0, 1]")
             for i, each in enumerate(listed)
         )
-        key = _Split((axis_name, split))  # names are never _Split, so that it differs from all keys without groups
+        key = (_SPLIT, axis_name, split)
     groups: dict[Any, Groups] = me.program.groups
     made = groups.get(key)
     if made is None:
         made = groups[key] = _all_groups(operation, me, names_of(axis_name), split)
     return made.of[me.position]
-
-
-class _Split(tuple[Any, ...]):
-    """Key of a collective over groups of an axis."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _Split and tuple.__eq__(self, other)
-
-    def __hash__(self) -> int:
-        return tuple.__hash__(self)
 
 
 def _all_groups(

@@ -15,7 +15,7 @@ from artifex_devices import _core
 from artifex_devices._spmd.process_groups import ProcessGroups
 
 if TYPE_CHECKING:
-    from artifex_devices.distributed.transport import Request, Transport
+    from artifex_devices.distributed.mpi_transport import MpiTransport
 
 _TAG = 2  # of blocks; messages of one pair arrive in order, so that one tag is enough
 _OWN_MESSAGE_BYTES = 1 << 16  # smaller blocks are packed
@@ -34,34 +34,34 @@ def bytes_of(block: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def exchange(
-    transport: Transport,
+    transport: MpiTransport,
     operation: str,
     sends: Mapping[int, Sequence[NDArray[Any]]],
     receives: Mapping[int, Sequence[Kind]],
 ) -> dict[int, Leaves]:
     """Sends blocks to each process, and returns the read-only blocks of each, of these kinds and in its order."""
-    from artifex_devices.distributed.transport import wait_all
+    from artifex_devices.distributed.transport import InFlight
 
-    requests: list[Request] = []
     arrived: dict[int, Leaves] = {}
-    sent: list[Any] = []  # memory that messages are read from
-    try:
+    with InFlight(transport, operation) as messages:
         for peer, kinds in receives.items():
-            arrived[peer] = _begin_receiving(transport, peer, kinds, requests)
+            memory, arrived[peer] = _places(kinds)
+            for data in memory:
+                messages.add(transport.irecv(data, peer, _TAG))
         for peer, blocks in sends.items():
-            sent += _begin_sending(transport, peer, blocks, requests)
-        wait_all(transport, requests, operation)
-        for block in itertools.chain.from_iterable(arrived.values()):
-            block.flags.writeable = False
-    except BaseException:
-        transport.cancel(requests)
-        raise
+            for data in _packed(blocks):
+                messages.add(transport.isend(data, peer, _TAG), data)
+        messages.wait_all()
+    for block in itertools.chain.from_iterable(arrived.values()):
+        block.flags.writeable = False
     return arrived
 
 
-def _begin_receiving(transport: Transport, peer: int, kinds: Sequence[Kind], requests: list[Request]) -> Leaves:
+def _places(kinds: Sequence[Kind]) -> tuple[Leaves, Leaves]:
+    """The memory of the messages of one process, and the blocks in it."""
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in kinds]
     packed = _core._host_empty((_packed_bytes(sizes),), np.dtype(np.uint8))
+    memory: Leaves = []
     place = 0
     blocks: Leaves = []
     for (shape, dtype), size in zip(kinds, sizes, strict=True):
@@ -69,19 +69,15 @@ def _begin_receiving(transport: Transport, peer: int, kinds: Sequence[Kind], req
             blocks.append(packed[place : place + size].view(dtype).reshape(shape))
             place += _rounded(size, _ALIGNMENT)
         else:
-            block = _core._host_empty(shape, np.dtype(dtype))
-            requests.append(transport.irecv(bytes_of(block), peer, _TAG))
-            blocks.append(block)
-    if packed.size:
-        requests.append(transport.irecv(packed, peer, _TAG))
-    return blocks
+            blocks.append(_core._host_empty(shape, np.dtype(dtype)))
+            memory.append(bytes_of(blocks[-1]))
+    return [*memory, packed] if packed.size else memory, blocks
 
 
-def _begin_sending(
-    transport: Transport, peer: int, blocks: Sequence[NDArray[Any]], requests: list[Request]
-) -> list[NDArray[np.uint8]]:
+def _packed(blocks: Sequence[NDArray[Any]]) -> Leaves:
+    """The messages to one process."""
     packed = np.empty(_packed_bytes([block.nbytes for block in blocks]), np.uint8)
-    sent = [packed]
+    memory: Leaves = []
     place = 0
     for block in blocks:
         data = bytes_of(block)
@@ -89,11 +85,8 @@ def _begin_sending(
             packed[place : place + data.size] = data
             place += _rounded(data.size, _ALIGNMENT)
         else:
-            sent.append(data)
-            requests.append(transport.isend(data, peer, _TAG))
-    if packed.size:
-        requests.append(transport.isend(packed, peer, _TAG))
-    return sent
+            memory.append(data)
+    return [*memory, packed] if packed.size else memory
 
 
 def _rounded(size: int, alignment: int) -> int:
@@ -104,56 +97,47 @@ def _packed_bytes(sizes: Sequence[int]) -> int:
     return sum(_rounded(size, _ALIGNMENT) for size in sizes if size < _OWN_MESSAGE_BYTES)
 
 
-def fits_payload(across: ProcessGroups, leaves: Leaves, max_payload: int) -> bool:
-    """Whether the entire blocks of each process fit into the payload of a meeting; the same in all processes."""
-    if not across.is_even or not all(leaf.nbytes for leaf in leaves):
-        return False
-    size = sum(_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in leaves)
-    counts = [sum(group.owners.count(process) for group in across.groups) for process in across.processes]
-    return size * max(counts) <= max_payload
+def payload_blocks(across: ProcessGroups, me: int, template: Leaves, max_payload: int) -> PayloadBlocks | None:
+    """The places of blocks like `template` in payloads; None, in all processes, where they do not fit."""
+    owned: dict[int, list[tuple[int, int]]] = {process: [] for process in across.processes}
+    for number, group in enumerate(across.groups):
+        for member, owner in enumerate(group.owners):
+            owned[owner].append((number, member))
+    size = sum(_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in template) * max(map(len, owned.values()))
+    fits = across.is_even and all(leaf.nbytes for leaf in template) and size <= max_payload
+    return PayloadBlocks(across, me, template, owned) if fits else None
 
 
 class PayloadBlocks:
     """The places of small blocks in the payloads of a meeting, so that a collective takes one message each way."""
 
-    def __init__(self, across: ProcessGroups, me: int, template: Leaves) -> None:
-        """Members bring arrays like `template`, which fit."""
+    def __init__(
+        self, across: ProcessGroups, me: int, template: Leaves, owned: Mapping[int, list[tuple[int, int]]]
+    ) -> None:
+        """Members bring arrays like `template`; `owned` has the groups and members of the blocks in each payload."""
+        sizes = [_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in template]
+        *offsets, itemsize = itertools.accumulate(sizes, initial=0)
+        kinds = [(leaf.dtype, leaf.shape) for leaf in template]
+        self._names = [str(i) for i in range(len(template))]
+        self._record = np.dtype({"names": self._names, "formats": kinds, "offsets": offsets, "itemsize": itemsize})
         self._count = len(across.groups)
-        self._own_slots = [
-            slot for group in across.groups for index, slot in group.here.items() if group.owners[index] == me
-        ]
-        self._paddings = [bytes(-leaf.nbytes % _PAYLOAD_ALIGNMENT) for leaf in template]
-        kinds = [(leaf.dtype, leaf.size, leaf.shape, _rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT)) for leaf in template]
-        self._theirs: list[tuple[int, int, Key, list[tuple[Any, int, int, tuple[int, ...]]]]] = []
-        for position, process in enumerate(across.processes):
-            place = 0
-            for number, group in enumerate(across.groups):
-                for index, owner in enumerate(group.owners):
-                    if owner != process or process == me:
-                        continue
-                    leaves = []
-                    for dtype, size, shape, step in kinds:
-                        leaves.append((dtype, size, place, shape))
-                        place += step
-                    self._theirs.append((position, number, (index, -1), leaves))
+        self._slots = [across.groups[number].here[member] for number, member in owned[me]]
+        self._theirs = [(place, owned[process]) for place, process in enumerate(across.processes) if process != me]
 
     def packed(self, blocks: Mapping[int, Leaves]) -> bytes:
-        """The payload of this process: its members' blocks, by slot, group by group."""
-        return b"".join(
-            [
-                part
-                for slot in self._own_slots
-                for leaf, padding in zip(blocks[slot], self._paddings, strict=True)
-                for part in (leaf.tobytes(), padding)
-            ]
-        )
+        """The payload of this process, from the blocks of each slot."""
+        records = np.zeros(len(self._slots), self._record)
+        for i, name in enumerate(self._names):
+            for place, slot in enumerate(self._slots):
+                records[name][place] = blocks[slot][i]
+        return records.tobytes()
 
     def unpacked(self, payloads: Sequence[bytes]) -> list[dict[Key, Leaves]]:
         """For each group the read-only blocks of the other processes."""
         found: list[dict[Key, Leaves]] = [{} for _ in range(self._count)]
-        for position, number, key, leaves in self._theirs:
-            data = payloads[position]
-            found[number][key] = [
-                np.frombuffer(data, dtype, size, place).reshape(shape) for dtype, size, place, shape in leaves
-            ]
+        for place, members in self._theirs:
+            records = np.frombuffer(payloads[place], self._record)
+            fields = [records[name] for name in self._names]
+            for i, (number, member) in enumerate(members):
+                found[number][member, -1] = [field[i, ...] for field in fields]
         return found

@@ -2,24 +2,26 @@
 """Big reductions between processes: sums pass along a chain of processes in pieces, in the order of the members.
 
 The order of the additions, and so every bit, is that of one process. While one process adds a piece, the process before
-it adds the next one, and finished pieces travel back. Between processes that share memory the core does all of it
-(`_core._Chain`); otherwise the pieces are messages.
+it adds the next one, and finished pieces travel back. The core does all of it. Between processes that share memory it
+passes the pieces on itself (`_core._Chain`); otherwise they are messages (`_core._MessageChain`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups
+from artifex_devices.distributed.transport import InFlight
 
 if TYPE_CHECKING:
     from artifex_devices.distributed.local_peers import LocalPeers
-    from artifex_devices.distributed.transport import Request, Transport
+    from artifex_devices.distributed.mpi_transport import MpiTransport
 
 Leaves = list[NDArray[Any]]
 _MIN_SHARED_BYTES = 1 << 13  # of a block, where memory is shared; smaller ones fit into the meeting
@@ -30,7 +32,7 @@ _AHEAD = 4  # pieces in flight in each direction
 _TAG_ON, _TAG_BACK = 3, 4
 
 
-def is_worth(leaves: Leaves, across: ProcessGroups, transport: Transport) -> bool:
+def is_worth(leaves: Leaves, across: ProcessGroups, transport: MpiTransport) -> bool:
     """Whether blocks like these are reduced along a chain; the same in all processes."""
     minimum = _MIN_BYTES if transport.local_peers(across.processes) is None else _MIN_SHARED_BYTES
     return across.in_runs and all(leaf.nbytes >= minimum for leaf in leaves)
@@ -46,7 +48,7 @@ def run(
     groups: Sequence[CrossGroup],
     blocks_of: dict[int, Leaves],
     reduction: str,
-    transport: Transport,
+    transport: MpiTransport,
     text: str,
     by_rows: bool = False,
 ) -> list[Leaves]:
@@ -67,187 +69,75 @@ def run(
         after = order[place + 1] if place + 1 < len(order) else None
         made = []
         for i, leaf in enumerate(template):
-            share = _share_of(group, me, leaf, by_rows and has_rows(group))
             blocks = [np.ascontiguousarray(leaves[i]).reshape(-1) for leaves in mine]
-            link = _Link(before, after, blocks, share, leaf, reduction, transport, text)
-            made.append(link.run() if local_peers is None else link.run_shared(local_peers))
+            begin, passed_on, shape = _share_of(group, me, leaf, by_rows and has_rows(group))
+            with _reported(transport, text):
+                out: NDArray[Any] = _core._host_empty(shape, leaf.dtype)
+            part = (reduction, blocks, out.reshape(-1), begin, passed_on)
+            if local_peers is not None:
+                _run_shared(before, after, local_peers, part, transport, text)
+            else:
+                piece_bytes = min(_PIECE_BYTES, leaf.size * max(4, leaf.itemsize))  # half precision travels as float32
+                _run_by_messages(before, after, piece_bytes, part, transport, text)
+            made.append(out)
         totals.append(made)
     return totals
 
 
-class _Share(NamedTuple):
-    """The part of a result that a process needs, in elements."""
-
-    begin: int
-    end: int
-    passed_on: int  # the elements below it travel on to the processes before this one
-    shape: tuple[int, ...]
-
-
-def _share_of(group: CrossGroup, me: int, template: NDArray[Any], is_row: bool) -> _Share:
+def _share_of(group: CrossGroup, me: int, template: NDArray[Any], is_row: bool) -> tuple[int, int, tuple[int, ...]]:
+    """First element of the part of a result that a process needs, end of what processes before it need, and shape."""
     if not is_row:
-        return _Share(0, template.size, template.size, template.shape)
-    each = template.size // len(group.members)
-    begin, count = group.owners.index(me), group.owners.count(me)
-    rows = template.shape[0] // len(group.members) * count
-    return _Share(begin * each, (begin + count) * each, begin * each, (rows, *template.shape[1:]))
+        return 0, template.size, template.shape
+    begin = template.size // len(group.members) * group.owners.index(me)
+    rows = template.shape[0] // len(group.members) * group.owners.count(me)
+    return begin, begin, (rows, *template.shape[1:])
 
 
-class _Link:
-    """This process's part in the chain of one array."""
+@contextlib.contextmanager
+def _reported(transport: MpiTransport, text: str) -> Iterator[None]:
+    """Reports an error to the other processes, which have begun their parts, and would wait."""
+    try:
+        yield
+    except BaseException as error:
+        transport.fail(f"{type(error).__name__} in {text}: {error}")
+        raise
 
-    def __init__(
-        self,
-        before: int | None,
-        after: int | None,
-        blocks: Leaves,
-        share: _Share,
-        template: NDArray[Any],
-        reduction: str,
-        transport: Transport,
-        text: str,
-    ) -> None:
-        """`before` and `after` are the processes next to this one, `blocks` those of its members."""
-        self._share = share
-        self._before = before
-        self._after = after
-        self._reduction = reduction
-        self._transport = transport
-        self._text = text
-        self._blocks = blocks
-        self._template = template
 
-    def run_shared(self, local_peers: LocalPeers) -> NDArray[Any]:
-        """This process's share of the result, by memory that the processes share."""
-        before = -1 if self._before is None else local_peers.places[self._before]
-        after = -1 if self._after is None else local_peers.places[self._after]
-        share, text = self._share, self._text
-        try:
-            out: NDArray[Any] = _core._host_empty(share.shape, self._template.dtype)
-            chain = local_peers.lanes.chain(
-                before, after, self._reduction, self._blocks, out.reshape(-1), share.begin, share.passed_on
-            )
-        except BaseException as error:  # the other processes have begun theirs, and would wait
-            self._transport.fail(f"{type(error).__name__} in {text}: {error}")
-            raise
-        self._transport.wait_until(lambda: chain.advance(_ADVANCE_S), text, out.nbytes)
-        return out
+def _run_shared(
+    before: int | None,
+    after: int | None,
+    local_peers: LocalPeers,
+    part: tuple[Any, ...],
+    transport: MpiTransport,
+    text: str,
+) -> None:
+    """Computes this process's part, by memory that the processes share."""
+    with _reported(transport, text):
+        places = [-1 if process is None else local_peers.places[process] for process in (before, after)]
+        chain = local_peers.lanes.chain(places[0], places[1], *part)
+    transport.wait_until(lambda: chain.advance(_ADVANCE_S), text, part[2].nbytes)
 
-    def _prepare(self) -> None:
-        dtype = self._template.dtype
-        # Half precision is added in float32 and rounded once, at the end.
-        is_half = dtype.itemsize == 2 and dtype.kind not in "iu" and self._reduction in ("sum", "prod")
-        self._carried = np.dtype(np.float32) if is_half else dtype
-        self._out: NDArray[Any] = _core._host_empty(self._template.shape, dtype)
-        self._result = self._out.reshape(-1)
-        step = max(1, _PIECE_BYTES // self._carried.itemsize)
-        self._pieces = [slice(start, start + step) for start in range(0, self._result.size, step)]
-        self._free: list[NDArray[Any]] = []
-        self._in_flight: list[tuple[Request, str, int, Any]] = []  # with what it is, the piece, its memory
-        self._requested = 0  # pieces requested of the process before
-        self._added = 0  # pieces added here
-        self._waiting: dict[int, NDArray[Any]] = {}  # arrived from the process before, not added yet
-        self._finished: set[int] = set()  # not returned yet
-        self._returned = 0  # pieces returned to the process before, in their order
-        self._sends = 0  # in flight to the process after
 
-    def run(self) -> NDArray[Any]:
-        """This process's share of the result, by messages."""
-        self._prepare()
-        wanted = max(self._share.end, self._share.passed_on)
-        try:
-            if self._after is not None:
-                for number in range(sum(piece.start < wanted for piece in self._pieces)):
-                    self._begin("result", number, self._bytes(number), self._transport.irecv, self._after, _TAG_BACK)
-            while self._added < len(self._pieces) or self._in_flight:
-                self._request()
-                if not self._add() and self._in_flight:
-                    done = self._transport.wait_some([request for request, *_ in self._in_flight], self._text)
-                    finished = [self._in_flight[place] for place in done]
-                    self._in_flight = [each for place, each in enumerate(self._in_flight) if place not in done]
-                    for _, kind, number, data in finished:
-                        self._finish(kind, number, data)
-        except BaseException:
-            self._transport.cancel([request for request, *_ in self._in_flight])
-            raise
-        if self._share.shape == self._out.shape:
-            return self._out
-        mine: NDArray[Any] = self._result[self._share.begin : self._share.end].reshape(self._share.shape)
-        for each in (self._out, self._result, mine):
-            each.flags.writeable = False
-        return mine
-
-    def _bytes(self, number: int) -> NDArray[np.uint8]:
-        view: NDArray[np.uint8] = self._result[self._pieces[number]].view(np.uint8)
-        return view
-
-    def _begin(self, kind: str, number: int, data: Any, start: Any, peer: int, tag: int) -> None:
-        self._in_flight.append((start(data.view(np.uint8), peer, tag), kind, number, data))
-
-    def _request(self) -> None:
-        while self._before is not None and self._requested < min(len(self._pieces), self._added + _AHEAD):
-            memory = self._memory(self._requested)
-            self._begin("sum", self._requested, memory, self._transport.irecv, self._before, _TAG_ON)
-            self._requested += 1
-
-    def _add(self) -> bool:
-        """Adds the next piece, if it can; returns whether it did."""
-        if self._added == len(self._pieces) or self._sends >= _AHEAD:
-            return False
-        carried = None
-        if self._before is not None:
-            carried = self._waiting.pop(self._added, None)
-            if carried is None:
-                return False
-        number, self._added = self._added, self._added + 1
-        piece = self._pieces[number]
-        inputs = [block[piece] for block in self._blocks]
-        if self._carried != self._out.dtype:
-            inputs = [block.astype(self._carried) for block in inputs]
-        if carried is not None:
-            inputs.insert(0, carried)
-        if self._after is not None:
-            memory = self._memory(number)
-            _core._all_reduce(self._reduction, inputs, memory)
-            self._begin("sent", number, memory, self._transport.isend, self._after, _TAG_ON)
-            self._sends += 1
-        else:
-            target = self._result[piece]
-            if self._carried == self._out.dtype:
-                _core._all_reduce(self._reduction, inputs, target)
-            else:
-                memory = self._memory(number)
-                _core._all_reduce(self._reduction, inputs, memory)
-                target[...] = memory.astype(self._out.dtype)
-                self._free.append(memory)
-            self._return(number)
-        if carried is not None:
-            self._free.append(carried)
-        return True
-
-    def _finish(self, kind: str, number: int, data: Any) -> None:
-        if kind == "sum":
-            self._waiting[number] = data
-        elif kind == "sent":
-            self._sends -= 1
-            self._free.append(data)
-        elif kind == "result":
-            self._return(number)
-
-    def _return(self, number: int) -> None:
-        if self._before is None or self._pieces[number].start >= self._share.passed_on:
-            return
-        self._finished.add(number)
-        while self._returned in self._finished:  # messages of a pair arrive in the order in which they were sent
-            self._finished.remove(self._returned)
-            data = self._bytes(self._returned)
-            self._begin("returned", self._returned, data, self._transport.isend, self._before, _TAG_BACK)
-            self._returned += 1
-
-    def _memory(self, number: int) -> NDArray[Any]:
-        size = len(range(*self._pieces[number].indices(self._result.size)))
-        for place, memory in enumerate(self._free):
-            if memory.size == size:
-                return self._free.pop(place)
-        made: NDArray[Any] = _core._host_empty((size,), self._carried)
-        return made
+def _run_by_messages(
+    before: int | None, after: int | None, piece_bytes: int, part: tuple[Any, ...], transport: MpiTransport, text: str
+) -> None:
+    """Computes this process's part, by messages."""
+    lanes = [
+        (transport.irecv, before, _TAG_ON),
+        (transport.isend, after, _TAG_ON),
+        (transport.irecv, after, _TAG_BACK),
+        (transport.isend, before, _TAG_BACK),
+    ]
+    with _reported(transport, text):
+        memory = [None if peer is None else _core._host_empty((_AHEAD, piece_bytes), "uint8") for _, peer, _ in lanes]
+        chain = _core._MessageChain(memory, *part)
+    with InFlight(transport, text) as messages:
+        while True:
+            is_done = chain.advance()
+            for lane, number, size in chain.begin_messages():
+                start, peer, tag = lanes[lane]
+                messages.add(start(memory[lane][number % _AHEAD, :size], peer, tag), (lane, number))
+            if is_done and not messages:
+                return
+            for lane, number in messages.wait_some():
+                chain.ended(lane, number)

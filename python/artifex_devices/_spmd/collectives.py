@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._spmd.arguments import empty
 from artifex_devices._spmd.axes import Group
 from artifex_devices._spmd.cross_process import CrossProcessOp
 from artifex_devices._spmd.participant import Participant
@@ -77,14 +78,6 @@ def meet(
     return result
 
 
-def _empty(operation: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    try:
-        made: NDArray[Any] = _core._host_empty(shape, dtype)
-    except TypeError as error:
-        raise TypeError(f"{operation}: {str(error).removeprefix('host_empty: ')}") from None
-    return made
-
-
 def _sealed(array: NDArray[Any]) -> NDArray[Any]:
     array.flags.writeable = False
     return array
@@ -98,18 +91,9 @@ def _columns(payloads: Sequence[Any]) -> list[Leaves]:
     return [[leaves[0] if type(leaves) is list else leaves for leaves in payloads]]
 
 
-def _fill(out: NDArray[Any], places: Sequence[Any], parts: Sequence[NDArray[Any]]) -> None:
-    """Copies each part to its place in `out`, in parallel where that is worth it."""
-    if out.nbytes < 4096:
-        for part, place in zip(parts, places, strict=True):
-            out[place] = part
-    else:
-        _core._copy_views([out[place] for place in places], list(parts))
-
-
 def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
     first = parts[0]
-    out = _empty(operation, first.shape, first.dtype)
+    out = empty(operation, first.shape, first.dtype)
     try:
         _core._all_reduce(kind, parts, out)
     except TypeError as error:
@@ -126,6 +110,16 @@ def _divide(total: NDArray[Any], size: int) -> None:
         np.divide(total, divisor, out=total)
 
 
+def _combine(call: Call, options: tuple[tuple[str, Any], ...], leaves: Leaves, op: CrossProcessOp) -> Leaves:
+    """Combines the blocks leaf by leaf, by `op.reduction` and `op.share`."""
+
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        totals = [_reduced(call.operation, op.reduction, parts) for parts in _columns(payloads)]
+        return op.share(totals, len(payloads))
+
+    return meet(call, options, leaves, complete, op)
+
+
 def reduce(call: Call, leaves: Leaves, kind: str, mean: bool = False) -> Leaves:
     """Combines the blocks leaf by leaf, for a mean divided by their number; all members get the same arrays."""
 
@@ -136,11 +130,7 @@ def reduce(call: Call, leaves: Leaves, kind: str, mean: bool = False) -> Leaves:
             _sealed(total)
         return [totals] * size
 
-    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        return share([_reduced(call.operation, kind, parts) for parts in _columns(payloads)], len(payloads))
-
-    op = CrossProcessOp(reduction=kind, share=share, is_shared=True)
-    return meet(call, (), leaves, complete, op)
+    return _combine(call, (), leaves, CrossProcessOp(reduction=kind, share=share, is_shared=True))
 
 
 def gather(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
@@ -154,21 +144,19 @@ def gather(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
     return meet(call, options, leaves, complete, CrossProcessOp(is_shared=True))
 
 
-def _joined(operation: str, parts: Leaves, axis: int, tiled: bool) -> NDArray[Any]:
-    first = parts[0]
-    count = len(parts)
-    shape = list(first.shape)
-    if tiled:
-        d = _dimension(operation, axis, first.ndim)
-        size = shape[d]
-        shape[d] = size * count
-    else:
-        d = _dimension(operation, axis, first.ndim + 1)
-        shape.insert(d, count)
-    out = _empty(operation, tuple(shape), first.dtype)
-    before = (slice(None),) * d
-    places = [slice(i * size, (i + 1) * size) if tiled else i for i in range(count)]
-    _fill(out, [(*before, place, ...) for place in places], parts)
+def _joined(operation: str, parts: Sequence[NDArray[Any]], axis: int, tiled: bool) -> NDArray[Any]:
+    """The parts stacked along a new dimension, or joined along an existing one."""
+    shape = parts[0].shape
+    d = _dimension(operation, axis, len(shape) + (not tiled))
+    stacked = (*shape[:d], len(parts), *shape[d:])
+    joined = (*shape[:d], len(parts) * shape[d], *shape[d + 1 :]) if tiled else stacked
+    out = empty(operation, joined, parts[0].dtype)
+    rows = np.moveaxis(out.reshape(stacked), d, 0)
+    if out.nbytes < 4096:
+        for i, part in enumerate(parts):
+            rows[i] = part
+    else:  # in parallel where that is worth it
+        _core._copy_views([rows[i, ...] for i in range(len(parts))], list(parts))
     return _sealed(out)
 
 
@@ -213,13 +201,9 @@ def scatter(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
         sums = [_sealed(total) for total in totals]
         return [[_piece(total, axis, i, size, tiled) for total in sums] for i in range(size)]
 
-    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        return share([_reduced(call.operation, "sum", parts) for parts in _columns(payloads)], len(payloads))
-
     options = (("scatter_dimension", axis), ("tiled", tiled))
     by_rows = all(axis % leaf.ndim == 0 for leaf in leaves)
-    op = CrossProcessOp(reduction="sum", share=share, by_rows=by_rows)
-    return meet(call, options, leaves, complete, op)
+    return _combine(call, options, leaves, CrossProcessOp(reduction="sum", share=share, by_rows=by_rows))
 
 
 def all_to_all(call: Call, leaves: Leaves, split_axis: int, concat_axis: int, tiled: bool) -> Leaves:
@@ -255,17 +239,7 @@ def _exchanged(
     split, concat = split_axis % len(shape), concat_axis % len(shape)
     piece_shape = (*shape[:split], count, shape[split] // count, *shape[split + 1 :]) if tiled else shape
     sources = [np.moveaxis(part.reshape(piece_shape), split, 0) for part in parts]  # views: by member, then its piece
-    made = list(sources[0].shape)
-    if tiled:
-        made[concat + 1] *= count
-    else:
-        made.insert(concat + 1, count)
-    out = _empty(operation, tuple(made), parts[0].dtype)
-    size = sources[0].shape[concat + 1] if tiled else 1
-    before = (slice(None),) * (concat + 1)
-    places = [(*before, slice(j * size, (j + 1) * size) if tiled else j, ...) for j in range(count)]
-    _fill(out, places, sources)
-    return _sealed(out)
+    return _joined(operation, sources, concat + 1, tiled)
 
 
 def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> Leaves:
@@ -299,7 +273,7 @@ def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> L
                 if part is not None and _core._is_constant(part):
                     mine.append(part.view())  # of an argument or a result, which nobody can write
                     continue
-                made = _empty(operation, shape, dtype)
+                made = empty(operation, shape, dtype)
                 mine.append(made)
                 if part is None:
                     made.fill(0)

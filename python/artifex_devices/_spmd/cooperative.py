@@ -32,14 +32,7 @@ _MAX_IDLE = 256  # idle greenlets of a thread
 _Seat = tuple[Callable[[], Any], list[Any]]
 
 
-class _Seats(threading.local):
-    """The idle greenlets of this thread."""
-
-    def __init__(self) -> None:
-        self.idle: list[_Seat] = []
-
-
-_seats = _Seats()
+_seats = threading.local()  # the idle greenlets of this thread
 
 
 def _new_seat() -> _Seat:
@@ -232,7 +225,7 @@ def _end(turns: _Turns) -> None:
 def run(program: Program, function: Callable[..., Any]) -> None:
     """Runs all bodies; records failures in the program."""
     count = len(program.device_names)
-    idle = _seats.idle
+    idle: list[_Seat] = _seats.__dict__.setdefault("idle", [])
     while len(idle) < count:
         idle.append(_new_seat())
     seats = idle[-count:]

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from numpy.typing import NDArray
 
 from artifex_devices._base.clearable_cache import remember
-from artifex_devices._spmd.arguments import check_dtype
-from artifex_devices._spmd.block_exchange import Key, PayloadBlocks, exchange, fits_payload
+from artifex_devices._spmd.arguments import empty
+from artifex_devices._spmd.block_exchange import Key, PayloadBlocks, exchange, payload_blocks
 from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups, ProcessMap
 
 if TYPE_CHECKING:
     from artifex_devices._spmd.participant import Meeting
     from artifex_devices._spmd.program import Program
-    from artifex_devices.distributed.transport import Transport
+    from artifex_devices.distributed.mpi_transport import MpiTransport
 
 Leaves = list[NDArray[Any]]
 
@@ -60,7 +60,7 @@ class CrossProcessOp(NamedTuple):
 
 
 _PLAIN = CrossProcessOp()
-_of_client: Any = None  # of the transport's module, which programs of one process never load
+_Blocks = dict[int, list[tuple[int, Key]]]  # by process: numbers of groups, and keys of blocks
 
 
 def complete(program: Program, meeting: Meeting, position: int, payloads: list[Any]) -> list[Leaves]:
@@ -102,31 +102,29 @@ def _described(
     TypeError for leaves of dtypes that cannot be sent.
     """
     me = program.participants[position]
-    code, instruction = me.call
-    key = (program.operation, meeting.signature, id(code), instruction)
+    code = me._code
+    key = (program.operation, meeting.signature, id(code), me._instruction)
     known = across.routes.get(key)
     if known is None:
         what = program.text_of(meeting)
         for leaf in leaves:
-            check_dtype(what.split()[0], leaf.dtype)
+            empty(what.split()[0], (0,), leaf.dtype)
         digest = digest_of(f"{program.operation} {what} {meeting.groups.identity}")
         text = f"{program.operation}: {what} at {me.site}"
         assert program.process_map is not None
         max_payload = transport_of(program.process_map, text).max_payload(across.processes)
-        fits = (meeting.op or _PLAIN).is_plain and fits_payload(across, leaves, max_payload)
-        small = PayloadBlocks(across, program.process_map.me, leaves) if fits else None
+        is_plain = (meeting.op or _PLAIN).is_plain
+        small = payload_blocks(across, program.process_map.me, leaves, max_payload) if is_plain else None
         known = remember(across.routes, key, (text, digest, small, code))  # the code stays alive, and its id unique
     text, digest, small, _ = known
     return text, digest, small
 
 
-def transport_of(process_map: ProcessMap, operation: str) -> Transport:
+def transport_of(process_map: ProcessMap, operation: str) -> MpiTransport:
     """The transport to the other processes; RuntimeError where there is none."""
-    global _of_client
-    if _of_client is None:
-        from artifex_devices.distributed.transport import of_client as _of_client
-    found: Transport = _of_client(process_map.client, operation)
-    return found
+    from artifex_devices.distributed.transport import of_client
+
+    return of_client(process_map.client, operation)
 
 
 def digest_of(identity: str) -> bytes:
@@ -140,7 +138,7 @@ def _completed(
     op: CrossProcessOp,
     meeting: Meeting,
     blocks: dict[int, Leaves],
-    transport: Transport,
+    transport: MpiTransport,
     text: str,
 ) -> dict[int, Leaves]:
     """The result of each slot, by messages."""
@@ -159,49 +157,46 @@ def _completed(
                 made = op.share(total, len(group.members))
                 results.update((slot, made[index]) for index, slot in group.here.items())
             return results
-    route = _route(op, across, process_map.me)
-    sends: dict[int, Leaves] = {}
-    kinds: dict[int, list[Any]] = {}
-    for peer, keys in route.sends.items():
-        sends[peer] = []
-        for n, (member, index) in keys:
-            slot = groups[n].here[member]
-            sends[peer] += op.picked(blocks[slot], index, len(groups[n].members))
-    for peer, keys in route.receives.items():
-        needed = [leaf for n, (_, index) in keys for leaf in op.picked(template, index, len(groups[n].members))]
-        kinds[peer] = [(leaf.shape, leaf.dtype) for leaf in needed]
-    arrived = exchange(transport, text, sends, kinds)
+    sends, receives = _route(op, across, process_map.me)
+
+    def picked(leaves: Leaves, number: int, index: int) -> Leaves:
+        return op.picked(leaves, index, len(groups[number].members))
+
+    sent = {
+        peer: [leaf for n, (member, index) in keys for leaf in picked(blocks[groups[n].here[member]], n, index)]
+        for peer, keys in sends.items()
+    }
+    kinds = {
+        peer: [(leaf.shape, leaf.dtype) for n, (_, index) in keys for leaf in picked(template, n, index)]
+        for peer, keys in receives.items()
+    }
+    arrived = exchange(transport, text, sent, kinds)
     count = len(template)
     received: list[dict[Key, Leaves]] = [{} for _ in groups]
-    for peer, keys in route.receives.items():
+    for peer, keys in receives.items():
         for i, (number, key) in enumerate(keys):
             received[number][key] = arrived[peer][i * count : (i + 1) * count]
     return _results(op, meeting, across, blocks, received)
 
 
-class _Route(NamedTuple):
-    """What this process sends to and receives from each process: numbers of groups, and keys of blocks."""
-
-    sends: dict[int, list[tuple[int, Key]]]
-    receives: dict[int, list[tuple[int, Key]]]
-
-
-def _route(op: CrossProcessOp, across: ProcessGroups, me: int) -> _Route:
+def _route(op: CrossProcessOp, across: ProcessGroups, me: int) -> tuple[_Blocks, _Blocks]:
+    """What this process sends to and receives from each process."""
     if op.is_plain and "all" in across.routes:  # the same at each call
-        known: _Route = across.routes["all"]
+        known: tuple[_Blocks, _Blocks] = across.routes["all"]
         return known
-    made = _Route({}, {})
+    sends: _Blocks = {}
+    receives: _Blocks = {}
     for number, group in enumerate(across.groups):
         for peer in group.processes:
             if peer == me:
                 continue
-            for found, sender, receiver in ((made.sends, me, peer), (made.receives, peer, me)):
+            for found, sender, receiver in ((sends, me, peer), (receives, peer, me)):
                 keys = [(number, key) for key in _keys(op, group, sender, receiver)]
                 if keys:
                     found.setdefault(peer, []).extend(keys)
     if op.is_plain:
-        across.routes["all"] = made
-    return made
+        across.routes["all"] = sends, receives
+    return sends, receives
 
 
 def _keys(op: CrossProcessOp, group: CrossGroup, sender: int, receiver: int) -> list[Key]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -19,9 +18,46 @@ from artifex_devices._placement.mesh_context import mesh_that_is_set
 from artifex_devices._runtime.devices import devices
 from artifex_devices._spmd.jit_placement import Placements, is_placed_on, same_devices
 from artifex_devices._spmd.mapped import name_of
-from artifex_devices._spmd.static_and_donated import ChosenArguments, delete_donated
+from artifex_devices._spmd.static_and_donated import (
+    ChosenArguments,
+    check_hashable,
+    choose_arguments,
+    delete_donated,
+    donated_arrays,
+)
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 
 
+@overload
+def jit(
+    f: Callable[_Parameters, _Result],
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Device | None = None,
+    backend: str | None = None,
+    inline: bool = False,
+) -> Callable[_Parameters, _Result]: ...
+@overload
+def jit(
+    f: None = None,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Device | None = None,
+    backend: str | None = None,
+    inline: bool = False,
+) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]: ...
 def jit(
     f: Callable[..., Any] | None = None,
     in_shardings: Any = UNSPECIFIED,
@@ -86,15 +122,27 @@ def jit(
     check_callable("jit", "f", f)
     operation = f"jit({name_of(f)})"
     home = _device(operation, device, backend, in_shardings is not UNSPECIFIED or out_shardings is not UNSPECIFIED)
-    placed = _Placed(
-        f,
-        Placements(operation, in_shardings, out_shardings, home),
-        ChosenArguments(operation, f, static_argnums, static_argnames, donate_argnums, donate_argnames),
-    )
+    placements = Placements(operation, in_shardings, out_shardings, home)
+    static = choose_arguments(operation, "static", f, static_argnums, static_argnames)
+    donated = choose_arguments(operation, "donate", f, donate_argnums, donate_argnames)
+    both = [*sorted(static.names & donated.names), *sorted(static.numbers & donated.numbers)]
+    if both:
+        raise ValueError(
+            f"{operation}: arguments {both} are both static and donated; expected donated arguments to be arrays; drop "
+            "them from one of the two"
+        )
+    is_plain = placements.is_plain and not any((static.numbers, static.names, donated.numbers, donated.names))
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return placed.call(args, kwargs)
+        if is_plain and not kwargs and mesh_that_is_set() is None:
+            home = _plain_home(args)
+            if home is not UNSPECIFIED:
+                result = f(*args)
+                if type(result) is Array and (home is None or is_placed_on(result, home)):
+                    return result
+                return placements.place_results(result, home)
+        return _call_placed(f, placements, static, donated, args, kwargs)
 
     for name in ("lower", "compile", "trace", "eval_shape"):
         setattr(call, name, functools.partial(_not_compiled, operation, name))
@@ -125,41 +173,32 @@ def _device(operation: str, device: Any, backend: str | None, has_shardings: boo
     return devices(backend)[0]
 
 
-@dataclass(frozen=True, eq=False)
-class _Placed:
-    """One function with its placements."""
-
-    f: Callable[..., Any]
-    placements: Placements
-    chosen: ChosenArguments
-
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Places the arguments, calls the function, places the results, deletes donated Arrays."""
-        if self.placements.is_plain and self.chosen.is_none and not kwargs and mesh_that_is_set() is None:
-            home = _plain_home(args)
-            if home is not UNSPECIFIED:
-                result = self.f(*args)
-                if type(result) is Array and (home is None or is_placed_on(result, home)):
-                    return result
-                return self.placements.place_results(result, home)
-        chosen, placements = self.chosen, self.placements
-        if kwargs and placements.in_shardings is not UNSPECIFIED and not chosen.static_names.issuperset(kwargs):
-            raise ValueError(
-                f"{placements.operation}: keyword arguments came with in_shardings; expected positional ones, to which "
-                f"in_shardings apply, got {', '.join(kwargs)}; pass them by position"
-            )
-        static = chosen.numbers_in_call("static", len(args))
-        chosen.check_static(args, kwargs, static)
-        donated = chosen.donated(args, kwargs, chosen.numbers_in_call("donate", len(args)))
-        dynamic = tuple(x for i, x in enumerate(args) if i not in static)
-        named = {name: x for name, x in kwargs.items() if name not in chosen.static_names}
-        placed, home = placements.place_arguments(dynamic, named)
-        positional = iter(placed[: len(dynamic)])
-        taken = [x if i in static else next(positional) for i, x in enumerate(args)]
-        keywords = {**kwargs, **dict(zip(named, placed[len(dynamic) :], strict=True))}
-        result = placements.place_results(self.f(*taken, **keywords), home)
-        delete_donated(donated, result)
-        return result
+def _call_placed(
+    f: Callable[..., Any],
+    placements: Placements,
+    static: ChosenArguments,
+    donated: ChosenArguments,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Places the arguments, calls the function, places the results, deletes donated Arrays."""
+    if kwargs and placements.in_shardings is not UNSPECIFIED and not static.names.issuperset(kwargs):
+        raise ValueError(
+            f"{placements.operation}: keyword arguments came with in_shardings; expected positional ones, to which "
+            f"in_shardings apply, got {', '.join(kwargs)}; pass them by position"
+        )
+    static_arguments = static.of_call(args, kwargs)
+    check_hashable(placements.operation, static_arguments)
+    deleted = donated_arrays(placements.operation, list(donated.of_call(args, kwargs).values()), (args, kwargs))
+    dynamic = tuple(x for i, x in enumerate(args) if i not in static_arguments)
+    named = {name: x for name, x in kwargs.items() if name not in static_arguments}
+    placed, home = placements.place_arguments(dynamic, named)
+    positional = iter(placed[: len(dynamic)])
+    taken = [x if i in static_arguments else next(positional) for i, x in enumerate(args)]
+    keywords = {**kwargs, **dict(zip(named, placed[len(dynamic) :], strict=True))}
+    result = placements.place_results(f(*taken, **keywords), home)
+    delete_donated(deleted, result)
+    return result
 
 
 def _plain_home(args: tuple[Any, ...]) -> Any:

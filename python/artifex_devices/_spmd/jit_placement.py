@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from artifex_devices._core import (
     Array,
     AxisType,
     Device,
-    Mesh,
     NamedSharding,
     PartitionSpec,
     Sharding,
@@ -24,7 +23,7 @@ from artifex_devices._core import (
 )
 from artifex_devices._placement.mesh_context import mesh_of_spec, mesh_that_is_set
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
-from artifex_devices._spmd.arguments import check_alive, ids_text, is_free_for, leaf_of
+from artifex_devices._spmd.arguments import check_alive, ids_text, is_free_for, leaf_of, paths_of
 from artifex_devices._spmd.specs import broadcast_prefix
 
 
@@ -62,8 +61,7 @@ class Placements:
         transfers that a guard refuses.
         """
         leaves, treedef = tree_util.tree_flatten([*dynamic, *named.values()])
-        names = [f"args[{i}]" for i in range(len(dynamic))] + list(named)
-        paths = [f"{names[first.idx]}{tree_util.keystr(tuple(rest))}" for first, *rest in treedef.paths()]
+        paths = paths_of(treedef, [*(f"args[{i}]" for i in range(len(dynamic))), *named])
         wanted = self._in_shardings(dynamic, len(leaves))
         arrays = [leaf_of(self.operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
         for array, path in zip(arrays, paths, strict=True):
@@ -126,33 +124,26 @@ class Placements:
                     f"expected one of the two, got {mesh}; drop device and backend"
                 )
             return self.device
+        requests: list[tuple[Sharding | None, str]] = []
+        if mesh is not None:
+            requests.append((NamedSharding(mesh, PartitionSpec()), "the mesh of set_mesh"))
+        for array, sharding, path in zip(arrays, wanted, paths, strict=True):
+            held = array.sharding if isinstance(array, Array) and array.committed else None
+            requests.append((held, path) if sharding is None else (sharding, f"in_shardings of {path}"))
+        requests += [(self._resolved("out_shardings", leaf), "out_shardings") for leaf in self._of_results]
         home, home_name = None, ""
-        for sharding, name in self._requests(mesh, arrays, wanted, paths):
+        for sharding, name in requests:
+            if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh):
+                continue  # it has no devices
             if home is None:
                 home, home_name = sharding, name
-            elif not same_devices(home, sharding):
+            elif sharding is not None and not same_devices(home, sharding):
                 raise ValueError(
                     f"{self.operation}: {home_name} and {name} are on different devices; expected the same devices in "
                     f"the same order, got {ids_text(home)} and {ids_text(sharding)}; move an argument by "
                     "device_put(x, sharding)"
                 )
         return home
-
-    def _requests(
-        self, mesh: Mesh | None, arrays: Sequence[Any], wanted: Sequence[Sharding | None], paths: Sequence[str]
-    ) -> Iterator[tuple[Sharding, str]]:
-        """The placements that determine the devices of a call, each with its name."""
-        if mesh is not None:
-            yield NamedSharding(mesh, PartitionSpec()), "the mesh of set_mesh"
-        for array, sharding, path in zip(arrays, wanted, paths, strict=True):
-            if sharding is not None:
-                yield from _with_devices(sharding, f"in_shardings of {path}")
-            elif isinstance(array, Array) and array.committed:
-                yield array.sharding, path
-        for leaf in self._of_results:
-            sharding = self._resolved("out_shardings", leaf)
-            if sharding is not None:
-                yield from _with_devices(sharding, "out_shardings")
 
     def _argument(self, leaf: Any, array: Any, sharding: Sharding | None, home: Sharding | None, path: str) -> Any:
         if sharding is None:
@@ -182,11 +173,6 @@ def is_sharding(node: Any) -> bool:
 def same_devices(a: Sharding, b: Sharding) -> bool:
     """Whether two shardings are on the same devices in the same order, in any kind of memory."""
     return a is b or a._same_devices(b) or a._device_assignment == b._device_assignment
-
-
-def _with_devices(sharding: Sharding, name: str) -> Iterator[tuple[Sharding, str]]:
-    if not (isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh)):
-        yield sharding, name
 
 
 def is_placed_on(x: Any, home: Sharding) -> bool:

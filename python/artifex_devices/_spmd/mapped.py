@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import tree_util
-from artifex_devices._base.checks import check_choice
 from artifex_devices._placement.device_put import LEAF_TYPES
 from artifex_devices._spmd.arguments import Blocks, check_alive, key_of
 from artifex_devices._spmd.outputs import Outputs
@@ -20,7 +19,7 @@ from artifex_devices._spmd.result_check import ResultCheck, abandon
 from artifex_devices._spmd.specs import Layout
 from artifex_devices.config import config
 
-EXECUTORS = ("auto", "cooperative", "threads")
+EXECUTORS = ("auto", "cooperative", "threads", None)  # None takes config.spmd_executor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +29,7 @@ class Plan:
     layout: Layout
     fetches: Sequence[Blocks]  # one for each argument leaf
     outputs: Outputs
-    path_of: Callable[[int], str]  # the name of an argument leaf
+    paths: Sequence[str]  # the names of argument leaves
     programs: list[Program] = field(default_factory=list)  # of successful calls, for the next ones
 
 
@@ -39,12 +38,6 @@ def name_of(function: Any) -> str:
     if isinstance(function, functools.partial):
         return name_of(function.func)
     return str(getattr(function, "__name__", type(function).__name__))
-
-
-def check_executor(operation: str, executor: str | None) -> None:
-    """Raises ValueError for an unknown executor."""
-    if executor is not None:
-        check_choice(operation, "executor", executor, EXECUTORS)
 
 
 def flatten_arguments(args: tuple[Any, ...]) -> tuple[Sequence[Any], Any, Any]:
@@ -73,8 +66,8 @@ def run_plan(
     try:
         columns = [fetch(x) for fetch, x in zip(plan.fetches, leaves, strict=True)]
     except RuntimeError:
-        for i, x in enumerate(leaves):
-            check_alive(operation, x, plan.path_of(i))
+        for x, path in zip(leaves, plan.paths, strict=True):
+            check_alive(operation, x, path)
         raise
     count = len(layout.positions)
     options = config._values

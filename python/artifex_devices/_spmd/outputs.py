@@ -19,7 +19,8 @@ from artifex_devices._array_ops.core.blocks import run_all, tiling
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
-from artifex_devices._spmd.arguments import check_dtype
+from artifex_devices._spmd.arguments import empty
+from artifex_devices._spmd.block_exchange import bytes_of
 from artifex_devices._spmd.result_check import ResultCheck
 from artifex_devices._spmd.specs import Layout, broadcast_prefix, names_by_dimension, shape_text
 
@@ -140,7 +141,7 @@ class Outputs:
 
     def _placement(self, spec: Any, shape: tuple[int, ...], dtype: Any, path: str) -> _Placement:
         layout = self.layout
-        check_dtype(f"{self.operation}: output{path}", dtype)
+        empty(f"{self.operation}: output{path}", (0,), dtype)
         if len(spec) > len(shape):
             hint = "return x[None] to stack numbers, or use P()" if not shape else "shorten the spec"
             raise ValueError(
@@ -205,12 +206,7 @@ class Outputs:
 def _same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
     if a.nbytes <= 1 << 14:
         return a.tobytes() == b.tobytes()
-    mine = np.ascontiguousarray(a).reshape(-1).view(np.uint8)
-    its = np.ascontiguousarray(b).reshape(-1).view(np.uint8)
-    if a.itemsize in (2, 4, 8, 16):
-        word = {2: np.uint16, 4: np.uint32}.get(a.itemsize, np.uint64)
-        mine, its = mine.view(word), its.view(word)
-    step = _COMPARED_BYTES // mine.itemsize
+    mine, its, step = bytes_of(a), bytes_of(b), _COMPARED_BYTES
     return all(np.array_equal(mine[i : i + step], its[i : i + step]) for i in range(0, mine.size, step))
 
 

@@ -74,11 +74,6 @@ def signature_text(signature: Hashable) -> str:
     return f"{operation} {arrays} over {over}{chosen}"
 
 
-def current() -> Participant | None:
-    """The participant of the calling context, or None outside shard_map and pmap."""
-    return _current.get()
-
-
 class Participant(_core._Participant):
     """One run of the body, created by a stage for one call: its position in the mesh, and how it meets the others."""
 
@@ -96,11 +91,6 @@ class Participant(_core._Participant):
     def axis_names(self) -> tuple[Hashable, ...]:
         """Names of the axes that are bound in the body, in mesh order."""
         return self.program.axis_names
-
-    @property
-    def call(self) -> tuple[CodeType | None, int]:
-        """Where the body called its last collective: the code and the place in it."""
-        return self._code, 0 if self._code is None else self._instruction
 
     @property
     def site(self) -> str:

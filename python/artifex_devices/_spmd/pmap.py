@@ -4,32 +4,35 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import tree_util
-from artifex_devices._base.checks import check_callable, check_int, check_type, wrong_type
+from artifex_devices._base.checks import check_callable, check_choice, check_int, check_type, wrong_type
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._runtime.devices import devices as devices_of
-from artifex_devices._spmd.arguments import Blocks, blocks_of, is_free_for, leaf_of
-from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.arguments import Blocks, blocks_of, is_free_for, leaf_of, paths_of
+from artifex_devices._spmd.mapped import EXECUTORS, Plan, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.mapped_function import MappedFunction
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.result_check import ResultCheck
 from artifex_devices._spmd.specs import broadcast_prefix, layout_of, shape_text
-from artifex_devices._spmd.static_and_donated import check_hashable, delete_donated, donated_arrays
+from artifex_devices._spmd.static_and_donated import check_hashable, delete_donated, donated_arrays, numbers_of
 from artifex_devices.errors import IndivisibleError
+
+_Result = TypeVar("_Result")
 
 # The axis of a pmap without axis_name; collectives inside may use any name for it.
 _UNNAMED = "_internal_pmap_axis_name"
 
 
 def pmap(
-    fun: Callable[..., Any],
+    fun: Callable[..., _Result],
     axis_name: Hashable | None = None,
     *,
     in_axes: Any = 0,
@@ -40,7 +43,7 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
     executor: str | None = None,
-) -> Callable[..., Any]:
+) -> MappedFunction[_Result]:
     """Maps a function over devices: each runs it with one row of the arguments.
 
     In a job of several processes each process passes and gets the rows of its own devices; the axis spans the devices
@@ -78,13 +81,26 @@ def pmap(
         [0.1, 0.2, 0.3, 0.4]
     """
     check_callable("pmap", "fun", fun)
-    mapped = _Pmapped(fun, axis_name, in_axes, out_axes, executor)
-    operation = mapped.operation
-    mapped.static = _numbers(operation, "static_broadcasted_argnums", static_broadcasted_argnums)
-    mapped.donated = _numbers(operation, "donate_argnums", donate_argnums)
-    mapped.axis_size = None if axis_size is None else check_int(operation, "axis_size", axis_size)
-    mapped.backend = backend
-    mapped.devices = None if devices is None else _devices(operation, devices)
+    operation = f"pmap({name_of(fun)})"
+    check_choice(operation, "executor", executor, EXECUTORS)
+    for argument, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        for path, axis in tree_util.tree_leaves_with_path(axes, _is_axis):
+            if not _is_axis(axis):
+                name, expected = f"{argument}{tree_util.keystr(path)}", "an int, None or a tree of these"
+                raise wrong_type(operation, name, axis, expected, "write the dimension's number")
+    mapped = _Pmapped(
+        fun,
+        operation,
+        axis_name,
+        in_axes,
+        out_axes,
+        numbers_of(operation, "static_broadcasted_argnums", static_broadcasted_argnums),
+        numbers_of(operation, "donate_argnums", donate_argnums),
+        None if axis_size is None else check_int(operation, "axis_size", axis_size),
+        None if devices is None else _devices(operation, devices),
+        backend,
+        executor,
+    )
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -101,13 +117,6 @@ def _devices(operation: str, devices: Any) -> tuple[Device, ...]:
     if not chosen:
         raise ValueError(f"{operation}: devices is empty; expected at least one, or None; list some")
     return chosen
-
-
-def _numbers(operation: str, argument: str, value: Any) -> tuple[int, ...]:
-    try:
-        return tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),)
-    except TypeError:
-        raise wrong_type(operation, argument, value, "the positions of arguments", "count from 0") from None
 
 
 class _Outputs(Outputs):
@@ -134,34 +143,22 @@ class _Outputs(Outputs):
         return super()._array(PartitionSpec(*(None,) * axis, self.layout.manual[0]), parts, path, check)
 
 
+@dataclass(frozen=True, eq=False)
 class _Pmapped:
-    """The state of one mapped function."""
+    """The state of one mapped function: the arguments of pmap, and a Plan for each kind of arguments of calls."""
 
+    fun: Callable[..., Any]
+    operation: str
+    axis_name: Hashable | None
+    in_axes: Any
+    out_axes: Any
     static: tuple[int, ...]
     donated: tuple[int, ...]
     axis_size: int | None
-    backend: str | None
     devices: tuple[Device, ...] | None
-
-    def __init__(
-        self, fun: Callable[..., Any], axis_name: Hashable | None, in_axes: Any, out_axes: Any, executor: str | None
-    ) -> None:
-        self.fun = fun
-        self.operation = f"pmap({name_of(fun)})"
-        self.axis_name = axis_name
-        self.in_axes = in_axes
-        self.out_axes = out_axes
-        self.executor = executor
-        self._plans: dict[Any, Plan] = {}
-        check_executor(self.operation, executor)
-        self._check_axes("in_axes", in_axes)
-        self._check_axes("out_axes", out_axes)
-
-    def _check_axes(self, argument: str, axes: Any) -> None:
-        for path, axis in tree_util.tree_leaves_with_path(axes, _is_axis):
-            if not _is_axis(axis):
-                name, expected = f"{argument}{tree_util.keystr(path)}", "an int, None or a tree of these"
-                raise wrong_type(self.operation, name, axis, expected, "write the dimension's number")
+    backend: str | None
+    executor: str | None
+    _plans: dict[Any, Plan] = field(default_factory=dict)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the function on the rows of these arguments."""
@@ -212,23 +209,16 @@ class _Pmapped:
         axes = broadcast_prefix(operation, "in_axes", in_axes, dynamic[:count], "the tuple of arguments", _is_axis)
         leaves, treedef = tree_util.tree_flatten(dynamic)
         axes += [0] * (len(leaves) - len(axes))  # of keyword arguments
-        keys = treedef.paths()
-        numbers = [i for i in range(len(args)) if i not in static]
-
-        def path_of(i: int) -> str:
-            first, *rest = keys[i]
-            inner = tree_util.keystr(tuple(rest))
-            return f"args[{numbers[first.idx]}]{inner}" if first.idx < count else f"{names[first.idx - count]}{inner}"
-
-        arrays = [leaf_of(operation, leaf, path_of(i)) for i, leaf in enumerate(leaves)]
+        paths = paths_of(treedef, [*(f"args[{i}]" for i in range(len(args)) if i not in static), *names])
+        arrays = [leaf_of(operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
         if all(axis is None for axis in axes):
             raise ValueError(
                 f"{operation}: no argument has a mapped axis; expected at least one array that is sharded over "
                 "devices; give one whose in_axes is an int"
             )
-        axes = self._checked_axes(arrays, axes, path_of)
+        axes = [self._checked_axis(*each) for each in zip(axes, arrays, paths, strict=True)]
         own = tuple(device for device in pool if device.process_index == device.client.process_index())
-        rows = self._rows(own, arrays, axes, path_of)
+        rows = self._rows(own, arrays, axes, paths)
         name = _UNNAMED if self.axis_name is None else self.axis_name
         mesh = Mesh(np.array(own[:rows], dtype=object), (name,))
         layout = layout_of(mesh, (name,))
@@ -238,37 +228,36 @@ class _Pmapped:
                 "each device, as the axis spans all processes; give that many rows, or pass devices="
             )
         fetches = []
-        for i, (axis, array) in enumerate(zip(axes, arrays, strict=True)):
+        for axis, array, path in zip(axes, arrays, paths, strict=True):
             spec = PartitionSpec() if axis is None else PartitionSpec(*(None,) * axis, name)
-            self._check_committed(mesh, spec, array, path_of(i))
-            blocks = blocks_of(operation, layout, spec, array, path_of(i), moves=True)
+            wanted = NamedSharding(mesh, spec)
+            if not is_free_for(array, wanted):
+                raise ValueError(
+                    f"{operation}: {path} is committed to another placement; expected {wanted!r} (one row for each "
+                    f"device), got {array.sharding!r}; move it first: device_put({path}, that sharding)"
+                )
+            blocks = blocks_of(operation, layout, spec, array, path, moves=True)
             fetches.append(blocks if axis is None else _rows_of(blocks, axis))
         outputs = _Outputs(operation, layout, self.out_axes, checks_replicas=False)
         if len(own) < len(pool):
             layout = layout.within(layout_of(Mesh(np.array(pool, dtype=object), (name,)), (name,)))
-        return Plan(layout, fetches, outputs, path_of)
+        return Plan(layout, fetches, outputs, paths)
 
-    def _checked_axes(self, arrays: Sequence[Any], axes: Sequence[Any], path_of: Callable[[int], str]) -> list[Any]:
-        """The axes counted from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""
-        checked: list[Any] = []
-        for i, (axis, array) in enumerate(zip(axes, arrays, strict=True)):
-            if axis is not None and not -array.ndim <= axis < array.ndim:
-                kind = ValueError if array.ndim == 0 else IndexError
-                raise kind(
-                    f"{self.operation}: {path_of(i)} of {shape_text(array.shape, array.dtype)} has no dimension {axis};"
-                    " expected one to shard over devices; choose another in_axes, or None to replicate it"
-                )
-            checked.append(None if axis is None else axis % array.ndim)
-        return checked
+    def _checked_axis(self, axis: int | None, array: Any, path: str) -> int | None:
+        """The axis counted from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""
+        if axis is None:
+            return None
+        if not -array.ndim <= axis < array.ndim:
+            kind = ValueError if array.ndim == 0 else IndexError
+            raise kind(
+                f"{self.operation}: {path} of {shape_text(array.shape, array.dtype)} has no dimension {axis}; "
+                "expected one to shard over devices; choose another in_axes, or None to replicate it"
+            )
+        return int(axis % array.ndim)
 
-    def _rows(
-        self, pool: tuple[Device, ...], arrays: Sequence[Any], axes: Sequence[Any], path_of: Callable[[int], str]
-    ) -> int:
-        sizes = [
-            (path_of(i), x.shape[axis])
-            for i, (x, axis) in enumerate(zip(arrays, axes, strict=True))
-            if axis is not None
-        ]
+    def _rows(self, pool: tuple[Device, ...], arrays: Sequence[Any], axes: Sequence[Any], paths: Sequence[str]) -> int:
+        leaves = zip(paths, arrays, axes, strict=True)
+        sizes = [(path, x.shape[axis]) for path, x, axis in leaves if axis is not None]
         rows = sizes[0][1]
         differing = [f"{path} has {size}" for path, size in sizes if size != rows]
         if differing:
@@ -291,14 +280,6 @@ class _Pmapped:
                 f"for each device; reshape it to ({len(pool)}, rows per device, ...), or use shard_map"
             )
         return int(rows)
-
-    def _check_committed(self, mesh: Mesh, spec: PartitionSpec, x: Any, path: str) -> None:
-        wanted = NamedSharding(mesh, spec)
-        if not is_free_for(x, wanted):
-            raise ValueError(
-                f"{self.operation}: {path} is committed to another placement; expected {wanted!r} (one row for each "
-                f"device), got {x.sharding!r}; move it first: device_put({path}, that sharding)"
-            )
 
 
 def _rows_of(blocks: Blocks, axis: int) -> Blocks:

@@ -39,7 +39,7 @@ def _from_core(fields: Any) -> ProcessGroups | None:
     return ProcessGroups(processes, tuple(CrossGroup(*group) for group in groups), slots, is_even, in_runs, {})
 
 
-class ProcessMap:
+class ProcessMap(_core._ProcessMap):
     """Which processes run the participants of a mesh.
 
     A slot is the number of a participant among those that this process runs.
@@ -47,35 +47,26 @@ class ProcessMap:
     Example: two processes with two devices each, one axis of four: in process 1 `here` is (2, 3).
     """
 
-    __slots__ = ("_core", "_same_parts", "client", "here", "me", "processes", "results", "slot_of")
-
     def __init__(self, client: Any, sizes: Sequence[int], holders: Groups) -> None:
         """`holders`: the processes that run each participant, ascending; the block of the first one counts."""
         self.client = client
         self.me: int = client.process_index()
-        self._core = _core._ProcessMap(self.me, sizes, holders)
-        self.processes: tuple[int, ...] = self._core.processes
-        self.here: tuple[int, ...] = self._core.here
+        super().__init__(self.me, sizes, holders)
         self.slot_of = {participant: slot for slot, participant in enumerate(self.here)}
         self.results: dict[Any, tuple[str, bytes]] = {}  # cache of result_check.py: descriptions of what calls return
-        self._same_parts: dict[tuple[Hashable, ...], ProcessGroups | None] = {}
+        self._known_parts: dict[tuple[Hashable, ...], ProcessGroups | None] = {}
 
-    def groups_across(self, groups: Groups) -> ProcessGroups | None:
+    def cross_groups(self, groups: Groups) -> ProcessGroups | None:
         """What of these groups spans processes; None where all groups of this process are within it."""
-        return _from_core(self._core.groups_across(groups))
+        return _from_core(self.groups_across(groups))
 
-    def same_parts(self, named: Sequence[Hashable], axis_names: Sequence[Hashable]) -> ProcessGroups | None:
+    def sharers(self, named: Sequence[Hashable], axis_names: Sequence[Hashable]) -> ProcessGroups | None:
         """The processes that hold the same parts of a value sharded over `named`.
 
         None where no other process holds any, or where the processes hold different mixtures of parts.
         """
         key = tuple(named)
-        if key not in self._same_parts:
+        if key not in self._known_parts:
             unnamed = [axis for axis, name in enumerate(axis_names) if name not in key]
-            self._same_parts[key] = _from_core(self._core.same_parts(unnamed))
-        return self._same_parts[key]
-
-    def meeting_sets(self) -> tuple[tuple[int, ...], ...]:
-        """Every set of processes that collectives over axes of this mesh bring together with this one."""
-        sets: tuple[tuple[int, ...], ...] = self._core.meeting_sets()
-        return sets
+            self._known_parts[key] = _from_core(self.same_parts(unnamed))
+        return self._known_parts[key]

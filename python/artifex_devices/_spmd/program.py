@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import threading
 import time
@@ -12,7 +13,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
-from artifex_devices._base.checks import wrong_value
 from artifex_devices._spmd.participant import PENDING, Meeting, Participant, Raised, Stopped, signature_text
 from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices._spmd.watchdog import unwatch, watch
@@ -236,15 +236,9 @@ def _add_note(error: BaseException, note: str) -> None:
 def run(program: Program, function: Callable[..., Any], rows: list[Any], executor: str) -> list[Any]:
     """Runs the function for each participant, in a copy of the caller's context, and returns the results in order.
 
-    `rows` are those of Program.open; `executor` is "cooperative" or "threads", else ValueError. Raises what
-    Program.outcome raises.
+    `rows` are those of Program.open; `executor` is "cooperative" or "threads". Raises what Program.outcome raises.
     """
-    run_bodies = _executors.get(executor)
-    if run_bodies is None:
-        if executor not in _MODULES:
-            fix = "choose one of them"
-            raise wrong_value(program.operation, "executor", executor, "'cooperative' or 'threads'", fix)
-        run_bodies = _executors[executor] = importlib.import_module(_MODULES[executor]).run
+    run_bodies = _executor(executor)
     try:
         program.open(rows)
         watch(program)
@@ -255,5 +249,9 @@ def run(program: Program, function: Callable[..., Any], rows: list[Any], executo
         program.close()
 
 
-_MODULES = {"cooperative": "artifex_devices._spmd.cooperative", "threads": "artifex_devices._spmd.threaded"}
-_executors: dict[str, Callable[[Program, Callable[..., Any]], None]] = {}  # those that were used
+@functools.cache
+def _executor(name: str) -> Callable[[Program, Callable[..., Any]], None]:
+    """The function of an executor that runs all bodies; its module is imported at the first use."""
+    module = {"cooperative": "cooperative", "threads": "threaded"}[name]
+    run_bodies: Callable[..., None] = importlib.import_module(f"artifex_devices._spmd.{module}").run
+    return run_bodies

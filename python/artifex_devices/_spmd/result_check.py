@@ -35,7 +35,7 @@ class ResultCheck:
         """Adds one output: its blocks, and the axes that its spec names."""
         first = parts[0]
         self._outputs.append((path, first.dtype, first.shape, spec))
-        across = self._process_map.same_parts(named, self._layout.manual) if checks else None
+        across = self._process_map.sharers(named, self._layout.manual) if checks else None
         if across is None:
             return
         self._paths.append(path)

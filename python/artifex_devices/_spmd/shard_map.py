@@ -1,37 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shard_map: a function of blocks becomes a function of sharded Arrays."""
+"""shard_map and smap: a function of blocks becomes a function of sharded Arrays."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Hashable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
 
 from artifex_devices import tree_util
-from artifex_devices._base.checks import check_callable, check_type
+from artifex_devices._base.checks import check_callable, check_choice, check_type, wrong_type, wrong_value
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.unspecified import UNSPECIFIED
-from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding
+from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.mesh_context import context_mesh
-from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_placed, infer_specs, leaf_of
-from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_placed, infer_specs, leaf_of, paths_of
+from artifex_devices._spmd.mapped import EXECUTORS, Plan, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.mapped_function import MapDecorator, MappedFunction
 from artifex_devices._spmd.outputs import Outputs
-from artifex_devices._spmd.specs import (
-    Infer,
-    Layout,
-    broadcast_prefix,
-    check_specs,
-    explicit_names,
-    held_names,
-    layout_of,
-)
+from artifex_devices._spmd.specs import Layout, broadcast_prefix, check_specs, layout_of
+
+_Result = TypeVar("_Result")
 
 
+@overload
+def shard_map(
+    f: Callable[..., _Result],
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_vma: bool = True,
+    *,
+    check_rep: bool = True,
+    axis_names: Collection[Hashable] = ...,
+    executor: str | None = None,
+) -> MappedFunction[_Result]: ...
+@overload
+def shard_map(
+    f: None = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_vma: bool = True,
+    *,
+    check_rep: bool = True,
+    axis_names: Collection[Hashable] = ...,
+    executor: str | None = None,
+) -> MapDecorator: ...
 def shard_map(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,
-    in_specs: Any = Infer,
+    in_specs: Any = UNSPECIFIED,
     out_specs: Any = UNSPECIFIED,
     check_vma: bool = True,
     *,
@@ -78,7 +98,15 @@ def shard_map(
     if f is None:
         return functools.partial(shard_map, **{name: value for name, value in locals().items() if name != "f"})
     check_callable("shard_map", "f", f)
-    mapped = _ShardMapped(f, mesh, in_specs, out_specs, bool(check_vma and check_rep), axis_names, executor)
+    operation = f"shard_map({name_of(f)})"
+    if mesh is not None:
+        expected = "a Mesh, an AbstractMesh or None"
+        check_type(operation, "mesh", mesh, (Mesh, AbstractMesh), expected, "create one by make_mesh")
+    check_type(operation, "axis_names", axis_names, (set, frozenset), "a set", "write {'x'}")
+    check_choice(operation, "executor", executor, EXECUTORS)
+    checks = bool(check_vma and check_rep)
+    mapped = _ShardMapped(f, operation, mesh, in_specs, out_specs, checks, frozenset(axis_names), executor)
+    mapped.check_specs(None if mesh is None else mapped.manual(mesh))
 
     @functools.wraps(f)
     def call(*args: Any) -> Any:
@@ -87,42 +115,29 @@ def shard_map(
     return call
 
 
+@dataclass(frozen=True, eq=False)
 class _ShardMapped:
-    """The state of one mapped function: its specs, and a Plan for each kind of arguments."""
+    """The state of one mapped function: the arguments of shard_map, and a Plan for each kind of arguments of calls."""
 
-    def __init__(
-        self,
-        f: Callable[..., Any],
-        mesh: Any,
-        in_specs: Any,
-        out_specs: Any,
-        check_vma: bool,
-        axis_names: Any,
-        executor: str | None,
-    ) -> None:
-        self.f = f
-        self.operation = operation = f"shard_map({name_of(f)})"
-        if mesh is not None:
-            expected = "a Mesh, an AbstractMesh or None"
-            check_type(operation, "mesh", mesh, (Mesh, AbstractMesh), expected, "create one by make_mesh")
-        check_type(operation, "axis_names", axis_names, (set, frozenset), "a set", "write {'x'}")
-        check_executor(operation, executor)
-        self.mesh = mesh
-        self.in_specs = in_specs
-        self.out_specs = out_specs
-        self.check_vma = check_vma
-        self.axis_names = frozenset(axis_names)
-        self.executor = executor
-        self._plans: dict[Any, Plan] = {}
-        self._outputs: dict[Layout, Outputs] = {}
-        self._check_specs(None if mesh is None else self._manual(mesh))
+    f: Callable[..., Any]
+    operation: str
+    mesh: Mesh | AbstractMesh | None
+    in_specs: Any
+    out_specs: Any
+    checks_replicas: bool
+    axis_names: frozenset[Hashable]
+    executor: str | None
+    _plans: dict[Any, Plan] = field(default_factory=dict)
+    _outputs: dict[Layout, Outputs] = field(default_factory=dict)
 
-    def _check_specs(self, manual: tuple[Hashable, ...] | None) -> None:
+    def check_specs(self, manual: tuple[Hashable, ...] | None) -> None:
+        """Raises as specs.check_specs; `manual` are the axes that specs may name, or None before a mesh is known."""
         for argument, specs in (("in_specs", self.in_specs), ("out_specs", self.out_specs)):
-            if specs is not Infer:
+            if specs is not UNSPECIFIED:
                 check_specs(self.operation, argument, specs, manual)
 
-    def _manual(self, mesh: Mesh | AbstractMesh) -> tuple[Hashable, ...]:
+    def manual(self, mesh: Mesh | AbstractMesh) -> tuple[Hashable, ...]:
+        """The axes of a mesh over which bodies see shards; ValueError for axis_names that it does not have."""
         unknown = [name for name in self.axis_names if name not in mesh.axis_names]
         if unknown:
             raise ValueError(
@@ -172,50 +187,135 @@ class _ShardMapped:
 
     def _plan(self, mesh: Mesh, args: tuple[Any, ...]) -> Plan:
         operation = self.operation
-        layout = layout_of(mesh, self._manual(mesh))
+        layout = layout_of(mesh, self.manual(mesh))
         if type(self.mesh) is not Mesh:
-            self._check_specs(layout.manual)
+            self.check_specs(layout.manual)
         leaves, treedef = tree_util.tree_flatten(args)
-        keys = treedef.paths()
-
-        def path_of(i: int) -> str:
-            return f"args{tree_util.keystr(keys[i])}"
-
-        leaf_specs: list[Any] = [Infer] * len(leaves)
-        if self.in_specs is not Infer:
+        all_paths = paths_of(treedef, [f"args[{i}]" for i in range(len(args))])
+        leaf_specs: list[Any] = [UNSPECIFIED] * len(leaves)
+        if self.in_specs is not UNSPECIFIED:
             leaf_specs = broadcast_prefix(operation, "in_specs", self.in_specs, args, "the tuple of arguments")
         sharded = [i for i, spec in enumerate(leaf_specs) if spec is not None]  # bodies get the others unchanged
-        arrays = [leaf_of(operation, leaves[i], path_of(i)) for i in sharded]
-
-        def path_of_sharded(number: int) -> str:
-            return path_of(sharded[number])
-
-        specs = infer_specs(operation, layout, arrays) if self.in_specs is Infer else [leaf_specs[i] for i in sharded]
-        check_fit(operation, layout, specs, arrays, path_of_sharded)
-        if self.in_specs is not Infer:
-            check_placed(operation, layout, specs, arrays, path_of_sharded)
-        self._check_automatic(layout, arrays, path_of_sharded)
+        paths = [all_paths[i] for i in sharded]
+        arrays = [leaf_of(operation, leaves[i], path) for i, path in zip(sharded, paths, strict=True)]
+        if self.in_specs is UNSPECIFIED:
+            specs = infer_specs(operation, layout, arrays, paths)
+            check_fit(operation, layout, specs, arrays, paths)
+        else:
+            specs = [leaf_specs[i] for i in sharded]
+            check_fit(operation, layout, specs, arrays, paths)
+            check_placed(operation, layout, specs, arrays, paths)
         count = len(layout.positions)
         fetches: list[Blocks] = [lambda x: [x] * count] * len(leaves)
-        for i, spec, array in zip(sharded, specs, arrays, strict=True):
-            fetches[i] = blocks_of(operation, layout, spec, array, path_of(i))
+        for i, spec, array, path in zip(sharded, specs, arrays, paths, strict=True):
+            fetches[i] = blocks_of(operation, layout, spec, array, path)
         if layout not in self._outputs:
-            self._outputs[layout] = Outputs(operation, layout, self.out_specs, checks_replicas=self.check_vma)
-        return Plan(layout, fetches, self._outputs[layout], path_of)
+            self._outputs[layout] = Outputs(operation, layout, self.out_specs, checks_replicas=self.checks_replicas)
+        return Plan(layout, fetches, self._outputs[layout], all_paths)
 
-    def _check_automatic(self, layout: Layout, arrays: list[Any], path_of: Callable[[int], str]) -> None:
-        """Refuses arguments sharded over Explicit axes that are not manual: bodies would see complete blocks."""
-        automatic = [name for name in explicit_names(layout.mesh) if name not in layout.manual]
-        wrong = [
-            f"{path_of(i)} is sharded over {safe_repr(name)}"
-            for i, x in enumerate(arrays)
-            for names in held_names(x, layout.mesh)
-            for name in names
-            if name in automatic
-        ]
-        if wrong:
-            raise ValueError(
-                f"{self.operation}: {'; '.join(wrong)}, an Explicit axis that is not in axis_names; expected "
-                "complete blocks along it, as nothing is compiled here; reshard the argument first, or add the axis to "
-                "axis_names"
+
+@overload
+def smap(
+    f: Callable[..., _Result],
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_rep: bool = True,
+    *,
+    in_axes: Any = ...,
+    out_axes: Any = ...,
+    axis_name: Hashable = ...,
+    **options: Any,
+) -> MappedFunction[_Result]: ...
+@overload
+def smap(
+    f: None = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any = ...,
+    check_rep: bool = True,
+    *,
+    in_axes: Any = ...,
+    out_axes: Any = ...,
+    axis_name: Hashable = ...,
+    **options: Any,
+) -> MapDecorator: ...
+def smap(
+    f: Callable[..., Any] | None = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = UNSPECIFIED,
+    out_specs: Any = UNSPECIFIED,
+    check_rep: bool = True,
+    *,
+    in_axes: Any = UNSPECIFIED,
+    out_axes: Any = UNSPECIFIED,
+    axis_name: Hashable = UNSPECIFIED,
+    **options: Any,
+) -> Any:
+    """Maps a function over the shards along one axis of the mesh.
+
+    Without axis_name it is another name of shard_map, with its parameters.
+
+    Args:
+        f: As in shard_map. Without it a decorator is returned.
+        mesh: As in shard_map.
+        in_specs: As in shard_map; not together with axis_name.
+        out_specs: As in shard_map; not together with axis_name.
+        check_rep: As in shard_map.
+        in_axes: Dimension of each argument that is sharded over the axis: an int, None (replicated), or a tuple with a
+            tree of these for each argument. It may be left out where the axis is Explicit.
+        out_axes: Dimension along which the results are put together; an int, None (equal on all devices) or a tree of
+            these that is a prefix of what f returns.
+        axis_name: Name of the axis; along the other axes of the mesh the body sees complete blocks.
+        **options: check_vma, axis_names and executor, as in shard_map.
+
+    Returns:
+        As shard_map.
+
+    Raises:
+        TypeError: axis_name is a list or tuple; in_axes or out_axes are not ints; specs came with axis_name, or axes
+            without it.
+        ValueError: An axis is negative; and as shard_map.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> with ad.simulate(8), ad.set_mesh(ad.Mesh(np.array(ad.devices()), ("x",))):
+        ...     total = ad.smap(lambda b: ad.lax.psum(b.sum(), "x"), in_axes=0, out_axes=None, axis_name="x")
+        ...     int(total(np.arange(16)))
+        120
+    """
+    if axis_name is UNSPECIFIED:
+        if in_axes is not UNSPECIFIED or out_axes is not UNSPECIFIED:
+            raise TypeError(
+                "smap: in_axes and out_axes came without axis_name; expected the name of the axis; write axis_name='x'"
             )
+        return shard_map(f, mesh, in_specs, out_specs, check_rep=check_rep, **options)
+    if in_specs is not UNSPECIFIED or out_specs is not UNSPECIFIED:
+        raise TypeError("smap: in_specs and out_specs came with axis_name; expected in_axes and out_axes; write those")
+    if out_axes is UNSPECIFIED:
+        raise TypeError("smap: out_axes is missing; expected an int, None or a tree of these; write out_axes=0")
+    if isinstance(axis_name, (list, tuple)):
+        fix = "call smap once for each axis, or use shard_map"
+        raise wrong_type("smap", "axis_name", axis_name, "the name of one axis", fix)
+    if in_axes is not UNSPECIFIED and in_axes is not None:
+        expected = "an int, None or a tuple with one entry for each argument"
+        check_type("smap", "in_axes", in_axes, (int, tuple), expected, "write in_axes=(0, None)")
+    specs = in_axes if in_axes is UNSPECIFIED else _specs_of_axes("in_axes", in_axes, axis_name)
+    outputs = _specs_of_axes("out_axes", out_axes, axis_name)
+    return shard_map(f, mesh, specs, outputs, check_rep=check_rep, axis_names={axis_name}, **options)
+
+
+def _specs_of_axes(argument: str, axes: Any, name: Hashable) -> Any:
+    """A tree of PartitionSpecs from a tree of dimensions that are sharded over one axis, or None."""
+
+    def spec(axis: Any) -> PartitionSpec:
+        if axis is None:
+            return PartitionSpec()
+        check_type("smap", f"an entry of {argument}", axis, int, "an int or None", "write the number of the dimension")
+        if axis < 0:
+            raise wrong_value(
+                "smap", f"an entry of {argument}", axis, "0 or more", "count the dimensions from the first"
+            )
+        return PartitionSpec(*(None,) * axis, name)
+
+    return tree_util.tree_map(spec, axes, is_leaf=lambda node: node is None)

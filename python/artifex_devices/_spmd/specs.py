@@ -19,20 +19,6 @@ from artifex_devices.errors import DuplicateSpecError
 Names = tuple[Hashable, ...]
 
 
-class Marker:
-    """The value of a parameter that was left out; its repr is its name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-# Stands for in_specs that are taken from the arguments' own shardings.
-Infer: Any = Marker("Infer")
-
-
 class Layout:
     """The participants of a mapped call: one for each combination of the manual axes of a mesh."""
 
@@ -43,40 +29,35 @@ class Layout:
         self.mesh = mesh
         self.manual = manual
         self.sizes: tuple[int, ...] = tuple(mesh.shape[name] for name in manual)
-        count = math.prod(self.sizes)
-        indices = NamedSharding(mesh, PartitionSpec(manual)).devices_indices_map((count,))
-        # Of each device of the mesh, row-major: the participant that runs for it, as its number in this process.
-        self.participant_of: list[int] = [rows.start or 0 for (rows,) in indices.values()]
         devices = mesh.devices.reshape(-1)
-        self.process_map = self._process_map(devices, count)
-        first: dict[int, int] = {}
-        for position, participant in enumerate(self.participant_of):
-            if self.process_map is None or devices[position].process_index == self.process_map.me:
-                first.setdefault(participant, position)
-        # Of each participant that runs here: its first device here.
-        self.positions: tuple[int, ...] = tuple(first[participant] for participant in sorted(first))
-        self.device_names = [str(devices[position]) for position in self.positions]
-        self.groups: dict[Any, Any] = {}  # cache of axes.py: groups of collectives over these axes
-        if self.process_map is not None:
-            slots = self.process_map.slot_of
-            self.participant_of = [slots.get(participant, -1) for participant in self.participant_of]
-
-    def _process_map(self, devices: Sequence[Any], count: int) -> ProcessMap | None:
-        """None where the mesh has no devices of other processes."""
         client = devices[0].client
         me = client.process_index()
+        count = math.prod(self.sizes)
+        indices = NamedSharding(mesh, PartitionSpec(manual)).devices_indices_map((count,))
+        participants = [rows.start or 0 for (rows,) in indices.values()]  # of each device, row-major
         holders: list[set[int]] = [set() for _ in range(count)]
-        for device, participant in zip(devices, self.participant_of, strict=True):
+        first: dict[int, int] = {}  # of each participant that runs here: its first device here
+        for position, (device, participant) in enumerate(zip(devices, participants, strict=True)):
             holders[participant].add(device.process_index)
-        processes = set().union(*holders)
-        if processes == {me}:
-            return None
-        if me not in processes:
+            if device.process_index == me:
+                first.setdefault(participant, position)
+        processes = sorted(set().union(*holders))
+        if not first:
             raise ValueError(
                 f"shard_map: the mesh has no device of this process, {me}; expected at least one; call it only in the "
-                f"processes {sorted(processes)}, whose devices the mesh has"
+                f"processes {processes}, whose devices the mesh has"
             )
-        return ProcessMap(client, self.sizes, [tuple(sorted(each)) for each in holders])
+        # None where the mesh has no devices of other processes.
+        self.process_map: ProcessMap | None = None
+        if processes != [me]:
+            self.process_map = ProcessMap(client, self.sizes, [tuple(sorted(each)) for each in holders])
+        here = sorted(first)
+        slot_of = {participant: slot for slot, participant in enumerate(here)}
+        # Of each device of the mesh, row-major: the slot of its participant, -1 for those of other processes.
+        self.participant_of = [slot_of.get(participant, -1) for participant in participants]
+        self.positions: tuple[int, ...] = tuple(first[participant] for participant in here)
+        self.device_names = [str(devices[position]) for position in self.positions]
+        self.groups: dict[Any, Any] = {}  # cache of axes.py: groups of collectives over these axes
 
     def within(self, other: Layout) -> Layout:
         """The participants of this mesh of local devices as some of those of a mesh over several processes."""
@@ -88,9 +69,7 @@ class Layout:
         """Participants here that hold the same part of a value sharded over `named`, grouped; each group in order."""
         unnamed = [axis for axis, name in enumerate(self.manual) if name not in named]
         groups = _core._axis_groups(self.sizes, unnamed)
-        if self.process_map is None:
-            return [list(group) for group in groups]
-        slots = self.process_map.slot_of
+        slots: Any = range(len(self.positions)) if self.process_map is None else self.process_map.slot_of
         return [here for group in groups if (here := [slots[i] for i in group if i in slots])]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_sequence_of_ints, check_type
@@ -14,92 +14,70 @@ from artifex_devices._core import Array
 from artifex_devices.errors import JaxRuntimeError
 
 
-class ChosenArguments:
-    """The static and the donated arguments of one function, by position and by name."""
+class ChosenArguments(NamedTuple):
+    """The static or the donated arguments of one function; those that are chosen by position also by name."""
 
-    def __init__(
-        self,
-        operation: str,
-        f: Callable[..., Any],
-        static_argnums: Any,
-        static_argnames: Any,
-        donate_argnums: Any,
-        donate_argnames: Any,
-    ) -> None:
-        """Resolves positions and names: an argument chosen by one is also chosen by the other.
+    operation: str
+    argument: str  # "static_argnums" or "donate_argnums"
+    numbers: frozenset[int]
+    names: frozenset[str]
 
-        TypeError for positions that are not ints and names that are not str; ValueError for unknown arguments, and
-        those that are both static and donated.
-        """
-        self.operation = operation
-        parameters = _parameters(f)
-        self.static_numbers, self.static_names = self._arguments("static", static_argnums, static_argnames, parameters)
-        donated = self._arguments("donate", donate_argnums, donate_argnames, parameters)
-        self.donated_numbers, self.donated_names = donated
-        both = [*sorted(self.static_names & self.donated_names), *sorted(self.static_numbers & self.donated_numbers)]
-        if both:
-            raise ValueError(
-                f"{operation}: arguments {both} are both static and donated; expected donated arguments to be "
-                "arrays; drop them from one of the two"
-            )
-        self.is_none = not (self.static_numbers or self.static_names or self.donated_numbers or self.donated_names)
-
-    def _arguments(
-        self, kind: str, numbers: Any, names: Any, parameters: Sequence[inspect.Parameter] | None
-    ) -> tuple[frozenset[int], frozenset[str]]:
-        is_sequence = isinstance(numbers, Iterable) and not isinstance(numbers, str)
-        chosen = () if numbers is None else numbers if is_sequence else (numbers,)
-        places = list(check_sequence_of_ints(self.operation, f"{kind}_argnums", chosen, "write (0, 1)"))
-        if names is not None:
-            fix = "write the argument's name"
-            check_type(self.operation, f"{kind}_argnames", names, Iterable, "a str or several", fix)
-        called = {names} if isinstance(names, str) else set(names or ())
-        if parameters is None:
-            return frozenset(places), frozenset(called)
-        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        takes_more = any(p.kind == p.VAR_POSITIONAL for p in parameters)
-        count = len(positional)
-        wrong = [place for place in places if not -count <= place < count and not takes_more]
+    def positions(self, count: int) -> frozenset[int]:
+        """The positions in a call with `count` positional arguments; ValueError where they are too few."""
+        if min(self.numbers, default=0) >= 0:
+            return self.numbers
+        wrong = sorted(number for number in self.numbers if number < -count)
         if wrong:
             raise ValueError(
-                f"{self.operation}: {kind}_argnums has {wrong}; expected numbers of the {count} positional arguments; "
-                "check them"
-            )
-        if not takes_more:  # otherwise only a call knows the last argument
-            places = [place + count if place < 0 else place for place in places]
-        known = {p.name for p in parameters}
-        if not any(p.kind == p.VAR_KEYWORD for p in parameters) and called - known:
-            raise ValueError(
-                f"{self.operation}: {kind}_argnames has {sorted(called - known)}; expected names of arguments: "
-                f"{', '.join(sorted(known)) or 'none'}; check the spelling"
-            )
-        by_number = {positional[place] for place in places if 0 <= place < count}
-        by_name = {positional.index(name) for name in called if name in positional}
-        return frozenset(places) | by_name, frozenset(called) | by_number
-
-    def numbers_in_call(self, kind: str, count: int) -> frozenset[int]:
-        """The "static" or "donate" positions in a call with `count` positional arguments, which must be enough."""
-        numbers = self.static_numbers if kind == "static" else self.donated_numbers
-        if min(numbers, default=0) >= 0:
-            return numbers
-        wrong = sorted(number for number in numbers if number < -count)
-        if wrong:
-            raise ValueError(
-                f"{self.operation}: {kind}_argnums has {wrong}; expected numbers of the {count} positional arguments "
+                f"{self.operation}: {self.argument} has {wrong}; expected numbers of the {count} positional arguments "
                 "of this call; pass more arguments"
             )
-        return frozenset(number + count if number < 0 else number for number in numbers)
+        return frozenset(number + count if number < 0 else number for number in self.numbers)
 
-    def check_static(self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[int]) -> None:
-        """Raises ValueError for static arguments that are not hashable."""
-        static = {i: args[i] for i in sorted(numbers) if i < len(args)}
-        check_hashable(self.operation, static | {name: x for name, x in kwargs.items() if name in self.static_names})
+    def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Any, Any]:
+        """The arguments of a call by their positions or names."""
+        found: dict[Any, Any] = {i: args[i] for i in sorted(self.positions(len(args))) if i < len(args)}
+        return found | {name: x for name, x in kwargs.items() if name in self.names}
 
-    def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[int]) -> list[Array]:
-        """The Arrays that the call deletes; see donated_arrays."""
-        chosen = [x for i, x in enumerate(args) if i in numbers]
-        chosen += [x for name, x in kwargs.items() if name in self.donated_names]
-        return donated_arrays(self.operation, chosen, (args, kwargs))
+
+def numbers_of(operation: str, argument: str, value: Any) -> tuple[int, ...]:
+    """One position or several as a tuple; TypeError for anything else."""
+    is_sequence = isinstance(value, Iterable) and not isinstance(value, str)
+    return check_sequence_of_ints(operation, argument, value if is_sequence else (value,), "write (0, 1)")
+
+
+def choose_arguments(operation: str, kind: str, f: Callable[..., Any], numbers: Any, names: Any) -> ChosenArguments:
+    """The "static" or "donate" arguments by `numbers` and `names`; None for none.
+
+    TypeError for positions that are not ints and names that are not str; ValueError for unknown arguments.
+    """
+    argument = f"{kind}_argnums"
+    places = list(() if numbers is None else numbers_of(operation, argument, numbers))
+    if names is not None:
+        check_type(operation, f"{kind}_argnames", names, Iterable, "a str or several", "write the argument's name")
+    called = {names} if isinstance(names, str) else set(names or ())
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):  # it has no signature
+        return ChosenArguments(operation, argument, frozenset(places), frozenset(called))
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    count = len(positional)
+    if not any(p.kind == p.VAR_POSITIONAL for p in parameters):  # otherwise only a call knows the last argument
+        wrong = [place for place in places if not -count <= place < count]
+        if wrong:
+            raise ValueError(
+                f"{operation}: {argument} has {wrong}; expected numbers of the {count} positional arguments; check them"
+            )
+        places = [place % count for place in places]
+    known = {p.name for p in parameters}
+    if not any(p.kind == p.VAR_KEYWORD for p in parameters) and called - known:
+        raise ValueError(
+            f"{operation}: {kind}_argnames has {sorted(called - known)}; expected names of arguments: "
+            f"{', '.join(sorted(known)) or 'none'}; check the spelling"
+        )
+    by_number = {positional[place] for place in places if 0 <= place < count}
+    by_name = {positional.index(name) for name in called if name in positional}
+    return ChosenArguments(operation, argument, frozenset(places) | by_name, frozenset(called) | by_number)
 
 
 def check_hashable(operation: str, static: Mapping[Any, Any]) -> None:
@@ -139,11 +117,3 @@ def delete_donated(donated: Sequence[Array], result: Any) -> None:
     for array in donated:
         if id(array) not in returned:
             array.delete()
-
-
-def _parameters(f: Callable[..., Any]) -> Sequence[inspect.Parameter] | None:
-    """The parameters of a function, or None where it has no signature."""
-    try:
-        return list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):
-        return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextvars
-import math
 import os
 import threading
 import time
@@ -37,7 +36,9 @@ def _serve(thread: DaemonThread, jobs: HandoffQueue[Job | None]) -> None:
             continue
         if job is None or job is NOTHING:
             return
-        context, participant, function, latch = job
+        context, participant, function, running, news = job
+        position = participant.position
+        rendezvous, errors = participant.program.rendezvous, participant.program.errors
         lost = None
         has_raised = True
         try:
@@ -45,22 +46,22 @@ def _serve(thread: DaemonThread, jobs: HandoffQueue[Job | None]) -> None:
         except BaseException as error:  # out of memory before or after the body
             error.__traceback__ = None  # the frame of this function outlives the program
             lost = error
-        del job, context, function
+        del job, context, participant, function
         while True:  # the others wait for its report, which is repeated until there is memory for it
             try:
-                has_failed = _report(participant, has_raised, lost)
-                position = participant.position
+                if lost is not None:
+                    errors[position] = lost
+                if has_raised:
+                    rendezvous.raised(position)
+                else:
+                    rendezvous.finished(position)
+                running.discard(position)
+                if rendezvous.failure or not running:
+                    news.put(None)
                 break
             except MemoryError:
                 continue
-        del participant, lost
-        while True:
-            try:
-                latch.has_ended(position, has_failed)
-                break
-            except MemoryError:
-                continue
-        del latch
+        del rendezvous, errors, running, news, lost
 
 
 def _enter(me: Participant, function: Callable[..., Any]) -> bool:
@@ -80,20 +81,6 @@ def _enter(me: Participant, function: Callable[..., Any]) -> bool:
             program.errors[position] = error  # not kept here, as tracebacks refer to this frame
         return not isinstance(error, Stopped)
     return False
-
-
-def _report(me: Participant, has_raised: bool, lost: BaseException | None) -> bool:
-    """Reports to the program how a participant has ended; may be repeated. Returns whether the program has failed."""
-    program = me.program
-    position = me.position
-    errors = program.errors
-    if lost is not None and errors:  # none after the end of the program
-        errors[position] = lost
-    if has_raised:
-        program.rendezvous.raised(position)
-    else:
-        program.rendezvous.finished(position)
-    return program.rendezvous.failure != ""
 
 
 class _Worker:
@@ -116,115 +103,44 @@ class _Worker:
             jobs.put(None)
 
 
-class _Pool:
-    """The idle workers of the process."""
-
-    def __init__(self) -> None:
-        # No lock: a finalizer that runs a program may interrupt any line. append and pop are atomic.
-        self._idle: list[_Worker] = []
-
-    def take(self, count: int) -> list[_Worker]:
-        """Workers for `count` participants; new ones where too few are idle."""
-        taken: list[_Worker] = []
-        try:
-            while len(taken) < count:
-                taken.append(self._pop() or _Worker())
-        except (RuntimeError, MemoryError):  # can't start new thread
-            self.put(taken)
-            raise
-        return taken
-
-    def put(self, workers: Sequence[_Worker]) -> None:
-        """Returns workers to the pool."""
-        for worker in workers:
-            self._idle.append(worker)
-
-    def _pop(self) -> _Worker | None:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return None
-
-    def shutdown(self) -> None:
-        """Ends the idle workers."""
-        ended = []
-        while worker := self._pop():
-            ended.append(worker)
-        for worker in ended:
-            worker.run(None)
-        for worker in ended:
-            worker.thread.join()
+# The idle workers. No lock: a finalizer that runs a program may interrupt any line. append and pop are atomic.
+_idle: list[_Worker] = []
+os.register_at_fork(after_in_child=_idle.clear)
 
 
-_pool = _Pool()
+def _take(count: int) -> list[_Worker]:
+    """Workers for `count` participants; new ones where too few are idle."""
+    taken: list[_Worker] = []
+    try:
+        while len(taken) < count:
+            taken.append(_pop() or _Worker())
+    except (RuntimeError, MemoryError):  # can't start new thread
+        _idle.extend(taken)
+        raise
+    return taken
 
 
-def _reset() -> None:
-    global _pool
-    _pool = _Pool()
-
-
-os.register_at_fork(after_in_child=_reset)
+def _pop() -> _Worker | None:
+    try:
+        return _idle.pop()
+    except IndexError:
+        return None
 
 
 def shutdown() -> None:
     """Ends the idle threads of participants."""
-    _pool.shutdown()
+    ended = []
+    while worker := _pop():
+        ended.append(worker)
+    _retire(ended)
+    for worker in ended:
+        worker.thread.join()
 
 
 atexit.register(shutdown)
 
-
-class _Latch:
-    """Waits until all participants have ended. Bare locks: Ctrl-C in the wait of an Event can break the Event.
-
-    A thread acquires no lock to report its end, so that it leaves none held when it runs out of memory.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._running = set(range(count))
-        self._open = threading.Lock()  # held until all have ended
-        self._open.acquire()
-        self._ended_or_failed = threading.Lock()  # held until then
-        self._ended_or_failed.acquire()
-        self._is_open = False  # once the caller holds that lock, permanently
-        self._has_news = False
-
-    def has_ended(self, position: int, has_failed: bool) -> None:
-        """Reports the end of a participant, and whether the program has failed; may be repeated."""
-        self._running.discard(position)
-        if not self._running:
-            _release(self._open)
-        if not self._running or has_failed:
-            _release(self._ended_or_failed)
-
-    def wait(self, seconds: float | None) -> bool:
-        """Waits until all have ended; returns whether they did in time."""
-        self._is_open = self._is_open or _acquire(self._open, seconds)
-        return self._is_open
-
-    def wait_for_news(self, seconds: float | None) -> bool:
-        """Waits until all have ended or one has failed; returns whether that happened in time."""
-        self._has_news = self._has_news or _acquire(self._ended_or_failed, seconds)
-        return self._has_news
-
-
-def _release(lock: threading.Lock) -> None:
-    try:
-        lock.release()
-    except RuntimeError:  # another thread released it
-        return
-
-
-def _acquire(lock: threading.Lock, seconds: float | None) -> bool:
-    end_s = math.inf if seconds is None else time.monotonic() + seconds
-    while not lock.acquire(timeout=max(0.0, min(_POLL_S, end_s - time.monotonic()))):
-        if time.monotonic() >= end_s:
-            return False
-    return True
-
-
-Job = tuple[contextvars.Context, Participant, Callable[..., Any], _Latch]
+# The last two are of the program: positions of participants that have not ended, and a queue that wakes the caller.
+Job = tuple[contextvars.Context, Participant, Callable[..., Any], set[int], HandoffQueue[None]]
 
 
 def run(program: Program, function: Callable[..., Any]) -> None:
@@ -238,17 +154,19 @@ def run(program: Program, function: Callable[..., Any]) -> None:
     program.wait = wait
     program.stage.wait_by(wait, None)
     participants = program.participants
-    pool = _pool
-    workers = pool.take(len(participants))
-    latch = _Latch(len(participants))
+    workers = _take(len(participants))
+    running = set(range(len(participants)))
+    news: HandoffQueue[None] = HandoffQueue()
     try:
         with shared_cores(len(participants)):
             for worker, participant in zip(workers, participants, strict=True):
                 context = contextvars.copy_context()
-                worker.run((context, participant, function, latch))
-            while not latch.wait_for_news(timeout_s) and not rendezvous.failure:
-                pass
-            latch.wait(_GRACE_S)  # a body that blocks elsewhere is abandoned
+                worker.run((context, participant, function, running, news))
+            while running and not rendezvous.failure:
+                news.take(_POLL_S)
+            end_s = time.monotonic() + _GRACE_S
+            while running and (left_s := end_s - time.monotonic()) > 0:  # a body that blocks elsewhere is abandoned
+                news.take(min(left_s, _POLL_S))
     except BaseException:  # Ctrl-C ends waits at once, and bodies at their next collective
         _cancel(program)
         _retire(workers)
@@ -256,10 +174,10 @@ def run(program: Program, function: Callable[..., Any]) -> None:
         for worker in workers:
             worker.thread.join(max(0.0, deadline_s - time.monotonic()))
         raise
-    if latch.wait(0):
-        pool.put(workers)
-    else:
+    if running:
         _retire(workers)
+    else:
+        _idle.extend(workers)
 
 
 def _cancel(program: Program) -> None:

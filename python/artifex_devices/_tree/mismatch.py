@@ -12,6 +12,7 @@ from artifex_devices._tree.keys import keystr
 from artifex_devices._tree.nodes import UnsortableKeysError, keys_of, one_level, public_data
 
 _MAX_ENTRIES = 8  # of a list in a message
+_DICTS = (dict, OrderedDict, defaultdict)
 
 
 def explain(node: Any, tree: Any, name: str) -> str:
@@ -55,25 +56,20 @@ def mismatches(node: Any, tree: Any) -> Iterator[tuple[tuple[Any, ...], str]]:
 def _node_text(typ: type, data: Any, arity: int) -> str:
     if typ is type(None):
         return "None"
-    if typ in (dict, OrderedDict, defaultdict):
-        keys = data[1] if typ is defaultdict else data
-        return f"{typ.__name__} with keys {_list(keys)}"
+    if typ in _DICTS:
+        return f"{typ.__name__} with keys {_list(data[1] if typ is defaultdict else data)}"
     return f"{typ.__name__} of {arity}"
 
 
 def _value_text(tree: Any) -> str:
-    if tree is None:
-        return "None"
     typ = type(tree)
-    if typ in (dict, OrderedDict, defaultdict):
-        return f"{typ.__name__} with keys {_list(tree)}"
-    if isinstance(tree, list | tuple):
-        return f"{typ.__name__} of {len(tree)}"
+    if tree is None or typ in _DICTS or isinstance(tree, list | tuple):
+        return _node_text(typ, (None, tree) if typ is defaultdict else tree, 0 if tree is None else len(tree))
     return f"a leaf or node of type {typ.__name__}"
 
 
 def _data_text(typ: type, data: Any, other: Any) -> str:
-    if typ in (dict, OrderedDict, defaultdict):
+    if typ in _DICTS:
         ours, theirs = (data[1], other[1]) if typ is defaultdict else (data, other)
         if set(ours) != set(theirs):
             missing = [key for key in ours if key not in set(theirs)]

@@ -54,7 +54,6 @@ class UnsortableKeysError(Exception):
 
 
 _registered: dict[type, NodeType] = {}
-_not_in_optree: list[type] = []
 _lock = threading.RLock()  # a finalizer on the same thread may call in
 
 
@@ -68,16 +67,7 @@ def register(operation: str, cls: type, node_type: NodeType) -> None:
                 f"{operation}: {cls.__name__} is a node of trees already; expected another type; register a subclass"
             )
         _registered[cls] = node_type
-        _not_in_optree.append(cls)
         PLAIN.discard(cls)
-
-
-def pass_new_types(receiver: Callable[[type, NodeType], None]) -> None:
-    """Calls `receiver` with each type registered since the last call; other threads wait meanwhile."""
-    with _lock:
-        while _not_in_optree:
-            cls = _not_in_optree.pop()
-            receiver(cls, _registered[cls])
 
 
 def is_tree_node(typ: Any) -> bool:

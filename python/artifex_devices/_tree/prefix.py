@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -63,11 +64,11 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = Non
         [ValueError("in_axes is not a prefix: at in_axes['a']: expected list of 1, got tuple of 1")]
     """
     structure = flatten(prefix_tree, is_leaf)[1]
-    return [_error_of(keystr(path), problem) for path, problem in mismatches(structure._node, full_tree)]
 
+    def error(path: str, problem: str, name: str) -> ValueError:
+        return ValueError(f"{name} is not a prefix: at {name}{path}: {problem}")
 
-def _error_of(path: str, problem: str) -> Callable[[str], ValueError]:
-    return lambda name: ValueError(f"{name} is not a prefix: at {name}{path}: {problem}")
+    return [functools.partial(error, keystr(path), text) for path, text in mismatches(structure._node, full_tree)]
 
 
 def per_leaf(

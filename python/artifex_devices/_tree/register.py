@@ -170,8 +170,7 @@ def _register(
         if type(result) is not tuple or len(result) != 2 or not isinstance(result[0], Iterable):
             raise ValueError(
                 f"tree_flatten: flatten_func of {cls.__name__} returned {safe_repr(result)}; expected a pair "
-                "(children, "
-                "data), with an iterable of children"
+                "(children, data), with an iterable of children"
             )
         children = tuple(result[0])
         if flatten_with_keys is None:
@@ -180,8 +179,7 @@ def _register(
             if not isinstance(child, tuple | list) or len(child) != 2:
                 raise ValueError(
                     f"tree_flatten: flatten_with_keys of {cls.__name__} returned {safe_repr(child)} for a child; "
-                    "expected "
-                    "a pair (key, child)"
+                    "expected a pair (key, child)"
                 )
         return tuple([child for _, child in children]), Aux(result[1], tuple([key for key, _ in children]))
 
@@ -211,8 +209,7 @@ def _fields_of(
         if not is_dataclass:
             raise TypeError(
                 f"register_dataclass: {safe_repr(cls)} is not a dataclass; expected one, or data_fields and "
-                "meta_fields; "
-                "decorate it with dataclasses.dataclass"
+                "meta_fields; decorate it with dataclasses.dataclass"
             )
         known = dataclasses.fields(cls)
         data_fields = [field.name for field in known if not field.metadata.get("static", False)]

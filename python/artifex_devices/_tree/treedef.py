@@ -14,7 +14,17 @@ from typing import Any
 from artifex_devices._base.checks import check_callable, check_type, wrong_type
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import _tree_build, _tree_check_levels, _tree_collect, _tree_equal, _tree_paths
+from artifex_devices._core import (
+    _tree_build,
+    _tree_collect,
+    _tree_compose,
+    _tree_equal,
+    _tree_num_leaves,
+    _tree_of_rows,
+    _tree_paths,
+    _tree_rows,
+    _tree_text,
+)
 from artifex_devices._tree.mismatch import explain
 from artifex_devices._tree.nodes import (
     Aux,
@@ -68,7 +78,7 @@ class PyTreeDef:
     @property
     def num_nodes(self) -> int:
         """Number of nodes and leaves."""
-        return sum(1 if row is None or type(row[2]) is not int else 1 + row[2] for row in _rows(self._node))
+        return sum(1 if row is None or type(row[2]) is not int else 1 + row[2] for row in _tree_rows(self._node))
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Returns the tree of this structure with these leaves.
@@ -102,7 +112,7 @@ class PyTreeDef:
 
     def children(self) -> list[PyTreeDef]:
         """Returns the structures of the children of the topmost node."""
-        return [PyTreeDef(child, _count_leaves(child)) for child in _children(self._node)]
+        return [_treedef_of(child) for child in _children(self._node)]
 
     def node_data(self) -> tuple[type, Any] | None:
         """Returns type and data of the topmost node, None for a leaf."""
@@ -113,8 +123,7 @@ class PyTreeDef:
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """Returns the structure with `inner` in place of each leaf."""
-        node = as_treedef("compose", inner)._node
-        return self if node is None else _checked(_folded(self._node, lambda: node, node_with))
+        return _treedef_of(_tree_compose(self._node, as_treedef("compose", inner)._node))
 
     def walk(
         self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any]
@@ -129,14 +138,23 @@ class PyTreeDef:
                 f"walk: there are {len(values)} leaves; expected {self._num_leaves}; give one for each leaf"
             )
         remaining = iter(values)
-
-        def at_leaf() -> Any:
-            return next(remaining) if f_leaf is None else f_leaf(next(remaining))
-
-        def at_node(typ: type, data: Any, results: tuple[Any, ...]) -> Any:
-            return f_node(results, list(data) if typ is dict else data_of_level(typ, data))
-
-        return _folded(self._node, at_leaf, at_node)
+        results: list[Any] = []
+        open_: list[tuple[Node | None, bool]] = [(self._node, False)]  # a stack of its own: trees may be deep
+        while open_:
+            node, has_results = open_.pop()
+            children = _children(node)
+            if node is None:
+                leaf = next(remaining)
+                results.append(leaf if f_leaf is None else f_leaf(leaf))
+            elif children and not has_results:
+                open_ += [(node, True), *((child, False) for child in reversed(children))]
+            else:
+                typ, data, _ = node
+                first = len(results) - len(children)
+                of_children = tuple(results[first:])
+                del results[first:]
+                results.append(f_node(of_children, list(data) if typ is dict else data_of_level(typ, data)))
+        return results[0]
 
     @staticmethod
     def from_node_data_and_children(
@@ -167,7 +185,7 @@ class PyTreeDef:
                 f"{name}: {len(nodes)} children do not fit node_data; expected one for each key or field, got "
                 f"{safe_repr(node_data)}; give what children() returned"
             )
-        return _checked(node_with(typ, data, nodes))
+        return _treedef_of(node_with(typ, data, nodes))
 
     def paths(self) -> list[tuple[Any, ...]]:
         """Returns the path of each leaf, as `tree_flatten_with_path` does."""
@@ -180,10 +198,10 @@ class PyTreeDef:
         return hash(self._node)
 
     def __repr__(self) -> str:
-        return f"PyTreeDef({_folded(self._node, lambda: '*', _text)})"
+        return f"PyTreeDef({_tree_text(self._node)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_pickle, (_rows(self._node), self._num_leaves)
+        return from_pickle, (_tree_rows(self._node), self._num_leaves)
 
 
 LEAF = PyTreeDef(None, 1)
@@ -213,7 +231,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """
     name = "treedef_tuple"
     nodes = tuple(as_treedef(name, treedef)._node for treedef in _values(name, "treedefs", treedefs))
-    return _checked(node_with(tuple, None, nodes))
+    return _treedef_of(node_with(tuple, None, nodes))
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
@@ -239,77 +257,17 @@ def _children(node: Node | None) -> tuple[Node | None, ...]:
     return (None,) * children if type(children) is int else children
 
 
-# The functions below use a stack of their own: a tree may have more levels than Python's limit of calls.
-
-
-def _checked(node: Node | None) -> PyTreeDef:
-    _tree_check_levels(node)
-    return PyTreeDef(node, _count_leaves(node))
-
-
-def _folded(node: Node | None, at_leaf: Callable[[], Any], at_node: Callable[[type, Any, tuple[Any, ...]], Any]) -> Any:
-    """Returns what at_node(type, data, results of the children) returns for the topmost node; leaves come in order."""
-    results: list[Any] = []
-    open_: list[tuple[Node | None, bool]] = [(node, False)]
-    while open_:
-        each, has_results = open_.pop()
-        if each is None:
-            results.append(at_leaf())
-            continue
-        children = _children(each)
-        if children and not has_results:
-            open_.append((each, True))
-            open_.extend((child, False) for child in reversed(children))
-            continue
-        first = len(results) - len(children)
-        of_children = tuple(results[first:])
-        del results[first:]
-        results.append(at_node(each[0], each[1], of_children))
-    return results[0]
-
-
-def _rows(node: Node | None) -> list[Any]:
-    """Lists a node and those below, each before its children, whose number replaces them; pickles hold this list.
-
-    Pickling nested tuples would reach Python's limit of calls.
-    """
-    rows: list[Any] = []
-    open_ = [node]
-    while open_:
-        each = open_.pop()
-        if each is None or type(each[2]) is int:
-            rows.append(each)
-        else:
-            rows.append((each[0], each[1], (len(each[2]),)))
-            open_.extend(reversed(each[2]))
-    return rows
-
-
-def node_of_rows(rows: list[Any]) -> Any:
-    """Inverts `_rows`; LookupError, TypeError or ValueError for any other list."""
-    built: list[Any] = []  # the first child last
-    for row in reversed(rows):
-        if row is None or type(row[2]) is int:
-            built.append(row)
-            continue
-        typ, data, (count,) = row
-        first = len(built) - count
-        if first < 0:
-            raise ValueError("a node with more children than rows")
-        children = tuple(reversed(built[first:]))
-        del built[first:]
-        built.append(node_with(typ, data, children))
-    (node,) = built
-    return node
+def _treedef_of(node: Node | None) -> PyTreeDef:
+    return PyTreeDef(node, _tree_num_leaves(node))
 
 
 @unpickles("tree_structure")
 def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
     """Returns the structure of a pickle after checks; pickles of versions up to 0.1.0 hold the node itself."""
     try:
-        rows = node if type(node) is list else _rows(node)
-        node = node_of_rows(rows)
-        fits = type(num_leaves) is int and all(map(_is_row, rows)) and _count_leaves(node) == num_leaves
+        rows = node if type(node) is list else _tree_rows(node)
+        node = _tree_of_rows(rows)
+        fits = type(num_leaves) is int and all(map(_is_row, rows)) and _tree_num_leaves(node) == num_leaves
     except (LookupError, TypeError, ValueError):
         fits = False
     if not fits:
@@ -317,7 +275,6 @@ def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
             "PyTreeDef: the pickle's nodes or its number of leaves do not form a structure; expected the pickle of a "
             "PyTreeDef; pickle it again"
         )
-    _tree_check_levels(node)
     return PyTreeDef(node, num_leaves)
 
 
@@ -340,10 +297,6 @@ def _is_row(row: Any) -> bool:
     return typ is not NoneType or count == 0
 
 
-def _count_leaves(node: Node | None) -> int:
-    return sum(1 if row is None else row[2] if type(row[2]) is int else 0 for row in _rows(node))
-
-
 def _children_with(tree: Any, data: Any) -> tuple[Any, ...] | None:
     """Returns the children of a node with this data, else None."""
     try:
@@ -351,18 +304,3 @@ def _children_with(tree: Any, data: Any) -> tuple[Any, ...] | None:
     except UnsortableKeysError:
         return None
     return None if level is None or level[1] != data else level[0]
-
-
-def _text(typ: type, data: Any, parts: tuple[str, ...]) -> str:
-    if typ is NoneType:
-        return "None"
-    if typ is dict:
-        return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(data, parts, strict=True)) + "}"
-    inside = ", ".join(parts)
-    if typ is list:
-        return f"[{inside}]"
-    if typ is tuple:
-        return f"({inside},)" if len(parts) == 1 else f"({inside})"
-    if data is None:
-        return f"CustomNode(namedtuple[{typ.__name__}], [{inside}])"
-    return f"CustomNode({typ.__name__}[{public_data(data)}], [{inside}])"

@@ -121,6 +121,10 @@ class CalibrationCheck:
 
     def __str__(self) -> str:
         """The table, and the medians."""
+        return format(self)
+
+    def __format__(self, width: str) -> str:
+        """Returns the table and the medians in lines of so many characters at most: f"{check:80}"."""
         head = ("", "bytes", "devices", "predicted", "measured", "median", "spread", "error")
         rows = [
             (
@@ -133,7 +137,7 @@ class CalibrationCheck:
             )
             for row in self.rows
         ]
-        lines = table_lines([head, *rows], numbers_right=True)
+        lines: list[str] = []
         for text, kind in (("reshards", "reshard"), ("collectives", "collective"), ("all", None)):
             errors = (self.median_error(least_bytes=least, kind=kind) for least in (self.LARGE, 0))
             large, every = ("no rows" if error is None else f"{100 * error:.1f} %" for error in errors)
@@ -142,7 +146,8 @@ class CalibrationCheck:
         lines.append(
             f"calibrated {conditions.date}, checked {self.date} on {conditions.cpu_model}, {conditions.workers} workers"
         )
-        return "\n".join([*lines, *self.notes])
+        texts = [(text,) for text in (*lines, *self.notes)]
+        return "\n".join(table_lines([head, *rows, *texts], right=range(1, len(head)), width=int(width or 0)))
 
     def to_dict(self) -> dict[str, Any]:
         """All rows and medians as dicts, lists, strings and numbers."""

@@ -18,11 +18,12 @@ from artifex_devices._base.checks import (
 )
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._base.text import bytes_text
+from artifex_devices._base.text import bytes_text, rate_text
 from artifex_devices._core import Cluster, Machine
 from artifex_devices._hardware.detection import path_text
 from artifex_devices._hardware.find import find_accelerators
 from artifex_devices._hardware.rate_limits import RANGE_TEXT, is_sane
+from artifex_devices.accelerators import source_notes
 from artifex_devices.planner.calibration_values import Calibration
 from artifex_devices.roofline.measured import MeasuredRoofline
 
@@ -274,19 +275,19 @@ def describe(cluster: Cluster) -> str:
     Example:
         >>> from artifex_devices import cluster
         >>> print(cluster.describe(cluster.tpu("v4", (2, 2, 4))).splitlines()[1])
-          chip          TPU v4, 16 in all, 1 device each, 32.0 GiB (S1 S5 S7)
+          chip          TPU v4, 16 in all, 1 device each, 32.0 GiB [S1 S5 S7]
     """
     check_type("cluster.describe", "cluster", cluster, Cluster, "a Cluster", "pass cluster.dgx('h100')")
     parts = cluster.parts
     memory = "memory not known"
     if parts["memory_bytes"] is not None:
-        memory = f"{bytes_text(int(parts['memory_bytes'][0]))} ({parts['memory_bytes'][1]})"
+        memory = f"{bytes_text(int(parts['memory_bytes'][0]))} [{parts['memory_bytes'][1]}]"
     devices = parts["devices_per_chip"]
     dims = "x".join(map(str, parts["dims"]))
     axes = [axis for axis, wraps in zip("xyz", parts["wraps"], strict=False) if wraps]
     wrap = "" if cluster.network != "torus" else f", wraps on {', '.join(axes)}" if axes else ", no wraparound"
     host = "x".join(map(str, parts["host_shape"]))
-    source = f" ({parts['host_source']})" if parts["host_source"] else ""
+    source = f" [{parts['host_source']}]" if parts["host_source"] else ""
     lines = [
         repr(cluster),
         f"  chip          {parts['chip_name']}, {cluster.chip_count} in all, {devices} "
@@ -303,11 +304,12 @@ def describe(cluster: Cluster) -> str:
     if cluster.slices > 1:
         network = f"{_text(parts['network_bandwidth'], 'B/s')} a chip, {_text(parts['network_latency'], 's')}"
         lines.append(f"  between       {cluster.slices} slices: {network}")
-    return "\n".join(lines + [f"  note          {note}" for note in parts["notes"]])
+    lines += [f"  note          {note}" for note in parts["notes"]]
+    return "\n".join(lines + [f"  {f'[{code}]':<13} {text}" for code, text in source_notes("\n".join(lines)).items()])
 
 
 def _text(figure: tuple[float, str] | None, unit: str) -> str:
-    return f"{unit} not known" if figure is None else f"{figure[0]:.4g} {unit} ({figure[1]})"
+    return f"{unit} not known" if figure is None else f"{rate_text(figure[0], unit)} [{figure[1]}]"
 
 
 def _with_nearest(error: str, name: str, known: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from artifex_devices.command_line.console import (
     INTERRUPTED,
     OK,
     USAGE,
+    Parser,
     UsageError,
     add_parser,
     complain,
@@ -31,7 +32,7 @@ from artifex_devices.command_line.console import (
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
-COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate")
+COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate", "checkpoint")
 """The commands in the order of --help; each is a module of this package."""
 
 _EXIT_CODES = """\
@@ -55,11 +56,11 @@ examples:
 """
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> Parser:
     """The parser of all commands; `arguments.run` is the function of the one that was asked for."""
     import artifex_devices
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="artifex_devices",
         description="Devices, meshes and sharded arrays for NumPy: what this machine gives, and what to make of it.",
         epilog=f"{_EXAMPLES}\n{_EXIT_CODES}",
@@ -101,7 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = make_parser()
     name = parser.prog
     try:
-        chosen = parser.parse_args(arguments)
+        chosen, unknown = parser.parse_known_args(arguments)
+        getattr(chosen, "parser", parser).refuse(unknown)
         name = f"{parser.prog} {chosen.command}" if chosen.command else parser.prog
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)

@@ -7,10 +7,11 @@ import argparse
 import contextlib
 import dataclasses
 import sys
-import textwrap
 import traceback
 from typing import Any
 
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.text import rate_text
 from artifex_devices.command_line import console, user_function
 from artifex_devices.command_line.console import UsageError
 
@@ -109,7 +110,8 @@ def _recommend(arguments: argparse.Namespace) -> int:
     hardware, source, advice = _advice(arguments)
     derived = _derived(hardware)
     if arguments.json:
-        console.write_json({"hardware": hardware, "source": source, **dataclasses.asdict(advice), "roofline": derived})
+        found = {"hardware": hardware, "source": source, **dataclasses.asdict(advice), "roofline": derived}
+        console.write_json("batch", found)
         return console.OK
     lines = [
         f"Batch sizes for {hardware} ({source})",
@@ -119,15 +121,15 @@ def _recommend(arguments: argparse.Namespace) -> int:
     ]
     if advice.max_memory_batch_size is not None:
         lines.append(f"  memory    {advice.max_memory_batch_size:>12,}  fits, by the bytes that you gave (arithmetic)")
-    lines += textwrap.wrap(advice.notes, 100)
+    lines.append(advice.notes)
     if derived is not None:
         lines += [
             f"By the roofline of the {derived['chip']} the critical batch is {derived['critical_batch_size']:,}",
-            f"(model: {derived['peak_flops']:.3g} FLOP/s {derived['dtype']} over "
-            f"{derived['memory_bandwidth']:.3g} bytes/s, both published).",
+            f"(model: {rate_text(derived['peak_flops'], 'FLOP/s')} {derived['dtype']} over "
+            f"{rate_text(derived['memory_bandwidth'], 'B/s')}, both published).",
         ]
     lines.append("`artifex_devices batch measure` measures a function of yours instead.")
-    console.write_text("\n".join(lines) + "\n")
+    console.write_lines(lines)
     return console.OK
 
 
@@ -166,7 +168,7 @@ def _validate(arguments: argparse.Namespace) -> int:
     if arguments.json:
         found = {"batch_size": arguments.size, "is_good": is_good, "message": message}
         found |= {"hardware": hardware, "source": source, "recommendation": dataclasses.asdict(advice)}
-        console.write_json(found)
+        console.write_json("batch", found)
     else:
         console.write_text(f"{message}\n")
     return console.OK if is_good else console.ATTENTION
@@ -200,10 +202,10 @@ def _hardware(wanted: str | None) -> str:
     with contextlib.suppress(ValueError):
         if wanted and wanted.isprintable():
             return hardware_name(type_name if type_name in _TYPES else wanted)
-    chips = ", ".join(chip.name for chip in accelerators())
+    names = [chip.name for chip in accelerators()]
     raise UsageError(
-        f"--hardware: {wanted!r} is not known; expected one of {', '.join(_TYPES)}, or of the catalogue: {chips}; "
-        "leave it out for this hardware"
+        f"--hardware: {wanted!r} is not known{did_you_mean(wanted, (*_TYPES, *names))}; expected one of "
+        f"{', '.join(_TYPES)}, or of the catalogue: {', '.join(names)}; leave it out for this hardware"
     )
 
 
@@ -243,7 +245,7 @@ def _measure(arguments: argparse.Namespace) -> int:
             traceback.print_exc()  # a mistake of the function, or sys.exit(), which would end without an answer
             return console.FAILED
     if arguments.json:
-        console.write_json(found.to_dict())
+        console.write_json("batch", found.to_dict())
     else:
         console.write_text(f"{found}\n")
     return console.ATTENTION if found.confidence == "low" else console.OK

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 from functools import partial
 
-from artifex_devices.command_line.console import ATTENTION, OK, count_of, write_text
+from artifex_devices.command_line.console import ATTENTION, OK, count_of, terminal_width, write_json, write_text
 
 SUMMARY = "seconds of this machine's own copies and collectives: measured, kept, and checked"
 DESCRIPTION = """\
@@ -44,10 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     rounds = {} if arguments.rounds is None else {"rounds": arguments.rounds}
     found = calibration.calibrate(refresh=arguments.refresh, **rounds)
-    if not arguments.check:
-        write_text(f"{found.to_json() if arguments.json else found}\n")
-        return ATTENTION if found.was_busy else OK
-    checked = calibration.check(found, **rounds)
-    write_text(f"{checked.to_json()}\n" if arguments.json else f"{found}\n\n{checked}\n")
-    error = checked.median_error()
+    checked = calibration.check(found, **rounds) if arguments.check else None
+    if arguments.json:
+        write_json("calibrate", json.loads((checked or found).to_json()))
+    else:
+        width = str(terminal_width())
+        write_text(f"{found:{width}}\n" if checked is None else f"{found:{width}}\n\n{checked:{width}}\n")
+    error = None if checked is None else checked.median_error()
     return ATTENTION if found.was_busy or (error is not None and error > _MOST_ERROR) else OK

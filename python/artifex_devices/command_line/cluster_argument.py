@@ -41,6 +41,8 @@ _PRESETS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "mi300x": ((), {"nodes": _COUNT, "network_bandwidth": _RATE}),
     "here": ((), {"latency": _RATE}),
 }
+_CHIPS = {"v4": 3, "v5e": 2, "v5p": 3, "v6e": 2, "7x": 3, "v100": 0, "a100": 0, "h100": 0, "h200": 0, "b200": 0}
+"""Chips with the number of dimensions of their tori; 0 for GPUs, which `dgx` has."""
 _XML = {"nodes": _COUNT, **dict.fromkeys(("bandwidth", "latency", "network_bandwidth", "network_latency"), _RATE)}
 _FORMS = {name: name for name in _PRESETS} | {
     "tpu": "tpu v5e 4x4", "dgx": "dgx h100 nodes=2", "gpus": "gpus h200 nodes=2",
@@ -109,9 +111,24 @@ def _is_file(text: str) -> bool:
     return False
 
 
+def _meant(text: str) -> str:
+    """The preset that a text without one names by its chip and number: " (did you mean 'tpu v5e 16x16'?)"."""
+    words = re.findall(r"[a-z]+[0-9]+[a-z]*|[0-9]+[a-z]?|[a-z]+", text.lower())
+    chip = next((word for word in words if word in _CHIPS), None)
+    if chip is None:
+        return ""
+    dims = _CHIPS[chip]
+    if dims == 0:
+        return f" (did you mean 'dgx {chip}'?)"
+    count = next((int(word) for word in words if word.isdigit() and word != chip), 4**dims)
+    side = round(count ** (1 / dims))
+    shape = [side] * dims if side**dims == count else [4] * dims
+    return f" (did you mean 'tpu {chip} {'x'.join(map(str, shape))}'?)"
+
+
 def _no_cluster(text: str, name: str) -> UsageError:
     return UsageError(
-        f"--cluster: {text!r} is neither a preset nor a file{did_you_mean(name, _PRESETS)}; expected "
+        f"--cluster: {text!r} is neither a preset nor a file{_meant(text) or did_you_mean(name, _PRESETS)}; expected "
         f"{', '.join(repr(form) for form in _FORMS.values())}, a .toml or an .xml file; see the end of --help"
     )
 
@@ -122,8 +139,8 @@ def _options(words: list[str], positional: tuple[str, ...], known: dict[str, str
     usage = " ".join([name, *map(str.upper, positional), *(f"[{key}=...]" for key in known)])
     if len(plain) != len(positional):
         raise UsageError(
-            f"--cluster: {name} has {len(plain)} words after it, {' '.join(plain)!r}; expected {usage!r}; write "
-            f"{_FORMS.get(name, 'node.xml nodes=16')!r}"
+            f"--cluster: {name} has {len(plain)} word{'s' * (len(plain) != 1)} after it, {' '.join(plain)!r}"
+            f"{_meant(' '.join(plain))}; expected {usage!r}; write {_FORMS.get(name, 'node.xml nodes=16')!r}"
         )
     found: dict[str, Any] = dict(zip(positional, plain, strict=True))
     if "shape" in found:

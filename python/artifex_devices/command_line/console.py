@@ -6,11 +6,15 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.text import wrapped
 
 OK = 0
 ATTENTION = 1
@@ -22,6 +26,22 @@ BROKEN_PIPE = 141
 
 class UsageError(ValueError):
     """What was asked for cannot be understood: the text says why and what to write instead; exit code 2."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors suggest the nearest command, choice or option."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            names = [str(each) for each in action.choices]
+            problem = f"{value!r} is not one of them{did_you_mean(str(value), names)}"
+            raise argparse.ArgumentError(action, f"{problem}; expected one of {', '.join(names)}")
+
+    def refuse(self, unknown: Sequence[str]) -> None:
+        """Ends with a usage error that names words which no option takes; nothing without such words."""
+        if unknown:
+            hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
 
 @contextmanager
@@ -37,13 +57,13 @@ def usage_errors(*kinds: type[Exception], option: str = "") -> Iterator[None]:
 
 def add_parser(
     commands: Any, name: str, summary: str, description: str, epilog: str = "", **defaults: Callable[..., int]
-) -> argparse.ArgumentParser:
+) -> Parser:
     """Adds the parser of a command or of a part of it; its help keeps the line breaks of the texts."""
     raw = argparse.RawDescriptionHelpFormatter
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser: Parser = commands.add_parser(
         name, help=summary, description=description, epilog=epilog, formatter_class=raw
     )
-    parser.set_defaults(**defaults)
+    parser.set_defaults(**defaults, parser=parser)
     return parser
 
 
@@ -104,9 +124,10 @@ def complain(text: str) -> None:
             print(text, file=sys.stderr)
 
 
-def write_json(value: Mapping[str, Any]) -> None:
-    """Writes one JSON document, in ASCII."""
-    write_text(json.dumps(value, indent=2, allow_nan=False) + "\n")
+def write_json(command: str, content: Mapping[str, Any]) -> None:
+    """Writes the JSON document of a command, in ASCII; docs/formats/command_line.md describes each."""
+    document = {"format": f"artifex_devices/{command}/1", **content}
+    write_text(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def write_picture(path: str, picture: str) -> None:
@@ -120,12 +141,26 @@ def write_picture(path: str, picture: str) -> None:
         raise UsageError(f"{path!r} cannot be written ({error.strerror or error}); name a file that can be") from None
 
 
+def terminal_width() -> int:
+    """Columns of the terminal, or of the variable COLUMNS; 0 where standard output goes elsewhere."""
+    return shutil.get_terminal_size((0, 24)).columns
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Writes lines, of which those that are wider than the terminal go on in an indented line."""
+    width = terminal_width()
+    for line in lines:
+        rest = " " * (len(line) - len(line.lstrip()) + 4)
+        parts = wrapped(line, width, rest=rest) if len(line) > width > len(rest) else [line]
+        write_text("\n".join(parts) + "\n")
+
+
 def write_plan(plan: Any, arguments: argparse.Namespace) -> None:
-    """Writes a plan as --json or --svg ask, as text without them."""
+    """Writes a plan as --json or --svg ask, without them as text that fits the terminal."""
     if arguments.svg is not None:
         write_picture(arguments.svg, plan.to_svg())
     else:
-        write_text(f"{plan.to_json() if arguments.json else plan}\n")
+        write_text(f"{plan.to_json() if arguments.json else format(plan, str(terminal_width()))}\n")
 
 
 def write_mesh(mesh: Any, arguments: argparse.Namespace) -> None:

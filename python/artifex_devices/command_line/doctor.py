@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.text import bytes_text
-from artifex_devices.command_line.console import ATTENTION, OK, has_signs, write_json, write_text
+from artifex_devices._base.text import bytes_text, wrapped
+from artifex_devices.command_line.console import ATTENTION, OK, has_signs, terminal_width, write_json, write_text
 
 if TYPE_CHECKING:
     from artifex_devices.doctor import Fact, Report, Section
@@ -59,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     report = examine(measure=not arguments.no_measure)
     if arguments.json:
-        write_json(report.to_json())
+        write_json("doctor", report.to_json())
     else:
         write_report(report)
     return ATTENTION if report.needs_attention or (arguments.strict and report.findings) else OK
@@ -78,10 +76,10 @@ def write_report(report: Report) -> None:
             pass
         else:
             console = Console(highlight=False)
-            for line, style in _styled_lines(report, console.width):
+            for line, style in _styled_lines(report, terminal_width()):
                 console.print(Text(line, style=style), soft_wrap=True)
             return
-    write_text("\n".join(report_lines(report, shutil.get_terminal_size((100, 24)).columns)) + "\n")
+    write_text("\n".join(report_lines(report, terminal_width() or 100)) + "\n")
 
 
 def report_lines(report: Report, width: int) -> list[str]:
@@ -98,8 +96,10 @@ def _styled_lines(report: Report, width: int) -> Iterator[tuple[str, str]]:
         for name, fact in section.facts.items():
             value, *more = _value_lines(fact)
             style = "yellow" if fact.value is None else ""
-            yield f"  {_label(name, section):<{_NAME_WIDTH}} {value}  [{fact.source}]", style
-            yield from ((f"  {'':<{_NAME_WIDTH}} {line}", style) for line in more)
+            first, rest = f"  {_label(name, section):<{_NAME_WIDTH}} ", " " * (_NAME_WIDTH + 3)
+            for line in (f"{value}  [{fact.source}]", *more):
+                yield from ((part, style) for part in wrapped(line, width, first, rest))
+                first = rest
         if not section.facts:
             yield "  none", "dim"
         yield "", ""
@@ -107,11 +107,10 @@ def _styled_lines(report: Report, width: int) -> Iterator[tuple[str, str]]:
     for finding in report.findings:
         mark, style = ("!", "bold red") if finding.severity == "attention" else ("-", "bold blue")
         what = f"{mark} {finding.what} ({finding.id})"
-        yield from ((line, style) for line in textwrap.wrap(what, width, initial_indent="  ", subsequent_indent="    "))
+        yield from ((line, style) for line in wrapped(what, width, "  ", "    "))
         for word, text in (("costs: ", finding.cost), ("repair: ", finding.repair)):
             first, rest = f"    {word:<8}", " " * 12
-            lines = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
-            yield from ((line, "") for line in lines)
+            yield from ((line, "") for line in wrapped(text, width, first, rest))
         yield "", ""
     yield verdict(report), "bold red" if report.needs_attention else "bold green"
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import argparse
 
-from artifex_devices.command_line.console import OK
+from artifex_devices.command_line import console, topology
 
-SUMMARY = "the devices that programs get here, as print_device_info() prints them"
+SUMMARY = "the devices that programs get here, and what print_device_info() prints"
 DESCRIPTION = f"""\
 Prints {SUMMARY}.
 Backend, counts and default device are the runtime's; Device Type, CUDA Version and Compute Capability are the
-detector's word; a note says where the two differ."""
+detector's word; a note says where the two differ. CPUs and memory of each device are those of `topology`."""
 EXAMPLES = """\
 examples:
   artifex_devices info
+  artifex_devices info --json
   JAX_NUM_CPU_DEVICES=8 artifex_devices info     with 8 CPU devices
 
 exit codes: 0 done; others as for every command (artifex_devices --help)
@@ -22,16 +23,25 @@ exit codes: 0 done; others as for every command (artifex_devices --help)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """It has no options."""
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="the same as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the text; 0."""
+    """Prints the text or the JSON; 0."""
     import warnings
 
-    from artifex_devices.device_manager import print_device_info
+    import artifex_devices as ad
+    from artifex_devices.device_manager import get_device_manager, print_device_info
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a machine without a GPU: the text says it
+        info, devices = get_device_manager().get_device_info(), ad.devices()
+        if arguments.json:
+            known = {"backend": info["backend"], "default_device": str(info["default_device"])}
+            rows = topology.device_rows(devices)
+            console.write_json("info", {**known, "devices": rows})
+            return console.OK
         print_device_info()
-    return OK
+        console.write_lines(topology.device_lines(devices))
+    return console.OK

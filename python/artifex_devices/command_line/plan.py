@@ -148,7 +148,7 @@ def _mesh(arguments: argparse.Namespace) -> int:
     explanation = mesh_utils.explain(mesh, traffic=traffic)
     if arguments.json:
         options = {"cluster": cluster.name, "order": arguments.order, "traffic": traffic}
-        console.write_json({**_mesh_content(mesh, explanation), **options})
+        console.write_json("plan", {**_mesh_content(mesh, explanation), **options})
     else:
         console.write_plan(explanation, arguments)
     return console.OK

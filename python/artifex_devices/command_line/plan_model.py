@@ -170,6 +170,10 @@ def run_suggest(arguments: argparse.Namespace) -> int:
     options = {"overlap": not arguments.no_overlap, "progress": not arguments.quiet}
     with console.usage_errors(ValueError):
         found = suggest(model, cluster, arguments.top, max_axes=arguments.max_axes, axes=axes, **options)
+        if not found.fits and arguments.keep != "layers" and not arguments.forward:
+            less = read_model(argparse.Namespace(**vars(arguments) | {"keep": "layers"}))
+            if suggest(less, cluster, 1, max_axes=arguments.max_axes, axes=axes, **options).fits:
+                found = dataclasses.replace(found, fits_with=("keep='layers'", *found.fits_with))
     if arguments.svg is None:
         console.write_plan(found, arguments)
     elif found.options:

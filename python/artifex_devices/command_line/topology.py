@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the tree, the JSON or the picture; 0."""
     machine, devices = _read(arguments.machine)
     if arguments.json:
-        console.write_json(_as_json(machine, devices))
+        console.write_json("topology", _as_json(machine, devices))
         return console.OK
     if arguments.svg is not None:
         from artifex_devices.render import machine_svg
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         lines.append(f"Together they may keep {machine.usable_cpus} CPU{'' if machine.usable_cpus == 1 else 's'} busy.")
     for missing in machine.missing_facts:
         lines += ["", f"Not known: {missing['fact']}: {missing['reason']}.", f"  Assumed: {missing['assumed']}."]
-    console.write_text("\n".join(lines) + "\n")
+    console.write_lines(lines)
     return console.OK
 
 
@@ -84,12 +84,15 @@ def _read(source: str | None) -> tuple[Machine, list[Device]]:
 
 def _as_json(machine: Machine, devices: list[Device]) -> dict[str, Any]:
     facts = ("source", "is_live", "counts", "usable_cpus", "usable_memory_bytes", "objects", "missing_facts")
-    rows = [
+    return {**{name: getattr(machine, name) for name in facts}, "devices": device_rows(devices)}
+
+
+def device_rows(devices: Sequence[Device]) -> list[dict[str, Any]]:
+    """What JSON holds of each device."""
+    return [
         {"device": str(d), "cpus": d.cpuset, "numa_nodes": list(d.numa_nodes), "memory_bytes": d.memory_bytes}
         for d in devices
     ]
-    known = {name: getattr(machine, name) for name in facts}
-    return {"format": "artifex_devices/topology/1", **known, "devices": rows}
 
 
 _HIDDEN = frozenset({"Bridge", "Misc"})  # their children are shown instead

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_number, check_type, wrong_type, wrong_value
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
@@ -216,7 +217,7 @@ class JAXDeviceManager:
 
     @property
     def cpu_devices(self) -> list[Device]:
-        """The CPU devices."""
+        """The CPU devices; those beside the GPUs in a world of GPUs."""
         return self._of_platform("cpu")
 
     @property
@@ -271,7 +272,11 @@ class JAXDeviceManager:
     def _of_platform(self, platform: str) -> list[Device]:
         # The vendor of a device of platform "gpu" is not known: each name of a GPU platform means all GPUs.
         names = GPU_PLATFORMS if platform in GPU_PLATFORMS else (platform,)
-        return [device for device in devices() if device.platform in names]
+        found = [device for device in devices() if device.platform in names]
+        if found or platform != "cpu":
+            return found
+        beside = _core._client_of_platform("cpu")
+        return [] if beside is None else beside.devices()
 
 
 def check_configuration(operation: str, config: Any) -> DeviceConfiguration:
@@ -293,8 +298,7 @@ def _sliceable(leaf: Any) -> Any:
     # The same placement on Auto axes, where slicing a sharded dimension is allowed; no byte moves.
     assert isinstance(sharding.mesh, Mesh)  # Arrays have devices
     mesh = Mesh(sharding.mesh.devices, sharding.mesh.axis_names)
-    kind, uneven = sharding.memory_kind, sharding.uneven
-    return device_put(leaf, NamedSharding(mesh, sharding.spec, memory_kind=kind, uneven=uneven))
+    return device_put(leaf, sharding.update(mesh=mesh))
 
 
 def _check_rows(operation: str, paths: list[str], arrays: list[Any], parts: int) -> None:

@@ -84,13 +84,13 @@ class DeviceManager:
         self._set_variables(self._applied.environment_variables)  # before the first use of a device, which reads them
         self.capabilities = _checked_capabilities(self.detector.detect_capabilities())
         if self._applied.enable_x64:
-            process_settings.X64.set(self, "jax_enable_x64", True)
+            process_settings.X64.set(self, {"jax_enable_x64": True})
         if self._has_limits:
             fraction = self._applied.memory_fraction
             assert fraction is not None  # reading it returns a number
             devices = [device for device in self.jax_manager.devices if not device.is_compile_only]
             self._limits = {device: int(fraction * device.memory_bytes) for device in devices}
-            process_settings.LIMITS.set_all(self, self._limits)
+            process_settings.LIMITS.set(self, self._limits)
         if "cuda" in self._applied.platform_priority and not self.has_gpu:
             unused = f"no GPU can be used: the detector reports {self.capabilities.device_count}, the runtime has none"
             why = unused if self.capabilities.device_type is DeviceType.GPU else "no GPU detected"
@@ -98,11 +98,11 @@ class DeviceManager:
 
     def _set_variables(self, variables: dict[str, str]) -> None:
         overwritten = []
-        for name, value in variables.items():
-            user = process_settings.VARIABLES.set(self, name, value)
+        for name, user in process_settings.VARIABLES.set(self, variables).items():
             if name == "XLA_FLAGS":
-                overwritten += [f"{flag} of XLA_FLAGS" for flag in process_settings.merged_flags(user, value)[1]]
-            elif user not in (None, value):
+                replaced = process_settings.merged_flags(user, variables[name])[1]
+                overwritten += [f"{flag} of XLA_FLAGS" for flag in replaced]
+            elif user not in (None, variables[name]):
                 overwritten.append(f"{name}={safe_repr(user)}")
         if overwritten:
             warn_user(

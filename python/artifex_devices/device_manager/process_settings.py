@@ -51,21 +51,18 @@ class Settings:
         self._entries: dict[Any, _Entry] = {}
         os.register_at_fork(after_in_child=self._renew_lock)
 
-    def set(self, owner: Hashable, key: Any, value: Any) -> Any:
-        """Sets a value for an owner; returns the user's value before any owner."""
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None or self.read(key) != entry.written:  # other code has written a value: it is the user's
-                entry = self._entries[key] = _Entry(self.read(key))
-            entry.requests = [*_live(entry.requests), (weakref.ref(owner), value)]
-            self._write_newest(key, entry)
-            return entry.user
-
-    def set_all(self, owner: Hashable, values: Mapping[Any, Any]) -> None:
-        """Sets values for an owner, all of them before another thread can set one."""
+    def set(self, owner: Hashable, values: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Sets the values of keys for an owner; returns the user's values before any owner."""
+        users = {}
         with self._lock:
             for key, value in values.items():
-                self.set(owner, key, value)
+                entry = self._entries.get(key)
+                if entry is None or self.read(key) != entry.written:  # other code has written a value: it is the user's
+                    entry = self._entries[key] = _Entry(self.read(key))
+                entry.requests = [*_live(entry.requests), (weakref.ref(owner), value)]
+                self._write_newest(key, entry)
+                users[key] = entry.user
+        return users
 
     def release(self, owner: Hashable) -> None:
         """Undoes the values of an owner, except where other code has written a value since."""

@@ -24,24 +24,33 @@ class InitializeArguments:
 
     def __init__(self, **arguments: Any) -> None:
         """Takes the parameters of initialize(); raises one TypeError or ValueError that lists everything wrong."""
-        self._types: list[str] = []
-        self._values: list[str] = []
-        self.address = self._address(arguments["coordinator_address"])
-        self.num_processes = self._int("num_processes", arguments["num_processes"], 1, _MAX_PROCESSES)
+        types: list[str] = []
+        values: list[str] = []
+
+        def checked(name: str, check: Callable[..., Any], **limits: Any) -> Any:
+            try:
+                return check("", name, arguments[name], "", **limits)
+            except (TypeError, ValueError) as error:
+                wrong = types if isinstance(error, TypeError) else values
+                wrong.append(str(error).removeprefix(": ").removesuffix("; "))
+                return None
+
+        self.address: str | None = checked("coordinator_address", _check_address)
+        self.num_processes: int | None = checked("num_processes", _check_int, minimum=1, maximum=_MAX_PROCESSES)
         last = (self.num_processes or _MAX_PROCESSES) - 1
-        self.process_id = self._int("process_id", arguments["process_id"], 0, last)
-        self.num_devices = self._devices(arguments["local_device_ids"])
-        self._check_method(arguments["cluster_detection_method"])
-        self.timeout_s = self._seconds("initialization_timeout", arguments["initialization_timeout"])
-        self.silence_s = self._seconds("heartbeat_timeout_seconds", arguments["heartbeat_timeout_seconds"])
-        self.shutdown_timeout_s = self._seconds("shutdown_timeout_seconds", arguments["shutdown_timeout_seconds"])
+        self.process_id: int | None = checked("process_id", _check_int, minimum=0, maximum=last)
+        self.num_devices: int | None = checked("local_device_ids", _check_devices)
+        checked("cluster_detection_method", _check_method)
+        seconds = {"above": 0, "expected": "a number of seconds"}
+        self.timeout_s: float = checked("initialization_timeout", check_number, **seconds)
+        self.silence_s: float = checked("heartbeat_timeout_seconds", check_number, **seconds)
+        self.shutdown_timeout_s: float = checked("shutdown_timeout_seconds", check_number, **seconds)
         for name in ("coordinator_bind_address", "slice_index", "partition_index"):  # JAX's, for accelerators
-            if arguments[name] is not None:
-                self._values.append(f"{name} has no meaning here; expected None, got {safe_repr(arguments[name])}")
-        if self._types:
-            raise TypeError(f"distributed.initialize: {'; '.join(self._types)}; leave out what MPI knows")
-        if self._values:
-            raise ValueError(f"distributed.initialize: {'; '.join(self._values)}; correct it, or leave it out")
+            checked(name, _check_none)
+        if types:
+            raise TypeError(f"distributed.initialize: {'; '.join(types)}; leave out what MPI knows")
+        if values:
+            raise ValueError(f"distributed.initialize: {'; '.join(values)}; correct it, or leave it out")
 
     def check_single(self) -> None:
         """Raises unless the arguments fit a process that was started without a launcher."""
@@ -56,75 +65,58 @@ class InitializeArguments:
                 f"expected 1; start the program as: {_COMMAND.format(self.num_processes)}"
             )
 
-    def _checked(self, check: Callable[..., Any], name: str, value: Any, **limits: Any) -> Any:
-        """The checked value; collects the error and returns None where the check raises."""
-        try:
-            return check("", name, value, "", **limits)
-        except (TypeError, ValueError) as error:
-            problem = str(error).removeprefix(": ").removesuffix("; ")
-            (self._types if isinstance(error, TypeError) else self._values).append(problem)
-            return None
 
-    def _address(self, value: Any) -> str | None:
-        expected = "a str such as 'host:1234'"
-        if value is None or self._checked(check_str, "coordinator_address", value, expected=expected) is None:
-            return None
-        host, _, port = value.rpartition(":")
-        wrong = ""
-        if len(value) > _MAX_ADDRESS or not value.isprintable():
-            wrong = "is not an address"
-        elif not (port.isascii() and port.isdecimal()):
-            wrong = "has no port"
-        elif not host:
-            wrong = "has no host"
-        elif not 1 <= int(port) <= _MAX_PORT:
-            wrong = f"has no port from 1 to {_MAX_PORT}"
-        if wrong:
-            self._values.append(f"coordinator_address {wrong}; expected 'host:port', got {safe_repr(value)}")
-        return str(value)
-
-    def _int(self, name: str, value: Any, minimum: int, maximum: int) -> int | None:
-        return None if value is None else self._checked(check_int, name, value, minimum=minimum, maximum=maximum)
-
-    def _devices(self, value: Any) -> int | None:
-        if value is None:
-            return None
-        name = "local_device_ids"
-        if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
-            value = [self._checked(check_int, name, value, expected="an int or a sequence of ints")]
-        elif not 1 <= _length(value) <= _MAX_DEVICES:
-            self._values.append(
-                f"{name} names no devices, or too many; expected 1 to {_MAX_DEVICES} different numbers from 0, got "
-                f"{safe_repr(value)}"
-            )
-            return None
-        else:
-            value = self._checked(check_sequence_of_ints, name, value)
-        if value is None or None in value:
-            return None
-        if len(set(value)) < len(value) or min(value) < 0:
-            self._values.append(
-                f"{name} names devices twice, or below 0; expected different numbers from 0, got {safe_repr(value)}"
-            )
-        return len(value)
-
-    def _check_method(self, value: Any) -> None:
-        name = "cluster_detection_method"
-        if value is not None and self._checked(check_str, name, value, expected=f"None or {_METHOD!r}") is not None:
-            hint = did_you_mean(value, [_METHOD])
-            if value != _METHOD:
-                self._values.append(f"{name} is not known; expected None or {_METHOD!r}, got {safe_repr(value)}{hint}")
-
-    def _seconds(self, name: str, value: Any) -> float:
-        seconds = self._checked(check_number, name, value, above=0, expected="a number of seconds")
-        if seconds is not None and seconds > sys.float_info.max:  # an int
-            self._values.append(f"{name} is {safe_repr(value)}; expected a finite number of seconds")
-            seconds = None
-        return 0.0 if seconds is None else float(seconds)
+def _check_int(operation: str, name: str, value: Any, fix: str, **limits: Any) -> int | None:
+    return None if value is None else check_int(operation, name, value, fix, **limits)
 
 
-def _length(values: Sequence[Any]) -> int:
+def _check_none(operation: str, name: str, value: Any, fix: str) -> None:
+    if value is not None:
+        raise _refused(name, "has no meaning here", "None", value)
+
+
+def _check_address(operation: str, name: str, value: Any, fix: str) -> str | None:
+    if value is None:
+        return None
+    host, _, port = check_str(operation, name, value, fix, expected="a str such as 'host:1234'").rpartition(":")
+    problem = ""
+    if len(value) > _MAX_ADDRESS or not value.isprintable():
+        problem = "is not an address"
+    elif not (port.isascii() and port.isdecimal()):
+        problem = "has no port"
+    elif not host:
+        problem = "has no host"
+    elif not 1 <= int(port) <= _MAX_PORT:
+        problem = f"has no port from 1 to {_MAX_PORT}"
+    if problem:
+        raise _refused(name, problem, "'host:port'", value)
+    return str(value)
+
+
+def _check_devices(operation: str, name: str, value: Any, fix: str) -> int | None:
+    """The number of devices that the ids name."""
+    if value is None:
+        return None
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        value = [check_int(operation, name, value, fix, expected="an int or a sequence of ints")]
     try:
-        return len(values)
+        count = len(value)
     except OverflowError:  # of a range
-        return sys.maxsize
+        count = sys.maxsize
+    if not 1 <= count <= _MAX_DEVICES:
+        expected = f"1 to {_MAX_DEVICES} different numbers from 0"
+        raise _refused(name, "names no devices, or too many", expected, value)
+    ids = check_sequence_of_ints(operation, name, value, fix)
+    if len(set(ids)) < count or min(ids) < 0:
+        raise _refused(name, "names devices twice, or below 0", "different numbers from 0", ids)
+    return count
+
+
+def _check_method(operation: str, name: str, value: Any, fix: str) -> None:
+    if value is not None and check_str(operation, name, value, fix, expected=f"None or {_METHOD!r}") != _METHOD:
+        hint = did_you_mean(value, [_METHOD])
+        raise ValueError(f"{name} is not known; expected None or {_METHOD!r}, got {safe_repr(value)}{hint}")
+
+
+def _refused(name: str, problem: str, expected: str, value: Any) -> ValueError:
+    return ValueError(f"{name} {problem}; expected {expected}, got {safe_repr(value)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,8 @@ from artifex_devices import _core
 from artifex_devices._core import Array, Client, _CrossReshard
 from artifex_devices.config import config
 from artifex_devices.distributed import transport as transports
-from artifex_devices.distributed.transport import Request, Transport
+from artifex_devices.distributed.mpi_transport import Message, MpiTransport
+from artifex_devices.distributed.transport import InFlight
 
 _TAG = 1  # of reshards; messages of one pair arrive in order, so that one tag is enough
 _MAX_IN_FLIGHT = 32  # messages in each direction that need no memory of their own
@@ -54,90 +56,63 @@ def run(cross: _CrossReshard) -> Array:
         transport.refuse(text, f"{type(error).__name__}: {error}", cross.processes)
         raise
     transport.agree(text, digest, cross.processes)
-    _Exchange(cross, transport, text).run()
+    _exchange(cross, transport, text)
     return cross.finish()
 
 
-class _Exchange:
-    """The messages of one reshard: in the same order in all processes, in bounded memory."""
+@dataclass
+class _Direction:
+    """The messages that a reshard sends, or those that it receives: in the same order in all processes."""
 
-    def __init__(self, cross: _CrossReshard, transport: Transport, text: str) -> None:
-        self._cross = cross
-        self._transport = transport
-        self._text = text
-        self._traffic = traffic(cross.client)
-        self._sends = cross.sends
-        self._receives = cross.receives
-        self._next = {"send": 0, "receive": 0}
-        self._packed = {"send": 0, "receive": 0}  # bytes of buffers in use
-        self._count = {"send": 0, "receive": 0}  # messages in flight
-        self._budget = config.distributed_buffer_bytes // 2  # of each direction
-        self._free: dict[int, list[Any]] = {}  # unused buffers, by size
-        self._allocated = 0  # bytes of all buffers
-        self._requests: list[Request] = []
-        self._in_flight: list[tuple[str, int, Any]] = []  # of each request: kind, number, buffer or None
+    messages: list[tuple[int, int]]  # the other process, and the bytes
+    in_place: Callable[[int], Any]  # the memory of a message that needs no buffer, or None
+    start: Callable[[Any, int, int], Message]
+    counted: Counter[int]  # bytes, by process
+    begun: int = 0
+    in_flight: int = 0
+    buffered: int = 0  # bytes of buffers in use
 
-    def run(self) -> None:
-        """Sends and receives everything."""
-        try:
-            while self._fill() or self._requests:
-                for place in sorted(self._transport.wait_some(self._requests, self._text), reverse=True):
-                    self._finish(place)
-        except BaseException:
-            self._transport.cancel(self._requests)
-            raise
-
-    def _fill(self) -> bool:
-        """Begins what fits into the budget, at least one message in each direction; returns whether any began."""
-        began = self._begin("receive", self._receives)
-        return self._begin("send", self._sends) or began
-
-    def _begin(self, kind: str, messages: list[tuple[int, int]]) -> bool:
-        began = False
-        while self._next[kind] < len(messages):
-            i = self._next[kind]
-            peer, size = messages[i]
-            memory = self._cross.send_in_place(i) if kind == "send" else self._cross.receive_in_place(i)
-            buffer = None
+    def begin(self, cross: _CrossReshard, budget: int, in_flight: InFlight, *, packs: bool) -> None:
+        """Begins at least one message, and those whose buffers fit into the budget."""
+        while self.begun < len(self.messages):
+            i = self.begun
+            peer, size = self.messages[i]
+            memory, buffer = self.in_place(i), None
             if memory is None:
-                if self._count[kind] and self._packed[kind] + size > self._budget:
-                    break
-                memory = buffer = self._buffer(size)
-                self._packed[kind] += size
-                if kind == "send":
-                    self._cross.pack(i, buffer)
-            elif self._count[kind] >= _MAX_IN_FLIGHT:
-                break
-            begin = self._transport.isend if kind == "send" else self._transport.irecv
-            self._requests.append(begin(memory, peer, _TAG))
-            self._in_flight.append((kind, i, buffer))
-            self._count[kind] += 1
-            self._next[kind] += 1
-            began = True
-        return began
+                if self.in_flight and self.buffered + size > budget:
+                    return
+                memory = buffer = _core._host_empty((size,), "uint8")
+                self.buffered += size
+                if packs:
+                    cross.pack(i, buffer)
+            elif self.in_flight >= _MAX_IN_FLIGHT:
+                return
+            in_flight.add(self.start(memory, peer, _TAG), (self, i, buffer))
+            self.in_flight += 1
+            self.begun += 1
 
-    def _finish(self, place: int) -> None:
-        self._requests.pop(place)
-        kind, i, buffer = self._in_flight.pop(place)
-        peer, size = (self._sends if kind == "send" else self._receives)[i]
-        self._count[kind] -= 1
-        (self._traffic.sent if kind == "send" else self._traffic.received)[peer] += size
-        if buffer is None:
-            return
-        if kind == "receive":
-            self._cross.unpack(i, buffer)
-        self._packed[kind] -= size
-        self._free.setdefault(size, []).append(buffer)
 
-    def _buffer(self, size: int) -> Any:
-        free = self._free.get(size)
-        if free:
-            return free.pop()
-        if self._allocated + size > 2 * self._budget:
-            self._free.clear()
-            self._allocated = sum(self._packed.values())
-        self._allocated += size
-        return _core._host_empty((size,), "uint8")
+def _exchange(cross: _CrossReshard, transport: MpiTransport, text: str) -> None:
+    """Sends and receives everything, in bounded memory."""
+    counted = traffic(cross.client)
+    receives = _Direction(cross.receives, cross.receive_in_place, transport.irecv, counted.received)
+    sends = _Direction(cross.sends, cross.send_in_place, transport.isend, counted.sent)
+    budget = config.distributed_buffer_bytes // 2
+    with InFlight(transport, text) as in_flight:
+        while True:
+            receives.begin(cross, budget, in_flight, packs=False)
+            sends.begin(cross, budget, in_flight, packs=True)
+            if not in_flight:
+                return
+            for direction, i, buffer in in_flight.wait_some():
+                peer, size = direction.messages[i]
+                direction.in_flight -= 1
+                direction.counted[peer] += size
+                if buffer is not None:
+                    direction.buffered -= size
+                    if direction is receives:
+                        cross.unpack(i, buffer)
+                del buffer  # the next one takes its memory
 
 
 def check_same_value(client: Client, operation: str, digest: bytes) -> None:

@@ -31,6 +31,15 @@ def uninstall() -> None:
         sys.excepthook = _previous_hook
 
 
+def error_text(error: BaseException) -> str:
+    """The class and the text of an error."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "its text cannot be read"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def has_failed() -> bool:
     """Whether the program ends by an exception."""
     return _failed
@@ -40,9 +49,5 @@ def _hook(kind: type[BaseException], error: BaseException, trace: TracebackType 
     global _failed
     _failed = True
     if _notify is not None:
-        try:
-            text = str(error)
-        except Exception:
-            text = "its text cannot be read"
-        _notify(f"{kind.__name__}: {text}" if text else kind.__name__)
+        _notify(error_text(error))
     (_previous_hook or sys.__excepthook__)(kind, error, trace)

@@ -10,6 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,20 +41,25 @@ class Member(NamedTuple):
     cpus: tuple[int, ...]
 
 
+@dataclass
 class _Job:
     """The state that initialize() creates."""
 
-    def __init__(self, runtime: MpiRuntime, peers: Peers, transport: MpiTransport, members: Sequence[Member]) -> None:
-        self.members = tuple(members)
-        self.runtime = runtime
-        self.peers = peers
-        self.transport = transport
-        self.pid = os.getpid()
-        self.shutdown_timeout_s: float = 300
+    runtime: MpiRuntime
+    peers: Peers
+    transport: MpiTransport
+    members: tuple[Member, ...]
+    shutdown_timeout_s: float = 300
+    pid: int = field(default_factory=lambda: os.getpid())
 
 
 _job: _Job | None = None
 _was_initialized = False
+
+
+def _own_job() -> _Job | None:
+    """The job of this process; None before initialize(), after shutdown() and in a forked child."""
+    return _job if _job is not None and _job.pid == os.getpid() else None
 
 
 def is_initialized() -> bool:
@@ -64,7 +70,7 @@ def is_initialized() -> bool:
         >>> distributed.is_initialized()
         False
     """
-    return _job is not None and _job.pid == os.getpid()
+    return _own_job() is not None
 
 
 def is_launched() -> bool:
@@ -83,8 +89,8 @@ def members() -> tuple[int, tuple[Member, ...], tuple[int, ...]] | None:
 
     None before initialize() and after shutdown().
     """
-    job = _job
-    if job is None or job.pid != os.getpid():
+    job = _own_job()
+    if job is None:
         return None
     me = job.transport.process_index
     others = (each for each in range(len(job.members)) if each != me)
@@ -159,10 +165,8 @@ def initialize(
     if launcher is None:
         arguments.check_single()
     deadline = time.monotonic() + arguments.timeout_s
-    job = _join(mpi_runtime.start(deadline), arguments, launcher, deadline)
+    _job = _join(mpi_runtime.start(deadline), arguments, launcher, deadline)
     _was_initialized = True
-    job.shutdown_timeout_s = arguments.shutdown_timeout_s
-    _job = job
     failure_notice.install(_report_failure)
     atexit.register(_at_exit)
     os.register_at_fork(after_in_child=_forget_in_child)
@@ -177,8 +181,8 @@ def shutdown() -> None:
         CollectiveError: A process has failed, is gone, or does not come within `shutdown_timeout_seconds`.
     """
     global _job
-    job, _job = _job, None
-    if job is None or job.pid != os.getpid():
+    job, _job = _own_job(), None
+    if job is None:
         return
     atexit.unregister(_at_exit)
     failure_notice.uninstall()
@@ -198,7 +202,12 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
         machine=_machine_id(),
         pid=os.getpid(),
         cpus=tuple(sorted(os.sched_getaffinity(0))),
-        versions=_versions(runtime),
+        versions={
+            "artifex_devices": __version__,
+            "numpy": np.__version__,
+            "python": ".".join(platform.python_version_tuple()[:2]),
+            "MPI": runtime.library,
+        },
         byte_order=sys.byteorder,
         arguments=(arguments.address, arguments.num_processes, arguments.process_id),
         address_is_own=arguments.address is None or is_own_address(arguments.address),
@@ -234,7 +243,8 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
     transport = MpiTransport(runtime, peers, names, local_peers)
     client = _core._join_world([each[0] for each in second], me)
     transports.install(client, transport)
-    return _Job(runtime, peers, transport, [Member(names[n], each.host, second[n][2]) for n, each in enumerate(facts)])
+    members = tuple(Member(name, each.host, own[2]) for name, each, own in zip(names, facts, second, strict=True))
+    return _Job(runtime, peers, transport, members, arguments.shutdown_timeout_s)
 
 
 def _take_cpu_share(me: int, facts: list[ProcessFacts], bind_flag: str) -> tuple[int, ...]:
@@ -261,7 +271,7 @@ def _leave(job: _Job, deadline: float | None) -> str:
         here = [peer.name for peer in job.peers.by_number.values() if peer.state == "here" and peer.connection]
         if broken is not None:
             return broken.name + (f" has failed: {broken.reason}" if broken.reason else " has ended without notice")
-        if job.transport.is_broken:
+        if job.transport.broken:
             return "the processes no longer worked together"
         if not here:
             break
@@ -278,8 +288,8 @@ def _leave(job: _Job, deadline: float | None) -> str:
 def _at_exit() -> None:
     """Ends the job with all others or, after a failure, without ending MPI."""
     global _job
-    job, _job = _job, None
-    if job is None or job.pid != os.getpid():
+    job, _job = _own_job(), None
+    if job is None:
         return
     if not failure_notice.has_failed() and not _leave(job, None):
         return
@@ -298,8 +308,8 @@ def _at_exit() -> None:
 
 
 def _report_failure(reason: str) -> None:
-    if _job is not None and _job.pid == os.getpid():
-        _job.transport.fail(reason)
+    if (job := _own_job()) is not None:
+        job.transport.fail(reason)
 
 
 def _forget_in_child() -> None:
@@ -316,12 +326,3 @@ def _machine_id() -> str:
             return file.read().strip()
     except OSError:
         return socket.gethostname()
-
-
-def _versions(runtime: MpiRuntime) -> dict[str, str]:
-    return {
-        "artifex_devices": __version__,
-        "numpy": np.__version__,
-        "python": ".".join(platform.python_version_tuple()[:2]),
-        "MPI": runtime.library,
-    }

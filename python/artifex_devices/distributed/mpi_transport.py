@@ -13,13 +13,14 @@ from typing import Any, NoReturn
 from artifex_devices._base.caller import user_frame
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import CAME, MAX_PAYLOAD, REFUSED, Meeting, MpiMeeting
+from artifex_devices.distributed.failure_notice import error_text
 from artifex_devices.distributed.local_peers import LocalMeeting, LocalPeers
 from artifex_devices.distributed.mpi_runtime import MpiRuntime
 from artifex_devices.distributed.peers import Peer, Peers
 from artifex_devices.errors import CollectiveError
 
 _PIECE = 1 << 30  # bytes of one MPI message: counts are 32-bit in many MPIs
-_FIRST_POLLS = 20  # some microseconds
+_FIRST_POLLS = 20  # some microseconds; most messages have arrived
 _ANSWERS_S = 2.0  # seconds that others have to send their positions
 _LAST_MESSAGES_S = 1.0  # seconds for messages that a process sent before it left
 _SPIN_S = 200e-6  # a message between two processes that both poll takes 1 to 20 us
@@ -29,7 +30,7 @@ _FIRST_SLEEP_S = 50e-6
 _MAX_SLEEP_S = 1e-3
 
 
-class _Message:
+class Message:
     """A message in flight: its pieces, and the memory that MPI reads or writes until they are done."""
 
     def __init__(self, buffer: memoryview, requests: list[Any]) -> None:
@@ -38,7 +39,11 @@ class _Message:
 
 
 class MpiTransport:
-    """The Transport of a job; only one thread calls at a time, the others wait.
+    """Sends bytes between the processes of one job. All processes call the same operations in the same order.
+
+    Messages of one sender, one receiver and one tag arrive in the order in which they were sent. Waits end when the
+    deadline is over (`config.collective_timeout_s`), a peer has died or Ctrl-C was pressed, with an error that names
+    the operation and the processes. Only one thread calls at a time, the others wait.
 
     After a mismatch, a dead process, a missed deadline or Ctrl-C no process knows what the others do next: then the
     transport is broken, and every later call raises the cause.
@@ -59,16 +64,25 @@ class MpiTransport:
         self._meetings: dict[tuple[int, ...], list[Meeting]] = {}
         self._lock = threading.RLock()
         self._pid = os.getpid()
-        self._broken = ""
-        self._abandoned: list[_Message] = []  # MPI may still use their memory
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether every further call fails."""
-        return bool(self._broken)
+        self.broken = ""  # why every further call fails
+        self._abandoned: list[Message] = []  # MPI may still use their memory
 
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
-        """See Transport.agree."""
+        """Waits until all of `processes`, which include this one, come to the same operation with the same digest.
+
+        Args:
+            operation: The operation in words, for messages: "device_put of float32[8,4] to ...".
+            digest: At most 32 bytes that are equal where the operations are.
+            processes: Process numbers, ascending.
+            payload: Data for the others; at most `max_payload(processes)` bytes.
+
+        Returns:
+            The payload of each of `processes`.
+
+        Raises:
+            CollectiveError: A process came with another digest, refused, has ended, or did not come in time. Every
+                process raises it, with the operation of each.
+        """
         members = tuple(processes)
         if members == (self.process_index,):
             return [payload]
@@ -82,88 +96,83 @@ class MpiTransport:
             return meeting.payloads()
 
     def max_payload(self, processes: Sequence[int]) -> int:
-        """See Transport.max_payload."""
+        """Bytes that `agree` of these processes carries; at least 64, the same in each of them."""
         return MAX_PAYLOAD if self.local_peers(processes) is None else LocalPeers.max_payload
 
     def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
-        """See Transport.local_peers."""
+        """The shared memory of these processes, which include this one; None, in all of them, where there is none."""
         found = self._local_peers
         return found if found is not None and found.have(processes) else None
 
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
-        """See Transport.refuse."""
+        """Reports to those of `processes` that wait in `agree` that this one does not come, and why. Never waits."""
         members = tuple(processes)
-        if members == (self.process_index,) or self._broken or os.getpid() != self._pid:
+        if members == (self.process_index,) or self.broken or os.getpid() != self._pid:
             return
         with self._lock:
             self._meeting(members).start(REFUSED, b"", b"", f"{operation}: {reason}")
 
-    def isend(self, buffer: Any, peer: int, tag: int) -> _Message:
-        """See Transport.isend."""
+    def isend(self, buffer: Any, peer: int, tag: int) -> Message:
+        """Begins to send contiguous bytes, which must not change until the request is done."""
         return self._begin("isend", self._data.Isend, buffer, peer, tag)
 
-    def irecv(self, buffer: Any, peer: int, tag: int) -> _Message:
-        """See Transport.irecv."""
+    def irecv(self, buffer: Any, peer: int, tag: int) -> Message:
+        """Begins to receive exactly as many bytes as `buffer`, contiguous and writable, has."""
         return self._begin("irecv", self._data.Irecv, buffer, peer, tag)
 
-    def _begin(self, operation: str, begin: Callable[..., Any], buffer: Any, peer: int, tag: int) -> _Message:
+    def _begin(self, operation: str, begin: Callable[..., Any], buffer: Any, peer: int, tag: int) -> Message:
         with self._lock:
             self._check_usable(operation)
             view = memoryview(buffer).cast("B")
             pieces = [view[start : start + _PIECE] for start in range(0, max(len(view), 1), _PIECE)]
-            return _Message(view, [begin([piece, self._mpi.BYTE], peer, tag) for piece in pieces])
+            return Message(view, [begin([piece, self._mpi.BYTE], peer, tag) for piece in pieces])
 
-    def wait_some(self, requests: Sequence[_Message], operation: str) -> list[int]:
-        """See Transport.wait_some."""
-        flat = [request for message in requests for request in message.requests]
-        left = [len(message.requests) for message in requests]
-        owner = [i for i, message in enumerate(requests) for _ in message.requests]
-        done: list[int] = [i for i, count in enumerate(left) if count == 0]
+    def wait_some(self, requests: Sequence[Message], operation: str) -> list[int]:
+        """Waits until at least one request is done; returns the indexes of all done ones."""
+        done: list[int] = []
 
         def some_done() -> bool:
-            for place in self._mpi.Request.Testsome(flat) or ():
-                left[owner[place]] -= 1
-                if left[owner[place]] == 0:
-                    done.append(owner[place])
+            done.extend(i for i, message in enumerate(requests) if self._mpi.Request.Testall(message.requests))
             return bool(done)
 
         with self._lock:
             self._check_usable(operation)
             self._wait(some_done, operation, (), sum(len(message.buffer) for message in requests))
-            for message in requests:
-                message.requests = [request for request in message.requests if request]  # what is done is null
-        return sorted(done)
+        return done
 
-    def cancel(self, requests: Sequence[_Message]) -> None:
-        """See Transport.cancel. Memory that MPI may still use stays alive; then the transport is broken."""
+    def cancel(self, requests: Sequence[Message]) -> None:
+        """Gives up requests after an error; afterwards the caller may use their buffers again.
+
+        Memory that MPI may still use stays alive; then the transport is broken.
+        """
         error = sys.exc_info()[1]
-        after = f" after {_text_of(error)}" if error is not None else ""  # without the lock: may call the user's code
+        after = f" after {error_text(error)}" if error is not None else ""  # without the lock: may call the user's code
         with self._lock:
             for message in requests:
                 for request in message.requests:
                     if request != self._mpi.REQUEST_NULL and not request.Test():
                         self._abandoned.append(message)
                         break
-            if self._abandoned and not self._broken:
-                self._broken = reason = f"messages were given up{after}"
+            if self._abandoned and not self.broken:
+                self.broken = reason = f"messages were given up{after}"
                 self._peers.send_failed(reason)
 
     def wait_until(self, done: Callable[[], bool], operation: str, nbytes: int) -> None:
-        """See Transport.wait_until. Other threads wait meanwhile."""
+        """Waits until `done()`, which drives the operation, returns true; `nbytes` of data scale how long it polls."""
         with self._lock:
             self._check_usable(operation)
             self._wait(done, operation, (), nbytes)
 
     def fail(self, reason: str) -> None:
-        """See Transport.fail."""
+        """Reports to all other processes that this one cannot go on, which ends their waits. Never waits."""
         if os.getpid() != self._pid:  # the connections are the parent's
             return
-        self._peers.send_failed(self._broken or reason, is_echo=bool(self._broken))
-        self._broken = self._broken or reason
+        self._peers.send_failed(self.broken or reason, is_echo=bool(self.broken))
+        self.broken = self.broken or reason
 
     def close(self) -> None:
         """Releases what MPI holds for it; collective. Nothing can be sent afterwards."""
-        self._broken = self._broken or "distributed.shutdown() was called"
+        self.broken = self.broken or "distributed.shutdown() was called"
         for meetings in self._meetings.values():
             for meeting in meetings:
                 meeting.free()
@@ -184,9 +193,9 @@ class MpiTransport:
     # --- the checks of every wait
 
     def _check_usable(self, operation: str) -> None:
-        if self._broken:
+        if self.broken:
             raise CollectiveError(
-                f"{operation}: the processes of this job no longer work together, since: {self._broken}; expected a "
+                f"{operation}: the processes of this job no longer work together, since: {self.broken}; expected a "
                 "job without failures; end it, and start it again when the cause is fixed"
             )
         if os.getpid() != self._pid:
@@ -228,9 +237,6 @@ class MpiTransport:
                 self._raise_stuck(f"the deadline of {limit:g} s (config.collective_timeout_s) is over", operation)
 
         try:
-            for _ in range(_FIRST_POLLS):  # most messages have arrived
-                if done():
-                    return
             _poll_until(done, self._peers, check, nbytes)
         except CollectiveError:
             raise
@@ -240,9 +246,8 @@ class MpiTransport:
                 while time.monotonic() < until and self._peers.broken() is None:
                     self._peers.sleep(0.01)
                     check()
-            self.fail(
-                f"{_text_of(error)} in {self._names[self.process_index]}, which waited in {operation} at {call_site()}"
-            )
+            me = self._names[self.process_index]
+            self.fail(f"{error_text(error)} in {me}, which waited in {operation} at {call_site()}")
             raise
 
     def _raise_mismatch(self, meeting: Meeting, operation: str) -> NoReturn:
@@ -275,7 +280,7 @@ class MpiTransport:
         for number, name in enumerate(self._names):
             at = position if number == self.process_index else _position_of(self._peers.by_number[number])
             lines.append(f"  {name}: {at}")
-        self._broken = f"{reason}:\n" + "\n".join(lines)
+        self.broken = f"{reason}:\n" + "\n".join(lines)
         raise CollectiveError(
             f"{reason}; expected every process to run the same operations in the same order, got:\n"
             + "\n".join(lines)
@@ -285,16 +290,16 @@ class MpiTransport:
     def _raise_broken(self, peer: Peer, operation: str) -> NoReturn:
         where = f"process {self.process_index} waited in {operation}, at {call_site()}"
         if peer.is_echo:
-            self._broken = peer.reason
+            self.broken = peer.reason
             raise CollectiveError(f"{operation}: {peer.reason}; {where}, in vain; see the messages of other processes")
         if peer.state == "failed":
-            self._broken = f"{peer.name} has failed: {peer.reason}"
+            self.broken = f"{peer.name} has failed: {peer.reason}"
             raise CollectiveError(
-                f"{operation}: {self._broken}; expected it to come, while {where}; see its own messages"
+                f"{operation}: {self.broken}; expected it to come, while {where}; see its own messages"
             )
-        self._broken = f"{peer.name} has ended without notice, killed or crashed"
+        self.broken = f"{peer.name} has ended without notice, killed or crashed"
         text = (
-            f"{operation}: {self._broken}; expected it to come, while {where}; see its last messages, and those of the "
+            f"{operation}: {self.broken}; expected it to come, while {where}; see its last messages, and those of the "
             "system (out of memory?)"
         )
         os.write(2, f"artifex_devices: {text}\n".encode())  # at once: the launcher may end this process next
@@ -307,7 +312,7 @@ def _poll_until(done: Callable[[], bool], peers: Peers, check: Callable[[], None
     Each poll yields the core to other processes. `nbytes` in flight lengthen the first phase; a message of a peer ends
     a sleep. Calls `check` every millisecond or so, which raises to end the wait.
     """
-    if done():
+    if any(done() for _ in range(_FIRST_POLLS)):
         return
     start = now = time.monotonic()
     spin_until = start + _SPIN_S + nbytes / _BYTES_PER_S
@@ -340,8 +345,3 @@ def _position_of(peer: Peer) -> str:
         "lost": "ended without notice",
         "failed": f"failed: {peer.reason}",
     }.get(peer.state, f"not in an operation of this package, or silent for {_ANSWERS_S:g} s")
-
-
-def _text_of(error: BaseException) -> str:
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -14,7 +14,7 @@ from typing import Any
 from artifex_devices.doctor import Section
 
 _ROLES = {
-    **dict.fromkeys(("ml_dtypes", "optree", "greenlet", "threadpoolctl"), "needed"),
+    **dict.fromkeys(("ml_dtypes", "greenlet", "threadpoolctl"), "needed"),
     **dict.fromkeys(("rich", "mpi4py", "jax", "jaxlib"), "optional"),
 }
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")

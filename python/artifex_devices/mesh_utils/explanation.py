@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,8 @@ from artifex_devices._base.html import NotebookText, page, preformatted
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
-from artifex_devices._base.text import table_lines
+from artifex_devices._base.text import rate_text, seconds_text, table_lines
+from artifex_devices.accelerators import source_notes
 from artifex_devices.mesh_utils.orders import mesh_devices, weights_of
 from artifex_devices.render import checked_cells
 
@@ -115,13 +117,19 @@ class MeshExplanation(NotebookText):
 
     def __str__(self) -> str:
         """A table of the axes, the same in order of id below it, and the sources of the rates."""
-        rows = [("axis", "size", "links", "into a device", "seconds")]
+        return format(self)
+
+    def __format__(self, width: str) -> str:
+        """The text in lines of so many characters at most: f"{explanation:80}"."""
+        rows: list[tuple[str, ...]] = [("axis", "size", "links", "into a device", "seconds")]
         rows += [_row(axis) for axis in self.axes]
-        rows.append(("", "", "all axes, one after the other", "", f"{self.seconds:.3g}"))
-        rows += [_row(axis) for axis in self.naive_axes]
-        rows.append(("", "", "in order of id", "", f"{self.naive_seconds:.3g}"))
-        lines, middle = table_lines(rows), len(self.axes) + 2
-        return "\n".join([self.title, *lines[:middle], "in order of id:", *lines[middle:], f"rates: {self.source}"])
+        rows.append(("", "", "all axes, one after the other", "", seconds_text(self.seconds, 3)))
+        rows += [("in order of id:",), *map(_row, self.naive_axes)]
+        rows.append(("", "", "in order of id", "", seconds_text(self.naive_seconds, 3)))
+        source = re.sub("S[0-9]+(?: S[0-9]+)*", r"[\g<0>]", self.source)
+        notes = [("rates:", source), *((f"[{code}]", text) for code, text in source_notes(source).items())]
+        most = int(width or 0)
+        return "\n".join([self.title, *table_lines(rows, width=most), *table_lines(notes, width=most)])
 
 
 def explain(
@@ -197,5 +205,5 @@ def explain(
 
 
 def _row(axis: AxisExplanation) -> tuple[str, str, str, str, str]:
-    rate = "" if math.isinf(axis.bandwidth) else f"{axis.bandwidth / 1e9:.4g} GB/s"
-    return str(axis.name), str(axis.size), axis.links, rate, f"{axis.seconds:.3g}"
+    rate = "" if math.isinf(axis.bandwidth) else rate_text(axis.bandwidth, "B/s")
+    return str(axis.name), str(axis.size), axis.links, rate, seconds_text(axis.seconds, 3)

@@ -80,6 +80,12 @@ def create_device_mesh(
             "one of them out"
         )
     listed = _listed("create_device_mesh", devices)
+    count = math.prod(shape)
+    if devices is None and count > len(listed):
+        raise ValueError(
+            f"{_WRONG_COUNT.format(len(listed), shape)}; simulate more devices (`with "
+            f"artifex_devices.simulate({count}):`), or set JAX_NUM_CPU_DEVICES={count} before the program starts"
+        )
     if search == "jax":
         order = _jax_order(listed, shape, contiguous_submeshes, allow_split_physical_axes)
     else:
@@ -181,9 +187,12 @@ def _sizes(shape: Any) -> tuple[int, ...]:
         ) from None
 
 
+_WRONG_COUNT = "Number of devices {} must equal the product of mesh_shape {}"  # JAX's text
+
+
 def _check_shape(devices: list[Any], shape: tuple[int, ...]) -> None:
     if math.prod(shape) != len(devices) or not devices:
-        raise ValueError(f"Number of devices {len(devices)} must equal the product of mesh_shape {shape}")
+        raise ValueError(_WRONG_COUNT.format(len(devices), shape))
     if any(size < 1 for size in shape):
         raise ValueError(
             f"create_device_mesh: mesh_shape has sizes below 1; expected 1 or more, got {shape}; correct mesh_shape"

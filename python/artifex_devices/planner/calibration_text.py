@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from artifex_devices._base.text import seconds_text, table_lines
+from artifex_devices._base.text import seconds_text
+from artifex_devices.planner.report import Layout
 
 if TYPE_CHECKING:
     from artifex_devices.planner.calibration_values import Calibration
@@ -20,8 +21,8 @@ _RATES = {
 }
 
 
-def calibration_text(found: Calibration) -> str:
-    """Rates, latencies and the error of the fit."""
+def calibration_text(found: Calibration, width: int = 0) -> str:
+    """Rates, latencies and the error of the fit, in lines of at most `width` characters, if it is not 0."""
     conditions, coefficients, rates = found.conditions, found.coefficients, found.rates
     rows = [(text, _rate_text(rates[name]) if name in rates else "nothing") for name, text in _RATES.items()]
     if conditions.memory_nodes > 1:
@@ -60,7 +61,7 @@ def calibration_text(found: Calibration) -> str:
         f"{conditions.cpu_model}, {conditions.workers} workers, {nodes}; measured {conditions.date} in "
         f"{conditions.seconds:.1f} s, {rounds}{cached}"
     )
-    return "\n  ".join([title, *table_lines(rows), *found.notes])
+    return Layout(title, [*rows, *(("note", each) for each in found.notes)]).text(width)
 
 
 def _rate_text(rate: float) -> str:

@@ -214,6 +214,10 @@ class Calibration:
         """The rates, the latencies and the error of the fit, as a table."""
         return calibration_text(self)
 
+    def __format__(self, width: str) -> str:
+        """Returns the table in lines of so many characters at most: f"{calibration:80}"."""
+        return calibration_text(self, int(width or 0))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _with, (self.to_dict(), self.from_cache, self.notes)
 

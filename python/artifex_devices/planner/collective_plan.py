@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from artifex_devices._base.public_path import public
-from artifex_devices._base.text import bytes_text, seconds_text
+from artifex_devices._base.text import bytes_text, rate_text, seconds_text
 from artifex_devices._core import Cluster
 from artifex_devices.planner.report import Layout, Report, picked
 from artifex_devices.roofline import Provenance
@@ -193,5 +193,5 @@ def rates_of(cluster: Cluster, formats: Iterable[str] | None = None) -> Provenan
         rates.append(("network", parts["network_bandwidth"], "B/s a chip"))
         if formats is None:
             rates.append(("network step", parts["network_latency"], "s"))
-    texts = [f"{name} {rate[0]:.4g} {unit} [{rate[1]}]" for name, rate, unit in rates if rate is not None]
+    texts = [f"{name} {rate_text(rate[0], unit)} [{rate[1]}]" for name, rate, unit in rates if rate is not None]
     return Provenance("model", "model; " + ", ".join(texts))

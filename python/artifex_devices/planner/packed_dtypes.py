@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._core import Cluster, Sharding
 
+_NAMES = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "bool", "complex64", "complex128"]
+_NAMES += [f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (16, 32, 64)]
+_NAMES += [f"{kind}{bits}" for kind in ("int", "uint") for bits in (2, 4, 8)]
 _BITS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
 
 
@@ -18,6 +22,11 @@ def dtype_of(dtype: Any) -> np.dtype[Any]:
 
     found: np.dtype[Any] = np.dtype(dtype)
     return found
+
+
+def dtype_hint(text: Any) -> str:
+    """Returns " (did you mean bfloat16?)" for a text that is nearly the name of a dtype of numbers, or nothing."""
+    return did_you_mean(text, _NAMES) if isinstance(text, str) else ""
 
 
 def holds_numbers(dtype: np.dtype[Any]) -> bool:

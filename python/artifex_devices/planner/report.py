@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from artifex_devices._base import html
-from artifex_devices._base.text import table_lines
+from artifex_devices._base.text import table_lines, wrapped
+from artifex_devices.accelerators import source_notes
 
 
 class Layout(NamedTuple):
@@ -19,14 +20,21 @@ class Layout(NamedTuple):
     head: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
 
-    def text(self) -> str:
-        """Lines of text; without rows there is no table."""
-        table = table_lines([self.head, *self.rows]) if self.rows else []
-        return "\n  ".join([self.title, *table_lines(self.facts), *table])
+    def text(self, width: int = 0) -> str:
+        """Lines of text of at most `width` characters, if it is not 0; without rows there is no table."""
+        inner = max(width - 2, 0)
+        title = "\n".join(wrapped(self.title, width, rest="    ")) if width else self.title
+        table = table_lines([self.head, *self.rows], width=inner) if self.rows else []
+        return "\n  ".join([title, *table_lines(self.all_facts(), width=inner), *table])
+
+    def all_facts(self) -> list[tuple[str, str]]:
+        """The facts, and the title and address of each source that they name by its code."""
+        notes = source_notes(" ".join(text for _, text in self.facts))
+        return [*self.facts, *((f"[{code}]", text) for code, text in notes.items())]
 
     def html(self, *parts: str) -> str:
         """A page, with the parts below the table."""
-        return html.page(self.title, html.facts(self.facts), html.table(self.head, self.rows), *parts)
+        return html.page(self.title, html.facts(self.all_facts()), html.table(self.head, self.rows), *parts)
 
 
 class Report(html.NotebookText):
@@ -40,11 +48,20 @@ class Report(html.NotebookText):
 
     def to_json(self) -> str:
         """Returns all numbers as JSON, with their source."""
-        return json.dumps(self._content(), indent=1)
+        content = self._content()
+        document = {"format": "artifex_devices/plan/1", **content, "sources": source_notes(json.dumps(content))}
+        return json.dumps(document, indent=1)
+
+    def _text(self, width: int = 0) -> str:
+        return self._layout().text(width)
 
     def __str__(self) -> str:
         """Returns a readable table."""
-        return self._layout().text()
+        return self._text()
+
+    def __format__(self, width: str) -> str:
+        """Returns the table in lines of so many characters at most: f"{plan:80}"."""
+        return self._text(int(width or 0))
 
     def _repr_html_(self) -> str:
         return self._layout().html()

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices.planner.packed_dtypes import dtype_of, holds_numbers
+from artifex_devices.planner.packed_dtypes import dtype_hint, dtype_of, holds_numbers
 
 FORMATS = ("tensorfloat32", "float8", "int4", "float4")  # of products, beside NumPy's dtypes
 _LIMIT = 2**62
@@ -79,14 +79,23 @@ _EXPECTED = {  # instead of the text for the type
 }
 
 
-def type_mistakes(part: Any) -> list[str]:
-    """Describes every field of a StepModel, Tensor, Operation or Optimizer that has a wrong type."""
-    kind = type(part).__name__
-    subject = f"{kind.lower()} {safe_repr(part.name)}: " if kind in ("Tensor", "Operation") else ""
-    wrong = []
-    for field in dataclasses.fields(part):
-        path, value = f"{kind}.{field.name}", getattr(part, field.name)
-        rule = _DTYPES.get(path) or _BY_TYPE.get(field.type)
-        if rule is not None and not rule[0](value):
-            wrong.append(f"{subject}{field.name} is {safe_repr(value)}, expected {_EXPECTED.get(path, rule[1])}")
-    return wrong
+def type_mistakes(parts: Iterable[Any]) -> list[str]:
+    """Describes every field of StepModels, Tensors, Operations and Optimizers that has a wrong type.
+
+    A mistake that several tensors or operations share is one text.
+    """
+    subjects: dict[tuple[str, str], list[str]] = {}
+    for part in parts:
+        kind = type(part).__name__
+        for field in dataclasses.fields(part):
+            path, value = f"{kind}.{field.name}", getattr(part, field.name)
+            rule = _DTYPES.get(path) or _BY_TYPE.get(field.type)
+            if rule is not None and not rule[0](value):
+                hint = dtype_hint(value) if path in _DTYPES else ""
+                text = f"{field.name} is {safe_repr(value)}{hint}, expected {_EXPECTED.get(path, rule[1])}"
+                named = f" {safe_repr(part.name)}" if kind in ("Tensor", "Operation") else ""
+                subjects.setdefault((kind.lower() if named else "", text), []).append(named)
+    return [
+        f"{kind}{names[0]}{f' and {len(names) - 1} other {kind}s' * (len(names) > 1)}{': ' * bool(kind)}{text}"
+        for (kind, text), names in subjects.items()
+    ]

@@ -176,7 +176,7 @@ class StepModel:
                 f"StepModel: {'; '.join(others)}; expected Tensors, Operations, and an Optimizer or None; create them "
                 "with these classes, such as Optimizer(8) for Adam"
             )
-        wrong = [text for part in (self, *self.tensors, *self.operations, *optimizers) for text in type_mistakes(part)]
+        wrong = type_mistakes((self, *self.tensors, *self.operations, *optimizers))
         wrong = wrong or _core._step_mistakes(description_of(self))
         if wrong:
             raise ValueError(

@@ -125,7 +125,9 @@ def suggest(
 
     options_found = tuple(map(option, found["options"]))
     too_large, smallest = (each and option(each) for each in (found["fastest_too_large"], found["smallest"]))
-    return Suggestions(model, cluster, bool(overlap), options_found, too_large, smallest, space)
+    batch = found["largest_batch"]
+    fits_with = (f"{model.batch_axes[0]}={batch:.0f}",) if 0 < batch < np.inf else ()
+    return Suggestions(model, cluster, bool(overlap), options_found, too_large, smallest, space, fits_with)
 
 
 def _orders(cluster: Cluster, devices: Sequence[Any], shape: list[int]) -> dict[str, NDArray[np.int64]]:

@@ -110,6 +110,7 @@ class Suggestions(Report):
         too_large: Fastest option that does not fit, if it is faster than the best that does or nothing fits, else None.
         smallest: Where nothing fits, the option with the least memory, if that is another one, else None.
         space: The search space.
+        fits_with: Where nothing fits, changes of the step with which a sharding does, such as "batch=32".
     """
 
     model: StepModel
@@ -119,6 +120,7 @@ class Suggestions(Report):
     too_large: Suggestion | None
     smallest: Suggestion | None
     space: SearchSpace
+    fits_with: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -126,7 +128,7 @@ class Suggestions(Report):
         return bool(self.options)
 
     def _places(self) -> list[tuple[str, Suggestion]]:
-        """The options by number; "+" is the fastest that does not fit, "-" the one with the least memory."""
+        """The options by number, and "+" and "-" as the legend explains them."""
         places = [(str(place), each) for place, each in enumerate(self.options, 1)]
         rejected = (("+", self.too_large), ("-", self.smallest))
         return [*places, *((place, each) for place, each in rejected if each is not None)]
@@ -147,7 +149,9 @@ class Suggestions(Report):
     def _layout(self) -> Layout:
         """The table with the reasons, and the search space."""
         title, space, places = f"{self.model.name} on {self.cluster.name}", self.space, self._places()
+        legend = {"+": "the fastest sharding that does not fit", "-": "the sharding with the least memory"}
         facts = [
+            *((place, f"is {legend[place]}") for place, _ in places if place in legend),
             ("seconds", f"of a step {'whose parts all overlap' if self.overlap else 'whose parts do not overlap'}"),
             (
                 "searched",
@@ -165,13 +169,16 @@ class Suggestions(Report):
         ]
         best = f"best {len(self.options)} of {space.fit:,} shardings that fit in memory"
         rows = [(*row, each.why) for row, (_, each) in zip(self._rows(), places, strict=True)]
-        return Layout(f"{title}: {best if self.fits else 'no sharding fits in memory'}", facts, (*_HEAD, "why"), rows)
+        other = f"; one fits with {' or with '.join(self.fits_with)}" if self.fits_with else ""
+        title = f"{title}: {best if self.fits else f'no sharding fits in memory{other}'}"
+        return Layout(title, facts, (*_HEAD, "why"), rows)
 
-    def __str__(self) -> str:
-        """Returns a readable table, the reasons, and the search space."""
+    def _text(self, width: int = 0) -> str:
+        """The table, the reasons below it, and the search space."""
         found = self._layout()
-        title = "\n  ".join([found.title, *table_lines([_HEAD, *self._rows()])])
-        return Layout(title, [*((place, each.why) for place, each in self._places()), *found.facts]).text()
+        facts = [*((place, each.why) for place, each in self._places()), *found.all_facts()]
+        table = Layout(found.title, [], _HEAD, self._rows()).text(width)
+        return "\n  ".join([table, *table_lines(facts, width=max(width - 2, 0))])
 
     def _content(self) -> dict[str, Any]:
         rejected = {"too_large": self.too_large, "smallest": self.smallest}
@@ -180,6 +187,7 @@ class Suggestions(Report):
             "model": self.model.name,
             "cluster": self.cluster.name,
             "overlap": self.overlap,
+            "fits_with": self.fits_with,
             "options": [each._content() for each in self.options],
             **{name: None if each is None else each._content() for name, each in rejected.items()},
             "space": asdict(self.space),

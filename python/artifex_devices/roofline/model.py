@@ -17,6 +17,7 @@ from artifex_devices._base.html import facts, page
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
+from artifex_devices._base.text import rate_text
 from artifex_devices._core import Device
 from artifex_devices._hardware.batch_size import HardwareType
 from artifex_devices._runtime.device_arguments import whole_number
@@ -189,9 +190,10 @@ class Roofline:
         return roofline_svg(self, [*by_batch, *points], network_bandwidth, [note] if by_batch else [])
 
     def _repr_html_(self) -> str:
+        bandwidth = rate_text(self.memory_bandwidth, "B/s")
         rows = [
-            ("peak", f"{self.peak_flops:.4g} FLOP/s ({self.peak_from.kind}: {self.peak_from.text})"),
-            ("memory", f"{self.memory_bandwidth:.4g} B/s ({self.bandwidth_from.kind}: {self.bandwidth_from.text})"),
+            ("peak", f"{rate_text(self.peak_flops, 'FLOP/s')} ({self.peak_from.kind}: {self.peak_from.text})"),
+            ("memory", f"{bandwidth} ({self.bandwidth_from.kind}: {self.bandwidth_from.text})"),
             ("ridge point", f"{self.ridge_point:.1f} FLOP per byte"),
             ("critical batch", f"{self.critical_batch:.1f} ({self.critical_batch_from.text})"),
         ]

@@ -66,7 +66,7 @@ TEST(ArrayMemory, RefusesDeletedArrays) {
 }
 
 TEST(CreationLines, AreRecordedWhileTracedAndRemovedWithTheArray) {
-  CreationLines::set_source([]() -> std::optional<CreationLine> { return CreationLine{"program", 7}; });
+  set_caller_line_source([]() -> std::optional<CallerLine> { return CallerLine{"program", 7}; });
   const ShardingRef sharding = named(make_world(1, 2), {2}, {"a"});
   const ArrayRef before = make_array(sharding, {2});
   config().trace_allocations.store(1);

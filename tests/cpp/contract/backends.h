@@ -48,6 +48,6 @@ class Contract : public testing::TestWithParam<BackendRow> {
 
 #define INSTANTIATE_ON_EVERY_BACKEND(suite)                                                       \
   INSTANTIATE_TEST_SUITE_P(backends, suite, testing::ValuesIn(artifex_devices::test::backends()), \
-                           [](const auto& info) { return info.param.name; })
+                           [](const auto& tested) { return tested.param.name; })
 
 }  // namespace artifex_devices::test

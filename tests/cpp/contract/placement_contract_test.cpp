@@ -8,6 +8,7 @@
 #include "artifex_devices/transfer/place.h"
 #include "artifex_devices/transfer/planned_copies.h"
 #include "artifex_devices/transfer/reshard.h"
+#include "artifex_devices/transfer/transfer_recording.h"
 #include "backends.h"
 
 namespace artifex_devices {
@@ -92,12 +93,43 @@ TEST_P(PlacementContract, MovesThePlannedBytes) {
     const ArrayRef array = device_put(source, from, true);
     const ReshardPlan plan = plan_of_reshard(*array, *to);
     const int64_t before = transfer_counters().device_to_device_bytes;
+    const TransferRecording recording;
     const ArrayRef result = reshard(array, to, {.force_copy = round % 7 == 0});
     result->block_until_ready();
-    EXPECT_EQ(transfer_counters().device_to_device_bytes - before,
-              plan.bytes_copied() + (round % 7 == 0 ? plan.bytes_reused() : 0));
+    const int64_t planned = plan.bytes_copied() + (round % 7 == 0 ? plan.bytes_reused() : 0);
+    EXPECT_EQ(transfer_counters().device_to_device_bytes - before, planned);
+    int64_t recorded = 0;
+    for (const auto& [route, count] : recording.routes()) recorded += count.bytes;
+    EXPECT_EQ(recorded, planned);
     test::expect_shards(result, source);
     ASSERT_EQ(values(*device_get(result)), values(source));
+  }
+}
+
+TEST_P(PlacementContract, WaitsForDeferredCopies) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed);
+    ClientOptions options;
+    options.backend = GetParam().make();
+    options.num_devices = 8;
+    options.seed = seed;
+    const ClientRef world = Client::make(Machine::from_synthetic("pack:2 [numa] core:2 pu:1"), options);
+    const HostView source = test::dense(random, {8, 16}, DType::kFloat32);
+    ArrayRef array = device_put(source, test::named(world, {8}, {"a"}), true);
+    std::vector<ArrayRef> moved;
+    for (int step = 0; step < 6; ++step) {
+      const auto [to, text] = test::random_layout(random, world, source.shape, false);
+      array = reshard(array, to, {.force_copy = true});
+      moved.push_back(array);
+    }
+    EXPECT_FALSE(moved.back()->ready_event()->is_set());
+    const std::byte* memory = moved.front()->storage()->device_data(0);
+    EXPECT_EQ(memory[0], std::byte{0xA5}) << "memory is not written before a thread waits";
+    const auto host = device_get_async(moved[2]);
+    EXPECT_EQ(values(*device_get(moved.back())), values(source)) << "seed " << seed;
+    wait_for(host->ready);
+    EXPECT_EQ(values(*host), values(source)) << "seed " << seed;
+    for (const ArrayRef& each : moved) EXPECT_EQ(values(*device_get(each)), values(source)) << "seed " << seed;
   }
 }
 

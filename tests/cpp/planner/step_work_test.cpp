@@ -184,17 +184,10 @@ TEST(StepWork, ReportsEveryMismatch) {
   const LetterModel made = two_matrices();
   const StepRules rules = made.rules({{'b', kX | kY}, {'e', kX}, {'f', kX}});
   EXPECT_EQ(step_mismatches(made.model, {3, 4}, {"x", "y"}, rules),
-            (Lines{"dimension 0 of in (b, 64) is sharded 12 ways over x, y; nearest 60 or 72",
-                   "dimension 0 of w1 (e, 8) is sharded 3 ways over x; nearest 6 or 9",
-                   "dimension 1 of w1 (f, 32) is sharded 3 ways over x; nearest 30 or 33",
-                   "x shards both dimension 0 (e) and dimension 1 (f) of w1",
-                   "dimension 0 of tmp (b, 64) is sharded 12 ways over x, y; nearest 60 or 72",
-                   "dimension 1 of tmp (f, 32) is sharded 3 ways over x; nearest 30 or 33",
-                   "x shards both dimension 0 (b) and dimension 1 (f) of tmp",
-                   "dimension 0 of w2 (f, 32) is sharded 3 ways over x; nearest 30 or 33",
-                   "dimension 1 of w2 (e, 8) is sharded 3 ways over x; nearest 6 or 9",
-                   "x shards both dimension 0 (f) and dimension 1 (e) of w2",
-                   "dimension 0 of out (b, 64) is sharded 12 ways over x, y; nearest 60 or 72"}));
+            (Lines{"b (64 in in and 2 other tensors) is sharded 12 ways over x, y; nearest 60 or 72",
+                   "e (8 in w1 and 1 other tensor) is sharded 3 ways over x; nearest 6 or 9",
+                   "f (32 in w1 and 2 other tensors) is sharded 3 ways over x; nearest 30 or 33",
+                   "x shards both e and f of w1 and 1 other tensor", "x shards both b and f of tmp"}));
   EXPECT_FALSE(step_fits_mesh(made.model, {3, 4}, rules));
   EXPECT_THROW(step_work(made.model, {3, 4}, rules), InvalidArgument);
   EXPECT_TRUE(step_fits_mesh(made.model, {4, 2}, made.rules({{'b', kX}, {'f', kY}})));

@@ -126,6 +126,17 @@ TEST(Suggestions, AreTheBestPlansThatFit) {
   }
 }
 
+TEST(Suggestions, NameTheLargestBatchThatFitsWhereNothingDoes) {
+  StepModel model = one_product();
+  model.batch_axes = {0};
+  // One device of 500 bytes, without rules: 384 of w, and 2 * (12 + 16) for each row of in and out.
+  EXPECT_EQ(suggest_steps(model, *ring_of(1, 500), space_of(1, 1)).largest_batch, 2);
+  EXPECT_EQ(suggest_steps(model, *ring_of(1, 400), space_of(1, 1)).largest_batch, 0);
+  EXPECT_EQ(suggest_steps(model, *ring_of(1, 1e6), space_of(1, 1)).largest_batch, 0);  // all fits
+  // Four devices of 240 bytes, mlp sharded: 96 of w, 24 and 8 for each row of in and out.
+  EXPECT_EQ(suggest_steps(model, *ring_of(4, 240), space_of(4, 1, {3})).largest_batch, 4);
+}
+
 TEST(Suggestions, CountUnpricedPlansAndSkipEquivalentMeshes) {
   const StepModel model = one_product();
   const ClusterRef ring = ring_of(8, 1e6);

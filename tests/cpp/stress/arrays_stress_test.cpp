@@ -112,7 +112,7 @@ class ArraysStress : public testing::Test {
     config().parallel_copy_bytes = 16 << 10;  // much goes to the workers, and on after the calls
     config().async_copy_bytes = 64 << 10;
     config().cache_bytes = 8 << 20;  // blocks leave the cache too
-    CreationLines::set_source([] { return std::optional(CreationLine{"stress", 1}); });
+    set_caller_line_source([] { return std::optional(CallerLine{"stress", 1}); });
     world_ = test::make_world(3, 8);
   }
   void TearDown() override {
@@ -180,7 +180,7 @@ class ArraysStress : public testing::Test {
   void list(Random& random) {
     for (const ArrayRef& array : live_arrays(pick(random, 0, 1) == 0 ? world_.get() : nullptr)) {
       EXPECT_GT(array->on_device_size_in_bytes(), 0);
-      EXPECT_EQ(CreationLines::of(*array).value_or(CreationLine{"stress", 1}).file, "stress");
+      EXPECT_EQ(CreationLines::of(*array).value_or(CallerLine{"stress", 1}).file, "stress");
     }
     EXPECT_FALSE(biggest_live_arrays(*world_, 3).empty());
     EXPECT_GE(Mesh::live_count(), 0);

@@ -28,6 +28,16 @@ TEST(WorldText, ReadsNodesTimesDevicesAsASyntheticMachine) {
   EXPECT_EQ(parse_world("1 node x 1").synthetic, "numa:1 core:1 pu:1");
 }
 
+TEST(WorldText, ReadsGpusByTheirName) {
+  for (const std::string text : {"4 x h100 80gb", "4x h100 80gb", " 4 X  h100 80gb\n"}) {
+    const WorldText world = parse_world(text);
+    EXPECT_EQ(world.num_devices, 4) << text;
+    EXPECT_EQ(world.device_kind, "h100 80gb") << text;
+    EXPECT_EQ(world.synthetic, "") << text;
+  }
+  EXPECT_EQ(parse_world("4 x 8").device_kind, "");
+}
+
 TEST(WorldText, KeepsTheSyntheticMachineOfLargeWorldsSmall) {
   const WorldText world = parse_world("64 nodes x 1024");
   EXPECT_EQ(world.num_devices, 65536);

@@ -216,7 +216,7 @@ class TestErrors:
 
     def test_functions_that_are_not_supported_name_the_way(self, named):
         x = ad.device_put(np.ones((8, 8)), named("x"))
-        with pytest.raises(TypeError, match=r"np\.interp\(np\.asarray\(x\)\)"):
+        with pytest.raises(TypeError, match=r"np\.interp\(np\.asarray\(x\), np\.asarray\(x\), np\.asarray\(x\)\)$"):
             np.interp(x, x, x)
         with pytest.raises(TypeError, match="at: not supported"):
             np.add.at(x, 0, 1)

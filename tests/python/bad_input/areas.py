@@ -3,7 +3,7 @@
 
 import importlib
 
-_AREAS = ("devices", "meshes", "placement", "arrays", "lax", "layouts", "trees", "xla", "planner", "managers", "processes", "jax_names")
+_AREAS = ("devices", "meshes", "placement", "arrays", "lax", "layouts", "trees", "xla", "planner", "managers", "checkpoints", "processes", "jax_names")
 AREAS = {area: importlib.import_module(f"bad_input.{area}").CALLS for area in _AREAS}
 
 _RECORD = "a record that the library makes and hands out; the functions that make it check what goes in"
@@ -21,6 +21,10 @@ EXEMPT = {
             "HostCopy",
             "MemoryReport",
             "NvLink",
+            "checkpoint.ArrayMetadata",
+            "checkpoint.CheckpointMetadata",
+            "checkpoint.PartMetadata",
+            "checkpoint.SaveFuture",
             "calibration.Calibration",
             "calibration.CalibrationCheck",
             "calibration.CalibrationConditions",
@@ -29,6 +33,9 @@ EXEMPT = {
             "calibration.ProcessLink",
             "calibration.Sample",
             "memory.ArrayRecord",
+            "transfers.LineTransfers",
+            "transfers.RouteTransfers",
+            "transfers.TransferReport",
             "mesh_utils.AxisExplanation",
             "mesh_utils.MeshExplanation",
             "planner.Algorithm",

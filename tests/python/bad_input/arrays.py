@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad calls: Arrays, their methods and indexing."""
 
+from artifex_devices.errors import ShardingTypeError
 from numpy.exceptions import AxisError
 
 from bad_input.rows import Calls, bad
@@ -21,6 +22,8 @@ CALLS = [
         "put(X, 'x')[0, 0].item()",
         [
             bad("put(X, 'x')[99]", IndexError, "index:", "99", repair="got 99; (np\\.take\\(.*?\\)) takes", given="x = put(X); i = [99]; axis = 0"),
+            bad("explicit('x', 'y')[0]", ShardingTypeError, "index: dimension 0 of shape (8, 8) is sharded over Explicit axes ('x',)", repair="first: (reshard\\(.*?P\\(\\)\\)\\))", then="{}[0]", given="x = explicit('x', 'y')"),
+            bad("explicit('x')[:4]", ShardingTypeError, "index:", repair="host: (np\\.asarray\\(x\\))", then="{}[:4]", given="x = explicit('x')"),
             bad("put(X, 'x')[-9]", IndexError, "index:", "-9"),
             bad("put(X, 'x')[2**63]", IndexError, "index:", "expected"),
             bad("put(X, 'x')[0, 0, 0]", IndexError, "index:", "expected"),
@@ -68,6 +71,10 @@ CALLS = [
             bad("put(X).__array__(copy='yes')", TypeError, "__array__:", "expected"),
             bad("put(X).__array__(np.int32, copy=False)", ValueError, "__array__:", "expected"),
             bad("put(X).__array__(3)", TypeError, "interpret", "Cannot"),
+            bad("np.save(str(folder / 'x.npy'), put(X))", TypeError, "save:", repair="first: (np\\.save\\(.*x\\.npy', np\\.asarray\\(x\\)\\))$", given="x = put(X)"),
+            bad("np.apply_along_axis(np.sum, 0, put(X))", TypeError, "apply_along_axis:", repair="first: (np\\.apply_along_axis\\(np\\.sum, 0, np\\.asarray\\(x\\)\\))$", given="x = put(X)"),
+            bad("np.interp([0, 1], X[0], fp=put(X)[0])", TypeError, "interp:", repair="first: (np\\.interp\\(\\[0, 1\\], x, fp=np\\.asarray\\(y\\)\\))$", given="x, y = X[0], put(X)[0]"),
+            bad("put(X) + Tensor()", TypeError, "add: the other operand is a bad_input.Tensor; expected an Array, an ndarray or a number", repair="convert it: (.*)$", given="x, other = put(X), Tensor()"),
             bad("put(X).__array__(None, None, None)", TypeError, "Array.__array__:", "expected"),
         ],
     ),
@@ -224,6 +231,7 @@ CALLS = [
         "Array.dot",
         "put(X).dot(X)",
         [
+            bad("explicit('x', 'y').T @ explicit('x', 'y')", ShardingTypeError, "matmul:", "Explicit axes", repair="first: (reshard\\(.*?P\\(\\)\\)\\))$", then="x @ {}", given="y = explicit('x', 'y'); x = y.T"),
             bad("put(X).dot('x')", TypeError, "signature", "matching"),
             bad("put(X).dot(np.zeros(3))", ValueError, "dot:", "3"),
             bad("put(X).dot(X, out='x')", TypeError, "dot:", "out"),
@@ -328,6 +336,8 @@ CALLS = [
         "Array.reshape",
         "put(X).reshape(64)",
         [
+            bad("explicit('x', 'y').reshape(64)", ShardingTypeError, "reshape:", repair="first: (reshard\\(.*?P\\(\\)\\)\\))", then="{}.reshape(64)", given="x = explicit('x', 'y')"),
+            bad("np.concatenate([explicit('x'), explicit('y')])", ShardingTypeError, "concatenate:", repair="first: (reshard\\(.*?P\\(\\)\\)\\))$", then="np.concatenate([explicit('x'), {}])", given="x = explicit('y')"),
             bad("put(X).reshape(63)", ValueError, "reshape:", "63"),
             bad("put(X).reshape(-1, -1)", ValueError, "reshape:", "-1"),
             bad("put(X).reshape('x')", TypeError, "interpreted", "integer"),

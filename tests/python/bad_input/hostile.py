@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects that misbehave when they are looked at."""
 
+import numpy as np
+
 
 class NoRepr:
     """Has no text."""
@@ -55,3 +57,13 @@ class Text(str):
 
     def __repr__(self):
         raise ZeroDivisionError("no text")
+
+
+class Tensor:
+    """An array of a library whose operators do not know Arrays, as torch's."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ones((8, 8), np.float32)
+
+    def __dlpack__(self):
+        raise NotImplementedError

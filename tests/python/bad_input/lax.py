@@ -194,6 +194,14 @@ CALLS = [
         "ad.shard_map(lambda x: x, mesh=line, in_specs=P('x'), out_specs=P('x'))(X)",
         [
             bad("ad.shard_map(3, mesh=line, in_specs=P('x'), out_specs=P('x'))", TypeError, "shard_map:", "3"),
+            bad(
+                "ad.shard_map(lambda x: x, mesh=make_mesh((2, 4), ('x', 'y')), in_specs=P('x'), out_specs=P('x'))(explicit('y'))",
+                ValueError,
+                "args[0] of float32(8, 8) is placed as P('y',), in_specs has P('x',)",
+                repair="first: (reshard\\(.*?\\)\\)), leave",
+                then="ad.shard_map(lambda x: x, mesh=mesh, in_specs=P('x'), out_specs=P('x'))({})",
+                given="x = explicit('y'); mesh = x.sharding.mesh",
+            ),
             bad("ad.shard_map(lambda x: x, mesh=3, in_specs=P('x'), out_specs=P('x'))", TypeError, "shard_map(<lambda>):", "mesh"),
             bad("ad.shard_map(lambda x: x, mesh=line, in_specs='x', out_specs=P('x'))(X)", TypeError, "shard_map(<lambda>):", "in_specs", "'x'", repair="write (P\\('x'\\)) for sharded", then="ad.shard_map(lambda x: x, mesh=line, in_specs={}, out_specs=P('x'))(X)"),
             bad("ad.shard_map(lambda x: x, mesh=line, in_specs=P('z'), out_specs=P('x'))(X)", ValueError, "shard_map(<lambda>):", "mesh", "in_specs"),

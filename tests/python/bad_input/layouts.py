@@ -192,6 +192,20 @@ CALLS = [
             bad("ad.memory_report(BAD_INDEX)", ZeroDivisionError, "no int"),
         ],
     ),
+    *(
+        Calls(
+            f"transfers.TransferReport.{count}",
+            f"ad.transfers.record().{count}('host-to-device')",
+            [
+                bad(f"ad.transfers.record().{count}('up')", ValueError, f"TransferReport.{count}:", "direction", "'up'"),
+                bad(f"ad.transfers.record().{count}('host_to_device')", ValueError, "'host-to-device'"),
+                bad(f"ad.transfers.record().{count}(3)", TypeError, f"TransferReport.{count}:", "direction", "3"),
+                bad(f"ad.transfers.record().{count}([])", TypeError, f"TransferReport.{count}:", "direction"),
+                bad(f"ad.transfers.record().{count}(NO_REPR)", TypeError, "<NoRepr, whose repr raised ZeroDivisionError>"),
+            ],
+        )
+        for count in ("calls", "bytes")
+    ),
     Calls(
         "transfer_guard",
         "within(ad.transfer_guard('allow'), lambda: 1)",

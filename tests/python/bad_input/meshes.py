@@ -12,8 +12,8 @@ CALLS = [
         [
             bad("Mesh(devices, 3)", TypeError, "Mesh:", "3"),
             bad("Mesh(devices, None)", TypeError, "Mesh:", "None"),
-            bad("Mesh(devices)", TypeError, "Mesh:", "expected"),
-            bad("Mesh()", TypeError, "Mesh:", "expected"),
+            bad("Mesh(devices)", TypeError, "Mesh: axis_names is missing; expected a value; call it as Mesh(devices, axis_names, axis_types = None), such as", repair="such as (.*)$"),
+            bad("Mesh()", TypeError, "Mesh: devices is missing; expected a value; axis_names is missing;"),
             bad("Mesh(devices, 'x', spam=1)", TypeError, "Mesh:", "expected"),
             bad("Mesh(devices, ('x', 'y'))", ValueError, "Mesh:", "'x'", "'y'", repair="for example (np\\.array\\(devices\\(\\)\\)\\.reshape\\(2, 4\\)),", then="Mesh({}, ('x', 'y'))"),
             bad("Mesh(devices, ('',) * 2)", ValueError, "Mesh:", "''"),
@@ -36,6 +36,7 @@ CALLS = [
         "make_mesh((2, 4), ('x', 'y')).shape",
         [
             bad("make_mesh((2**63,), ('x',))", ValueError, "make_mesh:", "axis_shapes"),
+            bad("make_mesh((16,), ('x',))", ValueError, "make_mesh: Number of devices 8 must be >= the product of mesh_shape (16,)", "JAX_NUM_CPU_DEVICES=16", repair="`with artifex_devices\\.(simulate\\(16\\)):`", then="within(ad.{}, lambda: make_mesh((16,), ('x',)))"),
             bad("make_mesh((8,), 3)", TypeError, "make_mesh:", "axis_names"),
             bad("make_mesh((8,), ('x',), devices='cpu')", TypeError, "make_mesh:", "devices", "'cpu'"),
             bad("make_mesh((8,), ('x',), devices=3)", TypeError, "make_mesh:", "devices"),

@@ -33,6 +33,9 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
     def put(value, *entries):
         return ad.device_put(value, named(*entries))
 
+    def explicit(*entries):
+        return ad.device_put(X, NamedSharding(make_mesh((2, 4), ("x", "y")), P(*entries)))
+
     def body(function, **options):
         """Runs `function` on 8 participants along axis x, each with one row of X."""
         return ad.shard_map(function, mesh=line, in_specs=P("x"), out_specs=P("x"), **options)(X)
@@ -77,6 +80,7 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
         "line": line,
         "named": named,
         "put": put,
+        "explicit": explicit,
         "body": body,
         "within": within,
         "folder": folder,
@@ -89,4 +93,5 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
         "BAD_ITER": hostile.BadIter(),
         "BAD_LEN": hostile.BadLen(),
         "TEXT": hostile.Text("x"),
+        "Tensor": hostile.Tensor,
     }

@@ -17,7 +17,7 @@ from artifex_devices._base.bound_signatures import signature_of
         (ad.Mesh, "(devices, axis_names, axis_types=None)"),
         (ad.AbstractMesh, "(axis_sizes, axis_names, axis_types=None)"),
         (ad.P, "(*args)"),
-        (ad.SingleDeviceSharding, "(device, *, memory_kind: 'str | None' = None)"),
+        (ad.SingleDeviceSharding, "(device: 'Device', *, memory_kind: 'str | None' = None)"),
     ],
 )
 def test_bound_classes_have_signatures(bound, text):
@@ -42,11 +42,38 @@ def test_a_class_without_a_constructor_has_no_signature():
         inspect.signature(ad.Array)
 
 
+@pytest.mark.parametrize(
+    ("bound", "text"),
+    [
+        (ad.Array.addressable_data, "(self, index)"),
+        (ad.device_put(0.0).addressable_data, "(index)"),
+        (ad.Array.devices, "(self, /)"),  # a fast path
+        (ad.device_put(0.0).devices, "()"),
+        (ad.Client.local_devices, "(self, process_index=None)"),
+        (ad.Machine.from_synthetic, "(description)"),
+    ],
+)
+def test_bound_methods_have_signatures(bound, text):
+    assert str(inspect.signature(bound)) == text
+    assert "--" not in bound.__doc__
+
+
+def test_every_public_bound_method_has_a_signature():
+    methods = 0
+    for cls in vars(_core).values():
+        if isinstance(cls, type) and not issubclass(cls, BaseException) and not cls.__name__.startswith("_"):
+            for name, member in vars(cls).items():
+                if type(member).__name__ in ("instancemethod", "method_descriptor", "staticmethod"):
+                    if name.startswith("_"):
+                        continue
+                    inspect.signature(getattr(cls, name))
+                    methods += 1
+    assert methods > 60
+
+
 def test_signatures_of_methods_come_from_the_stub():
-    assert str(signature_of("Sharding.shard_shape")) == "(self, global_shape) -> 'tuple[typing.Any, ...]'"
-    assert str(signature_of("Client.local_devices")) == (
-        "(self, process_index: 'int | None' = None) -> 'list[typing.Any]'"
-    )
+    assert str(signature_of("Sharding.shard_shape")) == "(self, global_shape) -> 'tuple[int, ...]'"
+    assert str(signature_of("Client.local_devices")) == "(self, process_index: 'int | None' = None) -> 'list[Device]'"
     with pytest.raises(KeyError, match="missing"):
         signature_of("Mesh.missing")
 

@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 from artifex_devices._base.daemon_thread import DaemonThread, _BeginEvent
-from artifex_devices._spmd.watchdog import _Watchdog
+from artifex_devices._spmd import watchdog
 
 TIMEOUT_S_S = 30.0  # only ever waited out by a test that fails
 
@@ -100,7 +100,7 @@ def test_a_shutdown_of_the_watchdog_returns_when_its_thread_has_ended(monkeypatc
         asked.set()
         go_on.wait(TIMEOUT_S_S)
 
-    watchdog = _Watchdog()
+    watchdog.shutdown()
     monkeypatch.setattr(watchdog, "_watch", watch)
     watchdog.start()
     watchdog.start()  # there is one already

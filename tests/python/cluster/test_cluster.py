@@ -122,18 +122,23 @@ def test_a_cluster_is_a_value():
 def test_describe_lists_each_number_with_its_source():
     assert cluster.tpu("v5e", (4, 4), slices=2).describe().splitlines() == [
         "<Cluster 2 x TPU v5e 4x4: 32 tpu devices>",
-        "  chip          TPU v5e, 32 in all, 1 device each, 16.0 GiB (S2 S5 S7)",
-        "  bfloat16      1.97e+14 FLOP/s (S2 S5 S7)",
-        "  int8          3.94e+14 FLOP/s (S2 S5 S7)",
-        "  int4          7.88e+14 FLOP/s (S2 S5 S7)",
-        "  memory        8.19e+11 B/s (S2 S5 S7)",
+        "  chip          TPU v5e, 32 in all, 1 device each, 16.0 GiB [S2 S5 S7]",
+        "  bfloat16      197 TFLOP/s [S2 S5 S7]",
+        "  int8          394 TFLOP/s [S2 S5 S7]",
+        "  int4          788 TFLOP/s [S2 S5 S7]",
+        "  memory        819 GB/s [S2 S5 S7]",
         "  inside        torus of 4x4 chips, no wraparound; ICI",
-        "  a link        4.5e+10 B/s (S2 S5), 1e-06 s (S5)",
-        "  hosts         4 of 4x2 chips (S2 S5), to a chip 1.6e+10 B/s (S2 S5)",
-        "  between       2 slices: 3.125e+09 B/s (S2 S5) a chip, 9.6e-06 s (S22)",
+        "  a link        45 GB/s [S2 S5], 1 us [S5]",
+        "  hosts         4 of 4x2 chips [S2 S5], to a chip 16 GB/s [S2 S5]",
+        "  between       2 slices: 3.125 GB/s [S2 S5] a chip, 9.6 us [S22]",
         "  note          bandwidth: 819 GB/s or 800 GiB/s (8.59e11 B/s) by version of Google's page, 8.2e11 in "
         "JAX, 8.1e11 in the book",
         "  note          the step between slices is NCCL's on its network, not Google's",
+        '  [S2]          Google Cloud, "TPU v5e", https://docs.cloud.google.com/tpu/docs/v5e',
+        '  [S5]          "How to Scale Your Model", chapters Rooflines, TPUs and Sharding, '
+        "https://jax-ml.github.io/scaling-book",
+        "  [S7]          JAX, jax/_src/tpu_info.py, development version of 2026-08-08, https://github.com/jax-ml/jax",
+        "  [S22]         NVIDIA/nccl, src/graph/tuning.cc (an older version), https://github.com/NVIDIA/nccl",
     ]
 
 
@@ -415,7 +420,7 @@ def test_cluster_devices_have_no_cores_memory_or_topology_file():
 )
 def test_networks_without_a_source_are_marked(nodes):
     assert nodes.parts["network_bandwidth"][1] == "unverified"
-    assert "B/s (unverified) a chip" in nodes.describe()
+    assert "B/s [unverified] a chip" in nodes.describe()
     assert cluster.gpus("a100", nodes=2, network_bandwidth=1e10).parts["network_bandwidth"] == (1e10, "given")
     assert cluster.dgx("h100", nodes=2).parts["network_bandwidth"] == (5e10, "S8")
 

@@ -265,7 +265,7 @@ def test_the_current_folder_is_searched_only_as_python_does(folder):
 def test_recommend_adds_what_follows_from_published_numbers(capsys):
     assert main(["batch", "recommend", "--hardware", "h100"]) == 0
     assert (
-        "By the roofline of the NVIDIA H100 SXM the critical batch is 295\n(model: 9.89e+14 FLOP/s bfloat16 over"
+        "By the roofline of the NVIDIA H100 SXM the critical batch is 295\n(model: 989 TFLOP/s bfloat16 over"
         in capsys.readouterr().out
     )
     assert main(["batch", "recommend", "--hardware", "v100", "--json"]) == 0

@@ -250,9 +250,15 @@ def test_this_machine_is_the_default_cluster(capsys):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("tpy v4 2x2x4", "neither a preset nor a file (did you mean tpu?); expected 'tpu v5e 4x4', 'dgx h100 nodes=2'"),
+        (
+            "tpy v4 2x2x4",
+            "neither a preset nor a file (did you mean 'tpu v4 4x4x4'?); expected 'tpu v5e 4x4', 'dgx h100 nodes=2'",
+        ),
         ("", "'' is neither a preset nor a file; expected"),
-        ("tpu v4", "tpu has 1 words after it, 'v4'; expected 'tpu GENERATION SHAPE [slices=...]'"),
+        (
+            "tpu v4",
+            "tpu has 1 word after it, 'v4' (did you mean 'tpu v4 4x4x4'?); expected 'tpu GENERATION SHAPE",
+        ),
         ("tpu v4 2xx", "'2xx' is not a shape of a slice"),
         ("tpu v4 4x4x9", "TPU v4 has no slices of 4x4x9; expected one of 2x2x1"),
         ("tpu v9 4x4", "expected one of v4, v5e, v5p, v6e, 7x"),

@@ -104,6 +104,62 @@ def test_a_platform_that_contradicts_the_world_is_refused():
         ad.simulate(2, platform=3)
 
 
+def test_a_mixed_world_has_its_own_cpu_devices():
+    with ad.simulate({"cpu": 2, "gpu": 4}) as client:
+        assert client.platform == ad.default_backend() == "gpu"
+        assert repr(ad.devices()) == "[GpuDevice(id=0), GpuDevice(id=1), GpuDevice(id=2), GpuDevice(id=3)]"
+        assert repr(ad.devices("cpu")) == "[CpuDevice(id=0), CpuDevice(id=1)]"
+        on_cpu = ad.device_put(np.arange(4.0), ad.devices("cpu")[1])
+        on_gpu = ad.device_put(on_cpu, ad.devices("gpu")[3])
+        assert (on_cpu.device, on_gpu.device) == (ad.devices("cpu")[1], ad.devices()[3])
+        np.testing.assert_array_equal(ad.device_get(on_gpu), np.arange(4.0))
+        with ad.simulate(3):
+            assert (ad.default_backend(), ad.device_count()) == ("cpu", 3)
+        assert ad.device_count() == 4
+    assert (ad.default_backend(), ad.device_count()) == ("cpu", 8)
+
+
+def test_the_order_of_a_mixed_world_and_its_descriptions_do_not_matter():
+    for world in ({"gpu": "4 x h100", "cpu": "2 nodes x 2"}, {"cpu": "2 nodes x 2", "gpu": "4 x h100"}):
+        with ad.simulate(world):
+            assert ad.devices()[3].device_kind == "NVIDIA H100 80GB HBM3"
+            assert [device.numa_nodes for device in ad.devices("cpu")] == [[0], [0], [1], [1]]
+    with ad.simulate({"gpu": 2}):
+        assert (ad.device_count(), ad.device_count("cpu")) == (2, 8)
+    with ad.simulate({"cpu": 2}, all_threads=True):
+        assert (ad.default_backend(), ad.device_count()) == ("cpu", 2)
+
+
+def test_a_mixed_world_can_be_opened_again_and_left_by_an_error():
+    world = ad.simulate({"cpu": 1, "gpu": 2}, bytes_limit=16)
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="out of memory on cpu:0"), world:
+            ad.device_put(np.zeros(4), ad.devices("cpu")[0])
+        assert (ad.default_backend(), ad.device_count("cpu")) == ("cpu", 8)
+    with world, world:
+        assert ad.devices("cpu")[0].client is not ad.devices()[0].client
+    assert ad.device_count() == 8
+
+
+@pytest.mark.parametrize(
+    ("world", "options", "error", "text"),
+    [
+        ({}, {}, ValueError, r"simulate: world is \{\}; expected a dict with 'gpu', 'cpu' or both"),
+        ({"tpu": 4}, {}, ValueError, r"expected a dict with 'gpu', 'cpu' or both; write simulate\(\{\"cpu\": 2"),
+        ({"gpu": 1.5}, {}, TypeError, r"world\['gpu'\] is 1.5 .*; expected a number of devices or a description"),
+        ({"cpu": 0, "gpu": 1}, {}, ValueError, "0"),
+        ({"cpu": "spam", "gpu": 1}, {}, ValueError, "spam"),
+        ({"cpu": "2 x h100", "gpu": 1}, {}, ValueError, "h100"),
+        ({"cpu": 1, "gpu": 1}, {"platform": "gpu"}, ValueError, "platform is 'gpu'; expected None beside a dict"),
+        ({"cpu": 1, "gpu": 1}, {"all_threads": True}, ValueError, "all_threads is True for a world of two platforms"),
+    ],
+)
+def test_bad_mixed_worlds_are_refused(world, options, error, text):
+    with pytest.raises(error, match=text), ad.simulate(world, **options):
+        pass
+    assert ad.device_count() == 8
+
+
 def test_reading_is_a_transfer_once(array, values):
     before = bytes_read()
     np.testing.assert_array_equal(np.asarray(array), values)
@@ -130,8 +186,9 @@ def test_one_device_is_read_by_a_transfer_too(gpus, values):
         (lambda x: float(x.sum()), "float"),
         (lambda x: bool(x.sum() > 0), "bool"),
         (lambda x: x.sum().item(), "item"),
+        (lambda x: x.item(3), "item"),
     ],
-    ids=["asarray", "tolist", "float", "bool", "item"],
+    ids=["asarray", "tolist", "float", "bool", "item", "item of an index"],
 )
 def test_a_guard_catches_implicit_reads(array, read, operation):
     with ad.transfer_guard("disallow"):

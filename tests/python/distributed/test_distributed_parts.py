@@ -331,7 +331,7 @@ class Ending:
         monkeypatch.setattr(job, "time", clock)
         monkeypatch.setattr(job, "os", SimpleNamespace(getpid=lambda: 7, _exit=self.leave_at_once))
         monkeypatch.setattr(failure_notice, "_failed", failed)
-        transport = SimpleNamespace(is_broken=False, progress=lambda: None, close=lambda: None)
+        transport = SimpleNamespace(broken="", progress=lambda: None, close=lambda: None)
         runtime = SimpleNamespace(owned=owned, finalize=lambda: self.slept.append("finalize"))
         monkeypatch.setattr(job, "_job", job._Job(runtime, self, transport, ()))
 
@@ -431,5 +431,5 @@ def test_the_processes_that_collectives_and_equal_values_bring_together(owners, 
     assert process_map.here == tuple(i for i, owner in enumerate(owners) if owner == 0)
     assert list(process_map.meeting_sets()) == circles
     for named, processes in compared.items():
-        across = process_map.same_parts(named, ("x", "y"))
+        across = process_map.sharers(named, ("x", "y"))
         assert (None if across is None else across.processes) == processes

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from artifex_devices import checkpoint
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -39,6 +40,17 @@ def test_meshes_that_cannot_be_made(mesh):
     done = train(mesh)
     assert done.returncode == 1
     assert done.stderr.startswith("--mesh: expected")
+
+
+def test_an_interrupted_training_goes_on_with_the_same_bits(tmp_path):
+    whole = run("digits_train.py", "--epochs", "9", "--checkpoint", tmp_path / "whole")
+    assert sorted(os.listdir(tmp_path / "whole")) == ["100", "200"], whole.stdout + whole.stderr
+    run("digits_train.py", "--epochs", "5", "--checkpoint", tmp_path / "parts")
+    assert os.listdir(tmp_path / "parts") == ["100"]
+    run("digits_train.py", "--epochs", "9", "--checkpoint", tmp_path / "parts")
+    first, second = (checkpoint.restore(tmp_path / name / "200") for name in ("whole", "parts"))
+    assert first.keys() == second.keys()
+    assert all(first[name].tobytes() == second[name].tobytes() for name in first)
 
 
 def test_the_batch_size_of_the_training_step_is_measured():

@@ -35,6 +35,7 @@ def notebook(*cells):
 
 def test_there_are_notebooks():
     assert [path.stem for path in NOTEBOOKS] == [
+        "interrupt_and_resume",
         "plan_70b_on_v5e_and_h100",
         "plan_7b_on_v5e_256",
         "sharded_arrays_and_shard_map",

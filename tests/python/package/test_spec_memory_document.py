@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The document of devices and memory, up to sharded computation: its signatures and examples.
 
-`jax.random` becomes NumPy's Generator, and the line that asks for a GPU does what it does on a machine without one.
+`jax.random` becomes NumPy's Generator. The line that asks for a GPU does what it does on a machine without one, and
+runs unchanged on emulated GPUs.
 """
 
 from __future__ import annotations
@@ -131,6 +132,30 @@ def test_placement_examples_with_a_cpu_for_the_gpu(capsys: pytest.CaptureFixture
     assert type(namespace["host_data"]) is np.ndarray
     assert namespace["host_data"].tolist() == [1, 2, 3, 4]
     assert namespace["cpu_result"] == 6
+
+
+def test_placement_examples_run_unchanged_on_emulated_gpus(capsys: pytest.CaptureFixture[str]) -> None:
+    namespace = imported()
+    with ad.simulate(8, platform="gpu"):
+        exec(examples_of(*SECTIONS[1]), namespace)
+        gpus = ad.devices()
+        # The operand is NumPy's, so this sum is computed without a device.
+        assert namespace["cpu_result"] == 6
+    assert capsys.readouterr().out == f"Available devices: {gpus}\nDevice count: 8\nData is on: gpu:0\n"
+    assert namespace["gpu_data"].device == gpus[0]
+    assert namespace["host_data"].tolist() == [1, 2, 3, 4]
+
+
+def test_a_gpu_can_be_the_default_device_as_documented() -> None:
+    code = text_between("Configuration and Backend Management", "Array and Device Properties")
+    (line,) = (line for line in code.splitlines() if "jax_default_device" in line)
+    assert "jax.devices('gpu')[0]" in line
+    with ad.simulate(8, platform="gpu"):
+        try:
+            exec(line, {"jax": ad})
+            assert ad.device_put(np.ones(2)).device == ad.devices("gpu")[0]
+        finally:
+            ad.config.update("jax_default_device", None)
 
 
 def test_sharding_examples_up_to_the_computation() -> None:

@@ -155,7 +155,7 @@ def test_big_messages_are_cut_and_memory_stays_within_the_budget(monkeypatch):
             job.run(body)
             assert [sent for sent, _ in job.traffic()] == [{1: 30 << 20}, {0: 30 << 20}]
             # Sent as it lies; received by 8 MiB, then the rest of 6.
-            assert sorted(taken) == [6 << 20, 6 << 20, 8 << 20, 8 << 20]
+            assert sorted(taken) == [6 << 20] * 2 + [8 << 20] * 6
     finally:
         ad.config.update("distributed_buffer_bytes", 64 << 20)
 
@@ -206,30 +206,30 @@ class Messages:
 
     def run(self, monkeypatch, budget):
         monkeypatch.setitem(ad.config._values, "distributed_buffer_bytes", budget)
-        exchange._Exchange(self, self, "a reshard").run()
+        exchange._exchange(self, self, "a reshard")
         assert self.packed == [(i, size) for i, (_, size) in enumerate(self.sends)]
         assert self.unpacked == [(i, size) for i, (_, size) in enumerate(self.receives)]
 
 
-def test_idle_buffers_of_other_sizes_are_dropped_where_they_would_exceed_the_budget(monkeypatch):
+def test_each_direction_has_half_of_the_budget_for_its_buffers(monkeypatch):
     messages = Messages(monkeypatch, receives=[30, 20, 40, 10, 30, 35, 15, 35])
-    messages.run(monkeypatch, 100)  # 50 for the messages under way in each direction
-    # The second 30 takes the buffer of the first, then 100 bytes are held: for 35 all that are idle go.
-    assert messages.allocated == [30, 20, 40, 10, 35, 15]
-    assert messages.most_in_use == 100
+    messages.run(monkeypatch, 100)
+    assert messages.allocated == [30, 20, 40, 10, 30, 35, 15, 35]
+    assert messages.most_in_use == 50
 
 
-def test_buffers_in_use_count_when_idle_ones_are_dropped(monkeypatch):
+def test_the_buffers_of_both_directions_stay_within_the_budget(monkeypatch):
     messages = Messages(monkeypatch, sends=[20], receives=[30, 31, 32, 33, 34, 29, 28, 27, 26, 25, 24])
     messages.run(monkeypatch, 100)
     assert messages.most_in_use <= 100
     assert len(messages.allocated) == 12
 
 
-def test_one_buffer_serves_both_directions_and_messages_beyond_the_budget_go_one_by_one(monkeypatch):
+def test_messages_beyond_the_budget_go_one_by_one(monkeypatch):
     messages = Messages(monkeypatch, sends=[50, 50, 50], receives=[50, 50, 50])
     messages.run(monkeypatch, 100)
-    assert messages.allocated == [50, 50]
+    assert messages.allocated == [50] * 6
+    assert messages.most_in_use == 100
     before = exchange.traffic().sent[1]
     big = Messages(monkeypatch, sends=[70, 80], receives=[60, 90], first="send")
     big.run(monkeypatch, 100)

@@ -79,7 +79,7 @@ def test_specs_take_the_mesh_of_the_context():
     f = ad.jit(identity, in_shardings=P("x"), out_shardings=P("y"))
     with s.mesh:
         check(f(X), X, ad.NamedSharding(s.mesh, P("y")))
-    with pytest.raises(RuntimeError, match=r"in_shardings: P\('x',\) names mesh axes but no mesh is set"):
+    with pytest.raises(RuntimeError, match=r"in_shardings: P\('x',\) needs a mesh and none is set"):
         f(X)
 
 

@@ -19,7 +19,7 @@ import optree
 import pytest
 from artifex_devices import lax
 from artifex_devices._spmd import cooperative, threaded
-from artifex_devices._spmd.participant import current
+from artifex_devices._spmd.participant import _current
 from artifex_devices.errors import CollectiveError
 from spmd_programs import EXECUTORS, launch
 
@@ -231,7 +231,7 @@ def test_each_participant_has_a_context_of_its_own(executor):
     assert got[0] == ["caller", 0, "raised"]
     assert got[1:] == [["caller", i] for i in range(1, 8)]
     assert variable.get() == "caller"
-    assert current() is None
+    assert _current.get() is None
 
 
 def test_a_foreign_tree_map_with_one_collective_per_call(executor):
@@ -308,7 +308,7 @@ def test_a_body_that_blocks_forever_is_abandoned(raises):
     finally:
         gate.set()
     for thread in before ^ set(threading.enumerate()):
-        if thread.name == "artifex-participant" and not any(thread is kept.thread for kept in threaded._pool._idle):
+        if thread.name == "artifex-participant" and not any(thread is kept.thread for kept in threaded._idle):
             thread.join(30)
             assert not thread.is_alive()
 
@@ -344,7 +344,7 @@ def test_a_finalizer_may_run_a_program_at_every_line_of_another():
         print(sorted({name for name, _ in lines}))
     """)
     assert done.returncode == 0, done.stderr
-    for name in ("take", "put", "start", "shutdown"):
+    for name in ("_take", "run", "start", "shutdown"):
         assert f"'{name}'" in done.stdout
 
 
@@ -486,7 +486,7 @@ def test_the_watchdog_has_no_reference_to_a_program(executor):
 
     def body(i):
         if i == 0:
-            programs.append(weakref.ref(current().program))
+            programs.append(weakref.ref(_current.get().program))
             time.sleep(1.2)  # the watchdog looks twice a second
         return lax.psum(i, "i")
 

@@ -321,7 +321,8 @@ def test_explicit_meshes_refuse_what_is_not_placed(smap):
     placed = ad.device_put(X, ad.NamedSharding(mesh, P("x")))
     f = smap(identity, mesh, in_specs=P("x"), out_specs=P("x"))
     check(f(placed), X, P("x"), mesh)
-    wrong = [X, ad.device_put(X), ad.device_put(X, ad.NamedSharding(auto_mesh(), P("x")))]
+    check(f(X), X, P("x"), mesh)  # ndarrays are placed as on other meshes
+    wrong = [ad.device_put(X), ad.device_put(X, ad.NamedSharding(auto_mesh(), P("x")))]
     for x in wrong:
         with pytest.raises(ValueError, match=r"args\[0\] of float32\(8, 4\) is not placed on this mesh.*P\('x',\)"):
             f(x)
@@ -586,6 +587,24 @@ def test_names_of_jax_that_are_not_here():
     with pytest.raises(AttributeError, match="pmap and shard_map"):
         ad.vmap  # noqa: B018
     assert not hasattr(ad, "nothing_like_it")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("zeros", "got NumPy's zeros; write device_put(np.zeros((8, 8)), sharding), which places its result"),
+        ("array", "write device_put(np.array([[1, 2], [3, 4]]), sharding)"),
+        ("numpy", "got NumPy's numpy; write import numpy as np; NumPy's functions take Arrays"),
+        ("sum", "got NumPy's sum; write np.sum; NumPy's functions take Arrays"),
+    ],
+)
+def test_names_of_numpy_are_not_here(name, text):
+    with pytest.raises(AttributeError, match=rf"artifex_devices\.{name}: NumPy is not part of this package") as raised:
+        getattr(ad, name)
+    assert text in str(raised.value)
+
+
+def test_public_names_are_listed():
     assert {"shard_map", "smap", "pmap", "jit", "lax"} <= set(dir(ad))
 
 

@@ -181,4 +181,4 @@ def test_the_compiled_functions_check_their_arguments():
     with pytest.raises(TypeError, match="got a tuple; expected a list"):
         _core._tree_build(None, (), print)
     with pytest.raises(TypeError, match="got a list; expected a set"):
-        _core._tree_open([], [], print, print, print)
+        _core._tree_open([], [], print, None, None)

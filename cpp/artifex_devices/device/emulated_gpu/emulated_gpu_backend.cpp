@@ -20,6 +20,7 @@ class EmulatedGpuBackend final : public Backend {
 
   const std::string& platform() const noexcept override { return platform_; }
   const std::string& device_kind(int64_t) const noexcept override { return gpu_.device_kind; }
+  bool is_emulated() const noexcept override { return true; }
   std::string repr(const Device& device) const override { return fmt::format("GpuDevice(id={})", device.id()); }
 
   bool has_own_memory() const noexcept override { return true; }

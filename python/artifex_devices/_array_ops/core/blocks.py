@@ -87,7 +87,7 @@ def outputs_of(
                 f"{operation}: out has another shape than the result; expected {shape}, got {target.shape}; create it "
                 f"by np.empty({shape}, dtype)"
             )
-        _core._check_host_result(sharding, shape, target.dtype, operation)
+        _core._host_result(sharding, shape, target.dtype, operation)
     boxes = tiling(sharding, shape, operation).boxes
     return targets, [[target[box] if box else target for box in boxes] for target in targets]  # target[()] is a number
 
@@ -154,9 +154,9 @@ def views_at(
 
 
 def check_host_operand(operation: str, x: Any, sharding: Sharding) -> None:
-    """Asks the transfer guards whether an ndarray may be copied to devices; numbers always may."""
+    """Asks the transfer guards whether an ndarray may be copied to devices, and records it; numbers always may be."""
     if not isinstance(x, Array) and x.ndim:
-        _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", sharding, operation)
+        _core._host_operand(x.shape, x.dtype, sharding, operation)
 
 
 def run_all(tasks: Sequence[Callable[[], Any]], touched_bytes: int, spread_from: int | None = None) -> None:

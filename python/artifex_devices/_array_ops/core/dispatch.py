@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from artifex_devices._array_ops.core.arguments import masked_array_error, operand
+from artifex_devices._array_ops.core.gathered_call import gathered_call
 from artifex_devices._array_ops.elementwise.ufuncs import elementwise, elementwise_into
 from artifex_devices._core import Array
 
@@ -75,12 +76,12 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
             methods = sorted(key for key in _UFUNCS if isinstance(key, str))
             raise TypeError(
                 f"{name}.{method}: not supported on Arrays; expected one of __call__, {', '.join(methods)}; "
-                f"gather first: np.{name}.{method}(np.asarray(x), ...)"
+                f"gather first: {gathered_call(f'{name}.{method}', inputs, options)}"
             )
         return _UFUNCS[method](ufunc, inputs, options)
     if ufunc.signature is not None:
         if ufunc not in _UFUNCS:
-            raise _unsupported(name)
+            raise _unsupported(name, inputs, options)
         return _UFUNCS[ufunc](ufunc, inputs, options)
     if "out" in options or "where" in options:
         return elementwise_into(ufunc, inputs, options)
@@ -91,7 +92,7 @@ def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """The work of `Array.__array_function__`."""
     _load()
     if function not in _FUNCTIONS:
-        raise _unsupported(_name_of(function), _REFUSALS.get(function, "this NumPy function does not support Arrays"))
+        raise _unsupported(_name_of(function), args, kwargs, _REFUSALS.get(function, _UNSUPPORTED))
     for kind in types:
         if kind is not Array and kind is not np.ndarray and issubclass(kind, np.ma.MaskedArray):
             raise masked_array_error(_name_of(function), "an argument")
@@ -106,8 +107,11 @@ def supports(function: Any) -> bool:
     return function in _FUNCTIONS
 
 
-def _unsupported(name: str, because: str = "this NumPy function does not support Arrays") -> TypeError:
-    return TypeError(f"{name}: {because}; expected NumPy arrays; gather first: np.{name}(np.asarray(x))")
+_UNSUPPORTED = "this NumPy function does not support Arrays"
+
+
+def _unsupported(name: str, args: Sequence[Any], kwargs: dict[str, Any], because: str = _UNSUPPORTED) -> TypeError:
+    return TypeError(f"{name}: {because}; expected NumPy arrays; gather first: {gathered_call(name, args, kwargs)}")
 
 
 def _name_of(function: Any) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices import _core
 from artifex_devices._array_ops.core import blocks
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
@@ -151,6 +152,7 @@ def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
         places.append(place % size)
     if flat:
         places = [int(place) for place in np.unravel_index(places[0], x.shape)]
+    _core._host_element(x, operation)
     return Source(operation, x, x.sharding).box(tuple(slice(place, place + 1, 1) for place in places), 0).item()
 
 

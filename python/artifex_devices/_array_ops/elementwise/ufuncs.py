@@ -215,8 +215,9 @@ def _compute_fused(
     if parts is None:
         return None
     for x in inputs:
-        if type(x) not in SCALARS:
-            check_host_operand(operation, x, sharding)
+        if type(x) not in SCALARS and not isinstance(x, Array):
+            target = sharding if x.shape == shape else sharding_with(sharding, operand_spec(x.shape, shape, sharding))
+            check_host_operand(operation, x, target)
     values = [np.empty(shape, dtype) for dtype in dtypes]
     compute(values, parts)
     return tuple(from_fused(operation, value, value.dtype, sharding, committed=placement.committed) for value in values)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,30 @@ class At:
         return f"<at of an Array of shape {self._array.shape}>"
 
 
+def _method(name: str, ufunc: np.ufunc | None, doc: str) -> Callable[..., Array]:
+    def update(self: AtIndex, values: Any, **options: Any) -> Array:
+        out_sharding = _out_sharding(name, options)
+        return self._placed(_updated(f"at[...].{name}", self._array, self._index, ufunc, values), out_sharding)
+
+    update.__name__, update.__qualname__, update.__doc__ = name, f"AtIndex.{name}", doc
+    return update
+
+
 class AtIndex:
     """The type of `x.at[index]`, whose methods return copies of x with the elements of x[index] updated."""
 
     __slots__ = ("_array", "_index")
+
+    set = _method("set", None, "A copy of x with x[index] = values.")
+    add = _method(
+        "add", np.add, "A copy of x with values added to x[index]; an index that is listed twice is added to twice."
+    )
+    subtract = _method("subtract", np.subtract, "A copy of x with values subtracted from x[index].")
+    multiply = mul = _method("multiply", np.multiply, "A copy of x with x[index] multiplied by values.")
+    divide = _method("divide", np.true_divide, "A copy of x with x[index] divided by values.")
+    power = _method("power", np.power, "A copy of x with x[index] raised to the power of values.")
+    min = _method("min", np.minimum, "A copy of x with the smaller of x[index] and values.")
+    max = _method("max", np.maximum, "A copy of x with the larger of x[index] and values.")
 
     def __init__(self, array: Array, index: Any) -> None:
         self._array = array
@@ -53,29 +74,6 @@ class AtIndex:
 
     def _placed(self, result: Array, out_sharding: Any) -> Array:
         return result if out_sharding is None else placed_as(result, self._array, out_sharding)
-
-
-def _method(name: str, ufunc: np.ufunc | None, doc: str) -> Any:
-    def update(self: AtIndex, values: Any, **options: Any) -> Array:
-        out_sharding = _out_sharding(name, options)
-        return self._placed(_updated(f"at[...].{name}", self._array, self._index, ufunc, values), out_sharding)
-
-    update.__name__, update.__qualname__, update.__doc__ = name, f"AtIndex.{name}", doc
-    return update
-
-
-for _name, _ufunc, _doc in (
-    ("set", None, "A copy of x with x[index] = values."),
-    ("add", np.add, "A copy of x with values added to x[index]; an index that is listed twice is added to twice."),
-    ("subtract", np.subtract, "A copy of x with values subtracted from x[index]."),
-    ("multiply", np.multiply, "A copy of x with x[index] multiplied by values."),
-    ("divide", np.true_divide, "A copy of x with x[index] divided by values."),
-    ("power", np.power, "A copy of x with x[index] raised to the power of values."),
-    ("min", np.minimum, "A copy of x with the smaller of x[index] and values."),
-    ("max", np.maximum, "A copy of x with the larger of x[index] and values."),
-):
-    setattr(AtIndex, _name, _method(_name, _ufunc, _doc))
-setattr(AtIndex, "mul", vars(AtIndex)["multiply"])  # noqa: B010 - as the others
 
 
 def _out_sharding(name: str, options: dict[str, Any]) -> Any:

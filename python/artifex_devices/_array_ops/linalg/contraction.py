@@ -216,8 +216,8 @@ def _compute_fused(
     parts = fused_values(operands)
     if parts is None:
         return None
-    for x in operands:
-        check_host_operand(operation, x, plan.work)
+    for x, target in zip(operands, plan.targets, strict=True):
+        check_host_operand(operation, x, target)
     value = np.empty(plan.shape, dtype)
     if plan.terms and dtype.kind not in "biu":  # in the same order as large ones, because it changes the last digits
         _add_up(multiply, value, [[part[box] for part, box in zip(parts, term, strict=True)] for term in plan.terms])

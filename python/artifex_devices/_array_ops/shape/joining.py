@@ -113,7 +113,8 @@ def _joined_spec(
             raise ShardingTypeError(
                 f"{operation}: dimension {axis} of the result, of size {shape[axis]}, would be sharded over "
                 f"{spec[axis] or 'no axis'} where an operand is sharded over Explicit axes {axes}; expected operands "
-                "that agree and a size that they divide; move one first: reshard(x, ...)"
+                "that agree and a size that they divide; replicate that operand first: "
+                "reshard(x, NamedSharding(x.sharding.mesh, P()))"
             )
     return tuple(spec)
 

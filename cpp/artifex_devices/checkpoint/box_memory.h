@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "artifex_devices/array/array.h"
+#include "artifex_devices/base/index_domain.h"
+#include "artifex_devices/base/strided_copy.h"
+
+namespace artifex_devices {
+
+/// A box of an array in memory, which the caller keeps alive: one distinct buffer of an Array, or an ndarray.
+struct BoxMemory {
+  IndexDomain box;
+  std::byte* data = nullptr;  // of the box's first element
+  Dims byte_strides;
+  bool is_host_readable = true;
+
+  /// The element at `index` of the array, which is in the box.
+  std::byte* at(const Dims& index) const noexcept {
+    std::byte* place = data;
+    for (int64_t d = 0; d < index.size(); ++d) place += (index[d] - box.origin[d]) * byte_strides[d];
+    return place;
+  }
+  /// Whether the host can read and write `part`, which is in the box, as one dense row-major run.
+  bool has_run(const IndexDomain& part, int64_t itemsize) const noexcept {
+    return is_host_readable && is_dense(part.shape, byte_strides, itemsize);
+  }
+};
+
+/// References to the distinct buffers of an Array in this process, which keep the memory alive after a delete.
+inline std::vector<BufferRef> hold_buffers(const Array& array, std::string_view operation) {
+  array.check_alive(operation);
+  const Sharding& sharding = *array.sharding();
+  const auto count = static_cast<size_t>(sharding.buffers().size());
+  std::vector<BufferRef> buffers;
+  buffers.reserve(count);
+  for (size_t b = 0; b < count; ++b) {
+    const int64_t position = sharding.buffers().position(sharding.grid(), static_cast<int64_t>(b));
+    buffers.push_back(array.storage()->buffer(array.buffer_number(position)));
+  }
+  return buffers;
+}
+
+/// The boxes of these buffers, in their order.
+inline std::vector<BoxMemory> boxes_of_array(const Array& array, const std::vector<BufferRef>& buffers,
+                                             std::string_view operation) {
+  const Sharding& sharding = *array.sharding();
+  const ShardDomains domains = sharding.domains(array.shape(), operation);
+  std::vector<BoxMemory> boxes;
+  boxes.reserve(buffers.size());
+  for (size_t b = 0; b < buffers.size(); ++b) {
+    const int64_t position = sharding.buffers().position(sharding.grid(), static_cast<int64_t>(b));
+    IndexDomain box = domains.domain(sharding.grid().tile(position));
+    Dims strides = array.strides(box.shape);
+    boxes.push_back({std::move(box), buffers[b].device_data(), std::move(strides), array.is_host_readable()});
+  }
+  return boxes;
+}
+
+/// A dense row-major copy of `box`, at `data`, to or from the memory of one of its parts.
+inline void copy_from_box(std::byte* data, const IndexDomain& box, const BoxMemory& memory, const IndexDomain& part,
+                          int64_t itemsize) {
+  const BoxMemory dense{box, data, row_major_strides(box.shape, itemsize)};
+  StridedCopy(dense.at(part.origin), dense.byte_strides, memory.at(part.origin), memory.byte_strides, part.shape,
+              itemsize)
+      .run();
+}
+inline void copy_to_box(const BoxMemory& memory, const IndexDomain& part, std::byte* data, const IndexDomain& box,
+                        int64_t itemsize) {
+  const BoxMemory dense{box, data, row_major_strides(box.shape, itemsize)};
+  StridedCopy(memory.at(part.origin), memory.byte_strides, dense.at(part.origin), dense.byte_strides, part.shape,
+              itemsize)
+      .run();
+}
+
+}  // namespace artifex_devices

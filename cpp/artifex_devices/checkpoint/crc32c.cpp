@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/checkpoint/crc32c.h"
+
+#include <array>
+#include <cstring>
+
+namespace artifex_devices {
+namespace {
+
+constexpr uint32_t kPolynomial = 0x82F63B78;
+
+using Table = std::array<uint32_t, 256>;
+
+/// Tables for eight bytes at a time: table k advances a byte by k more zero bytes.
+constexpr std::array<Table, 8> make_tables() {
+  std::array<Table, 8> tables{};
+  for (uint32_t i = 0; i < 256; ++i) {
+    uint32_t value = i;
+    for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? kPolynomial : 0);
+    tables[0][i] = value;
+  }
+  for (size_t k = 1; k < 8; ++k) {
+    for (size_t i = 0; i < 256; ++i) tables[k][i] = (tables[k - 1][i] >> 8) ^ tables[0][tables[k - 1][i] & 0xFF];
+  }
+  return tables;
+}
+constexpr std::array<Table, 8> kTables = make_tables();
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) uint32_t crc32c_by_sse42(const unsigned char* bytes, size_t size,
+                                                           uint32_t before) noexcept {
+  uint64_t crc = ~before;
+  for (; size >= 8; size -= 8, bytes += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes, 8);
+    crc = __builtin_ia32_crc32di(crc, word);
+  }
+  auto rest = static_cast<uint32_t>(crc);
+  for (; size > 0; --size, ++bytes) rest = __builtin_ia32_crc32qi(rest, *bytes);
+  return ~rest;
+}
+#endif
+
+}  // namespace
+
+uint32_t crc32c_by_table(const void* data, size_t size, uint32_t before) noexcept {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  uint32_t crc = ~before;
+  for (; size >= 8; size -= 8, bytes += 8) {
+    uint64_t word = 0;
+    for (int i = 7; i >= 0; --i) word = (word << 8) | bytes[i];
+    word ^= crc;
+    crc = 0;
+    for (size_t i = 0; i < 8; ++i) crc ^= kTables[7 - i][(word >> (8 * i)) & 0xFF];
+  }
+  for (; size > 0; --size, ++bytes) crc = (crc >> 8) ^ kTables[0][(crc ^ *bytes) & 0xFF];
+  return ~crc;
+}
+
+uint32_t crc32c(const void* data, size_t size, uint32_t before) noexcept {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("sse4.2")) return crc32c_by_sse42(static_cast<const unsigned char*>(data), size, before);
+#endif
+  return crc32c_by_table(data, size, before);
+}
+
+}  // namespace artifex_devices

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/checkpoint/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+
+#include "artifex_devices/base/throw_error.h"
+
+namespace artifex_devices {
+namespace {
+
+std::string reason(int code) { return std::generic_category().message(code); }
+
+}  // namespace
+
+File::File(std::string path, std::string_view operation, int flags) : path_(std::move(path)), operation_(operation) {
+  constexpr mode_t kMode = 0666;  // less the umask
+  do {
+    fd_ = ::open(path_.c_str(), flags | O_CLOEXEC, kMode);
+  } while (fd_ < 0 && errno == EINTR);
+  if (fd_ < 0) fail("cannot open");
+}
+
+File::~File() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+File File::open(const std::string& path, std::string_view operation) {
+  File file(path, operation, O_RDONLY | O_NONBLOCK);  // a named pipe would wait for its writer
+  struct stat status{};
+  if (::fstat(file.fd_, &status) != 0) file.fail("cannot read the status");
+  if (!S_ISREG(status.st_mode))
+    throw_error("{}: {} is not a regular file; expected a safetensors file", operation, path);
+  return file;
+}
+
+File File::create(const std::string& path, std::string_view operation) {
+  return {path, operation, O_WRONLY | O_CREAT | O_EXCL};
+}
+
+void File::fail(std::string_view what) const {
+  const int code = errno;
+  throw FileError(fmt::format("{}: {}: {}: {}", operation_, path_, what, reason(code)), code);
+}
+
+int64_t File::bytes() const {
+  struct stat status{};
+  if (::fstat(fd_, &status) != 0) fail("cannot read the status");
+  return status.st_size;
+}
+
+void File::read(void* data, int64_t size, int64_t offset) const {
+  auto* to = static_cast<std::byte*>(data);
+  while (size > 0) {
+    const ssize_t got = ::pread(fd_, to, static_cast<size_t>(size), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(fmt::format("cannot read {} bytes at {}", size, offset));
+    if (got == 0) {
+      throw_error("{}: {} ends at byte {}; expected {} more bytes; the file is truncated, restore another checkpoint",
+                  operation_, path_, offset, size);
+    }
+    to += got;
+    size -= got;
+    offset += got;
+  }
+}
+
+void File::write(const void* data, int64_t size, int64_t offset) const {
+  const auto* from = static_cast<const std::byte*>(data);
+  while (size > 0) {
+    const ssize_t done = ::pwrite(fd_, from, static_cast<size_t>(size), offset);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail(fmt::format("cannot write {} bytes at {}", size, offset));
+    from += done;
+    size -= done;
+    offset += done;
+  }
+}
+
+void File::sync() const {
+  while (::fsync(fd_) != 0) {
+    if (errno != EINTR) fail("cannot write to the storage");
+  }
+}
+
+bool exchange_paths(const std::string& a, const std::string& b, std::string_view operation) {
+  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return true;
+  const int code = errno;
+  if (code == EINVAL || code == ENOSYS || code == ENOTSUP) return false;
+  throw FileError(fmt::format("{}: cannot exchange {} and {}: {}", operation, a, b, reason(code)), code);
+}
+
+}  // namespace artifex_devices

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+
+/// A call of the operating system for a file failed; OSError in Python.
+class FileError : public Error {
+ public:
+  FileError(const std::string& text, int code) : Error(text), code_(code) {}
+  int code() const noexcept { return code_; }  // errno
+
+ private:
+  int code_;
+};
+
+/// An open regular file, read and written at positions, by several threads at once. Every failure throws FileError
+/// `<operation>: <path>: cannot write 4096 bytes at 0: No space left on device`.
+class File {
+ public:
+  /// Opens for reading. A file that is not regular is an InvalidArgument.
+  static File open(const std::string& path, std::string_view operation);
+  /// Creates a file for writing, which must not exist.
+  static File create(const std::string& path, std::string_view operation);
+  File(File&& other) noexcept
+      : path_(std::move(other.path_)), operation_(std::move(other.operation_)), fd_(std::exchange(other.fd_, -1)) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  File& operator=(File&&) = delete;
+  ~File();
+
+  const std::string& path() const noexcept { return path_; }
+  int64_t bytes() const;
+  /// Reads exactly `size` bytes; the end of the file before them is an InvalidArgument.
+  void read(void* data, int64_t size, int64_t offset) const;
+  void write(const void* data, int64_t size, int64_t offset) const;
+  /// Waits until the storage has everything.
+  void sync() const;
+
+ private:
+  File(std::string path, std::string_view operation, int flags);
+  [[noreturn]] void fail(std::string_view what) const;
+
+  std::string path_;
+  std::string operation_;
+  int fd_ = -1;
+};
+
+/// Exchanges two folders of one file system in one step. Returns false where the file system cannot.
+bool exchange_paths(const std::string& a, const std::string& b, std::string_view operation);
+
+}  // namespace artifex_devices

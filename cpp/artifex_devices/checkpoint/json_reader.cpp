@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/checkpoint/json_reader.h"
+
+#include <limits>
+
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/base/wire.h"
+
+namespace artifex_devices {
+namespace {
+
+void append_utf8(std::string& text, uint32_t code) {
+  if (code < 0x80) {
+    text += static_cast<char>(code);
+  } else if (code < 0x800) {
+    text += static_cast<char>(0xC0 | (code >> 6));
+    text += static_cast<char>(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    text += static_cast<char>(0xE0 | (code >> 12));
+    text += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
+    text += static_cast<char>(0x80 | (code & 0x3F));
+  } else {
+    text += static_cast<char>(0xF0 | (code >> 18));
+    text += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
+    text += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
+    text += static_cast<char>(0x80 | (code & 0x3F));
+  }
+}
+
+}  // namespace
+
+void JsonReader::fail(std::string_view expected) const {
+  throw_error("{}: the JSON is not valid at byte {}: expected {}", what_, position_, expected);
+}
+
+char JsonReader::peek() {
+  while (position_ < text_.size() && std::string_view(" \t\r\n").find(text_[position_]) != std::string_view::npos) {
+    ++position_;
+  }
+  return position_ < text_.size() ? text_[position_] : '\0';
+}
+
+void JsonReader::expect(char sign) {
+  if (position_ >= text_.size() || peek() != sign) fail(fmt::format("'{}'", sign));
+  ++position_;
+}
+
+void JsonReader::end() {
+  peek();
+  if (position_ < text_.size()) fail("the end");
+}
+
+bool JsonReader::next_member(bool& first, std::string& name) {
+  if (peek() == '}') {
+    ++position_;
+    return false;
+  }
+  if (!first) expect(',');
+  first = false;
+  name = string();
+  expect(':');
+  return true;
+}
+
+bool JsonReader::next_item(bool& first) {
+  if (peek() == ']') {
+    ++position_;
+    return false;
+  }
+  if (!first) expect(',');
+  first = false;
+  return true;
+}
+
+uint32_t JsonReader::code_unit() {
+  uint32_t code = 0;
+  for (int i = 0; i < 4; ++i, ++position_) {
+    const char digit = position_ < text_.size() ? text_[position_] : '\0';
+    uint32_t value = 0;
+    if (digit >= '0' && digit <= '9') {
+      value = static_cast<uint32_t>(digit - '0');
+    } else if (digit >= 'a' && digit <= 'f') {
+      value = static_cast<uint32_t>(digit - 'a') + 10;
+    } else if (digit >= 'A' && digit <= 'F') {
+      value = static_cast<uint32_t>(digit - 'A') + 10;
+    } else {
+      fail("four hexadecimal digits");
+    }
+    code = code * 16 + value;
+  }
+  return code;
+}
+
+std::string JsonReader::string() {
+  expect('"');
+  std::string result;
+  for (;;) {
+    const size_t begin = position_;
+    while (position_ < text_.size() && text_[position_] != '"' && text_[position_] != '\\' &&
+           static_cast<unsigned char>(text_[position_]) >= 0x20) {
+      ++position_;
+    }
+    result.append(text_.substr(begin, position_ - begin));
+    if (position_ >= text_.size() || static_cast<unsigned char>(text_[position_]) < 0x20) fail("the end of a string");
+    if (text_[position_++] == '"') break;
+    const char escape = position_ < text_.size() ? text_[position_++] : '\0';
+    constexpr std::string_view kEscapes = "\"\\/bfnrt";
+    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+    if (const size_t which = kEscapes.find(escape); escape != '\0' && which != std::string_view::npos) {
+      result += kMeanings[which];
+      continue;
+    }
+    if (escape != 'u') fail("an escape sequence");
+    uint32_t code = code_unit();
+    if (code >= 0xD800 && code < 0xDC00) {
+      if (text_.substr(position_, 2) != "\\u") fail("the second half of a surrogate pair");
+      position_ += 2;
+      const uint32_t low = code_unit();
+      if (low < 0xDC00 || low >= 0xE000) fail("the second half of a surrogate pair");
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    } else if (code >= 0xDC00 && code < 0xE000) {
+      fail("the first half of a surrogate pair");
+    }
+    append_utf8(result, code);
+  }
+  if (!is_utf8(result)) fail("UTF-8");
+  return result;
+}
+
+int64_t JsonReader::integer() {
+  const char first = peek();
+  if (first < '0' || first > '9') fail("a number from 0 to 2**63 - 1");
+  int64_t value = 0;
+  const size_t begin = position_;
+  for (; position_ < text_.size() && text_[position_] >= '0' && text_[position_] <= '9'; ++position_) {
+    const int64_t digit = text_[position_] - '0';
+    if (value > (std::numeric_limits<int64_t>::max() - digit) / 10) fail("a number from 0 to 2**63 - 1");
+    value = value * 10 + digit;
+  }
+  const char next = position_ < text_.size() ? text_[position_] : '\0';
+  if (next == '.' || next == 'e' || next == 'E' || (first == '0' && position_ - begin > 1)) fail("an integer");
+  return value;
+}
+
+void JsonReader::skip_word() {
+  const size_t begin = position_;
+  constexpr std::string_view kSigns = "+-.0123456789Eabcdefghijklmnopqrstuvwxyz";
+  while (position_ < text_.size() && kSigns.find(text_[position_]) != std::string_view::npos) ++position_;
+  if (position_ == begin) fail("a value");
+}
+
+void JsonReader::skip(int depth) {
+  if (depth >= kMaxDepth) fail(fmt::format("at most {} levels of nesting", kMaxDepth));
+  const char sign = peek();
+  bool first = true;
+  if (sign == '"') {
+    string();
+  } else if (sign == '{') {
+    begin_object();
+    for (std::string name; next_member(first, name);) skip(depth + 1);
+  } else if (sign == '[') {
+    begin_list();
+    while (next_item(first)) skip(depth + 1);
+  } else {
+    skip_word();
+  }
+}
+
+std::string json_string(std::string_view text) {
+  std::string result = "\"";
+  for (const char sign : text) {
+    if (sign == '"' || sign == '\\') {
+      result += '\\';
+      result += sign;
+    } else if (static_cast<unsigned char>(sign) < 0x20) {
+      result += fmt::format("\\u{:04x}", static_cast<unsigned>(sign));
+    } else {
+      result += sign;
+    }
+  }
+  return result + '"';
+}
+
+}  // namespace artifex_devices

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/checkpoint/read_boxes.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/checkpoint/boxes.h"
+#include "artifex_devices/checkpoint/crc32c.h"
+#include "artifex_devices/checkpoint/file.h"
+#include "artifex_devices/checkpoint/staging.h"
+
+namespace artifex_devices {
+namespace {
+
+/// The box of an array that a tensor has, without the dimension of pairs.
+IndexDomain box_of(const StoredTensor& tensor, int64_t rank) {
+  IndexDomain box{Dims(rank, 0), Dims(rank, 0)};
+  for (int64_t d = 0; d < rank; ++d) {
+    box.origin[d] = tensor.origin ? (*tensor.origin)[d] : 0;
+    box.shape[d] = tensor.shape[d];
+  }
+  return box;
+}
+
+class BoxReader {
+ public:
+  BoxReader(std::span<const std::string> paths, std::vector<ReadRequest> requests, const ReadOptions& options)
+      : paths_(paths),
+        requests_(std::move(requests)),
+        options_(options),
+        staging_(WorkerPool::process().max_workers()),
+        files_(paths.size()) {}
+
+  int64_t run() {
+    for (const ReadRequest& request : requests_) {
+      check_interrupt();
+      plan(request);
+    }
+    WorkerPool::process().parallel_for(pieces_, -1, [&](int64_t piece) { read_piece(piece); });
+    return bytes_read_.load();
+  }
+
+ private:
+  /// A region of a stored box that is read in pieces.
+  struct Region {
+    const ReadRequest* request;
+    const ReadRequest::Stored* stored;
+    IndexDomain box;     // of the stored tensor
+    IndexDomain region;  // in the box
+    PieceGrid grid;
+    int64_t first_piece;
+    std::vector<int64_t> numbers;  // pieces of the box to verify; empty: all pieces of the region
+  };
+
+  void plan(const ReadRequest& request) {
+    const int64_t rank = request.shape.size();
+    std::vector<IndexDomain> boxes;
+    for (const ReadRequest::Stored& stored : request.stored) {
+      check_type(request, *stored.tensor);
+      boxes.push_back(box_of(*stored.tensor, rank));
+    }
+    check_disjoint(request, boxes);
+    std::vector<int64_t> missing;
+    for (const BoxMemory& destination : request.destinations) missing.push_back(destination.box.volume());
+    for (size_t i = 0; i < boxes.size(); ++i) {
+      std::vector<IndexDomain> needed;
+      for (size_t k = 0; k < request.destinations.size(); ++k) {
+        auto common = intersect(boxes[i], request.destinations[k].box);
+        if (!common) continue;
+        missing[k] -= common->volume();
+        needed.push_back(std::move(*common));
+      }
+      if (!needed.empty()) add_regions(request, request.stored[i], boxes[i], join_boxes(std::move(needed)));
+    }
+    for (size_t k = 0; k < missing.size(); ++k) {
+      if (missing[k] == 0) continue;
+      throw_error("{}: {} elements of {} at {} are in no file; expected shape {}; a file of another process is missing",
+                  options_.operation, missing[k], request.name, to_string(request.destinations[k].box.origin),
+                  to_string(request.shape));
+    }
+  }
+
+  void check_type(const ReadRequest& request, const StoredTensor& tensor) const {
+    const StoredType type = stored_type(request.dtype);
+    const bool is_natural = dtype_of_stored(tensor.type) == request.dtype;
+    const int64_t rank = request.shape.size() + (type.is_pair && !is_natural ? 1 : 0);
+    bool fits = tensor.shape.size() == rank && (is_natural || tensor.type == type.name);
+    if (fits && rank > request.shape.size()) fits = tensor.shape.back() == 2;
+    for (int64_t d = 0; fits && d < request.shape.size(); ++d) {
+      const int64_t origin = tensor.origin ? (*tensor.origin)[d] : 0;
+      fits = origin + tensor.shape[d] <= request.shape[d];
+    }
+    if (fits) return;
+    throw_error("{}: {} is stored as {} of shape {}; expected a part of {} of shape {}; the checkpoint is damaged",
+                options_.operation, request.name, tensor.type, to_string(tensor.shape), name(request.dtype),
+                to_string(request.shape));
+  }
+
+  void check_disjoint(const ReadRequest& request, std::vector<IndexDomain> boxes) const {
+    constexpr size_t kMaxBoxes = 1 << 14;
+    if (boxes.size() > kMaxBoxes) {
+      throw_error("{}: {} is stored in {} parts; expected at most {}", options_.operation, request.name, boxes.size(),
+                  kMaxBoxes);
+    }
+    const auto begin = [](const IndexDomain& box) { return box.origin.empty() ? 0 : box.origin[0]; };
+    std::ranges::sort(boxes, {}, begin);
+    for (size_t i = 0; i < boxes.size(); ++i) {
+      const int64_t end = boxes[i].origin.empty() ? 1 : boxes[i].origin[0] + boxes[i].shape[0];
+      for (size_t k = i + 1; k < boxes.size() && begin(boxes[k]) < end; ++k) {
+        if (!intersect(boxes[i], boxes[k])) continue;
+        throw_error(
+            "{}: two stored parts of {} overlap, at {} and {}; expected each element once; the checkpoint is "
+            "damaged or mixed from several",
+            options_.operation, request.name, to_string(boxes[i].origin), to_string(boxes[k].origin));
+      }
+    }
+  }
+
+  void add_regions(const ReadRequest& request, const ReadRequest::Stored& stored, const IndexDomain& box,
+                   const std::vector<IndexDomain>& regions) {
+    if (!files_[stored.file]) files_[stored.file].emplace(File::open(paths_[stored.file], options_.operation));
+    const int64_t size = itemsize(request.dtype);
+    if (!options_.verify || stored.tensor->checksums.empty()) {
+      for (const IndexDomain& region : regions) {
+        PieceGrid grid(region.shape, size);
+        const int64_t count = grid.count();
+        regions_.push_back({&request, &stored, box, region, std::move(grid), pieces_, {}});
+        pieces_ += count;
+      }
+      return;
+    }
+    PieceGrid grid(box.shape, size);
+    std::vector<int64_t> numbers;
+    for (int64_t i = 0; i < grid.count(); ++i) {
+      const IndexDomain piece = moved(grid.piece(i), box.origin);
+      if (std::ranges::any_of(regions, [&](const IndexDomain& region) { return intersect(region, piece).has_value(); }))
+        numbers.push_back(i);
+    }
+    const auto count = static_cast<int64_t>(numbers.size());
+    regions_.push_back({&request, &stored, box, box, std::move(grid), pieces_, std::move(numbers)});
+    pieces_ += count;
+  }
+
+  static IndexDomain moved(IndexDomain box, const Dims& by) {
+    for (int64_t d = 0; d < box.rank(); ++d) box.origin[d] += by[d];
+    return box;
+  }
+
+  void read_piece(int64_t number) {
+    const Region& region = *(std::ranges::upper_bound(regions_, number, {}, &Region::first_piece) - 1);
+    const ReadRequest& request = *region.request;
+    const int64_t size = itemsize(request.dtype);
+    int64_t index = number - region.first_piece;
+    if (!region.numbers.empty()) index = region.numbers[static_cast<size_t>(index)];
+    const IndexDomain piece = moved(region.grid.piece(index), region.region.origin);
+    for (const BoxMemory& destination : request.destinations) {
+      const auto common = intersect(destination.box, piece);
+      if (!common || *common != piece || !destination.has_run(piece, size)) continue;
+      read_runs(region, piece, destination.at(piece.origin), index);
+      for (const BoxMemory& other : request.destinations) {  // replicas near other memory nodes
+        if (&other == &destination) continue;
+        if (const auto part = intersect(other.box, piece)) {
+          copy_to_box(other, *part, destination.at(piece.origin), piece, size);
+        }
+      }
+      return;
+    }
+    const Staging::Buffer buffer(staging_);
+    read_runs(region, piece, buffer.data(), index);
+    for (const BoxMemory& destination : request.destinations) {
+      if (const auto part = intersect(destination.box, piece)) {
+        copy_to_box(destination, *part, buffer.data(), piece, size);
+      }
+    }
+  }
+
+  /// Reads a piece, which may be several runs of bytes in the file, to dense memory.
+  void read_runs(const Region& region, const IndexDomain& piece, std::byte* data, int64_t index) {
+    const int64_t size = itemsize(region.request->dtype);
+    const StoredTensor& tensor = *region.stored->tensor;
+    const File& file = *files_[region.stored->file];
+    int64_t outer = piece.rank();  // dimensions before it enumerate runs
+    int64_t run = size;
+    while (outer > 0) {
+      --outer;
+      run *= piece.shape[outer];
+      if (piece.shape[outer] != region.box.shape[outer]) break;
+    }
+    const int64_t bytes = piece.volume() * size;
+    Dims place = piece.origin;
+    for (int64_t d = 0; d < place.size(); ++d) place[d] -= region.box.origin[d];
+    for (int64_t done = 0; done < bytes; done += run) {
+      file.read(data + done, run, tensor.begin + row_major_offset(region.box.shape, place) * size);
+      for (int64_t d = outer - 1; d >= 0; --d) {  // the next run
+        if (++place[d] < piece.origin[d] - region.box.origin[d] + piece.shape[d]) break;
+        place[d] = piece.origin[d] - region.box.origin[d];
+      }
+    }
+    bytes_read_.fetch_add(bytes, std::memory_order_relaxed);
+    if (region.numbers.empty()) return;
+    const uint32_t found = crc32c(data, static_cast<size_t>(bytes));
+    const uint32_t expected = tensor.checksums[static_cast<size_t>(index)];
+    if (found == expected) return;
+    throw_error(
+        "{}: {}: the checksum of {} bytes of {} is {:08x}; expected {:08x}; the file is damaged, restore another "
+        "checkpoint",
+        options_.operation, file.path(), bytes, region.request->name, found, expected);
+  }
+
+  std::span<const std::string> paths_;
+  std::vector<ReadRequest> requests_;
+  const ReadOptions& options_;
+  Staging staging_;
+  std::vector<std::optional<File>> files_;
+  std::vector<Region> regions_;
+  int64_t pieces_ = 0;
+  std::atomic<int64_t> bytes_read_{0};
+};
+
+}  // namespace
+
+int64_t read_boxes(std::span<const std::string> paths, std::vector<ReadRequest> requests, const ReadOptions& options) {
+  return BoxReader(paths, std::move(requests), options).run();
+}
+
+}  // namespace artifex_devices

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/base/dtype.h"
+#include "artifex_devices/checkpoint/box_memory.h"
+#include "artifex_devices/checkpoint/safetensors.h"
+
+namespace artifex_devices {
+
+/// One array to read: the memory to fill, and the stored boxes of the array.
+struct ReadRequest {
+  struct Stored {
+    size_t file = 0;  // in the list of paths
+    const StoredTensor* tensor = nullptr;
+  };
+  std::string name;
+  DType dtype = DType::kFloat32;
+  Dims shape;
+  std::vector<BoxMemory> destinations;
+  std::vector<Stored> stored;
+};
+
+struct ReadOptions {
+  std::string_view operation;
+  /// Whether the checksum of each piece that has one is compared, for which pieces are read completely.
+  bool verify = false;
+};
+
+/// Fills the destinations with exactly the bytes that they need, by positional reads of large pieces on the workers,
+/// where possible directly into their memory. Returns the number of bytes read. Interruptible. Throws InvalidArgument
+/// for stored boxes of another type, boxes that overlap, missing parts, truncated files and wrong checksums, and
+/// FileError.
+int64_t read_boxes(std::span<const std::string> paths, std::vector<ReadRequest> requests, const ReadOptions& options);
+
+}  // namespace artifex_devices

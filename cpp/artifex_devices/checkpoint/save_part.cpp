@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/checkpoint/save_part.h"
+
+#include <algorithm>
+
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/checkpoint/boxes.h"
+#include "artifex_devices/checkpoint/crc32c.h"
+#include "artifex_devices/checkpoint/file.h"
+#include "artifex_devices/checkpoint/safetensors.h"
+#include "artifex_devices/checkpoint/staging.h"
+
+namespace artifex_devices {
+
+/// The files of one part while they are written.
+class SavePart::Writer {
+ public:
+  Writer(SavePart& part, const std::string& folder, const std::vector<std::string>& names)
+      : part_(part), folder_(folder), names_(names), staging_(WorkerPool::process().max_workers()) {
+    size_t files = 0;
+    for (const Entry& entry : part.entries_) files = std::max(files, entry.boxes.size());
+    // Tensors of large elements come first, so that each begins at a multiple of its itemsize.
+    std::vector<const Entry*> order;
+    for (const Entry& entry : part.entries_) order.push_back(&entry);
+    std::ranges::stable_sort(order,
+                             [](const Entry* a, const Entry* b) { return itemsize(a->dtype) > itemsize(b->dtype); });
+    files_.reserve(files);
+    for (size_t k = 0; k < files; ++k) add_file(k, files, order);
+  }
+
+  void run() {
+    WorkerPool::process().parallel_for(pieces_, -1, [&](int64_t piece) { write_piece(piece); });
+    for (const OpenFile& each : files_) {
+      const std::string header = header_of(each);
+      each.file.write(header.data(), static_cast<int64_t>(header.size()), 0);
+      each.file.sync();
+    }
+  }
+
+ private:
+  struct Tensor {
+    const Entry* entry;
+    size_t box;
+    size_t file;
+    int64_t offset;  // in the data of the file
+    int64_t first_piece;
+    PieceGrid grid;
+    std::vector<uint32_t> checksums;
+  };
+  struct OpenFile {
+    File file;
+    size_t first;  // tensors [first, last)
+    size_t last;
+    int64_t data_begin;
+  };
+
+  void add_file(size_t number, size_t count, const std::vector<const Entry*>& order) {
+    const std::string path =
+        fmt::format("{}/shard-{:05}-model-{:05}-of-{:05}.safetensors", folder_, part_.process_ + 1, number + 1, count);
+    const size_t first = tensors_.size();
+    int64_t offset = 0;
+    for (const Entry* entry : order) {
+      if (entry->boxes.size() <= number) continue;
+      const IndexDomain& box = entry->boxes[number];
+      PieceGrid grid(box.shape, itemsize(entry->dtype));
+      const int64_t pieces = grid.count();
+      tensors_.push_back({entry, number, number, offset, pieces_, std::move(grid),
+                          std::vector<uint32_t>(static_cast<size_t>(pieces))});
+      pieces_ += pieces;
+      offset += box.volume() * itemsize(entry->dtype);
+    }
+    files_.push_back({File::create(path, part_.operation_), first, tensors_.size(), 0});
+    files_.back().data_begin = static_cast<int64_t>(header_of(files_.back()).size());
+  }
+
+  std::string header_of(const OpenFile& file) const {
+    std::vector<NewTensor> rows;
+    for (size_t i = file.first; i < file.last; ++i) {
+      const Tensor& tensor = tensors_[i];
+      const IndexDomain& box = tensor.entry->boxes[tensor.box];
+      rows.push_back({names_.at(tensor.entry->leaf), tensor.entry->dtype, box, tensor.entry->shape,
+                      box.volume() * itemsize(tensor.entry->dtype), tensor.checksums});
+    }
+    return format_safetensors(rows);
+  }
+
+  void write_piece(int64_t number) {
+    const auto after = std::ranges::upper_bound(tensors_, number, {}, &Tensor::first_piece);
+    Tensor& tensor = *(after - 1);
+    const Entry& entry = *tensor.entry;
+    const IndexDomain& box = entry.boxes[tensor.box];
+    const int64_t size = itemsize(entry.dtype);
+    const int64_t index = number - tensor.first_piece;
+    IndexDomain piece = tensor.grid.piece(index);
+    const OpenFile& file = files_[tensor.file];
+    const int64_t place = file.data_begin + tensor.offset + row_major_offset(box.shape, piece.origin) * size;
+    for (int64_t d = 0; d < piece.rank(); ++d) piece.origin[d] += box.origin[d];
+    const int64_t bytes = piece.volume() * size;
+
+    const auto write = [&](const std::byte* data) {
+      tensor.checksums[static_cast<size_t>(index)] = crc32c(data, static_cast<size_t>(bytes));
+      file.file.write(data, bytes, place);
+      part_.bytes_written_.fetch_add(bytes, std::memory_order_relaxed);
+    };
+    for (const BoxMemory& source : entry.sources) {
+      const auto common = intersect(source.box, piece);
+      if (common && *common == piece && source.has_run(piece, size)) return write(source.at(piece.origin));
+    }
+    const Staging::Buffer buffer(staging_);
+    if (entry.load) entry.load(buffer.data(), piece);
+    for (const BoxMemory& source : entry.sources) {
+      if (const auto common = intersect(source.box, piece)) copy_from_box(buffer.data(), piece, source, *common, size);
+    }
+    write(buffer.data());
+  }
+
+  SavePart& part_;
+  const std::string& folder_;
+  const std::vector<std::string>& names_;
+  Staging staging_;
+  std::vector<Tensor> tensors_;
+  std::vector<OpenFile> files_;
+  int64_t pieces_ = 0;
+};
+
+void SavePart::add(size_t leaf, ArrayRef array) {
+  Entry entry{leaf, array->dtype(), array->shape(), array, hold_buffers(*array, operation_), {}, {}};
+  if (array->sharding()->is_fully_addressable()) {
+    bytes_ += array->nbytes();
+  } else {
+    for (const IndexDomain& box : owned_boxes(*array->sharding(), array->shape(), process_)) {
+      bytes_ += box.volume() * itemsize(entry.dtype);
+    }
+  }
+  entries_.push_back(std::move(entry));
+}
+
+void SavePart::add(size_t leaf, const HostView& view) {
+  const IndexDomain box{Dims(view.shape.size(), 0), view.shape};
+  BoxMemory source{box, static_cast<std::byte*>(view.data), view.byte_strides};
+  entries_.push_back({leaf, view.dtype, view.shape, nullptr, {}, {box}, {std::move(source)}});
+  bytes_ += view.nbytes();
+}
+
+void SavePart::add(size_t leaf, DType dtype, Dims shape, IndexDomain box, Load load) {
+  bytes_ += box.volume() * itemsize(dtype);
+  std::vector<IndexDomain> boxes;
+  if (box.volume() > 0) boxes.push_back(std::move(box));
+  entries_.push_back({leaf, dtype, std::move(shape), nullptr, {}, std::move(boxes), {}, std::move(load)});
+}
+
+void SavePart::write(const std::string& folder, const std::vector<std::string>& names) {
+  for (Entry& entry : entries_) {
+    if (!entry.array) continue;
+    wait_for(entry.array->ready_event());  // the caller may have deleted the array
+    entry.sources = boxes_of_array(*entry.array, entry.buffers, operation_);
+    entry.boxes = owned_boxes(*entry.array->sharding(), entry.shape, process_);
+  }
+  Writer(*this, folder, names).run();
+  entries_.clear();
+}
+
+}  // namespace artifex_devices

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "artifex_devices/array/array.h"
+#include "artifex_devices/checkpoint/box_memory.h"
+
+namespace artifex_devices {
+
+/// What one process writes of a checkpoint. It holds the memory of the arrays, which the caller may delete meanwhile.
+///
+/// File k has box k of each array that has so many; names are those of torch.distributed.checkpoint. Add everything,
+/// then call write() once. `bytes_written` may be read on any thread.
+class SavePart {
+ public:
+  SavePart(int64_t process, std::string operation) : process_(process), operation_(std::move(operation)) {}
+
+  /// Takes the boxes of the array that this process owns (owned_boxes). `leaf` is its number in the tree. Throws
+  /// DeletedArray. Quick: the caller waits for it also when the save runs in the background.
+  void add(size_t leaf, ArrayRef array);
+  /// Takes all of a host array, whose memory the caller keeps alive and does not change.
+  void add(size_t leaf, const HostView& view);
+
+  /// Takes a box of an array that `load` reads to dense memory, piece by piece, on workers.
+  using Load = std::function<void(std::byte* data, const IndexDomain& piece)>;
+  void add(size_t leaf, DType dtype, Dims shape, IndexDomain box, Load load);
+
+  int64_t bytes() const noexcept { return bytes_; }
+  int64_t bytes_written() const noexcept { return bytes_written_.load(std::memory_order_relaxed); }
+
+  /// Waits for the arrays, then writes the files into `folder`, where they must not exist, and waits for the storage.
+  /// `names` has the name of each leaf. Uses the workers; interruptible. Throws FileError, Interrupted, and the errors
+  /// of the arrays.
+  void write(const std::string& folder, const std::vector<std::string>& names);
+
+ private:
+  struct Entry {
+    size_t leaf = 0;
+    DType dtype = DType::kFloat32;
+    Dims shape;
+    ArrayRef array;                  // null for a host array
+    std::vector<BufferRef> buffers;  // of the array
+    std::vector<IndexDomain> boxes;
+    std::vector<BoxMemory> sources;
+    Load load = nullptr;  // instead of the sources
+  };
+  class Writer;
+
+  int64_t process_;
+  std::string operation_;
+  std::vector<Entry> entries_;
+  int64_t bytes_ = 0;
+  std::atomic<int64_t> bytes_written_{0};
+};
+
+}  // namespace artifex_devices

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+
+#include "artifex_devices/transfer/device_get.h"
+#include "artifex_devices/transfer/transfer_recording.h"
+#include "bindings.h"
+#include "numpy_bridge.h"
+#include "scopes.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+py::list routes_of(const TransferRecording& self) {
+  py::list rows;
+  for (const auto& [route, count] : self.routes()) {
+    rows.append(py::make_tuple(to_string(route.direction), route.from.name, route.from.device_kind, route.to.name,
+                               route.to.device_kind, count.calls, count.bytes));
+  }
+  return rows;
+}
+
+py::list lines_of(const TransferRecording& self) {
+  py::list rows;
+  for (const auto& [key, count] : self.lines()) {
+    rows.append(py::make_tuple(to_string(key.direction), key.line.file, key.line.line, count.calls, count.bytes));
+  }
+  return rows;
+}
+
+/// An operand of a computation on devices that is an ndarray. Memory of the host is read in place by devices that share
+/// it, and copied to others.
+void host_operand(const py::object& shape, const py::object& dtype, const std::shared_ptr<Sharding>& sharding,
+                  const std::string& operation) {
+  if (scopes_matter()) {
+    check_transfer(transfer_guards(), TransferDirection::kHostToDevice, false, [&] {
+      return TransferDescription{operation, py::str(shape), py::str(dtype), "host", sharding->to_string()};
+    });
+  }
+  if (!TransferRecording::is_any_open()) return;
+  record_host_operand(*sharding, dims_from_python(shape, operation, "shape"), dtype_from_python(dtype, operation));
+}
+
+/// A result of a computation on devices that is written to an ndarray.
+void host_result(const std::shared_ptr<Sharding>& sharding, const py::object& shape, const py::object& dtype,
+                 const std::string& operation) {
+  if (sharding->devices()->client()->is_host_readable(sharding->memory_kind())) return;
+  if (scopes_matter()) {
+    check_transfer(transfer_guards(), TransferDirection::kDeviceToHost, false, [&] {
+      return TransferDescription{operation, py::str(shape), py::str(dtype), sharding->to_string(), "the host"};
+    });
+  }
+  if (!TransferRecording::is_any_open()) return;
+  record_get(*sharding, dims_from_python(shape, operation, "shape"), dtype_from_python(dtype, operation));
+}
+
+/// One element that is read from the memory of a device.
+void host_element(const ArrayRef& array, const std::string& operation) {
+  check_host_read(*array, transfer_guards(), false, operation);
+  if (!TransferRecording::is_any_open() || array->is_host_readable() || array->cached_host_value()) return;
+  const Sharding& sharding = *array->sharding();
+  const int64_t position = sharding.devices()->addressable_position(0);
+  RecordedTransfer transfer(TransferDirection::kDeviceToHost);
+  transfer.add(RouteEnd::of(*(*sharding.devices())[position], sharding.memory_kind()), RouteEnd::host(),
+               itemsize(array->dtype()));
+  transfer.commit();
+}
+
+}  // namespace
+
+void bind_transfer_recording(py::module_& module) {
+  py::class_<TransferRecording>(module, "_TransferRecording",
+                                "Records the transfers of this process from now to stop().")
+      .def(py::init<>())
+      .def("stop", &TransferRecording::stop)
+      .def("routes", &routes_of,
+           "Rows of direction, source, kind of its device, destination, kind of its device, calls and bytes.")
+      .def("lines", &lines_of, "Rows of direction, file, line, calls and bytes.");
+  module.def("_host_result", &host_result, py::arg("sharding"), py::arg("shape"), py::arg("dtype"),
+             py::arg("operation"),
+             R"(Checks the transfer guards for a result that is written to an ndarray, and records its transfer.
+
+Args:
+    sharding: Sharding with which the result is computed.
+    shape: Shape of the result.
+    dtype: Dtype of the ndarray.
+    operation: Name of the function that the user called.
+
+Raises:
+    TransferGuardError: The guards refuse the transfer.
+)");
+  module.def("_host_element", &host_element, py::arg("array"), py::arg("operation"),
+             "Checks the transfer guards for one element that is read from an Array, and records its transfer.");
+  module.def("_host_operand", &host_operand, py::arg("shape"), py::arg("dtype"), py::arg("sharding"),
+             py::arg("operation"),
+             R"(Checks the transfer guards for an ndarray that a computation on devices reads, and records its transfer.
+
+Args:
+    shape: Shape of the ndarray.
+    dtype: Its dtype.
+    sharding: Sharding whose devices read it, each its part.
+    operation: Name of the function that the user called.
+
+Raises:
+    TransferGuardError: The guards refuse the transfer.
+)");
+}
+
+}  // namespace artifex_devices::bindings

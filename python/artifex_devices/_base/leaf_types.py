@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leaves of trees, for the annotations of functions that return a tree with an Array for each leaf."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from artifex_devices._core import Array
+
+
+class NamedTuple(Protocol):
+    """Part of `typing.NamedTuple` that plain tuples lack."""
+
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+# An int and a float may stand where a complex is expected.
+Leaf: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | complex
+
+# Trees whose elements may be trees too.
+Container: TypeAlias = dict[Any, Any] | list[Any] | tuple[Any, ...]
+
+K = TypeVar("K")
+T = TypeVar("T")
+LeafT = TypeVar("LeafT", bound=Leaf)
+NamedTupleT = TypeVar("NamedTupleT", bound=NamedTuple)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""convert: another number of files for the arrays of a checkpoint, piece by piece and without a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from artifex_devices import _core
+from artifex_devices._base.checks import check_bool, check_int
+from artifex_devices.checkpoint import manifest
+from artifex_devices.checkpoint.folders import Staging, check_path
+from artifex_devices.checkpoint.manifest import Manifest
+from artifex_devices.checkpoint.stored import Stored
+
+_OPERATION = "checkpoint.convert"
+
+
+def convert(
+    source: Any,
+    target: Any,
+    *,
+    num_files: int = 1,
+    overwrite: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Writes the arrays and values of a checkpoint to another one, in another number of files.
+
+    Arrays are copied in pieces of 1 MiB: none is in memory as a whole, and no device is used.
+
+    Args:
+        source: Folder of a checkpoint of any program that `restore` reads, or one safetensors file.
+        target: Folder of the new checkpoint.
+        num_files: Number of files. Each has an equal part of each array, as that many processes would save it.
+        overwrite: Whether a checkpoint at `target` is replaced.
+        progress: Called with the number of bytes written after each file.
+
+    Raises:
+        FileNotFoundError: There is no checkpoint at `source`.
+        FileExistsError: `target` exists and `overwrite` is false.
+        ValueError: The source is damaged, or has a type that has no dtype here.
+        OSError: A file cannot be read or written.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from artifex_devices import checkpoint
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> checkpoint.save(f"{folder.name}/one", {"w": np.arange(6)})
+        >>> checkpoint.convert(f"{folder.name}/one", f"{folder.name}/two", num_files=2)
+        >>> [part.shape for part in checkpoint.metadata(f"{folder.name}/two").arrays["w"].parts]
+        [(3,), (3,)]
+    """
+    check_int(_OPERATION, "num_files", num_files, "write 1", minimum=1, maximum=99_999)
+    check_bool(_OPERATION, "overwrite", overwrite)
+    stored = Stored(_OPERATION, check_path(_OPERATION, "source", source))
+    arrays = {name: (array.shape, stored.dtype_of(name)) for name, array in stored.arrays.items()}
+    staging = Staging(_OPERATION, check_path(_OPERATION, "target", target), overwrite)
+    staging.create()
+    try:
+        names = list(arrays)
+        written = 0
+        for index in range(num_files):
+            part = _core._SavePart(index, _OPERATION)
+            for leaf, (name, (shape, dtype)) in enumerate(arrays.items()):
+                numbers = stored.arrays[name].numbers
+                _core._add_stored(part, leaf, stored.files, name, dtype, shape, numbers, index, num_files)
+            part.write(str(staging.folder), names)
+            written += part.bytes_written
+            if progress is not None:
+                progress(written)
+        manifest.write(staging.folder, Manifest(arrays, stored.values, num_files))
+        staging.commit()
+    except BaseException:
+        staging.abandon()
+        raise

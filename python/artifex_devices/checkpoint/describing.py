@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""metadata: the contents of a checkpoint, without a device."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from artifex_devices._base.public_path import public
+from artifex_devices._base.text import bytes_text, table_lines
+from artifex_devices.checkpoint.folders import check_path
+from artifex_devices.checkpoint.stored import PartMetadata, Stored, StoredArray
+
+
+@public("artifex_devices.checkpoint")
+@dataclass(frozen=True)
+class ArrayMetadata:
+    """One array of a checkpoint.
+
+    Attributes:
+        shape: Shape of the global array.
+        dtype: Its dtype; None for a type of the file that has no dtype here.
+        type: Type in the files, such as F32.
+        parts: The stored boxes.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] | None
+    type: str
+    parts: tuple[PartMetadata, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all stored boxes."""
+        return sum(part.nbytes for part in self.parts)
+
+
+@public("artifex_devices.checkpoint")
+@dataclass(frozen=True)
+class CheckpointMetadata:
+    """The contents of a checkpoint, returned by `metadata`.
+
+    Attributes:
+        path: Absolute path of the checkpoint.
+        arrays: ArrayMetadata of each array, by name.
+        values: Python values, by name.
+        process_count: Number of processes that saved it; None for files of other programs.
+    """
+
+    path: str
+    arrays: Mapping[str, ArrayMetadata]
+    values: Mapping[str, Any]
+    process_count: int | None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def to_json(self) -> str:
+        """Returns everything as JSON."""
+        arrays = {
+            name: {
+                "shape": array.shape,
+                "dtype": None if array.dtype is None else array.dtype.name,
+                "type": array.type,
+                "nbytes": array.nbytes,
+                "parts": [part._asdict() for part in array.parts],
+            }
+            for name, array in self.arrays.items()
+        }
+        values = {name: {"type": type(value).__name__, "value": str(value)} for name, value in self.values.items()}
+        document = {"path": self.path, "process_count": self.process_count, "nbytes": self.nbytes}
+        return json.dumps({**document, "arrays": arrays, "values": values}, indent=2)
+
+    def __str__(self) -> str:
+        """A table of names, types, shapes, parts and bytes."""
+        rows = [("name", "dtype", "shape", "parts", "bytes")]
+        for name, array in self.arrays.items():
+            dtype = array.type if array.dtype is None else array.dtype.name
+            rows.append((name, dtype, str(array.shape), str(len(array.parts)), bytes_text(array.nbytes)))
+        rows += [(name, type(value).__name__, repr(value)[:40], "", "") for name, value in self.values.items()]
+        files = len({part.file for array in self.arrays.values() for part in array.parts})
+        total = f"{len(self.arrays)} arrays, {bytes_text(self.nbytes)} in {files} files"
+        return "\n".join([self.path, *table_lines(rows), total])
+
+
+def metadata(path: Any) -> CheckpointMetadata:
+    """Returns the contents of a checkpoint: names, shapes, dtypes, stored parts and bytes. No device is used.
+
+    Args:
+        path: Folder of the checkpoint, or one safetensors file.
+
+    Raises:
+        FileNotFoundError: There is no checkpoint at `path`.
+        ValueError: It is damaged.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from artifex_devices import checkpoint
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> checkpoint.save(f"{folder.name}/10", {"w": np.ones((8, 2), np.float32), "step": 10})
+        >>> found = checkpoint.metadata(f"{folder.name}/10")
+        >>> found.arrays["w"].shape, found.arrays["w"].nbytes, found.values["step"]
+        ((8, 2), 64, 10)
+    """
+    stored = Stored("checkpoint.metadata", check_path("checkpoint.metadata", "path", path))
+    arrays = {name: _array_metadata(array) for name, array in stored.arrays.items()}
+    count = None if stored.manifest is None else stored.manifest.process_count
+    return CheckpointMetadata(str(stored.path), MappingProxyType(arrays), MappingProxyType(stored.values), count)
+
+
+def _array_metadata(array: StoredArray) -> ArrayMetadata:
+    return ArrayMetadata(array.shape, array.dtype, array.type, tuple(array.parts))

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder in which a checkpoint is written, and its commit: one rename after everything is on the storage."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from artifex_devices import _core
+from artifex_devices._base.checks import wrong_type
+from artifex_devices.checkpoint import manifest
+
+_OURS = re.compile(r"shard-\d{5,}-model-\d{5,}-of-\d{5,}\.safetensors|checkpoint\.json")
+
+
+def check_path(operation: str, name: str, value: Any) -> Path:
+    """Returns an absolute path; TypeError for other types, ValueError for text that is not valid Unicode."""
+    try:
+        text = os.fspath(value)
+    except TypeError:
+        text = b""
+    if not isinstance(text, str) or not text:
+        raise wrong_type(operation, name, value, "a path", 'write "checkpoints/1000"')
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{operation}: {name} is {text!a}; expected a name in Unicode; rename the folder") from None
+    if "\0" in text:
+        raise ValueError(f"{operation}: {name} is {text!a}; expected a path without null characters; correct it")
+    return Path(os.path.abspath(text))
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Returns whether a folder is a checkpoint of this package."""
+    return (folder / manifest.FILE).is_file()
+
+
+def remove(folder: Path) -> None:
+    """Removes a checkpoint or what is left of one; OSError if it has other files, which stay."""
+    with suppress(FileNotFoundError):
+        names = sorted(os.listdir(folder))
+        others = [name for name in names if not _OURS.fullmatch(name)]
+        if others:
+            raise OSError(
+                errno.ENOTEMPTY,
+                f"checkpoint: {str(folder)!r} has files that are not of a checkpoint, such as {others[0]!r}; expected "
+                "none; move them away",
+            )
+        for name in names:
+            with suppress(FileNotFoundError):
+                os.unlink(folder / name)
+        os.rmdir(folder)
+
+
+def sync(folder: Path) -> None:
+    """Waits until the storage has the entries of a folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class Staging:
+    """The folder beside `target` in which a save writes, locked against other saves to the same target."""
+
+    def __init__(self, operation: str, target: Path, overwrite: bool) -> None:
+        self.folder = target.with_name(f".{target.name}.saving")
+        self._operation = operation
+        self._target = target
+        self._overwrite = overwrite
+        self._descriptor: int | None = None
+
+    def create(self) -> None:
+        """Creates the folder, and removes what an interrupted save left in it.
+
+        Raises:
+            FileExistsError: The target exists and is not to be overwritten.
+            ValueError: The target to be overwritten is not a checkpoint.
+            BlockingIOError: Another save to the target is running.
+            OSError: The folder cannot be created.
+        """
+        self._check_target()
+        try:
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise NotADirectoryError(
+                errno.ENOTDIR,
+                f"{self._operation}: {str(self._target.parent)!r} is a file; expected a folder; save to another path",
+            ) from None
+        while True:
+            with suppress(FileExistsError):
+                os.mkdir(self.folder)
+            try:
+                descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+            except FileNotFoundError:
+                continue  # another save has just renamed it
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not os.path.samestat(os.fstat(descriptor), os.stat(self.folder)):
+                    raise FileNotFoundError
+            except FileNotFoundError:
+                os.close(descriptor)
+                continue
+            except BlockingIOError:
+                os.close(descriptor)
+                raise BlockingIOError(
+                    errno.EWOULDBLOCK,
+                    f"{self._operation}: another save to {str(self._target)!r} is running; expected one at a time; "
+                    "wait() for it, or save to another path",
+                ) from None
+            except BaseException:
+                os.close(descriptor)
+                raise
+            break
+        self._descriptor = descriptor
+        try:
+            for name in os.listdir(self.folder):
+                if not _OURS.fullmatch(name):
+                    raise OSError(
+                        errno.ENOTEMPTY,
+                        f"{self._operation}: {str(self.folder)!r} has the file {name!r}; expected a folder that only "
+                        "saves use; move it away",
+                    )
+                os.unlink(self.folder / name)
+        except BaseException:
+            self._unlock()
+            raise
+
+    def commit(self) -> None:
+        """Renames the folder to the target, in one step, and removes the old target."""
+        sync(self.folder)
+        if self._overwrite and self._target.exists():
+            if not _core._exchange_paths(str(self.folder), str(self._target), self._operation):
+                raise OSError(
+                    errno.EOPNOTSUPP,
+                    f"{self._operation}: the file system of {str(self._target)!r} cannot exchange two folders in one "
+                    "step; expected a new path; save to one and remove the old folder afterwards",
+                )
+            sync(self._target.parent)
+            with suppress(OSError):  # what stays is removed by the next save
+                remove(self.folder)
+        else:
+            self._check_target()
+            os.rename(self.folder, self._target)
+            sync(self._target.parent)
+        self._unlock()
+
+    def abandon(self) -> None:
+        """Removes the folder if it was created; what cannot be removed is removed by the next save."""
+        if self._descriptor is None:
+            return
+        with suppress(OSError):
+            remove(self.folder)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _check_target(self) -> None:
+        target = self._target
+        if not os.path.lexists(target):
+            return
+        if not self._overwrite:
+            raise FileExistsError(
+                errno.EEXIST,
+                f"{self._operation}: {str(target)!r} exists; expected a new path; pass overwrite=True to replace it",
+            )
+        if not target.is_dir() or not is_checkpoint(target):
+            raise ValueError(
+                f"{self._operation}: {str(target)!r} exists and is not a checkpoint; expected a folder with "
+                f"{manifest.FILE}; save to another path"
+            )

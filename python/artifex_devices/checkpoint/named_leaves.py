@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of the leaves of a tree: the path of each, as in `params.layers.0.weight`."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from artifex_devices import tree_util
+from artifex_devices._base.safe_repr import safe_repr
+
+_ROOT = "value"  # name of a tree that is one leaf
+_SHOWN = 8  # names in a message
+
+
+def name_leaves(operation: str, structure: tree_util.PyTreeDef) -> list[str]:
+    """Returns a name for each leaf of a tree, in order.
+
+    Raises:
+        ValueError: Two leaves have one name, or a key is not valid Unicode.
+    """
+    numbered = tree_util.tree_unflatten(structure, range(structure.num_leaves))
+    paths = [path for path, _ in tree_util.tree_flatten_with_path(numbered)[0]]
+    names = [tree_util.keystr(path, simple=True, separator=".") or _ROOT for path in paths]
+    if len(set(names)) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        raise ValueError(
+            f"{operation}: {list_of(twice)} each name two leaves of the tree; expected a different name for each leaf; "
+            "rename a key, such as 'a.b' beside {'a': {'b': ...}}"
+        )
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"{operation}: the name {safe_repr(name)} is not valid Unicode; expected text; rename the key"
+            ) from None
+    return names
+
+
+def list_of(names: list[str]) -> str:
+    """Returns the first names for a message, and the number of the others."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(safe_repr(name) for name in names[:_SHOWN]) + more

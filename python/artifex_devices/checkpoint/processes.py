@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes that save one checkpoint together: they meet before, between and after the steps of a save."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from artifex_devices import _core
+from artifex_devices._core import Array, Client
+from artifex_devices.distributed import transport as transports
+
+
+def client_of(leaves: list[object]) -> Client:
+    """Returns the client of the arrays that span processes, or of the current world."""
+    for leaf in leaves:
+        if isinstance(leaf, Array) and not leaf.is_fully_addressable:
+            client: Client = next(iter(leaf.sharding.device_set)).client
+            return client
+    return _core._current_client()
+
+
+class Group:
+    """All processes of a client, for one operation."""
+
+    def __init__(self, client: Client, operation: str) -> None:
+        self.index = client.process_index()
+        self.count = client.process_count()
+        self._operation = operation
+        self._transport = transports.of_client(client, operation) if self.count > 1 else None
+
+    def step(self, name: str, work: Callable[[], None], *, identity: str = "") -> None:
+        """Does this process's work, then waits until all processes have done theirs.
+
+        Args:
+            name: Name of the step.
+            work: Called without arguments.
+            identity: Text that is equal in all processes.
+
+        Raises:
+            CollectiveError: The work of another process failed, or a process is missing or saves something else.
+        """
+        transport, everyone = self._transport, range(self.count)
+        try:
+            work()
+        except BaseException as error:
+            if transport is not None:
+                transport.refuse(f"{self._operation} ({name})", f"{type(error).__name__}: {error}", everyone)
+            raise
+        if transport is not None:
+            digest = hashlib.blake2b(f"{name}\0{identity}".encode(), digest_size=32).digest()
+            transport.agree(f"{self._operation} ({name})", digest, everyone)

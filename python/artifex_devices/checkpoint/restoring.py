@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""restore: each process reads exactly the bytes of its shards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from artifex_devices import _core, tree_util
+from artifex_devices._array.shape_dtype import ShapeDtypeStruct
+from artifex_devices._base.checks import check_bool, wrong_type
+from artifex_devices._core import Array, Sharding
+from artifex_devices.checkpoint.folders import check_path
+from artifex_devices.checkpoint.manifest import VALUE_TYPES
+from artifex_devices.checkpoint.named_leaves import list_of, name_leaves
+from artifex_devices.checkpoint.stored import Stored
+
+_SHOWN = 8  # faults in a message
+_OPERATION = "checkpoint.restore"
+
+
+def restore(path: Any, like: Any = None, *, strict: bool = True, verify: bool = False) -> Any:
+    """Restores a checkpoint of `save`, a folder of torch.distributed.checkpoint, or safetensors files.
+
+    Each process reads exactly the bytes of its shards, whatever the shardings and the number of processes were at the
+    save. Leaves are found by their names: the path in the tree, such as `params.layers.0.weight`.
+
+    Args:
+        path: Folder of the checkpoint, or one safetensors file.
+        like: Tree that says what to restore. A ShapeDtypeStruct with a sharding, an Array or a Sharding becomes an
+            Array so placed; a Sharding takes shape and dtype of the checkpoint. A ShapeDtypeStruct without a sharding
+            and an ndarray become ndarrays. A bool, int, float, complex number or text becomes the stored value. None
+            restores everything as a dict of ndarrays and values by name.
+        strict: Whether a name in the checkpoint that `like` lacks is an error.
+        verify: Whether checksums are compared; pieces of 1 MiB are then read completely.
+
+    Returns:
+        The tree, in the structure of `like`.
+
+    Raises:
+        FileNotFoundError: There is no checkpoint at `path`.
+        TypeError: A leaf of `like` is of another type.
+        ValueError: Names, shapes or dtypes differ from the checkpoint, or it is damaged.
+        OSError: A file cannot be read.
+        ResourceExhaustedError: The arrays do not fit in memory.
+
+    Example:
+        >>> import tempfile
+        >>> import artifex_devices as ad
+        >>> import numpy as np
+        >>> from artifex_devices import checkpoint
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> checkpoint.save(f"{folder.name}/10", {"w": np.arange(16.0).reshape(8, 2)})
+        >>> mesh = ad.make_mesh((4, 2), ("x", "y"))
+        >>> tree = checkpoint.restore(f"{folder.name}/10", {"w": ad.NamedSharding(mesh, ad.P("x", "y"))})
+        >>> tree["w"].addressable_shards[0].data.shape
+        (2, 1)
+    """
+    check_bool(_OPERATION, "strict", strict)
+    check_bool(_OPERATION, "verify", verify)
+    stored = Stored(_OPERATION, check_path(_OPERATION, "path", path))
+    if like is None:
+        names = [*stored.arrays, *stored.values]
+        leaves: list[Any] = [_whole(stored, name) for name in stored.arrays]
+        leaves += stored.values.values()
+        _read(stored, names, leaves, verify)
+        return dict(zip(names, leaves, strict=True))
+    leaves, structure = tree_util.tree_flatten(like)
+    names = name_leaves(_OPERATION, structure)
+    _check_names(stored, names, strict)
+    faults: list[str] = []
+    for name, leaf in zip(names, leaves, strict=True):
+        fault = _fault(stored, name, leaf)
+        if fault:
+            faults.append(f"{name!a} {fault}")
+    if faults:
+        more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+        raise ValueError(
+            f"{_OPERATION}: {'; '.join(faults[:_SHOWN])}{more}; give the shapes and dtypes of "
+            f"checkpoint.metadata({str(stored.path)!r})"
+        )
+    found = [_destination(stored, name, leaf) for name, leaf in zip(names, leaves, strict=True)]
+    _read(stored, names, found, verify)
+    scalars = [type(leaf) is not np.ndarray and isinstance(leaf, np.generic) for leaf in leaves]
+    done = [value[()] if is_scalar else value for value, is_scalar in zip(found, scalars, strict=True)]
+    return tree_util.tree_unflatten(structure, done)
+
+
+def _check_names(stored: Stored, names: list[str], strict: bool) -> None:
+    available = {**stored.arrays, **stored.values}
+    missing = [name for name in names if name not in available]
+    if missing:
+        raise ValueError(
+            f"{_OPERATION}: the checkpoint {str(stored.path)!r} does not have {list_of(missing)}; it has "
+            f"{list_of(list(available)) or 'nothing'}; remove the leaves from `like`, or rename them"
+        )
+    wanted = set(names)
+    unexpected = [name for name in available if name not in wanted]
+    if strict and unexpected:
+        raise ValueError(
+            f"{_OPERATION}: `like` does not have {list_of(unexpected)} of the checkpoint {str(stored.path)!r}; "
+            "expected a leaf for each name; add them, or pass strict=False to leave them out"
+        )
+
+
+def _fault(stored: Stored, name: str, leaf: Any) -> str:
+    """Returns how a leaf differs from what is stored, or an empty text; TypeError for a leaf of another type."""
+    array = stored.arrays.get(name)
+    if type(leaf) in VALUE_TYPES:
+        if name not in stored.values:
+            return f"is an array in the checkpoint; expected a value of type {type(leaf).__name__}"
+        kind = type(stored.values[name])
+        return "" if kind is type(leaf) else f"is a value of type {kind.__name__}; expected {type(leaf).__name__}"
+    if not isinstance(leaf, (Array, ShapeDtypeStruct, Sharding, np.ndarray, np.generic)):
+        expected = "a ShapeDtypeStruct, a Sharding, an Array, an ndarray or a number"
+        raise wrong_type(_OPERATION, f"the leaf {name!a} of `like`", leaf, expected, "write ad.ShapeDtypeStruct(...)")
+    if array is None:
+        return f"is the value {stored.values[name]!a} in the checkpoint; expected an array"
+    if array.dtype is None:
+        return f"is stored as {array.type}, which has no dtype here"
+    if isinstance(leaf, Sharding):
+        return ""
+    if tuple(leaf.shape) == array.shape and leaf.dtype == array.dtype:
+        return ""
+    return (
+        f"is {array.dtype.name} of shape {array.shape} in the checkpoint; expected {leaf.dtype} of shape {leaf.shape}"
+    )
+
+
+def _whole(stored: Stored, name: str) -> Any:
+    return _core._host_empty(stored.arrays[name].shape, stored.dtype_of(name))
+
+
+def _destination(stored: Stored, name: str, leaf: Any) -> Any:
+    """Returns the Array or ndarray to read into, or the stored value."""
+    if name in stored.values:
+        return stored.values[name]
+    array = stored.arrays[name]
+    sharding = leaf if isinstance(leaf, Sharding) else getattr(leaf, "sharding", None)
+    if sharding is None:
+        return _whole(stored, name)
+    return _core._checkpoint_array(array.shape, stored.dtype_of(name), sharding, _OPERATION)
+
+
+def _read(stored: Stored, names: list[str], leaves: list[Any], verify: bool) -> int:
+    requests = [
+        (name, leaf, stored.arrays[name].numbers)
+        for name, leaf in zip(names, leaves, strict=True)
+        if name in stored.arrays
+    ]
+    return stored.files.read(requests, verify, _OPERATION)

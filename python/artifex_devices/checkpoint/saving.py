@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""save and save_async: every process writes its own part, and the first one commits the checkpoint."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from artifex_devices import _core, tree_util
+from artifex_devices._base.checks import check_bool, wrong_type
+from artifex_devices._core import Array
+from artifex_devices.checkpoint import manifest
+from artifex_devices.checkpoint.folders import Staging, check_path
+from artifex_devices.checkpoint.future import SaveFuture
+from artifex_devices.checkpoint.manifest import VALUE_TYPES, Manifest
+from artifex_devices.checkpoint.named_leaves import name_leaves
+from artifex_devices.checkpoint.processes import Group, client_of
+
+
+def save(path: Any, tree: Any, *, overwrite: bool = False) -> None:
+    """Saves a tree of arrays as a checkpoint.
+
+    The checkpoint appears at `path` in one step, after everything is on the storage; an interrupted save leaves what
+    was there before. With several processes, all of them call it, with a path on storage that they share: each writes
+    the parts of Arrays that it holds, and processes that hold the same part share it evenly. ndarrays and Python values
+    are those of process 0.
+
+    Args:
+        path: Folder of the checkpoint; folders above it are created.
+        tree: Tree of Arrays, ndarrays, NumPy scalars, bools, ints, floats, complex numbers and texts.
+        overwrite: Whether a checkpoint at `path` is replaced.
+
+    Raises:
+        FileExistsError: `path` exists and `overwrite` is false.
+        TypeError: A leaf is of another type.
+        ValueError: Two leaves have the same name, `path` is not a checkpoint that could be replaced, or an Array is
+            only on devices of this process, of several.
+        OSError: A file cannot be written.
+        BlockingIOError: Another save to `path` is running.
+        CollectiveError: Another process failed, is missing or saves another tree.
+
+    Example:
+        >>> import tempfile
+        >>> import artifex_devices as ad
+        >>> import numpy as np
+        >>> from artifex_devices import checkpoint
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> mesh = ad.make_mesh((8,), ("x",))
+        >>> w = ad.device_put(np.arange(16.0), ad.NamedSharding(mesh, ad.P("x")))
+        >>> checkpoint.save(f"{folder.name}/10", {"w": w, "step": 10})
+        >>> checkpoint.restore(f"{folder.name}/10", {"w": w, "step": 0})["step"]
+        10
+    """
+    started = Save("checkpoint.save", path, tree, overwrite)
+    started.write()
+    started.commit()
+
+
+def save_async(path: Any, tree: Any, *, overwrite: bool = False) -> SaveFuture:
+    """Starts to save a tree and returns at once; a thread writes it.
+
+    Arrays are immutable, so nothing is copied: the caller may delete or donate them at once, and their memory is held
+    until it is written. ndarrays are copied. The interpreter waits at exit for saves that are running. With several
+    processes, all of them call it and, later, `wait()`, which commits the checkpoint.
+
+    Args:
+        path: As in `save`.
+        tree: As in `save`.
+        overwrite: As in `save`.
+
+    Returns:
+        A SaveFuture: `wait()` returns when the checkpoint exists, or raises the error of the save.
+
+    Raises:
+        FileExistsError: As in `save`; also TypeError, ValueError and BlockingIOError. `wait()` raises other errors.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from artifex_devices import checkpoint
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> future = checkpoint.save_async(f"{folder.name}/10", {"w": np.ones(4)})
+        >>> future.wait()
+        >>> checkpoint.metadata(f"{folder.name}/10").arrays["w"].shape
+        (4,)
+    """
+    return start_async("checkpoint.save_async", path, tree, overwrite)
+
+
+def start_async(
+    operation: str, path: Any, tree: Any, overwrite: bool, after: Callable[[], None] | None = None
+) -> SaveFuture:
+    """Starts a save that calls `after` in process 0 when the checkpoint exists."""
+    return SaveFuture(Save(operation, path, tree, overwrite, is_async=True, after=after))
+
+
+class Save:
+    """One save: created when everything is checked and the folder is locked, then written, then committed."""
+
+    def __init__(
+        self,
+        operation: str,
+        path: Any,
+        tree: Any,
+        overwrite: bool,
+        *,
+        is_async: bool = False,
+        after: Callable[[], None] | None = None,
+    ) -> None:
+        self.path = check_path(operation, "path", path)
+        check_bool(operation, "overwrite", overwrite)
+        self._after = after
+        leaves, structure = tree_util.tree_flatten(tree)
+        self._group = Group(client_of(leaves), operation)
+        self.has_several_processes = self._group.count > 1
+        self._staging = Staging(operation, self.path, overwrite)
+        self._part = _core._SavePart(self._group.index, operation)
+        self.operation = operation
+        self._check_types(leaves, structure)
+        if is_async:
+            leaves = [np.array(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+        self._part.add(leaves, self._group.index == 0, operation)
+        self._leaves, self._structure = leaves, structure
+        self._names: list[str] = []
+        self._manifest = Manifest({}, {}, self._group.count)
+        if not is_async or self.has_several_processes:
+            self._name()  # otherwise the thread does it: the caller waits for what is done here
+        try:
+            self._group.step("start", self._create, identity=self._identity())
+        except BaseException:
+            self._staging.abandon()
+            raise
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that this process writes."""
+        return self._part.bytes
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes that this process has written so far."""
+        return self._part.bytes_written
+
+    def write(self) -> None:
+        """Writes the files of this process."""
+        try:
+            self._write()
+        except BaseException as error:
+            self.give_up(error)
+            raise
+
+    def write_alone(self) -> None:
+        """Writes the files of this process, on any thread; the caller commits or gives up."""
+        self._write()
+
+    def commit(self, error: BaseException | None = None) -> None:
+        """Waits until all processes have written, then commits; `error` is that of `write_alone`."""
+
+        def raise_error() -> None:
+            if error is not None:
+                raise error
+
+        try:
+            self._group.step("written", raise_error)
+            self._group.step("committed", self._commit)
+        except BaseException:
+            self._staging.abandon()
+            raise
+
+    def give_up(self, error: BaseException) -> None:
+        """Reports the error to the other processes, and removes what was written."""
+
+        def raise_error() -> None:
+            raise error
+
+        try:
+            self._group.step("written", raise_error)
+        except BaseException as raised:
+            if raised is not error:
+                raise
+        finally:
+            self._staging.abandon()
+
+    def _check_types(self, leaves: list[Any], structure: tree_util.PyTreeDef) -> None:
+        for kind in set(map(type, leaves)):
+            if kind in VALUE_TYPES or issubclass(kind, (Array, np.ndarray, np.generic)):
+                continue
+            number = next(i for i, leaf in enumerate(leaves) if type(leaf) is kind)
+            name = name_leaves(self.operation, structure)[number]
+            expected = "an Array, ndarray, number or text"
+            raise wrong_type(
+                self.operation, f"the leaf {name!r}", leaves[number], expected, "convert it by np.asarray(x)"
+            )
+
+    def _name(self) -> None:
+        """Names the leaves, and describes them in the manifest."""
+        names = self._names = name_leaves(self.operation, self._structure)
+        for name, leaf in zip(names, self._leaves, strict=True):
+            if type(leaf) in VALUE_TYPES:
+                self._manifest.values[name] = leaf
+                continue
+            self._manifest.arrays[name] = (leaf.shape, leaf.dtype)
+            if self.has_several_processes and isinstance(leaf, Array) and leaf.is_fully_addressable:
+                raise ValueError(
+                    f"{self.operation}: the Array {name!r} is only on devices of process {self._group.index}; expected "
+                    "one on devices of all processes, as each process has another value; save np.asarray(x) of process "
+                    "0, or place it by device_put(x, NamedSharding(mesh, P()))"
+                )
+
+    def _create(self) -> None:
+        if self._group.index == 0:
+            self._staging.create()
+
+    def _write(self) -> None:
+        if not self._names:
+            self._name()
+        self._part.write(str(self._staging.folder), self._names)
+        self._leaves = []  # the part has released their memory
+
+    def _commit(self) -> None:
+        if self._group.index != 0:
+            return
+        manifest.write(self._staging.folder, self._manifest)
+        self._staging.commit()
+        if self._after is not None:
+            self._after()
+
+    def _identity(self) -> str:
+        if self._group.count == 1:
+            return ""
+        rows = [(name, shape, dtype.name) for name, (shape, dtype) in self._manifest.arrays.items()]
+        text = repr((str(self.path), rows, list(self._manifest.values)))
+        return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()

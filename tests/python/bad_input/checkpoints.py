@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad calls: checkpoints."""
+
+from bad_input.rows import Calls, bad
+
+_SAVED = "c = ad.checkpoint; path = folder / 'saved'; c.save(path, {'w': X, 'step': 3}, overwrite=True)"
+_NEW = "c = ad.checkpoint; path = folder / 'new'; gone = put(X); gone.delete()"
+_MANAGER = "m = ad.checkpoint.Manager(folder / 'run', max_to_keep=2); m.save(1, {'w': X}, overwrite=True); gone = put(X); gone.delete()"
+
+CALLS = [
+    Calls(
+        "checkpoint.save",
+        "c.save(path, {'w': X}, overwrite=True)",
+        [
+            bad("c.save(3, {'w': X})", TypeError, "checkpoint.save:", "path is 3"),
+            bad("c.save('', {'w': X})", TypeError, "checkpoint.save:", "expected a path"),
+            bad("c.save('a\\0b', {'w': X})", ValueError, "checkpoint.save:", "null characters"),
+            bad("c.save(path, {'w': object})", TypeError, "checkpoint.save:", "the leaf 'w'"),
+            bad("c.save(path, {'w': np.array(['a'])})", TypeError, "checkpoint.save:", "dtype"),
+            bad("c.save(path, {'w': gone})", RuntimeError, "checkpoint.save:", "was deleted"),
+            bad("c.save(path, {'w.a': 1, 'w': {'a': 2}})", ValueError, "checkpoint.save:", "'w.a'"),
+            bad("c.save(path, {'w': X}, overwrite=1)", TypeError, "checkpoint.save:", "overwrite is 1"),
+            bad("c.save(path, {'w': X})", FileExistsError, "checkpoint.save:", "exists", repair=r"pass (overwrite=True)", then="c.save(path, {'w': X}, {})"),
+            bad("c.save(folder, {'w': X}, overwrite=True)", ValueError, "checkpoint.save:", "is not a checkpoint"),
+        ],
+        where=_NEW,
+    ),
+    Calls(
+        "checkpoint.save_async",
+        "c.save_async(path, {'w': X}, overwrite=True).wait()",
+        [
+            bad("c.save_async(None, {'w': X})", TypeError, "checkpoint.save_async:", "path is None"),
+            bad("c.save_async(path, {'w': b'x'})", TypeError, "checkpoint.save_async:", "the leaf 'w'"),
+            bad("c.save_async(path, {'w': gone})", RuntimeError, "checkpoint.save_async:", "was deleted"),
+            bad("c.save_async(path, {'w': X}, overwrite='no')", TypeError, "checkpoint.save_async:", "overwrite is 'no'"),
+        ],
+        where=_NEW,
+    ),
+    Calls(
+        "checkpoint.restore",
+        "c.restore(path, {'w': X, 'step': 0})",
+        [
+            bad("c.restore(3)", TypeError, "checkpoint.restore:", "path is 3"),
+            bad("c.restore(folder / 'none')", FileNotFoundError, "checkpoint.restore:", "does not exist"),
+            bad("c.restore(folder)", FileNotFoundError, "checkpoint.restore:", "checkpoint.json"),
+            bad("c.restore(path, {'w': X})", ValueError, "checkpoint.restore:", "'step'", repair=r"pass (strict=False)", then="c.restore(path, {'w': X}, {})"),
+            bad("c.restore(path, {'w': X, 'v': X}, strict=False)", ValueError, "checkpoint.restore:", "'v'"),
+            bad("c.restore(path, {'w': X[0], 'step': 0})", ValueError, "checkpoint.restore:", "(8, 8)"),
+            bad("c.restore(path, {'w': X > 0, 'step': 0})", ValueError, "checkpoint.restore:", "float32", "bool"),
+            bad("c.restore(path, {'w': 'x', 'step': 0})", ValueError, "checkpoint.restore:", "'w' is an array"),
+            bad("c.restore(path, {'w': X, 'step': True})", ValueError, "checkpoint.restore:", "'step' is a value of type int"),
+            bad("c.restore(path, {'w': P('x'), 'step': 0})", TypeError, "checkpoint.restore:", "the leaf 'w'"),
+            bad("c.restore(path, strict=0)", TypeError, "checkpoint.restore:", "strict is 0"),
+            bad("c.restore(path, verify=1)", TypeError, "checkpoint.restore:", "verify is 1"),
+        ],
+        where=_SAVED,
+    ),
+    Calls(
+        "checkpoint.convert",
+        "c.convert(path, folder / 'other', overwrite=True)",
+        [
+            bad("c.convert(3, folder / 'other')", TypeError, "checkpoint.convert:", "source is 3"),
+            bad("c.convert(path, None)", TypeError, "checkpoint.convert:", "target is None"),
+            bad("c.convert(folder / 'none', folder / 'other')", FileNotFoundError, "checkpoint.convert:", "does not exist"),
+            bad("c.convert(path, path)", FileExistsError, "checkpoint.convert:", "exists"),
+            bad("c.convert(path, folder / 'new', num_files=0)", ValueError, "checkpoint.convert:", "num_files is 0"),
+            bad("c.convert(path, folder / 'new', overwrite=1)", TypeError, "checkpoint.convert:", "overwrite is 1"),
+        ],
+        where=_SAVED,
+    ),
+    Calls(
+        "checkpoint.metadata",
+        "c.metadata(path)",
+        [
+            bad("c.metadata(3)", TypeError, "checkpoint.metadata:", "path is 3"),
+            bad("c.metadata(folder / 'none')", FileNotFoundError, "checkpoint.metadata:", "does not exist"),
+            bad("c.metadata(folder)", FileNotFoundError, "checkpoint.metadata:", "checkpoint.json"),
+        ],
+        where=_SAVED,
+    ),
+    Calls(
+        "checkpoint.Manager",
+        "ad.checkpoint.Manager(folder, max_to_keep=1)",
+        [
+            bad("ad.checkpoint.Manager(3)", TypeError, "checkpoint.Manager:", "directory is 3"),
+            bad("ad.checkpoint.Manager(folder, max_to_keep=0)", ValueError, "checkpoint.Manager:", "max_to_keep is 0"),
+            bad("ad.checkpoint.Manager(folder, keep_every='x')", TypeError, "checkpoint.Manager:", "keep_every is 'x'"),
+        ],
+    ),
+    Calls(
+        "checkpoint.Manager.save",
+        "m.save(2, {'w': X}, overwrite=True)",
+        [
+            bad("m.save('1', {'w': X})", TypeError, "Manager.save:", "step is '1'"),
+            bad("m.save(-1, {'w': X})", ValueError, "Manager.save:", "step is -1"),
+            bad("m.save(1, {'w': X})", FileExistsError, "Manager.save:", "exists"),
+        ],
+        where=_MANAGER,
+    ),
+    Calls(
+        "checkpoint.Manager.save_async",
+        "m.save_async(2, {'w': X}, overwrite=True).wait()",
+        [
+            bad("m.save_async(1.5, {'w': X})", TypeError, "Manager.save_async:", "step is 1.5"),
+            bad("m.save_async(10**18, {'w': X})", ValueError, "Manager.save_async:", "step is 1000"),
+            bad("m.save_async(3, {'w': gone})", RuntimeError, "Manager.save_async:", "was deleted"),
+        ],
+        where=_MANAGER,
+    ),
+    Calls(
+        "checkpoint.Manager.restore",
+        "m.restore(1, {'w': X})",
+        [
+            bad("m.restore(7)", FileNotFoundError, "Manager.restore:", "no checkpoint of step 7"),
+            bad("m.restore(None)", TypeError, "Manager.restore:", "step is None"),
+            bad("m.restore(1, {'v': X})", ValueError, "checkpoint.restore:", "'v'"),
+        ],
+        where=_MANAGER,
+    ),
+    Calls(
+        "checkpoint.SaveFuture.wait",
+        "f.wait(10)",
+        [
+            bad("f.wait('x')", TypeError, "SaveFuture.wait:", "timeout_s is 'x'"),
+            bad("f.wait(-1)", ValueError, "SaveFuture.wait:", "timeout_s is -1"),
+            bad("f.wait(float('nan'))", ValueError, "SaveFuture.wait:", "timeout_s is nan"),
+        ],
+        where="f = ad.checkpoint.save_async(folder / 'f', {'w': X}, overwrite=True); f.wait()",
+    ),
+]

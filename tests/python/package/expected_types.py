@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types that type checkers infer for calls of the public functions.
+
+test_types.py checks this file with mypy and pyright, and runs it with an assert_type that compares values with types.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Hashable, Iterator
+from typing import Any, NamedTuple
+
+import artifex_devices as ad
+import numpy as np
+from artifex_devices import P
+from artifex_devices.prefetch import Prefetcher, prefetch_to_device
+from numpy.typing import NDArray
+from typing_extensions import assert_type
+
+HostBatch = dict[str, NDArray[np.float64]]
+
+
+class State(NamedTuple):
+    """A tree of the user."""
+
+    weights: ad.Array
+    bias: ad.Array
+
+
+def check_placement(host: NDArray[np.float64], rows: ad.NamedSharding) -> None:
+    """Placing a tree: arrays become Arrays, the containers stay."""
+    x = ad.device_put(host, rows)
+    assert_type(x, ad.Array)
+    assert_type(ad.device_put(1.5), ad.Array)
+    assert_type(ad.device_put({"x": host}, rows), dict[str, ad.Array])
+    assert_type(ad.device_put({"x": x}, rows), dict[str, ad.Array])
+    assert_type(ad.device_put([host, host], rows), list[ad.Array])
+    assert_type(ad.device_put((host, x), rows), tuple[ad.Array, ...])
+    assert_type(ad.device_put(State(x, x), rows), State)
+    assert_type(ad.device_put({"layer": {"x": host}}, rows), dict[str, Any])
+    assert_type(ad.device_put({"layer": [host]}, rows), dict[str, Any])
+    assert_type(ad.device_put([[host]], rows), Any)
+    assert_type(ad.device_get(x), NDArray[Any])
+    assert_type(ad.device_get({"x": x}), dict[str, NDArray[Any]])
+    assert_type(ad.device_get([{"x": x}]), Any)
+    assert_type(ad.block_until_ready({"x": x}), dict[str, ad.Array])
+    assert_type(ad.with_sharding_constraint(host, rows), ad.Array)
+    assert_type(ad.reshard(x, rows), ad.Array)
+    assert_type(ad.reshard({"x": host}, rows), dict[str, ad.Array])
+    assert_type(ad.reshard(State(x, x), rows), State)
+    assert_type(ad.reshard({"layer": {"x": host}}, rows), Any)
+    assert_type(ad.place_on_device(host), ad.Array)
+    assert_type(ad.distribute_batch({"x": host}, rows), dict[str, ad.Array])
+    assert_type(ad.DevicePlacement().distribute_batch(host, rows), ad.Array)
+    assert_type(ad.DevicePlacement().replicate_across_devices({"x": host}), dict[str, ad.Array])
+
+
+def check_properties(x: ad.Array) -> None:
+    """Properties of an Array and its shards."""
+    assert_type(x.shape, tuple[int, ...])
+    assert_type(x.shape[0], int)
+    assert_type(x.ndim, int)
+    assert_type(x.dtype, np.dtype[Any])
+    assert_type(x.sharding, ad.Sharding)
+    assert_type(x.device, ad.Device | ad.Sharding)
+    assert_type(x.devices(), set[ad.Device])
+    assert_type(x.addressable_shards, list[ad.Shard])
+    assert_type(x.addressable_shards[0].data, ad.Array | Any)
+    assert_type(x.addressable_shards[0].index, tuple[slice, ...])
+    assert_type(x.sharding.devices_indices_map(x.shape), dict[ad.Device, tuple[slice, ...]])
+    assert_type(x.sharding.shard_shape(x.shape), tuple[int, ...])
+    assert_type(np.asarray(x), NDArray[Any])
+    assert_type(x.tobytes(), bytes)
+    assert_type(float(x[0, 0]), float)
+
+
+def check_operators(x: ad.Array, host: NDArray[np.float64]) -> None:
+    """Operators and methods return Arrays."""
+    assert_type(x + 1, ad.Array)
+    assert_type(1 + x, ad.Array)
+    assert_type(2.0 * x, ad.Array)
+    assert_type(x - host, ad.Array)
+    assert_type(x / x, ad.Array)
+    assert_type(x**2, ad.Array)
+    assert_type(-x, ad.Array)
+    assert_type(abs(x), ad.Array)
+    assert_type(x @ x.T, ad.Array)
+    assert_type(x == x, ad.Array)
+    assert_type(x != host, ad.Array)
+    assert_type(x < 3, ad.Array)
+    assert_type(divmod(x, 2), tuple[ad.Array, ad.Array])
+    assert_type(x[0], ad.Array)
+    assert_type(x[:, 1:], ad.Array)
+    assert_type(next(iter(x)), ad.Array)
+    assert_type(x.at[0].set(1.0), ad.Array)
+    assert_type(x.sum(axis=0), ad.Array)
+    assert_type(x.mean(), ad.Array)
+    assert_type(x.max(axis=1), ad.Array)
+    assert_type(x.argmax(), ad.Array)
+    assert_type(x.astype(np.float32), ad.Array)
+    assert_type(x.reshape(-1), ad.Array)
+    assert_type(x.transpose(), ad.Array)
+    assert_type(x.dot(x.T), ad.Array)
+    assert_type(x.block_until_ready(), ad.Array)
+
+
+def check_devices(x: ad.Array, mesh: ad.Mesh) -> None:
+    """Devices, meshes and shardings."""
+    assert_type(ad.devices(), list[ad.Device])
+    assert_type(ad.devices()[0].id, int)
+    assert_type(ad.devices()[0].memory_stats(), dict[str, int])
+    assert_type(ad.device_count(), int)
+    assert_type(ad.make_mesh((4, 2), ("data", "model")), ad.Mesh)
+    assert_type(ad.DeviceMeshManager().create_data_parallel_mesh(), ad.Mesh)
+    assert_type(mesh.axis_names, tuple[Hashable, ...])
+    assert_type(mesh.shape, collections.OrderedDict[Any, int])
+    assert_type(mesh.shape["data"], int)
+    assert_type(mesh.devices, NDArray[Any])
+    assert_type(P("data", None), ad.PartitionSpec)
+    assert_type(P("data") + P(None), ad.PartitionSpec)
+    sharding = ad.NamedSharding(mesh, P("data"))
+    assert_type(sharding.spec, ad.PartitionSpec)
+    assert_type(sharding.with_memory_kind("pinned_host"), ad.NamedSharding)
+    assert_type(ad.live_arrays(), list[ad.Array])
+
+
+def check_mapped_functions(x: ad.Array, mesh: ad.Mesh) -> None:
+    """Bodies take ndarrays and return ndarrays; mapped functions take and return Arrays."""
+
+    def double(block: NDArray[np.float64]) -> NDArray[np.float64]:
+        return block * 2
+
+    def both(block: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        return block, 1.0
+
+    def named(block: NDArray[np.float64]) -> HostBatch:
+        return {"block": block}
+
+    rows = P("data")
+    assert_type(ad.shard_map(double, mesh, in_specs=rows, out_specs=rows)(x), ad.Array)
+    assert_type(ad.shard_map(both, mesh, in_specs=rows, out_specs=(rows, P()))(x), tuple[ad.Array, ad.Array])
+    assert_type(ad.shard_map(named, mesh, in_specs=rows, out_specs=rows)(x), dict[str, ad.Array])
+    assert_type(ad.smap(double, mesh, in_axes=0, out_axes=0, axis_name="data")(x), ad.Array)
+    assert_type(ad.pmap(double)(np.ones((4, 2))), ad.Array)
+
+    @ad.shard_map(mesh=mesh, in_specs=rows, out_specs=rows)
+    def triple(block: NDArray[np.float64]) -> NDArray[np.float64]:
+        return block * 3
+
+    assert_type(triple(x), ad.Array)
+
+
+def check_jit(x: ad.Array) -> None:
+    """The function that jit returns has the type of its argument."""
+
+    def scaled(x: ad.Array, by: float = 2.0) -> ad.Array:
+        return x * by
+
+    assert_type(ad.jit(scaled)(x, by=3.0), ad.Array)
+
+    @ad.jit(donate_argnums=())
+    def shifted(x: ad.Array) -> ad.Array:
+        return x + 1
+
+    assert_type(shifted(x), ad.Array)
+
+
+def check_prefetching(host: NDArray[np.float64], x: ad.Array, rows: ad.NamedSharding) -> None:
+    """Prefetchers are iterators of placed batches."""
+
+    def batches() -> Iterator[HostBatch]:
+        yield {"x": host}
+
+    arrays = prefetch_to_device([host, host], rows)
+    assert_type(arrays, Prefetcher[ad.Array])
+    assert_type(next(arrays), ad.Array)
+    assert_type(next(prefetch_to_device(batches(), rows)), dict[str, ad.Array])
+    assert_type(next(prefetch_to_device([(host, host)], rows)), tuple[ad.Array, ...])
+    assert_type(next(prefetch_to_device([State(x, x)], rows)), State)
+    with ad.DevicePlacement().prefetch_to_device(batches(), rows) as placed:
+        for batch in placed:
+            assert_type(batch, dict[str, ad.Array])
+
+
+def main() -> None:
+    """Runs every check on 8 devices."""
+    with ad.simulate(8) as client:
+        assert_type(client, ad.Client)
+        mesh = ad.Mesh(np.array(ad.devices()).reshape(4, 2), ("data", "model"))
+        rows = ad.NamedSharding(mesh, P("data"))
+        host = np.arange(1.0, 33.0).reshape(16, 2)
+        x = ad.device_put(host, rows)
+        check_placement(host, rows)
+        check_properties(x)
+        check_operators(x, host)
+        check_devices(x, mesh)
+        check_mapped_functions(x, mesh)
+        check_jit(x)
+        check_prefetching(host, x, rows)
+
+
+if __name__ == "__main__":
+    main()

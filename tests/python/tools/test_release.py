@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/release.py and tools/run_readme.py: what keeps a checkout from being released, and what a person must do."""
+
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[3] / "tools"
+WHEELS = [f"artifex_devices-1.2.0-cp3{minor}-cp3{minor}-manylinux_2_34_x86_64.whl" for minor in (10, 11, 12, 13)]
+DATED = {
+    "CMakeLists.txt": "project(artifex_devices VERSION 1.2.0 LANGUAGES CXX)\n",
+    "CHANGELOG.md": "# Changelog\n\n## [1.2.0] - 2026-11-23\n\n## [1.1.0] - 2026-01-01\n",
+    "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.0\ndate-released: 2026-11-23\n",
+}
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def release():
+    return load("release")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """Writes files and commits them; returns their folder."""
+
+    def write(**changed):
+        for name, text in {**DATED, **changed}.items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        for command in (
+            ["init", "--quiet"],
+            ["add", "."],
+            ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message", "all"],
+        ):
+            subprocess.run(["git", *command], cwd=tmp_path, check=True)
+        return tmp_path
+
+    return write
+
+
+def test_a_consistent_commit_has_no_problems(release, checkout):
+    assert release.problems(checkout()) == []
+
+
+def test_versions_that_differ_are_named(release, checkout):
+    root = checkout(**{"CHANGELOG.md": "## [Unreleased]\n\n## [1.2.0]\n", "CITATION.cff": "version: 1.1.0\n"})
+    assert release.problems(root) == [
+        "CHANGELOG.md: the newest version is Unreleased; expected 1.2.0, as in CMakeLists.txt; edit one of them",
+        "CITATION.cff: the newest version is 1.1.0; expected 1.2.0, as in CMakeLists.txt; edit one of them",
+    ]
+
+
+def test_changed_files_and_an_old_tag_are_problems(release, checkout):
+    root = checkout()
+    (root / "new.txt").write_text("", encoding="utf-8")
+    subprocess.run(["git", "tag", "v1.2.0"], cwd=root, check=True)
+    assert release.problems(root) == [
+        "git: 1 files differ from the commit; expected none; commit them",
+        "git: the tag v1.2.0 exists; expected a new version; raise it in CMakeLists.txt, CHANGELOG.md, CITATION.cff",
+    ]
+
+
+def test_a_complete_build_is_tagged_and_uploaded_by_hand(release, checkout):
+    steps = release.left_to_do(checkout(), WHEELS)
+    assert [step.partition(":")[0] for step in steps] == [
+        "Wait for CI (`.ci/run`) to pass on this commit",
+        "Tag it",
+        "Upload to the test index, and install from there",
+        "Upload",
+        "Publish a release for the tag with the section 1.2.0 of CHANGELOG.md and the files of dist/",
+        "Start the next version",
+    ]
+
+
+def test_missing_dates_and_wheels_come_first(release, checkout):
+    root = checkout(**{"CHANGELOG.md": "## [1.2.0]\n", "CITATION.cff": "version: 1.2.0\n"})
+    assert release.left_to_do(root, WHEELS[1:3])[:4] == [
+        "Write the date into CHANGELOG.md: ## [1.2.0] - YYYY-MM-DD",
+        "Write the date into CITATION.cff: date-released: YYYY-MM-DD",
+        "Install Python 3.10, 3.13 with headers and venv: wheels for them are missing",
+        "Run `make release` again",
+    ]
+
+
+def test_this_checkout_has_one_version(release):
+    root = TOOLS.parent
+    found = {release._found(root / name, pattern) for name, pattern in release.VERSIONS.items()}
+    assert found == {release.version_of(root)}
+
+
+def run_page(tmp_path, text):
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    return load("run_readme").run_page(page)
+
+
+def test_blocks_of_a_page_share_names_and_print_what_the_page_says(tmp_path):
+    text = "```python\nx = 1\n```\n\n```sh\nfalse\n```\n\n```python\nprint(x)\n```\n\n```text\n1\n```\n"
+    assert run_page(tmp_path, text) == (2, "")
+
+
+def test_another_output_is_a_difference(tmp_path):
+    blocks, difference = run_page(tmp_path, "```python\nprint(2)\n```\n\n```text\n1\n```\n")
+    assert blocks == 1
+    assert difference.splitlines()[-2:] == ["-1", "+2"]
+
+
+def test_an_error_names_the_line_of_the_page(tmp_path):
+    with pytest.raises(ZeroDivisionError) as raised:
+        run_page(tmp_path, "# Title\n\n```python\nx = 1\nx / 0\n```\n")
+    assert raised.traceback[-1].lineno + 1 == 5

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds and checks a release: `make release`.
+
+    tools/release.py            checks, sdist, wheels, metadata; then what is left to do by hand
+    tools/release.py --check    the checks before the build, and nothing else
+
+The version is that of CMakeLists.txt; CHANGELOG.md and CITATION.cff must have the same. tools/make_wheels.sh builds the
+sdist and a wheel for each interpreter found, and runs the README in an empty environment of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")  # of wheels that each release has; newer ones where an interpreter is found
+VERSIONS = {
+    "CMakeLists.txt": r"^project\(artifex_devices VERSION ([0-9.]+)",
+    "CHANGELOG.md": r"^## \[([^\]]+)\]",
+    "CITATION.cff": r"^version: (\S+)$",
+}
+DATES = {
+    "CHANGELOG.md": (r"^## \[{version}\] - \d{{4}}-\d\d-\d\d$", "## [{version}] - YYYY-MM-DD"),
+    "CITATION.cff": (r"^date-released: \d{{4}}-\d\d-\d\d$", "date-released: YYYY-MM-DD"),
+}
+
+
+def _found(path: Path, pattern: str) -> str:
+    match = re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE)
+    return match[1] if match else ""
+
+
+def version_of(root: Path) -> str:
+    """The version that CMakeLists.txt declares."""
+    return _found(root / "CMakeLists.txt", VERSIONS["CMakeLists.txt"])
+
+
+def _git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def problems(root: Path) -> list[str]:
+    """Everything that makes a build from this checkout not a release."""
+    version = version_of(root)
+    found = [
+        f"{name}: the newest version is {_found(root / name, pattern) or 'missing'}; expected {version}, as in "
+        f"CMakeLists.txt; edit one of them"
+        for name, pattern in VERSIONS.items()
+        if _found(root / name, pattern) != version
+    ]
+    if changed := _git(root, "status", "--porcelain"):
+        found.append(f"git: {len(changed.splitlines())} files differ from the commit; expected none; commit them")
+    if _git(root, "tag", "--list", f"v{version}"):
+        found.append(f"git: the tag v{version} exists; expected a new version; raise it in {', '.join(VERSIONS)}")
+    return found
+
+
+def left_to_do(root: Path, files: list[str]) -> list[str]:
+    """The steps of a release that need a person, for the files of dist/."""
+    version = version_of(root)
+    dates = [
+        f"Write the date into {name}: {shown.format(version=version)}"
+        for name, (pattern, shown) in DATES.items()
+        if not re.search(
+            pattern.format(version=re.escape(version)), (root / name).read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ]
+    missing = [python for python in PYTHONS if not any(f"-cp{python.replace('.', '')}-" in file for file in files)]
+    again = []
+    if missing:
+        again.append(f"Install Python {', '.join(missing)} with headers and venv: wheels for them are missing")
+    if dates or missing:
+        again.append("Run `make release` again")
+    return [
+        *dates,
+        *again,
+        "Wait for CI (`.ci/run`) to pass on this commit",
+        f"Tag it: git tag --sign v{version} --message 'artifex_devices {version}' && git push origin v{version}",
+        "Upload to the test index, and install from there: twine upload --repository testpypi dist/*",
+        "Upload: twine upload dist/*",
+        f"Publish a release for the tag with the section {version} of CHANGELOG.md and the files of dist/",
+        "Start the next version: CMakeLists.txt, CHANGELOG.md, CITATION.cff",
+    ]
+
+
+def main() -> int:
+    """Checks and builds."""
+    parser = argparse.ArgumentParser(description="builds and checks a release")
+    parser.add_argument("--check", action="store_true", help="only the checks before the build")
+    arguments = parser.parse_args()
+    if found := problems(ROOT):
+        print("\n".join(f"release: {problem}" for problem in found), file=sys.stderr)
+        return 1
+    if arguments.check:
+        return 0
+    subprocess.run([ROOT / "tools" / "make_wheels.sh"], cwd=ROOT, check=True)
+    files = sorted(path.name for path in (ROOT / "dist").iterdir())
+    command = [sys.executable, "-m", "twine", "check", "--strict", *(f"dist/{file}" for file in files)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    print(f"\nartifex_devices {version_of(ROOT)} is built and checked. Left to do by hand:")
+    for number, step in enumerate(left_to_do(ROOT, files), 1):
+        print(f"  {number}. {step}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
