@@ -69,6 +69,31 @@ print((ad.device_get(columns) == value).all())
     assert output_of(library, program, JAX_PLATFORMS="cuda", CUDA_STAND_IN="gpus=4") == "True"
 
 
+def test_a_checkpoint_is_saved_from_gpus_and_restored_onto_others(library, tmp_path):
+    program = f"""
+mesh = ad.Mesh(np.array(ad.devices("gpu")), ("x",))
+rows, columns = ad.NamedSharding(mesh, ad.P("x")), ad.NamedSharding(mesh, ad.P(None, "x"))
+value = np.arange(64, dtype=np.float32).reshape(8, 8)
+ad.checkpoint.save({str(tmp_path / "c")!r}, {{"w": ad.device_put(value, rows)}})
+for target in (rows, columns, ad.NamedSharding(mesh, ad.P())):
+    restored = ad.checkpoint.restore({str(tmp_path / "c")!r}, {{"w": target}}, verify=True)["w"]
+    print(restored.sharding == target, (ad.device_get(restored) == value).all())
+"""
+    assert output_of(library, program, CUDA_STAND_IN="gpus=4").splitlines() == ["True True"] * 3
+
+
+def test_transfers_of_gpus_are_recorded(library):
+    program = """
+first, second = ad.devices("gpu")
+with ad.transfers.record() as report:
+    x = ad.device_put(np.ones(4), first)
+    y = ad.device_put(x, second)
+    ad.device_get(y)
+print([report.bytes(each) for each in ("host-to-device", "device-to-device", "device-to-host")])
+"""
+    assert output_of(library, program, CUDA_STAND_IN="gpus=2") == "[32, 32, 32]"
+
+
 def test_an_unusable_driver_is_explained(library):
     program = """
 try:

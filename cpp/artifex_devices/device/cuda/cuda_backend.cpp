@@ -43,6 +43,12 @@ class CudaBackend final : public Backend {
           "simulate(\"8 x h100\") for others",
           count, options.compile_only ? " without memory" : "", gpus_.size());
     }
+    if (options.seed) {
+      throw_error(
+          "make_client: seed {} is given for CUDA devices, whose driver runs the copies; expected CPU devices or "
+          "emulated GPUs; leave the seed out",
+          *options.seed);
+    }
     if (options.allocator) options.allocator->check("make_client");
   }
 
