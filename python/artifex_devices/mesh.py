@@ -88,8 +88,9 @@ class DeviceMeshManager:
         if needed > len(pool):
             raise ValueError(
                 f"{operation}: Not enough devices: mesh {dict(axes)} needs {needed}, {len(pool)} available; "
-                "expected a product of sizes that the devices can fill; make an axis smaller "
-                "or name more devices"
+                "expected a product of sizes that the devices can fill; make an axis smaller, simulate more devices "
+                f"(`with artifex_devices.simulate({needed}):`), or set JAX_NUM_CPU_DEVICES={needed} before the program "
+                "starts"
             )
         return Mesh(np.array(pool[:needed], object).reshape(sizes), tuple(name for name, _ in axes))
 

@@ -167,7 +167,6 @@ REFUSED = {
     "axis_names unknown": {"in_specs": lambda p: p("x"), "out_specs": lambda p: p("x"), "axis_names": {"q"}},
     "not manual": {"in_specs": lambda p: p("y"), "out_specs": lambda p: p(), "axis_names": {"x"}},
     "infer on auto": {"out_specs": lambda p: p()},
-    "unplaced on explicit": {"in_specs": lambda p: p("x"), "out_specs": lambda p: p("x"), "explicit": True},
     "other on explicit": {
         "in_specs": lambda p: p("x"),
         "out_specs": lambda p: p("x"),

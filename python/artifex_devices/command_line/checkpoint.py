@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 from functools import partial
 
-from artifex_devices.command_line.console import OK, add_parser, count_of, usage_errors, write_text
+from artifex_devices.command_line.console import OK, add_parser, count_of, usage_errors, write_json, write_text
 
 SUMMARY = "the contents of checkpoints and safetensors files, and copies in another number of files"
 DESCRIPTION = """\
@@ -68,5 +69,8 @@ def _info(arguments: argparse.Namespace) -> int:
 
     with usage_errors(OSError, ValueError):
         found = checkpoint.metadata(arguments.path)
-    write_text(f"{found.to_json() if arguments.json else found}\n")
+    if arguments.json:
+        write_json("checkpoint", json.loads(found.to_json()))
+    else:
+        write_text(f"{found}\n")
     return OK

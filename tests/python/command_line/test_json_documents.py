@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/formats/command_line.md lists the keys that each command writes with --json, and no others."""
+
+import json
+import re
+from pathlib import Path
+
+import artifex_devices as ad
+import numpy as np
+import pytest
+from artifex_devices import checkpoint
+from artifex_devices.command_line import main
+
+PAGE = (Path(__file__).parents[3] / "docs" / "formats" / "command_line.md").read_text(encoding="utf-8")
+V5E = ("--cluster", "tpu v5e 4x4")
+STEP = ("llama-2-7b", "--batch", "64", "--sequence", "4096", "--cluster", "tpu v5p 4x4x4")
+RULES = ("--mesh", "data=16,model=4", "--rules", "embed=data,batch=data,kv_heads=model,mlp=model")
+COMMANDS = [
+    ("info", "## artifex_devices/info/1", ("info",)),
+    ("topology", "## artifex_devices/topology/1", ("topology",)),
+    ("doctor", "## artifex_devices/doctor/1", ("doctor",)),
+    ("batch", "`batch recommend`:", ("batch", "recommend", "--hardware", "h100")),
+    ("batch", "`batch validate`:", ("batch", "validate", "64", "--hardware", "h100")),
+    ("plan", "`plan mesh`:", ("plan", "mesh", *V5E, "--mesh", "data=4,model=4")),
+    ("plan", "`plan reshard`:", ("plan", "reshard", "bfloat16[64,64]", "x", "_,x", *V5E, "--mesh", "x=16")),
+    ("plan", "`plan collective`:", ("plan", "collective", "all_gather", "1GB", "x", *V5E, "--mesh", "x=16")),
+    ("plan", "`plan step`:", ("plan", "step", *STEP, *RULES)),
+    ("plan", "`plan suggest`:", ("plan", "suggest", *STEP, "--quiet")),
+    ("checkpoint", "## artifex_devices/checkpoint/1", ("checkpoint", "info", "PATH")),
+]
+
+
+@pytest.mark.parametrize(("name", "title", "words"), COMMANDS, ids=[title for _, title, _ in COMMANDS])
+def test_the_page_lists_the_keys(name, title, words, tmp_path, capsys):
+    if name == "checkpoint":
+        checkpoint.save(tmp_path / "saved", {"w": ad.device_put(np.arange(4.0))})
+    main([str(tmp_path / "saved") if word == "PATH" else word for word in (*words, "--json")])
+    written = json.loads(capsys.readouterr().out)
+    assert written.pop("format") == f"artifex_devices/{name}/1"
+    table = PAGE.partition(f"\n{title}\n")[2].partition("|---|---|\n")[2].partition("\n\n")[0]
+    listed = [key for row in table.splitlines() for key in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(listed) == sorted(written)
