@@ -40,7 +40,10 @@ BOUNDS: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
             "global array, the result is a read-only view of them; nothing is copied",
         ),
         ("4 MiB", "the copy, which the workers do not make faster: 228 us with them, 230 on one thread"),
-        ("from 16 MiB on", "memory: 64 MiB take 2.8 ms, on one thread 3.9; up to 1 GiB there are no page faults"),
+        (
+            "from 16 MiB on",
+            "memory: a copy of 64 MiB lasts 2.8 ms, on one thread 3.9 ms; arrays up to 1 GiB cause no page faults",
+        ),
     ),
     ("by_bytes", "reshard, rows to columns over 8"): (
         ("up to 16 KiB", "the call; its plan, 8 rows times 8 columns of boxes, is cached"),

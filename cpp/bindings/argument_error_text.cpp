@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "text_signature.h"
+
 namespace artifex_devices::bindings {
 namespace {
 
@@ -49,32 +51,6 @@ std::string plain(std::string_view type) {
   return text;
 }
 
-// Splits at `mark` outside of brackets and quotes.
-std::vector<std::string_view> cut(std::string_view text, std::string_view mark) {
-  std::vector<std::string_view> parts;
-  int depth = 0;
-  char quote = 0;
-  size_t from = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-    } else if (c == '[' || c == '(' || c == '{') {
-      ++depth;
-    } else if (c == ']' || c == ')' || c == '}') {
-      --depth;
-    } else if (depth == 0 && text.substr(i).starts_with(mark)) {
-      parts.push_back(text.substr(from, i - from));
-      i += mark.size() - 1;
-      from = i + 1;
-    }
-  }
-  if (from < text.size()) parts.push_back(text.substr(from));
-  return parts;
-}
-
 Signature signature_of(std::string_view line) {
   Signature signature;
   const size_t open = line.find('(');
@@ -83,7 +59,7 @@ Signature signature_of(std::string_view line) {
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return signature;
   bool keyword_only = false;
   std::vector<std::string> shown;
-  for (const std::string_view part : cut(line.substr(open + 1, close - open - 1), ", ")) {
+  for (const std::string_view part : split_outside_brackets(line.substr(open + 1, close - open - 1), ", ")) {
     if (part.starts_with("self: ") || part.starts_with("cls: ")) {
       signature.has_self = true;
       signature.parameters.push_back({"self", std::string(part.substr(part.find(' ') + 1)), false, false});
@@ -159,7 +135,7 @@ Fit fit_of_one(std::string_view type, PyObject* object) {
 
 Fit fit_of(std::string_view type, PyObject* object) {
   Fit best = Fit::kUnfit;
-  for (const std::string_view part : cut(type, " | ")) {
+  for (const std::string_view part : split_outside_brackets(type, " | ")) {
     const Fit fit = fit_of_one(part, object);
     if (fit == Fit::kFits) return fit;
     if (fit == Fit::kUnknown) best = fit;
@@ -245,7 +221,8 @@ std::string argument_error_text(std::string_view operation, std::string_view tex
   const std::string name = operation.empty() ? std::string(text.substr(0, text.find('('))) : std::string(operation);
   std::vector<std::string> problems;
   std::vector<std::string> forms;
-  const auto lines = cut(text.substr(begin + kSupported.size(), end - begin - kSupported.size()), "\n");
+  const auto lines =
+      split_outside_brackets(text.substr(begin + kSupported.size(), end - begin - kSupported.size()), "\n");
   for (const std::string_view line : lines) {
     const Signature signature = signature_of(line);
     forms.push_back(name + signature.text);

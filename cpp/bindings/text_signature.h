@@ -3,8 +3,12 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace artifex_devices::bindings {
+
+/// Splits a part of a signature at `mark` where it is outside of brackets and quotes.
+std::vector<std::string_view> split_outside_brackets(std::string_view text, std::string_view mark);
 
 /// A docstring of pybind11's, "name(self: T, x: int = 1) -> T\n...", after the text signature "name(self,
 /// x=1)\n--\n\n", which CPython cuts off `__doc__` and `inspect.signature` reads. `self` replaces the parameter of that

@@ -18,7 +18,7 @@ struct CallerLine {
 /// Returns the current line of the calling thread, or nothing. Called without a lock; must not throw.
 using CallerLineSource = std::optional<CallerLine> (*)();
 
-/// Called once, by the binding of a language. Without a source there are no lines.
+/// Called once, by the binding of a language. Without a source lines are empty.
 void set_caller_line_source(CallerLineSource source) noexcept;
 
 /// The line of the user's program that called the library on this thread. The caller must hold no lock.

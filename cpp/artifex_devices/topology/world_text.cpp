@@ -51,15 +51,18 @@ WorldText parse_world(const std::string& text) {
   const WorldText as_it_stands{.synthetic = std::string(rest)};
   const std::optional<int64_t> first = take_number(rest);
   if (!first) return as_it_stands;
+  const auto check_count = [&] {
+    if (*first >= 1 && *first <= kMostDevices) return;
+    throw_error("simulate: {:?} is not a number of devices; expected 1 to {}", text, kMostDevices);
+  };
   if (rest.empty()) {
-    if (*first < 1 || *first > kMostDevices) {
-      throw_error("simulate: {:?} is not a number of devices; expected 1 to {}", text, kMostDevices);
-    }
+    check_count();
     return {.num_devices = first};
   }
   if (std::string_view kind = rest; take_word(kind, "x") || take_word(kind, "X")) {
-    const bool is_name = !kind.empty() && (kind.front() < '0' || kind.front() > '9');
-    return is_name ? WorldText{.num_devices = first, .device_kind = std::string(kind)} : as_it_stands;
+    if (kind.empty() || (kind.front() >= '0' && kind.front() <= '9')) return as_it_stands;
+    check_count();
+    return {.num_devices = first, .device_kind = std::string(kind)};
   }
   if (!take_word(rest, "nodes") && !take_word(rest, "node")) return as_it_stands;
   std::optional<int64_t> each;

@@ -36,7 +36,7 @@ def convert(
         progress: Called with the number of bytes written after each file.
 
     Raises:
-        FileNotFoundError: There is no checkpoint at `source`.
+        FileNotFoundError: `source` has no checkpoint.
         FileExistsError: `target` exists and `overwrite` is false.
         ValueError: The source is damaged, or has a type that has no dtype here.
         OSError: A file cannot be read or written.

@@ -97,7 +97,7 @@ def metadata(path: Any) -> CheckpointMetadata:
         path: Folder of the checkpoint, or one safetensors file.
 
     Raises:
-        FileNotFoundError: There is no checkpoint at `path`.
+        FileNotFoundError: `path` has no checkpoint.
         ValueError: It is damaged.
 
     Example:

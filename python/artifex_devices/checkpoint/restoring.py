@@ -39,7 +39,7 @@ def restore(path: Any, like: Any = None, *, strict: bool = True, verify: bool = 
         The tree, in the structure of `like`.
 
     Raises:
-        FileNotFoundError: There is no checkpoint at `path`.
+        FileNotFoundError: `path` has no checkpoint.
         TypeError: A leaf of `like` is of another type.
         ValueError: Names, shapes or dtypes differ from the checkpoint, or it is damaged.
         OSError: A file cannot be read.

@@ -58,7 +58,7 @@ class Stored:
         """Reads the headers.
 
         Raises:
-            OSError: There is no checkpoint, or a file cannot be read.
+            OSError: The folder has no checkpoint, or a file cannot be read.
             ValueError: A file is damaged.
         """
         self.path = path

@@ -52,9 +52,9 @@ TEST(WorldText, ReturnsOtherTextsUnchanged) {
 }
 
 TEST(WorldText, RefusesEmptyAndImpossibleWorlds) {
-  for (const std::string text :
-       {"", "  ", "0", "99999999999999999999", "0 nodes x 4", "2 nodes x 0", "2 nodes x", "2 nodes", "2 nodes x 4 cats",
-        "2 nodes y 4", "100000 nodes x 1", "2 nodes x 9223372036854775807"}) {
+  for (const std::string text : {"", "  ", "0", "99999999999999999999", "0 nodes x 4", "2 nodes x 0", "2 nodes x",
+                                 "2 nodes", "2 nodes x 4 cats", "2 nodes y 4", "100000 nodes x 1",
+                                 "2 nodes x 9223372036854775807", "0 x h100", "99999999999999999999 x h100"}) {
     EXPECT_THROW(parse_world(text), InvalidArgument) << text;
   }
 }

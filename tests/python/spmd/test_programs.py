@@ -14,11 +14,12 @@ import threading
 import time
 import weakref
 
+import artifex_devices as ad
 import numpy as np
 import optree
 import pytest
 from artifex_devices import lax
-from artifex_devices._spmd import cooperative, threaded
+from artifex_devices._spmd import cooperative, specs, threaded
 from artifex_devices._spmd.participant import _current
 from artifex_devices.errors import CollectiveError
 from spmd_programs import EXECUTORS, launch
@@ -600,3 +601,12 @@ def test_a_thread_that_ended_leaves_no_greenlet_to_be_collected_elsewhere(execut
         """
     )
     assert done.stdout.splitlines() == ["3", "[]"], done.stderr
+
+
+def test_the_memory_for_layouts_of_meshes_is_bounded():
+    device = ad.devices()[:1]
+    for number in range(300):
+        mesh = ad.Mesh(np.array(device), (f"axis{number}",))
+        layout = specs.layout_of(mesh, (f"axis{number}",))
+        assert layout is specs.layout_of(mesh, (f"axis{number}",))
+        assert 1 <= len(specs._layouts) <= 256

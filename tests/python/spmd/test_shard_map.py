@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from artifex_devices import P, lax
 from artifex_devices._base.daemon_thread import DaemonThread
-from artifex_devices._spmd import specs, threaded
+from artifex_devices._spmd import threaded
 from spmd_programs import EXECUTORS, name_of, unwatched
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -792,12 +792,3 @@ def test_auto_needs_no_threads_for_one_participant(monkeypatch):
     big = np.zeros(1 << 20, np.float32)
     np.testing.assert_array_equal(np.asarray(one(big)), big + 1)
     assert threads == [threading.get_ident()]
-
-
-def test_the_memory_for_layouts_of_meshes_is_bounded():
-    device = ad.devices()[:1]
-    for number in range(300):
-        mesh = ad.Mesh(np.array(device), (f"axis{number}",))
-        layout = specs.layout_of(mesh, (f"axis{number}",))
-        assert layout is specs.layout_of(mesh, (f"axis{number}",))
-        assert 1 <= len(specs._layouts) <= 256
