@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-// A stand-in for the CUDA driver: a shared library named libcuda.so.1 with the functions that the library calls, without
-// kernels. Memory of a "GPU" is memory of this process; its reported address is reserved without
-// access, so that a read by the host is a segmentation fault. Copies are queued, and run only when somebody waits for
-// them, in an order that is random except for what streams and events order: what is read without a wait is not there.
+// A stand-in for the CUDA driver: a shared library named libcuda.so.1 with the functions that the library calls,
+// without kernels. Memory of a "GPU" is memory of this process; its reported address is reserved without access, so
+// that a read by the host is a segmentation fault. Copies are queued, and run only when somebody waits for them, in an
+// order that is random except for what streams and events order: what is read without a wait is not there.
 //
 // The environment variable CUDA_STAND_IN is read by cuInit, and cuda_stand_in_configure(text) replaces it, a list of
 // key=value with ";":
