@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/device/memory_space.h"
 #include "python_arguments.h"
 #include "safe_repr.h"
 
@@ -193,6 +194,12 @@ constexpr const char* kBlockCapsule = "artifex_devices.block";
 
 py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype,
                              bool writable) {
+  const MemorySpace* space = buffer.block->space();
+  if (space != nullptr && !space->is_host_memory()) {
+    throw_error<TypeMismatch>(
+        "NumPy operation: the Array is in the memory of a GPU, where NumPy does not compute; expected host memory; move "
+        "it by device_put(x, devices(\"cpu\")[0]), or read it by device_get(x)");
+  }
   void* data = buffer.device_data();
   auto* owner = new BlockRef(std::move(buffer.block));
   py::capsule base(owner, kBlockCapsule, [](void* pointer) { delete static_cast<BlockRef*>(pointer); });

@@ -9,9 +9,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/device/cuda/cuda_backend.h"
 #include "python_modules.h"
 #include "safe_repr.h"
 #include "world.h"
@@ -249,18 +251,28 @@ void write_option(const std::string& name, const py::object& value) {
   set_process_option(option, checked_value(option, value, "config.update"));
 }
 
+/// Checks the requested platforms. The first one that is a GPU's decides about the base client, as in JAX.
 void check_request(const PlatformRequest& request) {
   if (!request.names) return;
+  bool is_first = true;
   std::string_view rest = *request.names;
   while (!rest.empty()) {
     const size_t comma = rest.find(',');
     const std::string_view name = rest.substr(0, comma);
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+    const bool is_preferred = std::exchange(is_first, false);
     if (name == "cpu") continue;
+    const bool is_gpu = name == "gpu" || name == "cuda";
+    const CudaReport cuda = is_gpu ? cuda_report() : CudaReport();
+    if (cuda.is_usable) {
+      if (is_preferred) Client::use_gpu_as_base();
+      continue;
+    }
     throw_error<Unavailable>(
-        "devices: {} requests platform {:?}, which is not available; expected one of: cpu; request cpu, or leave it "
-        "out",
-        request.source, name);
+        "devices: {} requests platform {:?}, which is not available{}; expected one of: cpu; {}request cpu, or leave "
+        "it out",
+        request.source, name, is_gpu ? fmt::format(": {}", cuda.problem) : std::string(),
+        is_gpu ? fmt::format("{}, ", cuda.fix) : std::string());
   }
 }
 

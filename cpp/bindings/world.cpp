@@ -11,6 +11,7 @@
 
 #include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/device/cuda/cuda_backend.h"
 #include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "errors.h"
@@ -252,6 +253,11 @@ ClientRef client_of_named_platform() {
 ClientRef client_of_platform(const std::string& platform) {
   ClientRef client = client_of_named_platform();
   if (client->platform() == platform) return client;
+  if (platform == "gpu" || platform == "cuda") {
+    // Simulated worlds take the place of this machine, with its GPUs.
+    const bool is_machine = current_frame().is_none() && !base_is_replaced;
+    return is_machine && cuda_report().is_usable ? Client::gpu() : nullptr;
+  }
   if (platform != "cpu" || client->is_compile_only()) return nullptr;
   for (py::object frame = current_frame(); !frame.is_none(); frame = py::object(frame_in(frame).outer)) {
     const Frame& each = frame_in(frame);
@@ -395,6 +401,29 @@ Example:
       },
       py::arg("platform"),
       "Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.");
+  module.def(
+      "_cuda_report",
+      [] {
+        const CudaReport report = cuda_report();
+        py::list gpus;
+        for (const cuda::GpuFacts& facts : report.gpus) {
+          py::dict gpu;
+          gpu["name"] = facts.name;
+          gpu["memory_bytes"] = facts.memory_bytes;
+          gpu["pci_address"] = facts.pci_address;
+          gpu["compute_capability"] =
+              fmt::format("{}.{}", facts.compute_capability / 10, facts.compute_capability % 10);
+          gpus.append(gpu);
+        }
+        py::dict result;
+        result["library"] = report.library;
+        result["driver_version"] = report.driver_version;
+        result["gpus"] = gpus;
+        result["problem"] = report.problem;
+        result["fix"] = report.fix;
+        return result;
+      },
+      "Returns what the CUDA driver reports, and why CUDA is not usable (\"problem\" and \"fix\", else empty).");
   module.def("_base_client_exists", &Client::base_exists);
   module.def("_set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));
 }

@@ -43,6 +43,17 @@ class StridedCopy {
   bool continues(const StridedCopy& before) const noexcept;
   /// Returns whether stores bypass the cache.
   bool bypasses_cache() const noexcept { return stream_; }
+  /// The copy as a box of dense runs of `unit` bytes, for engines other than the processor. Strides are in bytes.
+  struct Box {
+    std::byte* to;
+    const std::byte* from;
+    Dims shape;
+    Dims to_strides;
+    Dims from_strides;
+    int64_t unit;
+  };
+  Box box() const { return {destination_, source_, shape_, destination_strides_, source_strides_, unit_}; }
+
   /// The first address that it reads.
   const std::byte* source() const noexcept { return source_; }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/index_domain.h"
 #include "artifex_devices/base/strided_copy.h"
+#include "artifex_devices/device/copy_engine.h"
 
 namespace artifex_devices {
 
@@ -15,6 +17,7 @@ struct BoxMemory {
   std::byte* data = nullptr;  // of the box's first element
   Dims byte_strides;
   bool is_host_readable = true;
+  const CopyEngine* engine = nullptr;  // what copies; null: the processor. See Client::copy_engine.
 
   /// The element at `index` of the array, which is in the box.
   std::byte* at(const Dims& index) const noexcept {
@@ -47,31 +50,38 @@ inline std::vector<BoxMemory> boxes_of_array(const Array& array, const std::vect
                                              std::string_view operation) {
   const Sharding& sharding = *array.sharding();
   const ShardDomains domains = sharding.domains(array.shape(), operation);
+  const CopyEngine* engine = array.is_host_readable() ? nullptr : sharding.devices()->client()->copy_engine();
   std::vector<BoxMemory> boxes;
   boxes.reserve(buffers.size());
   for (size_t b = 0; b < buffers.size(); ++b) {
     const int64_t position = sharding.buffers().position(sharding.grid(), static_cast<int64_t>(b));
     IndexDomain box = domains.domain(sharding.grid().tile(position));
     Dims strides = array.strides(box.shape);
-    boxes.push_back({std::move(box), buffers[b].device_data(), std::move(strides), array.is_host_readable()});
+    boxes.push_back({std::move(box), buffers[b].device_data(), std::move(strides), array.is_host_readable(), engine});
   }
   return boxes;
+}
+
+/// Runs a copy to or from `memory`.
+inline void run_copy(const StridedCopy& copy, const BoxMemory& memory) {
+  if (memory.engine == nullptr) return copy.run();
+  memory.engine->run(std::span(&copy, 1), false);
 }
 
 /// A dense row-major copy of `box`, at `data`, to or from the memory of one of its parts.
 inline void copy_from_box(std::byte* data, const IndexDomain& box, const BoxMemory& memory, const IndexDomain& part,
                           int64_t itemsize) {
   const BoxMemory dense{box, data, row_major_strides(box.shape, itemsize)};
-  StridedCopy(dense.at(part.origin), dense.byte_strides, memory.at(part.origin), memory.byte_strides, part.shape,
-              itemsize)
-      .run();
+  run_copy(StridedCopy(dense.at(part.origin), dense.byte_strides, memory.at(part.origin), memory.byte_strides,
+                       part.shape, itemsize),
+           memory);
 }
 inline void copy_to_box(const BoxMemory& memory, const IndexDomain& part, std::byte* data, const IndexDomain& box,
                         int64_t itemsize) {
   const BoxMemory dense{box, data, row_major_strides(box.shape, itemsize)};
-  StridedCopy(memory.at(part.origin), memory.byte_strides, dense.at(part.origin), dense.byte_strides, part.shape,
-              itemsize)
-      .run();
+  run_copy(StridedCopy(memory.at(part.origin), memory.byte_strides, dense.at(part.origin), dense.byte_strides,
+                       part.shape, itemsize),
+           memory);
 }
 
 }  // namespace artifex_devices

@@ -7,12 +7,14 @@
 #include <string>
 #include <string_view>
 
+#include "artifex_devices/device/allocator_options.h"
 #include "artifex_devices/device/memory_space.h"
 #include "artifex_devices/topology/machine.h"
 
 namespace artifex_devices {
 
 class Cluster;
+class CopyEngine;
 class Device;
 struct ClientOptions;
 
@@ -27,20 +29,25 @@ class Backend {
   Backend& operator=(const Backend&) = delete;
   virtual ~Backend() = default;
 
-  virtual const std::string& platform() const noexcept = 0;     // "cpu", "gpu" or "tpu"
-  virtual const std::string& device_kind() const noexcept = 0;  // "cpu", "NVIDIA H100 80GB HBM3"
+  virtual const std::string& platform() const noexcept = 0;  // "cpu", "gpu" or "tpu"
+  /// Of a device by its number in the process: "cpu", "NVIDIA H100 80GB HBM3".
+  virtual const std::string& device_kind(int64_t local_device) const noexcept = 0;
   /// Whether the devices are emulated by the CPU.
   virtual bool is_emulated() const noexcept { return false; }
   virtual std::string repr(const Device& device) const = 0;  // "CpuDevice(id=0)"
 
   /// Whether each device has memory of its own. Otherwise the devices near a NUMA node share its memory.
   virtual bool has_own_memory() const noexcept { return false; }
-  /// Memory of the kind `device` near a NUMA node of this machine. The host kinds are host memory on every platform.
-  virtual MemorySpace& device_space(int node, bool caching) const = 0;
+  /// Memory of the kind `device`: of a device by its number in the process, or of all near a NUMA node of this machine.
+  virtual MemorySpace& device_space(int64_t local_device, int node, AllocatorKind allocator) const = 0;
+  /// Memory of the kind `pinned_host`; null: that of the NUMA node. The host kinds are host memory on every platform.
+  virtual MemorySpace* pinned_space(int64_t) const { return nullptr; }
   /// Whether the host can read the memory of the kind `device`.
   virtual bool is_host_readable() const noexcept { return true; }
-  /// Bytes of memory of each device. Nothing: an equal share of the memory near it.
-  virtual std::optional<int64_t> memory_bytes() const noexcept { return std::nullopt; }
+  /// Bytes of memory of a device. Nothing: an equal share of the memory near it.
+  virtual std::optional<int64_t> memory_bytes(int64_t) const noexcept { return std::nullopt; }
+  /// What copies to and from the memory of the devices; null: the processor. Lives as long as the backend.
+  virtual const CopyEngine* copy_engine() const noexcept { return nullptr; }
 
   /// Throws InvalidArgument for devices or options that the platform does not have; `count` is the number of all
   /// devices.

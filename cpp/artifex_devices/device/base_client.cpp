@@ -7,6 +7,7 @@
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
+#include "artifex_devices/device/cuda/cuda_backend.h"
 
 namespace artifex_devices {
 namespace {
@@ -19,7 +20,9 @@ constexpr std::string_view kCountFlag = "--xla_force_host_platform_device_count"
 struct BaseState {
   Mutex<"base client"> mutex;
   std::shared_ptr<Client> made;       // by base()
-  std::shared_ptr<Client> exchanged;  // takes precedence over it
+  std::shared_ptr<Client> gpu;        // by gpu()
+  bool gpu_is_base = false;           // it takes precedence over `made`
+  std::shared_ptr<Client> exchanged;  // takes precedence over both
   std::optional<int64_t> count;
   std::atomic<bool> exists{false};
 };
@@ -106,12 +109,38 @@ const std::shared_ptr<Client>& made_locked(BaseState& base) {
   return base.made;
 }
 
+const std::shared_ptr<Client>& gpu_locked(BaseState& base) {
+  if (!base.gpu) {
+    const CudaReport report = cuda_report();
+    ClientOptions options;
+    options.backend = make_cuda_backend();
+    options.num_devices = static_cast<int64_t>(report.gpus.size());
+    base.gpu = Client::make(Machine::live(), options);
+  }
+  return base.gpu;
+}
+
 }  // namespace
 
 std::shared_ptr<Client> Client::base() {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
-  return base.exchanged ? base.exchanged : made_locked(base);
+  if (base.exchanged) return base.exchanged;
+  return base.gpu_is_base ? base.gpu : made_locked(base);
+}
+
+std::shared_ptr<Client> Client::gpu() {
+  BaseState& base = state();
+  const std::lock_guard lock(base.mutex);
+  return gpu_locked(base);
+}
+
+void Client::use_gpu_as_base() {
+  BaseState& base = state();
+  const std::lock_guard lock(base.mutex);
+  gpu_locked(base);
+  base.gpu_is_base = true;
+  base.exists.store(true, std::memory_order_release);
 }
 
 std::shared_ptr<Client> Client::cpu() {
@@ -164,9 +193,10 @@ std::shared_ptr<Client> Client::join(std::vector<ProcessInfo> processes, int pro
 std::shared_ptr<Client> Client::exchange_base(std::shared_ptr<Client> client) {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
-  std::shared_ptr<Client> old = base.exchanged ? base.exchanged : base.made;
-  base.exchanged = client == base.made ? nullptr : std::move(client);
-  base.exists.store(base.made || base.exchanged, std::memory_order_release);
+  const std::shared_ptr<Client>& own = base.gpu_is_base ? base.gpu : base.made;
+  std::shared_ptr<Client> old = base.exchanged ? base.exchanged : own;
+  base.exchanged = client == own ? nullptr : std::move(client);
+  base.exists.store(own || base.exchanged, std::memory_order_release);
   return old;
 }
 

@@ -40,6 +40,24 @@ class BlockOwner {
   static void destroy(Block* block) noexcept { delete block; }
 };
 
+BlockRef MemorySpace::unplaced_block(int64_t bytes, int64_t capacity) {
+  Block* block = new Block();
+  block->bytes_ = bytes;
+  block->capacity_ = capacity;
+  return BlockRef(block);
+}
+
+void MemorySpace::place(const BlockRef& block, std::byte* data) noexcept {
+  block->data_ = data;
+  block->space_ = this;
+}
+
+MemorySpace::Released MemorySpace::take_apart(Block* block) noexcept {
+  const Released released{block->data_, block->capacity_, block->to_system_.load(std::memory_order_relaxed)};
+  delete block;
+  return released;
+}
+
 BlockRef foreign_block(void* data, int64_t bytes, std::function<void()> release) {
   return BlockOwner::foreign(data, bytes, std::move(release));
 }

@@ -40,6 +40,7 @@ class Block {
   friend class Arena;
   friend class BlockRef;
   friend class BlockOwner;
+  friend class MemorySpace;
   Block() = default;
   ~Block() = default;
 

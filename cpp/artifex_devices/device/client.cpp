@@ -152,6 +152,7 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   std::shared_ptr<Client> client(new Client());
   client->backend_ = backend;
   client->device_is_host_readable_ = backend->is_host_readable();
+  client->copy_engine_ = backend->copy_engine();
   client->allocator_ = options.allocator;
   client->uid_ = next_uid.fetch_add(1, std::memory_order_relaxed);
   client->compile_only_ = options.compile_only;
@@ -187,27 +188,29 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
 void Client::add_devices(const ProcessInfo& info, int process, const ClientOptions& options) {
   const Memories memories = memories_of(info.domains);
   const bool is_here = process == process_index_;
-  const bool caching = !options.allocator || options.allocator->kind != AllocatorKind::kPlatform;
+  const AllocatorKind allocator = options.allocator ? options.allocator->kind : AllocatorKind::kDefault;
+  const bool caching = allocator != AllocatorKind::kPlatform;
   const auto domain_count = static_cast<int64_t>(info.domains.size());
   const auto domain_of = [&](int64_t i) { return static_cast<size_t>(i * domain_count / info.num_devices); };
-  const auto add_memory = [&](size_t memory, int64_t bytes) {
+  const auto add_memory = [&](size_t memory, int64_t bytes, int64_t local_device) {
     // The nodes of a simulated machine are mapped to those of this machine in turn.
     const int node = machine_->is_live() ? memories.nodes[memory] : static_cast<int>(memory);
     arenas_.push_back(is_here ? &Arena::of_node(node, MemoryKind::kDevice, caching) : nullptr);
-    spaces_.push_back(is_here ? &backend_->device_space(node, caching) : nullptr);
+    spaces_.push_back(is_here ? &backend_->device_space(local_device, node, allocator) : nullptr);
+    pinned_spaces_.push_back(is_here ? backend_->pinned_space(local_device) : nullptr);
     arena_memory_bytes_.push_back(bytes);
   };
   const size_t first_arena = arenas_.size();
   const bool has_own_memory = backend_->has_own_memory();
   if (!has_own_memory) {
-    for (size_t i = 0; i < memories.nodes.size(); ++i) add_memory(i, info.arena_memory_bytes[i]);
+    for (size_t i = 0; i < memories.nodes.size(); ++i) add_memory(i, info.arena_memory_bytes[i], 0);
   } else {
     std::vector<int64_t> devices_near(memories.nodes.size(), 0);
     const auto memory_near = [&](int64_t i) { return static_cast<size_t>(memories.of_domain[domain_of(i)]); };
     for (int64_t i = 0; i < info.num_devices; ++i) ++devices_near[memory_near(i)];
     for (int64_t i = 0; i < info.num_devices; ++i) {
       const size_t near = memory_near(i);
-      add_memory(near, backend_->memory_bytes().value_or(info.arena_memory_bytes[near] / devices_near[near]));
+      add_memory(near, backend_->memory_bytes(i).value_or(info.arena_memory_bytes[near] / devices_near[near]), i);
     }
   }
   arena_devices_.resize(arenas_.size());
@@ -216,8 +219,6 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
     local_count_ = info.num_devices;
   }
   // Memory of its own ends where the device's does; shared memory is bounded by the system.
-  const std::optional<int64_t> own_limit = has_own_memory ? backend_->memory_bytes() : std::nullopt;
-  const std::optional<int64_t> limit = options.bytes_limit ? options.bytes_limit : own_limit;
   const Cluster* cluster = backend_->cluster();
   for (int64_t i = 0; i < info.num_devices; ++i) {
     Device& device = devices_[static_cast<size_t>(count_)];
@@ -234,6 +235,8 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
     device.domain_ = static_cast<int>(domain_of(i));
     device.arena_ =
         static_cast<int>(first_arena) + (has_own_memory ? static_cast<int>(i) : memories.of_domain[domain_of(i)]);
+    const std::optional<int64_t> own_limit = has_own_memory ? backend_->memory_bytes(i) : std::nullopt;
+    const std::optional<int64_t> limit = options.bytes_limit ? options.bytes_limit : own_limit;
     if (limit && is_here) device.limit_.store(*limit, std::memory_order_relaxed);
     ++arena_devices_[static_cast<size_t>(device.arena_)];
   }

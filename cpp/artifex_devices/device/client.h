@@ -160,6 +160,10 @@ class Client : public std::enable_shared_from_this<Client> {
   static bool base_exists() noexcept;
   /// The same, but never a client that exchange_base() put in its place: the CPU devices of this machine.
   static std::shared_ptr<Client> cpu();
+  /// The GPUs of this machine through CUDA, created at the first call. Throws as make_cuda_backend.
+  static std::shared_ptr<Client> gpu();
+  /// Makes base() return gpu() instead of cpu(). Throws as gpu().
+  static void use_gpu_as_base();
   /// Returns this process's entry for the processes that will share its world.
   static ProcessInfo describe_base();
   /// Creates the base client with the devices of all `processes`. Throws Unavailable if there is a base client already,
@@ -217,12 +221,16 @@ class Client : public std::enable_shared_from_this<Client> {
   }
   /// Where arrays of a kind on the devices with memory `index` are.
   MemorySpace& space(int index, MemoryKind kind = MemoryKind::kDevice) const noexcept {
-    return kind == MemoryKind::kDevice ? *spaces_[static_cast<size_t>(index)] : arena(index, kind);
+    if (kind == MemoryKind::kDevice) return *spaces_[static_cast<size_t>(index)];
+    MemorySpace* const pinned = kind == MemoryKind::kPinnedHost ? pinned_spaces_[static_cast<size_t>(index)] : nullptr;
+    return pinned ? *pinned : arena(index, kind);
   }
   /// Whether the host can read memory of this kind without a transfer.
   bool is_host_readable(MemoryKind kind) const noexcept {
     return device_is_host_readable_ || kind != MemoryKind::kDevice;
   }
+  /// What copies to and from the memory of its devices; null: the processor.
+  const CopyEngine* copy_engine() const noexcept { return copy_engine_; }
   /// The options passed to make().
   const std::optional<AllocatorOptions>& allocator() const noexcept { return allocator_; }
   /// The bytes of device memory `index`, divided by its number of devices.
@@ -240,6 +248,7 @@ class Client : public std::enable_shared_from_this<Client> {
   int64_t uid_ = 0;
   BackendRef backend_;
   bool device_is_host_readable_ = true;
+  const CopyEngine* copy_engine_ = nullptr;
   std::shared_ptr<const Machine> machine_;
   bool compile_only_ = false;
   bool asynchronous_ = true;
@@ -252,9 +261,10 @@ class Client : public std::enable_shared_from_this<Client> {
   std::vector<ProcessInfo> processes_;  // empty: this process only
   std::vector<int> host_of_process_;
   std::unique_ptr<Device[]> devices_;
-  std::vector<Arena*> arenas_;          // host memory near each device memory; null for other processes
-  std::vector<MemorySpace*> spaces_;    // physical memory of each device memory; null for other processes
-  std::vector<int64_t> arena_devices_;  // number of devices on each
+  std::vector<Arena*> arenas_;               // host memory near each device memory; null for other processes
+  std::vector<MemorySpace*> spaces_;         // physical memory of each device memory; null for other processes
+  std::vector<MemorySpace*> pinned_spaces_;  // of the backend's own; null: the arena of the node
+  std::vector<int64_t> arena_devices_;       // number of devices on each
   std::vector<int64_t> arena_memory_bytes_;
   std::optional<AllocatorOptions> allocator_;
   std::vector<std::shared_ptr<void>> preallocated_;  // preallocated memory of its arenas

@@ -8,7 +8,7 @@
 
 namespace artifex_devices {
 const std::string& Device::platform() const noexcept { return client_->platform(); }
-const std::string& Device::device_kind() const noexcept { return client_->backend().device_kind(); }
+const std::string& Device::device_kind() const noexcept { return client_->backend().device_kind(local_id_); }
 std::string Device::to_string() const { return fmt::format("{}:{}", platform(), id_); }
 std::string Device::repr() const { return client_->backend().repr(*this); }
 
@@ -29,7 +29,7 @@ Arena& Device::arena() const noexcept { return client_->arena(arena_); }
 Arena& Device::arena(MemoryKind kind) const noexcept { return client_->arena(arena_, kind); }
 bool Device::is_compile_only() const noexcept { return client_->is_compile_only(); }
 int64_t Device::memory_bytes() const noexcept {
-  return client_->backend().memory_bytes().value_or(client_->memory_bytes_per_device(arena_));
+  return client_->backend().memory_bytes(local_id_).value_or(client_->memory_bytes_per_device(arena_));
 }
 
 void Device::set_bytes_limit(std::optional<int64_t> limit) noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -43,13 +44,29 @@ class MemorySpace {
   MemoryKind kind() const noexcept { return kind_; }
   /// Whether code of the host may read and write its blocks; see Block.
   bool is_host_readable() const noexcept { return host_readable_; }
+  /// Whether the host's code can use Block::device_data(), if only on behalf of the device: not in the memory of a real
+  /// GPU, which only a copy engine (device/copy_engine.h) reaches.
+  bool is_host_memory() const noexcept { return host_memory_; }
   /// Distance from Block::device_data() to Block::address().
   int64_t address_offset() const noexcept { return address_offset_; }
 
  protected:
-  MemorySpace(MemoryKind kind, bool host_readable, int64_t address_offset) noexcept
-      : kind_(kind), host_readable_(host_readable), address_offset_(address_offset) {}
+  MemorySpace(MemoryKind kind, bool host_readable, int64_t address_offset, bool host_memory = true) noexcept
+      : kind_(kind), host_readable_(host_readable), host_memory_(host_memory), address_offset_(address_offset) {}
   virtual ~MemorySpace() = default;
+
+  // For spaces whose blocks have no state of the allocator.
+  /// A block without memory; dropping it frees nothing.
+  static BlockRef unplaced_block(int64_t bytes, int64_t capacity);
+  /// Gives the block its memory. From now on release() takes it back.
+  void place(const BlockRef& block, std::byte* data) noexcept;
+  struct Released {
+    std::byte* data;
+    int64_t capacity;
+    bool to_system;  // Block::mark_for_system
+  };
+  /// The memory of a block that is released. Destroys the block.
+  static Released take_apart(Block* block) noexcept;
 
  private:
   friend class BlockRef;
@@ -58,6 +75,7 @@ class MemorySpace {
 
   MemoryKind kind_;
   bool host_readable_;
+  bool host_memory_;
   int64_t address_offset_;
 };
 

@@ -41,7 +41,7 @@ ArrayRef adopt(const Dims& shape, DType dtype, const ShardingRef& sharding, std:
     memory[b] = std::move(parts[b].memory);
   }
   auto storage = Storage::adopt(sharding, domains, dtype, std::move(memory), operation);
-  CopyBatch batch;
+  CopyBatch batch(sharding->devices()->client()->copy_engine());
   for (size_t b = 0; b < count; ++b) {
     const HostView& view = parts[b].view;
     if (!is_copied[b] || checked_product(view.shape, operation) == 0) continue;

@@ -37,8 +37,8 @@ EventRef all_of(const std::vector<EventRef>& events) {
   return all;
 }
 
-/// Equal bytes; big ones on several threads.
-bool are_equal(const std::byte* a, const std::byte* b, int64_t bytes) {
+/// Equal bytes of the host; big ones on several threads.
+bool are_equal_on_host(const std::byte* a, const std::byte* b, int64_t bytes) {
   constexpr int64_t kPiece = int64_t{4} << 20;
   const int64_t pieces = (bytes + kPiece - 1) / kPiece;
   std::atomic<bool> equal{true};
@@ -56,13 +56,27 @@ bool are_equal(const std::byte* a, const std::byte* b, int64_t bytes) {
   return equal.load();
 }
 
-/// All of `source`, row-major, to memory of a device of `lane`.
-void copy_dense(std::byte* destination, const HostView& source, int lane) {
+/// Equal bytes of a device or the host. What the processor cannot read is copied to the host.
+bool are_equal(const std::byte* a, const std::byte* b, int64_t bytes, const Client& client) {
+  if (client.copy_engine() == nullptr) return are_equal_on_host(a, b, bytes);
+  const BlockRef on_host = client.default_device()->arena().allocate(2 * bytes);
+  CopyBatch batch(client.copy_engine());
+  std::byte* copy = on_host->host_data();
+  for (const std::byte* each : {a, b}) {
+    batch.add(StridedCopy(copy, Dims{1}, each, Dims{1}, Dims{bytes}, 1), -1);
+    copy += bytes;
+  }
+  batch.run();
+  return are_equal_on_host(on_host->host_data(), on_host->host_data() + bytes, bytes);
+}
+
+/// All of `source`, row-major, to memory of a device.
+void copy_dense(std::byte* destination, const HostView& source, const Device& device) {
   const int64_t size = itemsize(source.dtype);
-  CopyBatch batch;
+  CopyBatch batch(device.client().copy_engine());
   batch.add(StridedCopy(destination, row_major_strides(source.shape, size), source.data, source.byte_strides,
                         source.shape, size),
-            lane);
+            device.lane());
   batch.run();
 }
 
@@ -252,7 +266,7 @@ class Assembler {
       array.block_until_ready();
       part(owner[b]).block_until_ready();
       check_interrupt();
-      if (are_equal(memory.device_data(), buffers[b].device_data(), array.nbytes())) continue;
+      if (are_equal(memory.device_data(), buffers[b].device_data(), array.nbytes(), *devices_.client())) continue;
       fault_of(part_at(p), "on {} differs from {}[{}], of which it is a replica",
                (*sharding_.devices())[p]->to_string(), assembly_.name, owner[b]);
     }
@@ -301,12 +315,14 @@ bool ShardWriter::write(int64_t position, const HostView& source) {
     return true;
   }
   if (bytes == 0) return true;
+  const Client& client = *sharding_->devices()->client();
   if (is_dense(source.shape, source.byte_strides, size)) {
-    return are_equal(static_cast<const std::byte*>(source.data), storage_->device_data(buffer), bytes);
+    return are_equal(static_cast<const std::byte*>(source.data), storage_->device_data(buffer), bytes, client);
   }
-  const BlockRef row_major = (*sharding_->devices())[position]->arena().allocate(bytes);
-  copy_dense(row_major->host_data(), source, (*sharding_->devices())[position]->lane());
-  return are_equal(row_major->host_data(), storage_->device_data(buffer), bytes);
+  const Device& device = *(*sharding_->devices())[position];
+  const BlockRef row_major = device.arena().allocate(bytes);
+  copy_dense(row_major->host_data(), source, device);
+  return are_equal(row_major->host_data(), storage_->device_data(buffer), bytes, client);
 }
 
 void ShardWriter::write_everywhere(const HostView& source) {
@@ -317,7 +333,7 @@ void ShardWriter::copy_in(int64_t buffer, const HostView& source) {
   is_written_[static_cast<size_t>(buffer)] = true;
   const int64_t bytes = storage_->buffer_bytes(buffer);
   const int64_t position = sharding_->buffers().position(sharding_->grid(), buffer);
-  if (bytes > 0) copy_dense(storage_->device_data(buffer), source, (*sharding_->devices())[position]->lane());
+  if (bytes > 0) copy_dense(storage_->device_data(buffer), source, *(*sharding_->devices())[position]);
   g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 

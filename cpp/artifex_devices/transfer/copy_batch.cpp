@@ -126,7 +126,15 @@ void CopyBatch::run_piece(const Piece& piece) const {
   for (int64_t i = piece.first; i < piece.last; ++i) copies_[static_cast<size_t>(i)].copy.run(piece.index, piece.count);
 }
 
+void CopyBatch::run_on_engine(bool interruptible) const {
+  std::vector<StridedCopy> copies;
+  copies.reserve(copies_.size());
+  for (const Copy& each : copies_) copies.push_back(each.copy);
+  engine_->run(copies, interruptible);
+}
+
 void CopyBatch::run() {
+  if (has_engine()) return run_on_engine(true);
   if (bytes_ < config().parallel_copy_bytes.load(std::memory_order_relaxed)) {
     for (const Copy& each : copies_) each.copy.run();
     for (const Bulk& bulk : bulks_) bulk.run(0, bulk.units);
@@ -161,10 +169,15 @@ void CopyBatch::end(const std::function<void(std::exception_ptr)>& done, std::ex
 }
 
 void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::exception_ptr)> done) {
-  batch->cut();
+  std::vector<WorkerPool::Work> work;
+  if (batch->has_engine()) {
+    work.push_back({1, -1, [of_engine = batch.get()](int64_t) { of_engine->run_on_engine(false); }});
+  } else {
+    batch->cut();
+    work = batch->lane_work();
+  }
   try {
-    WorkerPool::process().submit(batch->lane_work(),
-                                 [batch, done](std::exception_ptr error) { batch->end(done, std::move(error)); });
+    WorkerPool::process().submit(work, [batch, done](std::exception_ptr error) { batch->end(done, std::move(error)); });
     return;
   } catch (...) {  // no thread, or no memory for one: no copy was started, and the caller runs them
   }
@@ -174,8 +187,12 @@ void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::
 void CopyBatch::run_here(const std::function<void(std::exception_ptr)>& done) {
   std::exception_ptr error;
   try {
-    for (const Copy& each : copies_) each.copy.run();
-    for (const Bulk& bulk : bulks_) bulk.run(0, bulk.units);
+    if (has_engine()) {
+      run_on_engine(false);
+    } else {
+      for (const Copy& each : copies_) each.copy.run();
+      for (const Bulk& bulk : bulks_) bulk.run(0, bulk.units);
+    }
   } catch (...) {
     error = std::current_exception();
   }

@@ -12,6 +12,7 @@
 #include "artifex_devices/base/event.h"
 #include "artifex_devices/base/strided_copy.h"
 #include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/device/copy_engine.h"
 
 namespace artifex_devices {
 
@@ -20,11 +21,15 @@ namespace artifex_devices {
 /// is read once from front to back. Destinations do not overlap.
 class CopyBatch {
  public:
+  /// `engine`: what copies; null: the processor. See Client::copy_engine.
+  explicit CopyBatch(const CopyEngine* engine = nullptr) : engine_(engine) {}
+
   void reserve(int64_t copies) { copies_.reserve(static_cast<size_t>(copies)); }
   /// `lane` of the device that the memory is written for.
   void add(const StridedCopy& copy, int lane);
   /// Adds copies that are too many to list: `run(first, last)` executes those of the units [first, last) and writes
-  /// only their memory. It is called on several threads. An exception ends the batch with that error.
+  /// only their memory. It is called on several threads. An exception ends the batch with that error. A batch with an
+  /// engine lists all its copies.
   struct Bulk {
     int lane = -1;
     int64_t units = 0;
@@ -36,6 +41,7 @@ class CopyBatch {
   void hold(BufferRef buffer) { held_.push_back(std::move(buffer)); }
 
   int64_t bytes() const noexcept { return bytes_; }
+  bool has_engine() const noexcept { return engine_ != nullptr; }
 
   /// Runs all copies; below config().parallel_copy_bytes on the calling thread alone. Interruptible: no piece is
   /// running when Interrupted is thrown.
@@ -78,6 +84,9 @@ class CopyBatch {
   std::vector<WorkerPool::Work> lane_work() const;
   void run_piece(const Piece& piece) const;
 
+  void run_on_engine(bool interruptible) const;
+
+  const CopyEngine* engine_;
   std::vector<Copy> copies_;
   std::vector<Bulk> bulks_;
   std::vector<BufferRef> held_;

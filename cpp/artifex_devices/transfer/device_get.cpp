@@ -56,7 +56,7 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
   const Sharding& sharding = *array.sharding();
   const TileGrid& grid = sharding.grid();
   const int64_t size = itemsize(array.dtype());
-  auto batch = std::make_shared<CopyBatch>();
+  auto batch = std::make_shared<CopyBatch>(sharding.devices()->client()->copy_engine());
   const auto tiles = array.position_in_storage() < 0 ? Tiling::of(*array.storage(), domains, array.layout().get(), size)
                                                      : std::nullopt;
   if (tiles && array.size() > 0) {

@@ -33,16 +33,17 @@ void fill(const HostView& source, const ShardDomains& domains, const Storage& st
   const int64_t size = itemsize(source.dtype);
   const bool small = total < config().parallel_copy_bytes.load(std::memory_order_relaxed);
   std::byte* run = row_major_run(storage, domains);
-  if (small && !layout && run && is_dense(source.shape, source.byte_strides, size)) {
+  const CopyEngine* engine = sharding.devices()->client()->copy_engine();
+  if (small && !engine && !layout && run && is_dense(source.shape, source.byte_strides, size)) {
     std::memcpy(run, source.data, static_cast<size_t>(total));
     return;
   }
-  CopyBatch batch;
+  CopyBatch batch(engine);
   const auto lane_of = [&](int64_t buffer) {
     return (*sharding.devices())[sharding.buffers().position(grid, buffer)]->lane();
   };
   const auto take = [&](const StridedCopy& copy, int64_t buffer) {
-    if (small) {
+    if (small && !engine) {
       copy.run();
     } else {
       batch.add(copy, lane_of(buffer));

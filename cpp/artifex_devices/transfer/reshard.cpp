@@ -101,12 +101,13 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   }
   const StridedCopy copy = tiling_copy(*to_tiles, from_tiles, move.source.shape(), move.size);
   const bool small = copy.bytes() < config().parallel_copy_bytes.load(std::memory_order_relaxed);
-  if (small && move.source_is_good() && !to.devices()->client()->defers_copies()) {
+  const CopyEngine* engine = to.devices()->client()->copy_engine();
+  if (small && !engine && move.source_is_good() && !to.devices()->client()->defers_copies()) {
     copy.run();
     g_transfer_counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
     return PendingStorage{std::move(storage), nullptr};
   }
-  auto batch = std::make_shared<CopyBatch>();
+  auto batch = std::make_shared<CopyBatch>(engine);
   batch->add(copy, (*to.devices())[0]->lane());
   batch->hold(std::move(held));
   batch->hold(storage->buffer(0));
@@ -116,7 +117,7 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
 /// `from` and `to`: the ends as the plan numbers their buffers.
 PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from,
                             const WorldPlaces& to) {
-  auto batch = std::make_shared<CopyBatch>();
+  auto batch = std::make_shared<CopyBatch>(move.sharding->devices()->client()->copy_engine());
   PlannedCopies::End source{{}, {}, move.source.layout()};
   source.data.resize(from.places.size());
   std::vector<BufferRef> held(from.places.size());

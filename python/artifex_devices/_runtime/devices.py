@@ -8,7 +8,8 @@ from artifex_devices._base.checks import check_int, check_str, wrong_value
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client, Device
 
-_ABSENT = frozenset({"gpu", "cuda", "rocm", "tpu", "metal", "oneapi"})
+_CUDA = ("gpu", "cuda")
+_ABSENT = frozenset({"rocm", "tpu", "metal", "oneapi"})
 
 
 def devices(backend: str | Client | None = None) -> list[Device]:
@@ -16,7 +17,8 @@ def devices(backend: str | Client | None = None) -> list[Device]:
 
     Args:
         backend: None for the world's own platform; "cpu", which is there beside emulated GPUs too; "gpu" in a world of
-            GPUs; or a Client, for the devices of that world.
+            GPUs, and for those of this machine through CUDA ("cuda" too) outside of `simulate`; or a Client, for the
+            devices of that world.
 
     Returns:
         A new list of Device.
@@ -119,7 +121,9 @@ def client_of(operation: str, backend: str | Client | None) -> Client:
     if found is not None:
         return found
     client = _core._client_of_named_platform()
-    if backend in _ABSENT:
+    if backend in _CUDA:
+        reason = _why_no_gpu(client)
+    elif backend in _ABSENT:
         reason = f"no {backend} backend is built into this package"
     elif backend.lower() == "cpu":
         reason = "names are written in lower case"
@@ -132,3 +136,10 @@ def client_of(operation: str, backend: str | Client | None) -> Client:
         f"{operation}: unknown or absent backend {safe_repr(backend)}: {reason}; expected one of: {available}; leave "
         f"it out to use {client.platform}"
     )
+
+
+def _why_no_gpu(current: Client) -> str:
+    report = _core._cuda_report()
+    if report["problem"]:
+        return f"CUDA is not usable: {report['problem']}; {report['fix']}"
+    return f"the current world has {current.platform} devices in place of the GPUs of this machine"

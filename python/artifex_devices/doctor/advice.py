@@ -17,7 +17,7 @@ _LITTLE_LOCKED = 64 << 20  # bytes: the buffers of one network card or GPU
 
 def findings(sections: _Sections) -> list[Finding]:
     """All that follows from sections by name, what needs attention first; missing facts give no finding."""
-    rules = (_devices, _cpus, _memory, _processes, _silent_gpus, _missing_facts)
+    rules = (_devices, _cpus, _memory, _processes, _silent_gpus, _unusable_cuda, _missing_facts)
     found = [finding for rule in rules for finding in rule(sections)]
     return sorted(found, key=lambda finding: finding.severity != _ATTENTION)
 
@@ -180,6 +180,21 @@ def _processes(sections: _Sections) -> Iterator[Finding]:
             "the processes do not know of each other: each of them does all of the work",
             "pip install mpi4py",
             ("mpi.processes", "mpi.mpi4py"),
+        )
+
+
+def _unusable_cuda(sections: _Sections) -> Iterator[Finding]:
+    driver, fact = _value(sections, "gpus", "driver"), None
+    if driver is not None:
+        fact = sections["gpus"].facts.get("cuda_devices")
+    if fact is not None and fact.value is None:
+        yield Finding(
+            "cuda-not-usable",
+            _ATTENTION,
+            f"NVIDIA's driver {driver} answers, and CUDA is not usable: {fact.problem}",
+            'devices("gpu") raises this error; arrays are placed on CPU devices',
+            str(_value(sections, "gpus", "cuda_repair")),
+            ("gpus.driver", "gpus.cuda_devices"),
         )
 
 

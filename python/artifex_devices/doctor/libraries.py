@@ -80,7 +80,17 @@ def gpus() -> Section:
         section.add(f"accelerator_{number}", known, ", ".join(found.sources), problem="; ".join(found.problems) or None)
     for name, version in (("driver", report.driver_version), ("cuda", report.cuda_version)):
         section.add(name, version, "NVIDIA's management library", absent="no NVIDIA driver that answers")
+    _add_cuda(section)
     return section
+
+
+def _add_cuda(section: Section) -> None:
+    from artifex_devices._core import _cuda_report
+
+    report = _cuda_report()
+    source = f"the CUDA driver, {report['library'] or 'libcuda.so.1'}"
+    section.add("cuda_devices", report["gpus"] or None, source, problem=report["problem"] or None)
+    section.add("cuda_repair", report["fix"] or "none needed", source)
 
 
 def versions() -> Section:

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <ostream>
 #include <string>
 
 #include "../transfer/host_arrays.h"
+#include "artifex_devices/device/cuda/cuda_backend.h"
 #include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
 
 namespace artifex_devices::test {
@@ -21,10 +23,18 @@ struct BackendRow {
 
 inline void PrintTo(const BackendRow& row, std::ostream* out) { *out << row.name; }
 
+/// CUDA on the stand-in for its driver (tests/cpp/cuda_stand_in), which ends the process on misuse.
+inline BackendRef make_stand_in_backend() {
+  setenv("ARTIFEX_CUDA_LIBRARY", ARTIFEX_CUDA_STAND_IN, 0);
+  setenv("CUDA_STAND_IN", "gpus=8", 0);
+  return make_cuda_backend();
+}
+
 inline const std::vector<BackendRow>& backends() {
   static const auto* rows = new std::vector<BackendRow>{
       {"cpu", [] { return BackendRef(); }, true},
       {"emulated_gpu", [] { return make_emulated_gpu_backend({}); }, false},
+      {"cuda", [] { return make_stand_in_backend(); }, false},
   };
   return *rows;
 }

@@ -13,6 +13,7 @@
 #include "../array/worlds.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/host_view.h"
+#include "artifex_devices/transfer/copy_batch.h"
 
 namespace artifex_devices::test {
 
@@ -150,11 +151,20 @@ inline Dims random_shape(Random& random) {
   return shape;
 }
 
+/// The first `bytes` of a buffer, read from its memory.
+inline std::vector<std::byte> bytes_of(const BufferRef& buffer, int64_t bytes, const Client& client) {
+  std::vector<std::byte> read(static_cast<size_t>(bytes));
+  CopyBatch batch(client.copy_engine());
+  batch.add(StridedCopy(read.data(), Dims{1}, buffer.device_data(), Dims{1}, Dims{bytes}, 1), -1);
+  batch.run();
+  return read;
+}
+
 /// What the shard at `position` holds, read from its memory.
 inline std::vector<std::byte> shard_values(const ArrayRef& array, int64_t position) {
   const BufferRef buffer = array->storage()->buffer(array->buffer_number(position));
   const int64_t bytes = array->shard(position).domain.volume() * itemsize(array->dtype());
-  return {buffer.device_data(), buffer.device_data() + bytes};
+  return bytes_of(buffer, bytes, *array->sharding()->devices()->client());
 }
 
 /// Every shard has the part of `expected` that its domain says.

@@ -35,15 +35,16 @@ def test_what_there_is(backend):
 @pytest.mark.parametrize(
     ("backend", "why"),
     [
-        ("gpu", "no gpu backend is built into this package"),
+        ("gpu", "CUDA is not usable: /no/libcuda.so.1 cannot be loaded"),
         ("tpu", "no tpu backend is built into this package"),
-        ("cuda", "no cuda backend is built into this package"),
+        ("cuda", "CUDA is not usable: /no/libcuda.so.1 cannot be loaded"),
         ("Cpu", "lower case"),
         ("quantum", "no backend has this name"),
         ("", "no backend has this name"),
     ],
 )
-def test_an_absent_backend_says_what_there_is_and_why_not_this(call, backend, why):
+def test_an_absent_backend_says_what_there_is_and_why_not_this(call, backend, why, monkeypatch):
+    monkeypatch.setenv("ARTIFEX_CUDA_LIBRARY", "/no/libcuda.so.1")
     with pytest.raises(RuntimeError) as raised:
         call(backend)
     text = str(raised.value)

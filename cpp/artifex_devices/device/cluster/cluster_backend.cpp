@@ -15,7 +15,7 @@ class ClusterBackend final : public Backend {
   explicit ClusterBackend(ClusterRef cluster) : cluster_(std::move(cluster)) {}
 
   const std::string& platform() const noexcept override { return cluster_->chip().platform; }
-  const std::string& device_kind() const noexcept override { return cluster_->chip().device_kind; }
+  const std::string& device_kind(int64_t) const noexcept override { return cluster_->chip().device_kind; }
 
   std::string repr(const Device& device) const override {
     const char* name = platform() == "tpu" ? "Tpu" : platform() == "gpu" ? "Gpu" : "Cpu";
@@ -27,10 +27,12 @@ class ClusterBackend final : public Backend {
                        device.process_index(), at.coords[0], at.coords[1], at.coords[2], at.core_on_chip);
   }
 
-  MemorySpace& device_space(int node, bool caching) const override {
-    return Arena::of_node(node, MemoryKind::kDevice, caching);  // unused: the devices are compile-only
+  MemorySpace& device_space(int64_t, int node, AllocatorKind) const override {
+    return Arena::of_node(node);  // unused: the devices are compile-only
   }
-  std::optional<int64_t> memory_bytes() const noexcept override { return cluster_->device_memory_bytes().value_or(0); }
+  std::optional<int64_t> memory_bytes(int64_t) const noexcept override {
+    return cluster_->device_memory_bytes().value_or(0);
+  }
 
   void check(const Machine& machine, int64_t count, const ClientOptions& options) const override {
     if (options.allocator) options.allocator->check_for_cpu("make_client");

@@ -12,10 +12,10 @@ namespace {
 class CpuBackend final : public Backend {
  public:
   const std::string& platform() const noexcept override { return name_; }
-  const std::string& device_kind() const noexcept override { return name_; }
+  const std::string& device_kind(int64_t) const noexcept override { return name_; }
   std::string repr(const Device& device) const override { return fmt::format("CpuDevice(id={})", device.id()); }
-  MemorySpace& device_space(int node, bool caching) const override {
-    return Arena::of_node(node, MemoryKind::kDevice, caching);
+  MemorySpace& device_space(int64_t, int node, AllocatorKind allocator) const override {
+    return Arena::of_node(node, MemoryKind::kDevice, allocator != AllocatorKind::kPlatform);
   }
   void check(const Machine&, int64_t, const ClientOptions& options) const override {
     if (options.allocator) options.allocator->check_for_cpu("make_client");

@@ -19,14 +19,16 @@ class EmulatedGpuBackend final : public Backend {
   explicit EmulatedGpuBackend(EmulatedGpu gpu) : gpu_(std::move(gpu)) {}
 
   const std::string& platform() const noexcept override { return platform_; }
-  const std::string& device_kind() const noexcept override { return gpu_.device_kind; }
+  const std::string& device_kind(int64_t) const noexcept override { return gpu_.device_kind; }
   bool is_emulated() const noexcept override { return true; }
   std::string repr(const Device& device) const override { return fmt::format("GpuDevice(id={})", device.id()); }
 
   bool has_own_memory() const noexcept override { return true; }
-  MemorySpace& device_space(int node, bool caching) const override { return Arena::of_emulated_gpus(node, caching); }
+  MemorySpace& device_space(int64_t, int node, AllocatorKind allocator) const override {
+    return Arena::of_emulated_gpus(node, allocator != AllocatorKind::kPlatform);
+  }
   bool is_host_readable() const noexcept override { return false; }
-  std::optional<int64_t> memory_bytes() const noexcept override { return gpu_.memory_bytes; }
+  std::optional<int64_t> memory_bytes(int64_t) const noexcept override { return gpu_.memory_bytes; }
 
   void check(const Machine&, int64_t, const ClientOptions& options) const override {
     if (!options.processes.empty()) {

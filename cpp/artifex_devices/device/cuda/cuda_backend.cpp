@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/device/cuda/cuda_backend.h"
+
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/device/client.h"
+#include "artifex_devices/device/cuda/cuda_copies.h"
+#include "artifex_devices/device/cuda/cuda_memory.h"
+
+namespace artifex_devices {
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const cuda::Driver& driver) : gpus_(cuda::all_gpus(driver)) {}
+
+  const std::string& platform() const noexcept override { return platform_; }
+  const std::string& device_kind(int64_t local_device) const noexcept override { return facts(local_device).name; }
+  std::string repr(const Device& device) const override { return fmt::format("CudaDevice(id={})", device.id()); }
+
+  bool has_own_memory() const noexcept override { return true; }
+  MemorySpace& device_space(int64_t local_device, int, AllocatorKind allocator) const override {
+    return CudaMemory::of(gpu(local_device), MemoryKind::kDevice, allocator);
+  }
+  MemorySpace* pinned_space(int64_t local_device) const override {
+    return &CudaMemory::of(gpu(local_device), MemoryKind::kPinnedHost, AllocatorKind::kDefault);
+  }
+  bool is_host_readable() const noexcept override { return false; }
+  std::optional<int64_t> memory_bytes(int64_t local_device) const noexcept override {
+    return facts(local_device).memory_bytes;
+  }
+  const CopyEngine* copy_engine() const noexcept override { return &copies_; }
+
+  void check(const Machine&, int64_t count, const ClientOptions& options) const override {
+    if (!options.processes.empty()) {
+      throw_error(
+          "make_client: CUDA devices are requested for {} processes; expected one process; use CPU devices for several "
+          "processes",
+          options.processes.size());
+    }
+    if (count > static_cast<int64_t>(gpus_.size()) || options.compile_only) {
+      throw_error(
+          "make_client: {} CUDA devices{} are requested; expected 1 to {}, the GPUs of this machine; use "
+          "simulate(\"8 x h100\") for others",
+          count, options.compile_only ? " without memory" : "", gpus_.size());
+    }
+    if (options.seed) {
+      throw_error(
+          "make_client: seed {} is given for CUDA devices, whose driver runs the copies; expected CPU devices or "
+          "emulated GPUs; leave the seed out",
+          *options.seed);
+    }
+    if (options.allocator) options.allocator->check("make_client");
+  }
+
+ private:
+  const cuda::Gpu& gpu(int64_t local_device) const noexcept { return *gpus_[static_cast<size_t>(local_device)]; }
+  const cuda::GpuFacts& facts(int64_t local_device) const noexcept { return gpu(local_device).facts(); }
+
+  std::string platform_ = "gpu";
+  const std::vector<std::unique_ptr<cuda::Gpu>>& gpus_;
+  CudaCopies copies_;
+};
+
+}  // namespace
+
+CudaReport cuda_report() {
+  CudaReport report;
+  cuda::DriverProblem problem;
+  const cuda::Driver* driver = cuda::find_driver(&problem);
+  if (driver == nullptr) {
+    report.problem = problem.what;
+    report.fix = problem.fix;
+    return report;
+  }
+  report.library = driver->library;
+  report.driver_version = driver->version;
+  try {
+    report.gpus = cuda::read_gpu_facts(*driver);
+    report.is_usable = true;
+  } catch (const Unavailable& error) {
+    report.problem = error.what();
+    report.fix = "check that nvidia-smi works";
+  }
+  return report;
+}
+
+BackendRef make_cuda_backend() {
+  cuda::DriverProblem problem;
+  if (const cuda::Driver* driver = cuda::find_driver(&problem)) return std::make_shared<CudaBackend>(*driver);
+  throw_error<Unavailable>("devices: CUDA is not usable: {}; expected a GPU with NVIDIA's driver; {}", problem.what,
+                           problem.fix);
+}
+
+}  // namespace artifex_devices

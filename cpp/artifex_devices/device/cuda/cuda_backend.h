@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "artifex_devices/device/backend.h"
+#include "artifex_devices/device/cuda/gpus.h"
+
+namespace artifex_devices {
+
+/// What is known of CUDA in this process. Nothing of it creates a context.
+struct CudaReport {
+  bool is_usable = false;
+  std::string library;     // that was loaded
+  int driver_version = 0;  // 12040 for CUDA 12.4; 0 if unknown
+  std::vector<cuda::GpuFacts> gpus;
+  std::string problem;  // why it is not usable
+  std::string fix;      // what to do about it
+};
+
+/// Loads the driver where it is not loaded yet. Reads the environment: call with the GIL held.
+CudaReport cuda_report();
+
+/// The GPUs that CUDA reports, in its order. Creates their primary contexts at the first call. Throws Unavailable with
+/// the problem and its fix where CUDA is not usable. Reads the environment: call with the GIL held.
+BackendRef make_cuda_backend();
+
+}  // namespace artifex_devices

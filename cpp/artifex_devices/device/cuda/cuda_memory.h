@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "artifex_devices/base/mutex.h"
+#include "artifex_devices/device/allocator_options.h"
+#include "artifex_devices/device/block.h"
+#include "artifex_devices/device/cuda/gpus.h"
+#include "artifex_devices/device/memory_space.h"
+
+namespace artifex_devices {
+
+/// Memory of one GPU, or host memory that its copy engines reach without staging (kind pinned_host). Thread-safe.
+///
+/// The kinds of AllocatorOptions: kDefault and kBfc take regions of at least 32 MiB from the driver, divide them, and
+/// join neighbouring free parts again. An empty region is returned to the driver when memory is short, and at once
+/// for a block that is marked for the system. kPlatform takes each block from the driver. kCudaAsync takes them from
+/// the driver's stream-ordered pool.
+///
+/// Nobody may use a block on the GPU when its last reference is released: the library's copies hold their blocks, and
+/// wait for their end. In a forked child blocks are leaked, as CUDA cannot be used there.
+class CudaMemory final : public MemorySpace {
+ public:
+  /// The space of a GPU, created at the first call. Throws Unavailable for kCudaAsync on a GPU without pools.
+  static CudaMemory& of(const cuda::Gpu& gpu, MemoryKind kind, AllocatorKind allocator);
+
+  BlockRef allocate(int64_t bytes) override;
+  std::shared_ptr<void> preallocate(int64_t bytes, std::string_view operation) override;
+  MemorySpaceStats stats() const override;
+  /// Returns all empty regions to the driver.
+  void trim();
+
+ private:
+  struct Region {
+    int64_t bytes = 0;
+    int64_t in_use = 0;
+    bool is_reserved = false;  // preallocated: stays
+  };
+  struct Totals;
+
+  CudaMemory(const cuda::Gpu& gpu, MemoryKind kind, AllocatorKind allocator);
+  void release(Block* block) noexcept override;
+
+  bool divides_regions() const noexcept {
+    return allocator_ == AllocatorKind::kDefault || allocator_ == AllocatorKind::kBfc;
+  }
+  /// Memory of the driver, or 0 where it has none.
+  uint64_t take_from_driver(int64_t bytes);
+  void give_to_driver(uint64_t address) noexcept;
+  uint64_t take_from_regions(int64_t bytes);
+  uint64_t take_with_new_region(int64_t bytes);
+  void give_to_regions(uint64_t address, int64_t bytes, bool to_driver) noexcept;
+  void add_free(uint64_t address, int64_t bytes);
+  void remove_free(uint64_t address, int64_t bytes);
+  std::map<uint64_t, Region>::iterator region_of(uint64_t address);
+
+  const cuda::Gpu& gpu_;
+  AllocatorKind allocator_;
+  mutable Mutex<"CUDA memory"> mutex_;
+  std::map<uint64_t, Region> regions_;              // by address
+  std::map<uint64_t, int64_t> free_;                // bytes by address
+  std::set<std::pair<int64_t, uint64_t>> by_size_;  // the same by bytes and address
+  MemorySpaceStats stats_;
+};
+
+}  // namespace artifex_devices

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/device/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+
+#include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/throw_error.h"
+
+namespace artifex_devices::cuda {
+namespace {
+
+constexpr int kOldestVersion = 11020;  // the first with cuMemAllocAsync
+
+struct Loaded {
+  Driver functions;
+  int64_t fork_generation = 0;
+};
+
+constinit std::atomic<const Loaded*> g_loaded{nullptr};  // never freed
+
+bool exists(const char* path) noexcept { return access(path, F_OK) == 0; }
+
+std::string container_fix() {
+  return "in a container start it with access to the GPUs: docker run --gpus all (NVIDIA Container Toolkit)";
+}
+
+DriverProblem cannot_load(const std::string& library, const char* reason) {
+  const bool has_module = exists("/proc/driver/nvidia/version");
+  DriverProblem problem;
+  problem.what = fmt::format("{} cannot be loaded ({}){}", library, reason ? reason : "no reason given",
+                             has_module ? "; the kernel module of the driver is loaded" : "");
+  problem.fix =
+      has_module || exists("/.dockerenv") ? container_fix() : "on a machine with an NVIDIA GPU install NVIDIA's driver";
+  return problem;
+}
+
+std::string fix_for(Result error) {
+  switch (error) {
+    case kNoDevice: {
+      const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+      if (visible != nullptr) {
+        return fmt::format("unset CUDA_VISIBLE_DEVICES, which is {:?}, or name an existing GPU in it", visible);
+      }
+      return fmt::format("check that nvidia-smi lists a GPU; {}", container_fix());
+    }
+    case kStubLibrary:
+      return "a stub of the CUDA toolkit was loaded; remove its folder (.../stubs) from LD_LIBRARY_PATH";
+    case kOperatingSystem:
+      return "check that this user may read and write /dev/nvidia*, such as by: sudo nvidia-modprobe -u -c=0";
+    case kSystemNotReady:
+      return "start NVIDIA's fabric manager: sudo systemctl start nvidia-fabricmanager";
+    case kSystemDriverMismatch:
+      return "the library and the kernel module are of different versions; restart the machine";
+    case kCompatNotSupported:
+      return "remove the folder of the CUDA compatibility libraries from LD_LIBRARY_PATH, or update the driver";
+    default:
+      return "check that nvidia-smi works, and see the messages of the kernel: sudo dmesg | grep -i nvrm";
+  }
+}
+
+/// Null and a problem where the library lacks a function.
+std::unique_ptr<Loaded> load(const std::string& library, DriverProblem* problem) {
+  // Never closed: the library has state that does not survive closing, and others may use it too.
+  void* handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) {
+    *problem = cannot_load(library, dlerror());
+    return nullptr;
+  }
+  auto loaded = std::make_unique<Loaded>();
+  Driver& functions = loaded->functions;
+  std::string missing;
+#define ARTIFEX_CUDA_FIND(member, name, parameters)                                      \
+  functions.member = reinterpret_cast<decltype(functions.member)>(dlsym(handle, #name)); \
+  if (functions.member == nullptr) missing += missing.empty() ? #name : ", " #name;
+  ARTIFEX_CUDA_FUNCTIONS(ARTIFEX_CUDA_FIND)
+#undef ARTIFEX_CUDA_FIND
+  functions.library = library;
+  loaded->fork_generation = fork_generation();
+  if (missing.empty()) return loaded;
+  *problem = {fmt::format("{} has no function {}", library, missing),
+              fmt::format("update NVIDIA's driver to one for CUDA {}.{} or newer", kOldestVersion / 1000,
+                          kOldestVersion % 1000 / 10)};
+  return nullptr;
+}
+
+}  // namespace
+
+std::string Driver::text_of(Result error) const {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (error_name(error, &name) != kSuccess || name == nullptr) return fmt::format("CUDA error {}", error);
+  if (error_string(error, &text) != kSuccess || text == nullptr) text = "no description";
+  return fmt::format("{} ({}): {}", name, error, text);
+}
+
+void Driver::check(Result result, std::string_view operation, std::string_view function) const {
+  if (result == kSuccess) return;
+  const char* fix = result == kIllegalAddress || result == kUnknown
+                        ? "the CUDA context of this process is lost; restart the process"
+                        : "see the messages of the kernel: sudo dmesg | grep -i nvrm";
+  throw_error<Unavailable>("{}: {} failed: {}; expected CUDA_SUCCESS; {}", operation, function, text_of(result), fix);
+}
+
+const Driver* find_driver(DriverProblem* problem) {
+  if (const Loaded* loaded = g_loaded.load(std::memory_order_acquire)) {
+    if (loaded->fork_generation == fork_generation()) return &loaded->functions;
+    *problem = {"the parent of this forked process has used CUDA", "start the process by multiprocessing's \"spawn\""};
+    return nullptr;
+  }
+  const char* path = std::getenv(kDriverVariable);
+  if (path != nullptr && *path != '/') {
+    *problem = {
+        fmt::format("the environment variable {} is {:?}, which is not an absolute path", kDriverVariable, path),
+        fmt::format("correct {} or unset it", kDriverVariable)};
+    return nullptr;
+  }
+  std::unique_ptr<Loaded> loaded = load(path != nullptr ? path : kDriverSoname, problem);
+  if (!loaded) return nullptr;
+  Driver& functions = loaded->functions;
+  if (const Result error = functions.init(0); error != kSuccess) {
+    *problem = {fmt::format("cuInit failed: {}", functions.text_of(error)), fix_for(error)};
+    return nullptr;
+  }
+  int count = 0;
+  Result error = functions.driver_version(&functions.version);
+  if (error == kSuccess) error = functions.device_count(&count);
+  if (error == kSuccess && count == 0) error = kNoDevice;
+  if (error != kSuccess) {
+    *problem = {fmt::format("no GPU is usable: {}", functions.text_of(error)), fix_for(error)};
+    return nullptr;
+  }
+  const Loaded* other = nullptr;  // of another thread
+  if (g_loaded.compare_exchange_strong(other, loaded.get(), std::memory_order_acq_rel)) {
+    other = loaded.release();
+  }
+  return &other->functions;
+}
+
+const Driver& driver(std::string_view operation) {
+  if (const Driver* functions = driver_for_release()) return *functions;
+  throw_error<Unavailable>(
+      "{}: the memory belongs to the parent of this forked process, which has used CUDA; expected the process that "
+      "placed it; start processes by multiprocessing's \"spawn\"",
+      operation);
+}
+
+const Driver* driver_for_release() noexcept {
+  const Loaded* loaded = g_loaded.load(std::memory_order_acquire);
+  return loaded != nullptr && loaded->fork_generation == fork_generation() ? &loaded->functions : nullptr;
+}
+
+}  // namespace artifex_devices::cuda

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry points of the stand-in (settings.h). They are compiled against the declarations of the library, and a
+// static_assert compares each with its declaration.
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <type_traits>
+
+#include "artifex_devices/device/cuda/driver_abi.h"
+#include "memory.h"
+#include "settings.h"
+#include "streams.h"
+
+#define ENTRY extern "C" __attribute__((visibility("default")))
+
+namespace cuda = artifex_devices::cuda;
+using namespace cuda_stand_in;
+using cuda::Address;
+using cuda::Context;
+using cuda::DeviceHandle;
+using cuda::EventHandle;
+using cuda::Result;
+using cuda::Stream;
+
+namespace {
+
+constexpr Result kInvalidHandle = 400, kInvalidDevice = 101;
+constexpr int kPitch = 2147483647;
+
+struct State {
+  std::mutex mutex;
+  Memory memory;
+  Streams streams;
+  pid_t process = 0;  // that called cuInit
+};
+State& state() {
+  static auto* all = new State;  // never destroyed: the library releases memory at exit
+  return *all;
+}
+
+thread_local std::vector<int> t_contexts;  // GPUs, the current one last
+
+Context context_of(int gpu) { return reinterpret_cast<Context>(static_cast<uintptr_t>(gpu) + 1); }
+int gpu_of(Context context) { return static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1; }
+
+/// A call under the lock: checks that the driver is usable, and returns the error that was asked for.
+class Call {
+ public:
+  Call(const char* function, bool needs_context) : lock_(state().mutex), function_(function) {
+    if (state().process == 0) {
+      error_ = cuda::kNotInitialized;
+    } else if (state().process != getpid()) {
+      problem(std::string(function) + " is called in a forked child");
+      error_ = cuda::kNotInitialized;
+    } else {
+      error_ = injected_error(function);
+      if (error_ == 0 && needs_context && t_contexts.empty()) error_ = cuda::kInvalidContext;
+    }
+  }
+  Result error() const { return error_; }
+  const char* function() const { return function_; }
+
+ private:
+  std::lock_guard<std::mutex> lock_;
+  const char* function_;
+  Result error_ = cuda::kSuccess;
+};
+
+#define CALL(needs_context)                 \
+  const Call call(__func__, needs_context); \
+  if (call.error() != 0) return call.error()
+
+StandInStream* stream_of(Stream stream) { return reinterpret_cast<StandInStream*>(stream); }
+StandInEvent* event_of(EventHandle event) { return reinterpret_cast<StandInEvent*>(event); }
+bool is_current(const StandInStream& stream) { return !t_contexts.empty() && t_contexts.back() == stream.gpu; }
+
+/// One end of a copy of rows.
+struct Rows {
+  Address begin;
+  size_t pitch;
+};
+
+Result copy_rows(const Call& call, Rows to, Rows from, size_t width, size_t height, Stream handle) {
+  if (handle == nullptr || !is_current(*stream_of(handle))) return kInvalidHandle;
+  StandInStream& stream = *stream_of(handle);
+  if (height > 1 && (to.pitch < width || from.pitch < width || to.pitch > kPitch || from.pitch > kPitch)) {
+    return cuda::kInvalidValue;
+  }
+  const Clock& clock = state().streams.tick(stream);
+  const auto bytes = static_cast<int64_t>(width);
+  std::vector<std::pair<char*, const char*>> rows;
+  for (size_t row = 0; row < height; ++row) {
+    const Address at = to.begin + row * to.pitch;
+    const Address source = from.begin + row * from.pitch;
+    if (!state().memory.access(source, bytes, false, stream.number, clock, call.function())) return cuda::kInvalidValue;
+    if (!state().memory.access(at, bytes, true, stream.number, clock, call.function())) return cuda::kInvalidValue;
+    const Allocation& into = *state().memory.find(at);
+    const Allocation& out_of = *state().memory.find(source);
+    rows.emplace_back(into.data + (at - into.address), out_of.data + (source - out_of.address));
+  }
+  state().streams.add(stream, {[rows = std::move(rows), width] {
+                                 for (const auto& [target, source] : rows) std::memcpy(target, source, width);
+                               },
+                               nullptr, nullptr});
+  return cuda::kSuccess;
+}
+
+Result allocate(Address* address, size_t bytes, int gpu, bool is_host, bool is_pooled) {
+  if (bytes == 0) return cuda::kInvalidValue;
+  *address = state().memory.allocate(static_cast<int64_t>(bytes), gpu, is_host, is_pooled);
+  return *address == 0 ? cuda::kOutOfMemory : cuda::kSuccess;
+}
+
+Result free_memory(const Call& call, Address address, bool is_host, bool is_pooled, const Clock& clock) {
+  const Allocation* allocation = state().memory.find(address);
+  if (allocation == nullptr || allocation->address != address || allocation->is_host != is_host ||
+      allocation->is_pooled != is_pooled) {
+    problem(std::string(call.function()) + " is called for memory that was not allocated so");
+    return cuda::kInvalidValue;
+  }
+  if (!Memory::is_idle(*allocation, clock)) {
+    problem(std::string(call.function()) + " is called for memory that a stream still uses: a wait is missing");
+  }
+  state().memory.free(address);
+  return cuda::kSuccess;
+}
+
+Result copy_text(const std::string& text, char* buffer, int length) {
+  if (length <= 0) return cuda::kInvalidValue;
+  std::snprintf(buffer, static_cast<size_t>(length), "%s", text.c_str());
+  return cuda::kSuccess;
+}
+
+}  // namespace
+
+// --- of the stand-in itself
+
+ENTRY void cuda_stand_in_configure(const char* text) {
+  const std::lock_guard lock(state().mutex);
+  read_settings(text);
+  state().streams.seed(settings().seed);
+}
+
+ENTRY int cuda_stand_in_problems(char* buffer, int length) {
+  const std::lock_guard lock(state().mutex);
+  const std::string problems = taken_problems();
+  std::snprintf(buffer, static_cast<size_t>(length), "%s", problems.c_str());
+  return static_cast<int>(problems.size());
+}
+
+// --- the driver, its errors and devices
+
+ENTRY Result cuInit(unsigned flags) {
+  const std::lock_guard lock(state().mutex);
+  if (state().process == 0) {
+    read_settings(std::getenv("CUDA_STAND_IN"));
+    state().streams.seed(settings().seed);
+  }
+  if (const int error = injected_error(__func__)) return error;
+  if (flags != 0) return cuda::kInvalidValue;
+  if (settings().gpus == 0) return cuda::kNoDevice;
+  state().process = getpid();
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuGetErrorName(Result error, const char** name) {
+  switch (error) {
+    case cuda::kOutOfMemory:
+      *name = "CUDA_ERROR_OUT_OF_MEMORY";
+      break;
+    case cuda::kInvalidValue:
+      *name = "CUDA_ERROR_INVALID_VALUE";
+      break;
+    case cuda::kNoDevice:
+      *name = "CUDA_ERROR_NO_DEVICE";
+      break;
+    case cuda::kInvalidContext:
+      *name = "CUDA_ERROR_INVALID_CONTEXT";
+      break;
+    case cuda::kIllegalAddress:
+      *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
+      break;
+    case cuda::kOperatingSystem:
+      *name = "CUDA_ERROR_OPERATING_SYSTEM";
+      break;
+    case cuda::kSystemDriverMismatch:
+      *name = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
+      break;
+    case cuda::kUnknown:
+      *name = "CUDA_ERROR_UNKNOWN";
+      break;
+    default:
+      *name = nullptr;
+      return cuda::kInvalidValue;
+  }
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuGetErrorString(Result, const char** text) {
+  *text = "an error of the stand-in";
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuDriverGetVersion(int* version) {
+  CALL(false);
+  *version = settings().version;
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuDeviceGetCount(int* count) {
+  CALL(false);
+  *count = settings().gpus;
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuDeviceGet(DeviceHandle* device, int ordinal) {
+  CALL(false);
+  if (ordinal < 0 || ordinal >= settings().gpus) return kInvalidDevice;
+  *device = ordinal;
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuDeviceGetName(char* name, int length, DeviceHandle) {
+  CALL(false);
+  return copy_text(settings().name, name, length);
+}
+
+ENTRY Result cuDeviceTotalMem_v2(size_t* bytes, DeviceHandle) {
+  CALL(false);
+  *bytes = static_cast<size_t>(settings().memory);
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuDeviceGetAttribute(int* value, int attribute, DeviceHandle) {
+  CALL(false);
+  switch (attribute) {
+    case cuda::kMaxPitch:
+      *value = kPitch;
+      break;
+    case cuda::kComputeMajor:
+      *value = 9;
+      break;
+    case cuda::kComputeMinor:
+      *value = 0;
+      break;
+    case cuda::kMemoryPoolsSupported:
+      *value = settings().pools ? 1 : 0;
+      break;
+    default:
+      return cuda::kInvalidValue;
+  }
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuDeviceGetPCIBusId(char* text, int length, DeviceHandle device) {
+  CALL(false);
+  std::array<char, 32> address{};
+  std::snprintf(address.data(), address.size(), "0000:%02X:00.0", 0x30 + device);
+  return copy_text(address.data(), text, length);
+}
+
+ENTRY Result cuDeviceCanAccessPeer(int* can, DeviceHandle, DeviceHandle) {
+  CALL(false);
+  *can = settings().peers ? 1 : 0;
+  return cuda::kSuccess;
+}
+
+// --- contexts
+
+ENTRY Result cuDevicePrimaryCtxRetain(Context* context, DeviceHandle device) {
+  CALL(false);
+  *context = context_of(device);
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuCtxPushCurrent_v2(Context context) {
+  CALL(false);
+  t_contexts.push_back(gpu_of(context));
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuCtxPopCurrent_v2(Context* context) {
+  CALL(true);
+  *context = context_of(t_contexts.back());
+  t_contexts.pop_back();
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuCtxSynchronize() {
+  CALL(true);
+  state().streams.synchronize_gpu(t_contexts.back(), state().memory);
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuCtxEnablePeerAccess(Context, unsigned) {
+  CALL(true);
+  return settings().peers ? cuda::kSuccess : cuda::kInvalidValue;
+}
+
+// --- memory
+
+ENTRY Result cuMemAlloc_v2(Address* address, size_t bytes) {
+  CALL(true);
+  return allocate(address, bytes, t_contexts.back(), false, false);
+}
+
+ENTRY Result cuMemFree_v2(Address address) {
+  CALL(true);
+  return free_memory(call, address, false, false, state().streams.host());
+}
+
+ENTRY Result cuMemAllocAsync(Address* address, size_t bytes, Stream handle) {
+  CALL(true);
+  if (!settings().pools || !is_current(*stream_of(handle))) return kInvalidHandle;
+  const Result error = allocate(address, bytes, t_contexts.back(), false, true);
+  if (error != cuda::kSuccess) return error;
+  // Other streams must wait for the allocation.
+  StandInStream& stream = *stream_of(handle);
+  state().memory.access(*address, static_cast<int64_t>(bytes), true, stream.number, state().streams.tick(stream),
+                        call.function());
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuMemFreeAsync(Address address, Stream handle) {
+  CALL(true);
+  if (!is_current(*stream_of(handle))) return kInvalidHandle;
+  return free_memory(call, address, false, true, state().streams.tick(*stream_of(handle)));
+}
+
+ENTRY Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
+  CALL(true);
+  Address address = 0;
+  const Result error = allocate(&address, bytes, t_contexts.back(), true, false);
+  *pointer = reinterpret_cast<void*>(address);
+  return error;
+}
+
+ENTRY Result cuMemFreeHost(void* pointer) {
+  CALL(true);
+  return free_memory(call, reinterpret_cast<Address>(pointer), true, false, state().streams.host());
+}
+
+ENTRY Result cuPointerGetAttributes(unsigned count, int* attributes, void** values, Address address) {
+  CALL(false);
+  const Allocation* allocation = state().memory.find(address);
+  for (unsigned i = 0; i < count; ++i) {
+    switch (attributes[i]) {
+      case cuda::kMemoryType:
+        *static_cast<unsigned*>(values[i]) =
+            allocation == nullptr ? 0 : (allocation->is_host ? cuda::kHostMemory : cuda::kDeviceMemory);
+        break;
+      case cuda::kDeviceOrdinal:
+        *static_cast<int*>(values[i]) = allocation == nullptr ? -2 : allocation->gpu;
+        break;
+      default:
+        return cuda::kInvalidValue;
+    }
+  }
+  return cuda::kSuccess;
+}
+
+// --- copies
+
+ENTRY Result cuMemcpyAsync(Address to, Address from, size_t bytes, Stream stream) {
+  CALL(true);
+  return copy_rows(call, {to, 0}, {from, 0}, bytes, 1, stream);
+}
+
+ENTRY Result cuMemcpy2DAsync_v2(const cuda::Copy2d* copy, Stream stream) {
+  CALL(true);
+  if (copy->from_type != cuda::kUnifiedMemory || copy->to_type != cuda::kUnifiedMemory ||
+      copy->from_x + copy->from_y + copy->to_x + copy->to_y != 0) {
+    return cuda::kInvalidValue;
+  }
+  return copy_rows(call, {copy->to_device, copy->to_pitch}, {copy->from_device, copy->from_pitch}, copy->width,
+                   copy->height, stream);
+}
+
+ENTRY Result cuMemcpyPeerAsync(Address to, Context to_context, Address from, Context from_context, size_t bytes,
+                               Stream stream) {
+  CALL(true);
+  const Allocation* into = state().memory.find(to);
+  const Allocation* out_of = state().memory.find(from);
+  if (into == nullptr || out_of == nullptr || into->gpu != gpu_of(to_context) || out_of->gpu != gpu_of(from_context)) {
+    return cuda::kInvalidValue;
+  }
+  return copy_rows(call, {to, 0}, {from, 0}, bytes, 1, stream);
+}
+
+ENTRY Result cuMemcpy3DPeerAsync(const cuda::Copy3dPeer* copy, Stream stream) {
+  CALL(true);
+  const Allocation* into = state().memory.find(copy->to_device);
+  const Allocation* out_of = state().memory.find(copy->from_device);
+  if (copy->from_type != cuda::kDeviceMemory || copy->to_type != cuda::kDeviceMemory || copy->depth != 1 ||
+      into == nullptr || out_of == nullptr || into->gpu != gpu_of(copy->to_context) ||
+      out_of->gpu != gpu_of(copy->from_context)) {
+    return cuda::kInvalidValue;
+  }
+  return copy_rows(call, {copy->to_device, copy->to_pitch}, {copy->from_device, copy->from_pitch}, copy->width,
+                   copy->height, stream);
+}
+
+// --- streams and events
+
+ENTRY Result cuStreamCreate(Stream* stream, unsigned) {
+  CALL(true);
+  *stream = reinterpret_cast<Stream>(state().streams.create(t_contexts.back()));
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuStreamSynchronize(Stream stream) {
+  CALL(true);
+  state().streams.synchronize(*stream_of(stream), state().memory);
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuStreamWaitEvent(Stream stream, EventHandle event, unsigned) {
+  CALL(true);
+  state().streams.wait(*stream_of(stream), *event_of(event));
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuEventCreate(EventHandle* event, unsigned) {
+  CALL(true);
+  *event = reinterpret_cast<EventHandle>(new StandInEvent);
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuEventRecord(EventHandle event, Stream stream) {
+  CALL(true);
+  if (!is_current(*stream_of(stream))) return kInvalidHandle;
+  state().streams.record(*event_of(event), *stream_of(stream));
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuEventSynchronize(EventHandle event) {
+  CALL(true);
+  state().streams.synchronize(*event_of(event), state().memory);
+  return cuda::kSuccess;
+}
+
+namespace artifex_devices::cuda {
+#define IS_AS_DECLARED(member, name, parameters) static_assert(std::is_same_v<decltype(::name), Result parameters>);
+ARTIFEX_CUDA_FUNCTIONS(IS_AS_DECLARED)
+}  // namespace artifex_devices::cuda

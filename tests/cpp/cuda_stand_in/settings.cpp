@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "settings.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace cuda_stand_in {
+namespace {
+
+std::string g_problems;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  size_t start = 0;
+  for (size_t end; (end = text.find(separator, start)) != std::string::npos; start = end + 1) {
+    parts.push_back(text.substr(start, end - start));
+  }
+  parts.push_back(text.substr(start));
+  return parts;
+}
+
+}  // namespace
+
+Settings& settings() {
+  static Settings all;
+  return all;
+}
+
+void read_settings(const char* text) {
+  Settings all;
+  for (const std::string& entry : split(text != nullptr ? text : "", ';')) {
+    const size_t equals = entry.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string key = entry.substr(0, equals);
+    const std::string value = entry.substr(equals + 1);
+    if (key == "gpus") all.gpus = std::atoi(value.c_str());
+    if (key == "memory") all.memory = std::atoll(value.c_str());
+    if (key == "name") all.name = value;
+    if (key == "version") all.version = std::atoi(value.c_str());
+    if (key == "peers") all.peers = value != "0";
+    if (key == "pools") all.pools = value != "0";
+    if (key == "seed") all.seed = static_cast<uint64_t>(std::atoll(value.c_str()));
+    if (key == "problems") all.records_problems = value == "record";
+    if (key == "fail") {
+      const std::vector<std::string> parts = split(value + ":999:1", ':');
+      all.failures.push_back(
+          {parts[0], std::atoi(parts[1].c_str()), parts.size() > 4 ? std::atoll(parts[2].c_str()) : 1});
+    }
+  }
+  settings() = std::move(all);
+}
+
+int injected_error(const char* function) {
+  for (Failure& failure : settings().failures) {
+    if (failure.function == function && ++failure.calls >= failure.first) return failure.error;
+  }
+  return 0;
+}
+
+void problem(const std::string& text) {
+  if (settings().records_problems) {
+    g_problems += text + "\n";
+    return;
+  }
+  std::fprintf(stderr, "cuda stand-in: %s\n", text.c_str());
+  std::abort();
+}
+
+std::string taken_problems() { return std::exchange(g_problems, {}); }
+
+}  // namespace cuda_stand_in

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA devices over the stand-in for the driver, each program in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+IMPORTS = "import numpy as np, artifex_devices as ad\n"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    compiler = os.environ.get("CXX", "c++")
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no C++ compiler ({compiler}) to build the stand-in library")
+    path = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
+    sources = sorted(map(str, (CHECKOUT / "tests/cpp/cuda_stand_in").glob("*.cpp")))
+    flags = ["-std=c++20", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{CHECKOUT / 'cpp'}"]
+    subprocess.run([compiler, *flags, *sources, "-o", str(path)], check=True)
+    return str(path)
+
+
+def output_of(library, program, **variables):
+    environment = {**os.environ, "ARTIFEX_CUDA_LIBRARY": library, **variables}
+    command = [sys.executable, "-c", IMPORTS + program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.strip()
+
+
+def test_gpus_are_there_when_they_are_asked_for(library):
+    program = """
+print(ad.default_backend(), ad.devices("gpu"), ad.devices("cuda")[1].device_kind)
+x = ad.device_put(np.arange(6.0).reshape(2, 3).T, ad.devices("gpu")[1])
+y = ad.device_put(x, ad.devices("gpu")[0])
+print(ad.device_get(y).tolist(), y.device.memory_stats()["bytes_in_use"])
+try:
+    y + 1
+except TypeError as error:
+    print(error)
+"""
+    lines = output_of(library, program, CUDA_STAND_IN="gpus=2;name=Spam 9000").splitlines()
+    assert lines[0] == "cpu [CudaDevice(id=0), CudaDevice(id=1)] Spam 9000"
+    assert lines[1] == "[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] 48"
+    assert "where NumPy does not compute" in lines[2]
+
+
+def test_a_requested_platform_is_the_default(library):
+    program = "print(ad.devices(), ad.device_put(np.ones(2)).device.platform, ad.devices('cpu')[0].platform)"
+    found = output_of(library, program, JAX_PLATFORMS="cuda,cpu", CUDA_STAND_IN="gpus=1")
+    assert found == "[CudaDevice(id=0)] gpu cpu"
+
+
+def test_a_shard_moves_between_gpus_in_parts(library):
+    program = """
+mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+value = np.arange(64, dtype=np.int16).reshape(8, 8)
+rows = ad.device_put(value, ad.NamedSharding(mesh, ad.P("x")))
+columns = ad.device_put(rows, ad.NamedSharding(mesh, ad.P(None, "x")))
+print((ad.device_get(columns) == value).all())
+"""
+    assert output_of(library, program, JAX_PLATFORMS="cuda", CUDA_STAND_IN="gpus=4") == "True"
+
+
+def test_a_checkpoint_is_saved_from_gpus_and_restored_onto_others(library, tmp_path):
+    program = f"""
+mesh = ad.Mesh(np.array(ad.devices("gpu")), ("x",))
+rows, columns = ad.NamedSharding(mesh, ad.P("x")), ad.NamedSharding(mesh, ad.P(None, "x"))
+value = np.arange(64, dtype=np.float32).reshape(8, 8)
+ad.checkpoint.save({str(tmp_path / "c")!r}, {{"w": ad.device_put(value, rows)}})
+for target in (rows, columns, ad.NamedSharding(mesh, ad.P())):
+    restored = ad.checkpoint.restore({str(tmp_path / "c")!r}, {{"w": target}}, verify=True)["w"]
+    print(restored.sharding == target, (ad.device_get(restored) == value).all())
+"""
+    assert output_of(library, program, CUDA_STAND_IN="gpus=4").splitlines() == ["True True"] * 3
+
+
+def test_transfers_of_gpus_are_recorded(library):
+    program = """
+first, second = ad.devices("gpu")
+with ad.transfers.record() as report:
+    x = ad.device_put(np.ones(4), first)
+    y = ad.device_put(x, second)
+    ad.device_get(y)
+print([report.bytes(each) for each in ("host-to-device", "device-to-device", "device-to-host")])
+"""
+    assert output_of(library, program, CUDA_STAND_IN="gpus=2") == "[32, 32, 32]"
+
+
+def test_an_unusable_driver_is_explained(library):
+    program = """
+try:
+    ad.devices("gpu")
+except RuntimeError as error:
+    print(error)
+"""
+    found = output_of(library, program, CUDA_STAND_IN="fail=cuInit:803")
+    assert "cuInit failed: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)" in found
+    assert "restart the machine" in found
