@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
 
 from artifex_devices._base.caller import user_frame
@@ -190,9 +190,9 @@ class MpiTransport:
         if self._flight:
             (self._flight.recorder.fail if failed else self._flight.recorder.end)(number, nbytes)
 
-    def flight_report(self) -> str:
+    def flight_report(self, ended: Collection[int] = ()) -> str:
         """Lines about the last operations of the processes of this host, each after a line break; or nothing."""
-        return f"\n{self._flight.report()}" if self._flight else ""
+        return f"\n{self._flight.report(ended)}" if self._flight else ""
 
     def fail(self, reason: str) -> None:
         """Reports to all other processes that this one cannot go on, which ends their waits. Never waits."""
@@ -333,7 +333,7 @@ class MpiTransport:
         self.broken = f"{peer.name} has ended without notice, killed or crashed"
         text = (
             f"{operation}: {self.broken}; expected it to come, while {where}; see its last messages, and those of the "
-            f"system (out of memory?){self.flight_report()}"
+            f"system (out of memory?){self.flight_report((peer.number,))}"
         )
         os.write(2, f"artifex_devices: {text}\n".encode())  # at once: the launcher may end this process next
         raise CollectiveError(text)
