@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job of simulated processes: its clients, and what becomes of each process."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from artifex_devices import _core
+from artifex_devices._core import Client
+from artifex_devices.config import config
+from artifex_devices.distributed import exchange
+from artifex_devices.distributed import transport as transports
+from artifex_devices.distributed.failure_notice import error_text
+from artifex_devices.distributed.simulated import membership
+from artifex_devices.distributed.simulated.faults import Fault
+from artifex_devices.distributed.simulated.membership import Membership
+from artifex_devices.distributed.simulated.scheduler import Scheduler, Unwound
+from artifex_devices.distributed.simulated.transport import SimulatedTransport
+
+_DEADLOCK = "the processes wait for each other and none can go on"
+_ENDED = "the process has ended"
+
+
+@dataclass
+class Outcome:
+    """What became of a process: what it has returned or raised, or that it did not end by itself."""
+
+    has_ended: bool = False
+    value: Any = None
+    error: BaseException | None = None
+
+
+@dataclass
+class SimulatedJob:
+    """A job that runs once.
+
+    Attributes:
+        devices: Number of devices of each process.
+        seed: Seed of the scheduler.
+        faults: Faults of the processes.
+        stops_at_error: Whether the first exception of a process ends the run; other processes see it otherwise.
+    """
+
+    devices: Sequence[int]
+    seed: int
+    faults: Sequence[Fault] = ()
+    stops_at_error: bool = True
+    scheduler: Scheduler = field(init=False)
+    outcomes: list[Outcome] = field(init=False)
+    first_error: tuple[int, BaseException] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        count = len(self.devices)
+        names = [f"process {number} (simulated)" for number in range(count)]
+        self.scheduler = Scheduler(count, self.seed, self.faults)
+        self.outcomes = [Outcome() for _ in range(count)]
+        self._transports = [SimulatedTransport(number, names, self.scheduler) for number in range(count)]
+        for each in self._transports:
+            each.peers.all = [transport.peers for transport in self._transports]
+        self.scheduler.on_lost = lambda number: self._transports[number].peers.send_lost()
+        self.scheduler.on_deadlock = self._break_deadlock
+
+    def run(self, function: Callable[[], Any]) -> None:
+        """Calls the function in each process, and returns when all have ended."""
+        clients = clients_of(self.devices)
+        contexts = [contextvars.copy_context() for _ in clients]
+        settings = config.values
+        for client, transport in zip(clients, self._transports, strict=True):
+            transports.install(client, transport)
+        try:
+            self.scheduler.run(
+                lambda number: contexts[number].run(self._play, number, clients[number], function)
+            )
+        finally:
+            for client in clients:
+                transports.remove(client)
+                exchange.forget(client)
+            for name, value in config.values.items():
+                if value != settings[name]:
+                    config.update(name, settings[name])
+
+    def _play(self, number: int, client: Client, function: Callable[[], Any]) -> None:
+        """Runs the function in one process; records what it returns or raises, and reports its end."""
+        outcome, transport = self.outcomes[number], self._transports[number]
+        member = Membership(transport, client)
+        frame = _core._push_world(client)
+        membership.current.set(member)
+        try:
+            outcome.value = function()
+        except Unwound:
+            raise
+        except BaseException as error:
+            outcome.error = error
+            self.scheduler.log(number, "raise", error_text(error))
+            if self.stops_at_error and not (isinstance(error, SystemExit) and not error.code):
+                self.first_error = self.first_error or (number, error)
+                self.scheduler.stop()
+                return
+            if not isinstance(error, SystemExit):
+                transport.fail(error_text(error))
+        else:
+            self.scheduler.log(number, "return", type(outcome.value).__name__)
+        finally:
+            _core._pop_world(frame)
+        outcome.has_ended = True
+        if outcome.error is None or isinstance(outcome.error, SystemExit):
+            member.leave(_ENDED)
+
+    def _break_deadlock(self) -> None:
+        """Makes every process raise the table of all positions, as after a mismatch."""
+        for transport in self._transports:
+            transport.peers.stuck_reason = transport.peers.stuck_reason or _DEADLOCK
+
+
+def clients_of(devices: Sequence[int]) -> list[Client]:
+    """The client of each process of a job with so many devices each, all of which share this machine."""
+    machine = _core.Machine.live()
+    described = [
+        (f"host{number}", *_core._describe_process(machine, count)[1:]) for number, count in enumerate(devices)
+    ]
+    return [_core._make_shared_client(machine, described, number) for number in range(len(devices))]
