@@ -7,6 +7,9 @@ import subprocess
 import sys
 
 from launching import HERE, Outcome, environment_of, package_file
+import pytest
+
+pytestmark = pytest.mark.real_processes
 
 
 def imported_file():

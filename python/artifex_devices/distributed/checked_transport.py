@@ -194,14 +194,11 @@ class CheckedTransport(Transport):
     def _raise_stuck(self, reason: str, operation: str) -> NoReturn:
         """Asks all other processes for their positions; every process raises the table of them."""
         position = f"{operation}, at {call_site()}"
-        was_asked = bool(self._peers.stuck_reason)
-        known = {number: peer.position for number, peer in self._peers.by_number.items()}
         self._peers.send_stuck(reason, position)
         until = self._now() + _ANSWERS_S
         while self._now() < until:
             self._peers.poll()
-            here = [peer for peer in self._peers.by_number.values() if peer.state == "here"]
-            if all(peer.position and (was_asked or peer.position != known[peer.number]) for peer in here):
+            if all(peer.has_reported for peer in self._peers.by_number.values() if peer.state == "here"):
                 break
             self._peers.sleep(0.01)
         lines = []

@@ -27,7 +27,8 @@ class Peer:
         self.state = "here"  # "left" (its program or its part in the job has ended), "failed", "lost" (without notice)
         self.reason = ""  # of its failure
         self.is_echo = False  # whether it failed only because another process has
-        self.position = ""  # the operation where it waits, if it has sent it
+        self.position = ""  # the operation where it waits, as far as it is known
+        self.has_reported = False  # whether it has sent its position
         self.received = bytearray()  # the beginning of the next message
         self.unsent = bytearray()  # bytes that the connection has not taken yet
 
@@ -75,6 +76,7 @@ class PeerStates:
             peer.state = "left"
         elif kind == "stuck":
             peer.position = str(message.get("position", ""))
+            peer.has_reported = True
             self.stuck_reason = self.stuck_reason or str(message.get("reason", ""))
 
     def _broadcast(self, message: Mapping[str, Any]) -> None:

@@ -8,10 +8,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from artifex_devices._base.public_path import public
+
 _MAX_DRAWN_CALL = 10
 _MAX_DRAWN_MESSAGES = 3
 
 
+@public("artifex_devices.testing")
 @dataclass(frozen=True)
 class Fault:
     """A fault of one process.

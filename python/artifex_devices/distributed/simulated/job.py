@@ -71,9 +71,7 @@ class SimulatedJob:
         for client, transport in zip(clients, self._transports, strict=True):
             transports.install(client, transport)
         try:
-            self.scheduler.run(
-                lambda number: contexts[number].run(self._play, number, clients[number], function)
-            )
+            self.scheduler.run(lambda number: contexts[number].run(self._play, number, clients[number], function))
         finally:
             for client in clients:
                 transports.remove(client)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from artifex_devices._base.daemon_thread import DaemonThread
+from artifex_devices._base.public_path import public
 from artifex_devices.distributed.simulated.faults import Fault, FaultPlan
 from artifex_devices.distributed.simulated.network import Channel, Network, SimulatedMessage
 
@@ -28,6 +29,7 @@ class Unwound(BaseException):
     """Ends a simulated process whose run is over; not an Exception, so that programs do not catch it."""
 
 
+@public("artifex_devices.testing")
 class Event(NamedTuple):
     """Something that happened in a run of simulated processes.
 
@@ -144,7 +146,7 @@ class Scheduler:
             self._log(process, "begin", text)
             fault = self._faults.operation(process, text)
         if fault is not None:
-            self._strike(process, fault)
+            self.strike(process, fault)
 
     def send(self, buffer: memoryview, sender: int, receiver: int, tag: int) -> SimulatedMessage:
         """Sends bytes, or is the place of a fault."""
@@ -152,7 +154,7 @@ class Scheduler:
             self._check_runs(self._turns[sender])
             fault = self._faults.message(sender) if tag >= 0 else None
         if fault is not None:
-            self._strike(sender, fault)
+            self.strike(sender, fault)
         with self._mutex:
             if tag >= 0:
                 self._log(sender, "send", f"{len(buffer)} bytes to process {receiver} with tag {tag}")
@@ -176,22 +178,8 @@ class Scheduler:
         with self._mutex:
             self._network.report(sender, receiver, arrive)
 
-    def log(self, process: int, kind: str, text: str) -> None:
-        """Adds an event."""
-        with self._mutex:
-            if not self._is_stopping:
-                self._log(process, kind, text)
-
-    # --- with the mutex
-
-    def _log(self, process: int, kind: str, text: str) -> None:
-        self.events.append(Event(self.now, process, kind, text))
-
-    def _check_runs(self, turn: _Turn) -> None:
-        if self._is_stopping or turn.state in (_PARKED, _ENDED):
-            raise Unwound
-
-    def _strike(self, process: int, fault: Fault) -> None:
+    def strike(self, process: int, fault: Fault) -> None:
+        """Lets a fault occur in the calling process."""
         turn = self._turns[process]
         with self._mutex:
             self._log(process, "fault", fault.text)
@@ -207,6 +195,21 @@ class Scheduler:
             turn.state = _PARKED  # until the end of the run: its `finally` blocks must not act before that
             self._yield_turn(turn)
         self._pause(turn)
+
+    def log(self, process: int, kind: str, text: str) -> None:
+        """Adds an event."""
+        with self._mutex:
+            if not self._is_stopping:
+                self._log(process, kind, text)
+
+    # --- with the mutex
+
+    def _log(self, process: int, kind: str, text: str) -> None:
+        self.events.append(Event(self.now, process, kind, text))
+
+    def _check_runs(self, turn: _Turn) -> None:
+        if self._is_stopping or turn.state in (_PARKED, _ENDED):
+            raise Unwound
 
     def _resume(self, turn: _Turn) -> None:
         with self._mutex:
@@ -237,7 +240,8 @@ class Scheduler:
                 continue
             self.now += _STEP_S
             weights = [self._arrival_weight] * len(channels) + [self._weights[turn.index] for turn in turns]
-            (chosen,) = self._generator.choices([*channels, *turns], weights)
+            choices: list[Channel | _Turn] = [*channels, *turns]
+            (chosen,) = self._generator.choices(choices, weights)
             if isinstance(chosen, Channel):
                 self._log(chosen.receiver, "arrive", chosen.deliver())
                 continue
