@@ -6,8 +6,8 @@ import pickle
 import subprocess
 import sys
 
-from launching import HERE, Outcome, environment_of, package_file
 import pytest
+from launching import HERE, Outcome, environment_of, package_file
 
 pytestmark = pytest.mark.real_processes
 

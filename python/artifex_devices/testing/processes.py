@@ -117,8 +117,9 @@ def kill(process: int | None = None, *, at: str = "", call: int | None = None, m
     Args:
         process: Number of the process; None to draw it from the seed.
         at: Text in the operation at which it ends, such as "psum" or "device_put"; "" for any operation.
-        call: Number of that operation, from 1, among those of the process with the text; None to draw it from 1 to 10.
-        messages: Number of messages of the operation that the process still sends; drawn where `call` is None.
+        call: Number of that operation, from 1, among those of the process with the text. None for the first one, or,
+            where `process` is None too, to draw it from 1 to 10.
+        messages: Number of messages of the operation that the process still sends; drawn where `call` is drawn.
 
     Raises:
         TypeError: An argument is of a wrong type.
@@ -169,9 +170,10 @@ def _fault(
 ) -> Fault:
     if process is not None:
         check_int(operation, "process", process, "leave it out to draw it", minimum=0)
+        call = 1 if call is None else call
     check_str(operation, "at", at, "write at='psum'")
     if call is not None:
-        check_int(operation, "call", call, "leave it out to draw it", minimum=1)
+        check_int(operation, "call", call, "leave it out for the first one", minimum=1)
     check_int(operation, "messages", messages, "leave it out for 0", minimum=0)
     return Fault(process, at, call, messages, seconds)
 

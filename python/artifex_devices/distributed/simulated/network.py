@@ -100,6 +100,8 @@ class Network:
     def deliverable(self) -> list[Channel]:
         """The channels whose oldest message may arrive next."""
         busy = [channel for channel in self._channels.values() if channel.travelling]
+        if all(channel.tag != REPORTS for channel in busy):
+            return busy
         pairs = {(channel.sender, channel.receiver) for channel in busy if channel.tag != REPORTS}
         return [each for each in busy if each.tag != REPORTS or (each.sender, each.receiver) not in pairs]
 

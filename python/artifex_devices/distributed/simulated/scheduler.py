@@ -58,6 +58,8 @@ class _Turn:
         self.may_run = threading.Lock()  # released to let the waiting thread of the process run
         self.may_run.acquire()
         self.is_done: Callable[[], bool] = bool
+        self.has_news = False  # whether a message has arrived since `is_done` was called
+        self.can_continue = False  # what `is_done` returned
         self.until = math.inf  # virtual time at which a wait ends
         self.deadline = math.inf  # as `until`, while a process is stopped by a fault; other waits would be a deadlock
         self.was_notified = False  # of a change of another process
@@ -136,6 +138,7 @@ class Scheduler:
         with self._mutex:
             self._check_runs(turn)
             turn.is_done, turn.until, turn.deadline, turn.state = is_done, until, deadline, _WAITING
+            turn.has_news = True
             self._yield_turn(turn)
         self._pause(turn)
 
@@ -166,6 +169,7 @@ class Scheduler:
         with self._mutex:
             self._check_runs(self._turns[receiver])
             self._network.channel(sender, receiver, tag).await_data(message)
+            self._turns[sender].has_news = True
         return message
 
     def report(self, sender: int, receiver: int, call: Callable[[], None]) -> None:
@@ -243,6 +247,7 @@ class Scheduler:
             choices: list[Channel | _Turn] = [*channels, *turns]
             (chosen,) = self._generator.choices(choices, weights)
             if isinstance(chosen, Channel):
+                self._turns[chosen.sender].has_news = self._turns[chosen.receiver].has_news = True
                 self._log(chosen.receiver, "arrive", chosen.deliver())
                 continue
             self._running = chosen.index
@@ -252,17 +257,18 @@ class Scheduler:
             return
 
     def _can_run(self, turn: _Turn) -> bool:
+        if turn.state != _WAITING:
+            return turn.state == _READY
         if turn.stalled_until > self.now:
             return False
-        if turn.state == _READY:
-            return True
-        return turn.state == _WAITING and (
-            turn.was_notified or self.now >= min(turn.until, self._deadline_of(turn)) or turn.is_done()
-        )
+        if turn.has_news:
+            turn.has_news = False
+            turn.can_continue = turn.is_done()
+        return turn.can_continue or turn.was_notified or self.now >= min(turn.until, turn.deadline)
 
     def _deadline_of(self, turn: _Turn) -> float:
         is_stalled = any(each.stalled_until > self.now for each in self._turns if each.state == _WAITING)
-        return turn.deadline if is_stalled or self.now >= turn.deadline else math.inf
+        return turn.deadline if is_stalled else math.inf
 
     def _advance_clock(self) -> bool:
         """Moves the virtual time to the next end of a wait; returns whether there is one."""
