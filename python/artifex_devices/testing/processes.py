@@ -56,8 +56,9 @@ def run_processes(
 
     Inside, `process_index()`, `devices()`, `local_devices()`, `distributed`, `multihost_utils`, arrays over all
     devices, `shard_map` and checkpoints behave as under `mpiexec -n 4`. One process runs at a time, until it waits for
-    another one. The seed decides which process continues, in which order messages arrive, and where drawn faults occur: the
-    same seed gives the same run. Time is virtual: a deadlock is reported at once, and no deadline is waited for.
+    another one. The seed decides which process continues, in which order messages arrive, and where drawn faults
+    occur: the same seed gives the same run. Time is virtual: a deadlock is reported at once, and no deadline is waited
+    for.
 
     The processes share what belongs to the interpreter: global variables of modules (see
     `SimulatedRun.shared_globals`), `numpy.random`'s global state, environment variables, the current directory and

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 import site
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
 from typing import Any
 
 from artifex_devices._base.caller import PACKAGE_FOLDER
@@ -24,49 +26,64 @@ class SharedGlobals:
     def __init__(self, function: Callable[..., Any]) -> None:
         """Finds the modules: those that are not installed packages, and that of the function."""
         own = inspect.getmodule(inspect.unwrap(function))
-        found = [module for module in list(sys.modules.values()) if module is own or _is_of_program(module)]
-        self._modules = [(module.__name__, vars(module)) for module in found]
-        self._before = [_values(variables) for _, variables in self._modules]
+        modules = [module for module in list(sys.modules.values()) if module is own or _is_of_program(module)]
+        self._snapshots = [_Snapshot(module.__name__, vars(module)) for module in modules]
         self._writers: dict[str, set[int]] = {}
 
     def note(self, process: int) -> None:
         """Notes the variables that have changed since the last call, by this process."""
-        for number, (module, variables) in enumerate(self._modules):
-            before, now = self._before[number], _values(variables)
-            if now.keys() == before.keys() and all(map(_is_same, before.values(), now.values())):
-                continue
-            self._before[number] = now
-            for name in {**before, **now}:
-                if name not in before or name not in now or not _is_same(before[name], now[name]):
-                    self._writers.setdefault(f"{module}.{name}", set()).add(process)
+        for snapshot in self._snapshots:
+            for name in snapshot.changes():
+                self._writers.setdefault(name, set()).add(process)
 
     def names(self) -> tuple[str, ...]:
         """The variables that more than one process has changed, sorted."""
         return tuple(sorted(name for name, writers in self._writers.items() if len(writers) > 1))
 
 
+class _Snapshot:
+    """The variables of one module as they were."""
+
+    def __init__(self, module: str, variables: dict[str, Any]) -> None:
+        self._module = module
+        self._variables = variables
+        self._take()
+
+    def _take(self) -> None:
+        self._values = dict(self._variables)
+        self._elements = {name: list(_elements(value)) for name, value in self._values.items() if _has_elements(value)}
+
+    def changes(self) -> list[str]:
+        """The variables that have changed since the last call, as "module.name"."""
+        before, now = self._values, dict(self._variables)
+        changed = [name for name, old in self._elements.items() if not _are_same(old, _elements(before[name]))]
+        if not (before.keys() == now.keys() and _are_same(before.values(), now.values())):
+            missing = object()
+            names = {**before, **now}
+            changed += [name for name in names if before.get(name, missing) is not now.get(name, missing)]
+        if changed:
+            self._take()
+        return [f"{self._module}.{name}" for name in changed]
+
+
 def _is_of_program(module: Any) -> bool:
     file = getattr(module, "__file__", None)
-    return isinstance(file, str) and not file.startswith(tuple(_installed_folders()))
+    return isinstance(file, str) and not file.startswith(_installed_folders())
 
 
-def _installed_folders() -> Iterator[str]:
-    yield PACKAGE_FOLDER
-    yield from (sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
-    yield from (*site.getsitepackages(), site.getusersitepackages())
+@functools.cache
+def _installed_folders() -> tuple[str, ...]:
+    standard = (sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
+    return (PACKAGE_FOLDER, *standard, *site.getsitepackages(), site.getusersitepackages())
 
 
-def _values(variables: dict[str, Any]) -> dict[str, list[Any]]:
-    """For each variable its object and, of a container, its elements."""
-    return {name: [value, *_elements(value)] for name, value in list(variables.items())}
+def _has_elements(value: Any) -> bool:
+    return type(value) in (list, dict, set) and len(value) <= _MAX_ELEMENTS
 
 
-def _elements(value: Any) -> list[Any]:
-    kind = type(value)
-    if kind not in (list, dict, set) or len(value) > _MAX_ELEMENTS:
-        return []
-    return [*value, *value.values()] if kind is dict else list(value)
+def _elements(value: Any) -> Collection[Any]:
+    return [*value, *value.values()] if type(value) is dict else value
 
 
-def _is_same(before: list[Any], now: list[Any]) -> bool:
-    return len(before) == len(now) and all(old is new for old, new in zip(before, now, strict=True))
+def _are_same(before: Collection[Any], now: Collection[Any]) -> bool:
+    return len(before) == len(now) and all(map(operator.is_, before, now))
