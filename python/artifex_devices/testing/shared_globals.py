@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import site
 import sys
 import sysconfig
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from artifex_devices._base.caller import PACKAGE_FOLDER
 
-_MAX_ELEMENTS = 1000  # of a list, dict or set that are compared
+_MAX_ELEMENTS = 100  # of a list, dict or set; the elements of bigger ones are not compared
 
 
 class SharedGlobals:
@@ -51,14 +50,16 @@ class _Snapshot:
 
     def _take(self) -> None:
         self._values = dict(self._variables)
+        self._ids = _ids(self._values.values())  # unique, as the values stay alive
         self._elements = {name: list(_elements(value)) for name, value in self._values.items() if _has_elements(value)}
+        self._element_ids = {name: _ids(elements) for name, elements in self._elements.items()}
 
     def changes(self) -> list[str]:
         """The variables that have changed since the last call, as "module.name"."""
-        before, now = self._values, dict(self._variables)
-        changed = [name for name, old in self._elements.items() if not _are_same(old, _elements(before[name]))]
-        if not (before.keys() == now.keys() and _are_same(before.values(), now.values())):
-            missing = object()
+        before = self._values
+        changed = [name for name, ids in self._element_ids.items() if _ids(_elements(before[name])) != ids]
+        if _ids(self._variables.values()) != self._ids:
+            now, missing = dict(self._variables), object()
             names = {**before, **now}
             changed += [name for name in names if before.get(name, missing) is not now.get(name, missing)]
         if changed:
@@ -85,5 +86,5 @@ def _elements(value: Any) -> Collection[Any]:
     return [*value, *value.values()] if type(value) is dict else value
 
 
-def _are_same(before: Collection[Any], now: Collection[Any]) -> bool:
-    return len(before) == len(now) and all(map(operator.is_, before, now))
+def _ids(values: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(map(id, values))
