@@ -384,7 +384,7 @@ def a_file_is_read_before_the_first_process_has_written_it(folder):
 
 
 @bug(FileExistsError, "cache")
-def a_folder_is_made_by_whoever_finds_it_missing(folder):
+def a_folder_is_made_by_each_process_that_misses_it(folder):
     meet("start")
     if not (folder / "cache").exists():
         pair_total(0, 1) if me() < 2 else None
@@ -425,7 +425,7 @@ def an_old_file_is_removed_while_others_read_it(folder):
 
 
 @bug(is_wrong=all_are_not(0))
-def the_leader_is_who_comes_first(folder):
+def the_first_process_to_come_is_the_leader(folder):
     meet("start")
     try:
         (folder / "leader").mkdir()

@@ -380,3 +380,19 @@ def test_wrong_arguments_are_refused(arguments, kind, text):
 def test_wrong_faults_are_refused(make, kind, text):
     with pytest.raises(kind, match=text):
         make()
+
+
+def test_simulate_has_the_devices_of_several_processes_for_placement():
+    with ad.simulate(6, processes=3):
+        assert (ad.process_count(), ad.process_index(), ad.local_device_count()) == (3, 0, 2)
+        assert [device.process_index for device in ad.devices()] == [0, 0, 1, 1, 2, 2]
+        x = ad.device_put(np.ones(2), ad.local_devices()[1])
+        assert x.is_fully_addressable
+        with pytest.raises(RuntimeError, match=r"no transport is installed; expected that of .* testing.run_processes"):
+            total()
+    with pytest.raises(ValueError, match=r"simulate: world is 7; expected a multiple of processes=2"):
+        ad.simulate(7, processes=2)
+    with pytest.raises(ValueError, match=r"simulate: compile_only and seed cannot be combined with processes"):
+        ad.simulate(8, processes=2, compile_only=True, seed=1)
+    with pytest.raises(TypeError, match=r"simulate: world is '8'"):
+        ad.simulate("8", processes=2)

@@ -10,6 +10,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import Client
+from artifex_devices._runtime.process_clients import clients_of
 from artifex_devices.config import config
 from artifex_devices.distributed import exchange
 from artifex_devices.distributed import transport as transports
@@ -111,12 +112,3 @@ class SimulatedJob:
         """Makes every process raise the table of all positions, as after a mismatch."""
         for transport in self._transports:
             transport.peers.stuck_reason = transport.peers.stuck_reason or _DEADLOCK
-
-
-def clients_of(devices: Sequence[int]) -> list[Client]:
-    """The client of each process of a job with so many devices each, all of which share this machine."""
-    machine = _core.Machine.live()
-    described = [
-        (f"host{number}", *_core._describe_process(machine, count)[1:]) for number, count in enumerate(devices)
-    ]
-    return [_core._make_shared_client(machine, described, number) for number in range(len(devices))]
