@@ -9,7 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from artifex_devices._base.checks import check_bool, check_callable, check_int, check_number, check_str, wrong_value
+from artifex_devices._base.checks import (
+    check_bool,
+    check_callable,
+    check_int,
+    check_number,
+    check_str,
+    check_type,
+    wrong_value,
+)
 from artifex_devices._base.public_path import public
 from artifex_devices.distributed.simulated.faults import Fault
 from artifex_devices.distributed.simulated.job import SimulatedJob
@@ -93,6 +101,8 @@ def run_processes(
     check_int(_OPERATION, "processes", processes, "write processes=4", minimum=1, maximum=_MAX_PROCESSES)
     check_int(_OPERATION, "seed", seed, "write seed=7", minimum=0, maximum=2**64 - 1)
     check_bool(_OPERATION, "return_exceptions", return_exceptions, "leave it out for False")
+    check_type(_OPERATION, "faults", faults, (list, tuple), "a list of faults", "write faults=[kill(1)]")
+    check_type(_OPERATION, "args", args, (list, tuple), "a list of arguments", "write args=[1]")
     counts = _device_counts(devices, processes)
     _check_faults(faults, processes)
     job = SimulatedJob(counts, seed, tuple(faults), stops_at_error=not return_exceptions)
@@ -180,7 +190,7 @@ def _fault(
 
 
 def _device_counts(devices: int | Sequence[int], processes: int) -> list[int]:
-    counts = [devices] * processes if isinstance(devices, int) else list(devices)
+    counts = list(devices) if isinstance(devices, Sequence) else [devices] * processes
     if len(counts) != processes:
         expected = f"one number, or one for each of {processes} processes"
         raise wrong_value(_OPERATION, "devices", devices, expected, "write devices=2")

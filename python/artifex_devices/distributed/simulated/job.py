@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from artifex_devices import _core
@@ -25,39 +24,32 @@ _DEADLOCK = "the processes wait for each other and none can go on"
 _ENDED = "the process has ended"
 
 
-@dataclass
 class Outcome:
     """What became of a process: what it has returned or raised, or that it did not end by itself."""
 
-    has_ended: bool = False
-    value: Any = None
-    error: BaseException | None = None
+    def __init__(self) -> None:
+        self.has_ended = False
+        self.value: Any = None
+        self.error: BaseException | None = None
 
 
-@dataclass
 class SimulatedJob:
-    """A job that runs once.
+    """A job that runs once."""
 
-    Attributes:
-        devices: Number of devices of each process.
-        seed: Seed of the scheduler.
-        faults: Faults of the processes.
-        stops_at_error: Whether the first exception of a process ends the run; other processes see it otherwise.
-    """
+    def __init__(
+        self, devices: Sequence[int], seed: int, faults: Sequence[Fault] = (), *, stops_at_error: bool = True
+    ) -> None:
+        """`devices` has the number of devices of each process.
 
-    devices: Sequence[int]
-    seed: int
-    faults: Sequence[Fault] = ()
-    stops_at_error: bool = True
-    scheduler: Scheduler = field(init=False)
-    outcomes: list[Outcome] = field(init=False)
-    first_error: tuple[int, BaseException] | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        count = len(self.devices)
+        With `stops_at_error` the first exception of a process ends the run; otherwise the other processes learn of it.
+        """
+        count = len(devices)
         names = [f"process {number} (simulated)" for number in range(count)]
-        self.scheduler = Scheduler(count, self.seed, self.faults)
+        self.scheduler = Scheduler(count, seed, faults)
         self.outcomes = [Outcome() for _ in range(count)]
+        self.first_error: tuple[int, BaseException] | None = None
+        self._devices = devices
+        self._stops_at_error = stops_at_error
         self._transports = [SimulatedTransport(number, names, self.scheduler) for number in range(count)]
         for each in self._transports:
             each.peers.all = [transport.peers for transport in self._transports]
@@ -66,7 +58,7 @@ class SimulatedJob:
 
     def run(self, function: Callable[[], Any]) -> None:
         """Calls the function in each process, and returns when all have ended."""
-        clients = clients_of(self.devices)
+        clients = clients_of(self._devices)
         contexts = [contextvars.copy_context() for _ in clients]
         settings = config.values
         for client, transport in zip(clients, self._transports, strict=True):
@@ -94,7 +86,7 @@ class SimulatedJob:
         except BaseException as error:
             outcome.error = error
             self.scheduler.log(number, "raise", error_text(error))
-            if self.stops_at_error and not (isinstance(error, SystemExit) and not error.code):
+            if self._stops_at_error and not (isinstance(error, SystemExit) and not error.code):
                 self.first_error = self.first_error or (number, error)
                 self.scheduler.stop()
                 return
