@@ -14,8 +14,8 @@ from artifex_devices._base.checks import (
     check_callable,
     check_int,
     check_number,
+    check_sequence,
     check_str,
-    check_type,
     wrong_value,
 )
 from artifex_devices._base.public_path import public
@@ -101,11 +101,11 @@ def run_processes(
     check_int(_OPERATION, "processes", processes, "write processes=4", minimum=1, maximum=_MAX_PROCESSES)
     check_int(_OPERATION, "seed", seed, "write seed=7", minimum=0, maximum=2**64 - 1)
     check_bool(_OPERATION, "return_exceptions", return_exceptions, "leave it out for False")
-    check_type(_OPERATION, "faults", faults, (list, tuple), "a list of faults", "write faults=[kill(1)]")
-    check_type(_OPERATION, "args", args, (list, tuple), "a list of arguments", "write args=[1]")
+    faults = check_sequence(_OPERATION, "faults", faults, "a list of faults", "write faults=[kill(1)]")
+    args = check_sequence(_OPERATION, "args", args, "a list of arguments", "write args=[1]")
     counts = _device_counts(devices, processes)
     _check_faults(faults, processes)
-    job = SimulatedJob(counts, seed, tuple(faults), stops_at_error=not return_exceptions)
+    job = SimulatedJob(counts, seed, faults, stops_at_error=not return_exceptions)
     shared = SharedGlobals(function)
     job.scheduler.on_yield = shared.note
     job.run(lambda: function(*args))

@@ -4,6 +4,7 @@
 import contextvars
 import os
 import re
+import signal
 import sys
 import threading
 import time
@@ -315,6 +316,40 @@ def test_threads_of_the_program_take_part_in_the_context_of_their_process():
         return found
 
     assert run_processes(program, processes=3).results == [[[0, 1, 2]]] * 3
+
+
+def test_a_killed_process_has_no_result_even_if_its_program_catches_everything():
+    def program(catches):
+        try:
+            multihost_utils.sync_global_devices("here")
+        except BaseException:
+            if catches:
+                return "caught"
+            raise ValueError("in the handler") from None
+        return "done"
+
+    for catches in (True, False):
+        done = run_processes(program, 2, faults=[kill(1)], args=[catches], return_exceptions=True)
+        assert (done.unfinished, done.results[1]) == ((1,), None)
+
+
+def test_ctrl_c_ends_all_processes():
+    ended = []
+
+    def program():
+        try:
+            multihost_utils.sync_global_devices("start")
+            if ad.process_index() == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.2)
+            multihost_utils.sync_global_devices("never")
+        finally:
+            ended.append(ad.process_index())
+
+    with pytest.raises(KeyboardInterrupt):
+        run_processes(program, processes=3)
+    assert sorted(ended) == [0, 1, 2]
+    assert run_processes(crossing, processes=2).results == [(8.0, [0, 1])] * 2
 
 
 def test_globals_that_two_processes_change_are_named():

@@ -80,10 +80,13 @@ class SimulatedJob:
         frame = _core._push_world(client)
         membership.current.set(member)
         try:
-            outcome.value = function()
+            value = function()
+            self.scheduler.check_runs(number)
+            outcome.value = value
         except Unwound:
             raise
         except BaseException as error:
+            self.scheduler.check_runs(number)
             outcome.error = error
             self.scheduler.log(number, "raise", error_text(error))
             if self._stops_at_error and not (isinstance(error, SystemExit) and not error.code):

@@ -200,6 +200,11 @@ class Scheduler:
             self._yield_turn(turn)
         self._pause(turn)
 
+    def check_runs(self, process: int) -> None:
+        """Raises Unwound in a process that has been ended, also where its program has caught that before."""
+        with self._mutex:
+            self._check_runs(self._turns[process])
+
     def log(self, process: int, kind: str, text: str) -> None:
         """Adds an event."""
         with self._mutex:
