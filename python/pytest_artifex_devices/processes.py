@@ -86,10 +86,11 @@ class _OutputByProcess(io.TextIOBase):
         self._texts = [io.StringIO() for _ in range(processes)]
 
     def write(self, text: str) -> int:
-        """Adds text to the output of the calling process."""
-        import artifex_devices as ad
+        """Adds text to the output of the calling process; of process 0, in a thread that belongs to none."""
+        from artifex_devices.distributed.simulated import membership
 
-        return self._texts[ad.process_index()].write(text)
+        member = membership.current.get()
+        return self._texts[member.process_index if member is not None else 0].write(text)
 
     def show(self) -> None:
         """Prints the output of each process."""

@@ -13,6 +13,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import P, checkpoint, config, distributed, lax, multihost_utils
+from artifex_devices.distributed import transport as transports
 from artifex_devices.errors import CollectiveError
 from artifex_devices.prefetch import prefetch_to_device
 from artifex_devices.testing import kill, run_processes, stall
@@ -76,6 +77,17 @@ def test_initialize_and_shutdown_as_at_the_head_and_end_of_a_program():
 
     assert run_processes(program, processes=2).results == [([True, True], 4.0, False)] * 2
     assert not distributed.is_initialized()
+
+
+def test_shutdown_beside_a_failed_process_is_an_error():
+    def program():
+        if ad.process_index() == 1:
+            raise ValueError("boom")
+        distributed.shutdown()
+
+    error = run_processes(program, processes=2, return_exceptions=True).results[0]
+    assert type(error) is CollectiveError
+    assert str(error).startswith("distributed.shutdown: process 1 (simulated) has failed: ValueError: boom; expected")
 
 
 @pytest.mark.parametrize(
@@ -431,3 +443,15 @@ def test_simulate_has_the_devices_of_several_processes_for_placement():
         ad.simulate(8, processes=2, compile_only=True, seed=1)
     with pytest.raises(TypeError, match=r"simulate: world is '8'"):
         ad.simulate("8", processes=2)
+
+
+def test_a_message_of_another_size_ends_the_run():
+    def program():
+        transport = transports.of_client(ad.devices()[0].client, "test")
+        begin = transport.isend if ad.process_index() == 0 else transport.irecv
+        message = begin(bytearray(8 + ad.process_index()), 1 - ad.process_index(), 7)
+        transport.wait_some([message], "test")
+
+    for seed in range(6):
+        with pytest.raises(RuntimeError, match="process 1 receives 9 bytes, but process 0 has sent 8; expected equal"):
+            run_processes(program, processes=2, seed=seed, return_exceptions=bool(seed % 2))

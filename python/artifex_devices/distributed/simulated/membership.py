@@ -25,6 +25,11 @@ class Membership:
         self._has_left = False
 
     @property
+    def process_index(self) -> int:
+        """Number of the process."""
+        return self._transport.process_index
+
+    @property
     def is_initialized(self) -> bool:
         """Whether the process takes part in the job."""
         return not self._has_left
@@ -61,7 +66,7 @@ class Membership:
         self._has_left = True
         transport = self._transport
         transport.peers.send_left()
-        transport.wait_until(transport.peers.have_ended, "distributed.shutdown", 0)
+        transport.wait_until(transport.peers.have_left, "distributed.shutdown", 0)
         transport.broken = _SHUTDOWN
 
     def leave(self, reason: str) -> None:

@@ -87,6 +87,7 @@ class Scheduler:
         self._is_stopping = False
         self._has_deadlock = False
         self._is_over = threading.Semaphore(0)
+        self._error: BaseException | None = None  # why the scheduler itself has failed
 
     # --- called by the thread that starts the processes
 
@@ -105,6 +106,8 @@ class Scheduler:
             for turn, thread in zip(self._turns, threads, strict=False):
                 self._resume(turn)  # unwinds the thread, where it waits
                 thread.join(_END_S)
+        if self._error is not None:
+            raise self._error
 
     def stop(self) -> None:
         """Ends the run: no process continues after its next wait."""
@@ -233,8 +236,12 @@ class Scheduler:
 
     def _yield_turn(self, turn: _Turn) -> None:
         if self._running == turn.index:
-            self.on_yield(turn.index)
-            self._choose()
+            try:
+                self.on_yield(turn.index)
+                self._choose()
+            except BaseException as error:  # not of this process: `run` raises it
+                self._error = error
+                self.stop()
 
     def _choose(self) -> None:
         """Lets messages arrive until a process is chosen that can go on, or none is left."""

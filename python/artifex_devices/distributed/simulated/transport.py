@@ -38,9 +38,9 @@ class SimulatedPeers(PeerStates):
         """See PeerStates.sleep."""
         self._scheduler.wait(self._me, bool, until=self._scheduler.now + seconds)
 
-    def have_ended(self) -> bool:
-        """Whether no other process takes part any more."""
-        return all(peer.state != "here" for peer in self.by_number.values())
+    def have_left(self) -> bool:
+        """Whether all other processes have left the job."""
+        return all(peer.state == "left" for peer in self.by_number.values())
 
     def send_lost(self) -> None:
         """Reports that this process has ended without notice, as the system does."""
