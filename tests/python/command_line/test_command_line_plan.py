@@ -252,8 +252,14 @@ def test_this_machine_is_the_default_cluster(capsys):
     [
         (
             "tpy v4 2x2x4",
-            "neither a preset nor a file (did you mean 'tpu v4 4x4x4'?); expected 'tpu v5e 4x4', 'dgx h100 nodes=2'",
+            "neither a preset nor a file (did you mean 'tpu v4 2x2x4'?); expected 'tpu v5e 4x4', 'dgx h100 nodes=2'",
         ),
+        ("tpu-v5e-256", "(did you mean 'tpu v5e 16x16'?)"),
+        ("v5e-8x16 slices=2", "(did you mean 'tpu v5e 8x16 slices=2'?)"),
+        ("v4 4x4", "(did you mean 'tpu v4 4x4x4'?)"),
+        ("7x 4x4x8", "(did you mean 'tpu 7x 4x4x8'?)"),
+        ("h100", "(did you mean 'dgx h100'?)"),
+        ("gpu h200 nodes=2", "(did you mean 'gpus h200 nodes=2'?)"),
         ("", "'' is neither a preset nor a file; expected"),
         (
             "tpu v4",
