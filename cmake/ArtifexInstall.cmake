@@ -26,8 +26,9 @@ while(headers)
 endwhile()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${public_headers})
 
+# Rooms without public headers serve the extension only.
 add_library(artifex_devices STATIC)
-get_property(rooms GLOBAL PROPERTY ARTIFEX_ROOMS)
+get_property(rooms GLOBAL PROPERTY ARTIFEX_PUBLIC_ROOMS)
 foreach(room IN LISTS rooms)
   target_sources(artifex_devices PRIVATE $<TARGET_OBJECTS:artifex_${room}>)
 endforeach()
