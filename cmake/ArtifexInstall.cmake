@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The C++ package: headers, one static library of all rooms, and what find_package(artifex_devices) reads.
+# The C++ package: headers, one static library of the rooms that have public ones, and what find_package(artifex_devices) reads.
 # Below the prefix, which for a wheel is the folder of the Python package.
 include(CMakePackageConfigHelpers)
 if(ARTIFEX_BUILD_PYTHON)
