@@ -30,7 +30,7 @@ examples:
   artifex_devices batch measure train.py:step         with make_batch(size) of the same file
   artifex_devices batch measure --help                what step and make_batch are
 
-exit codes: 0 done; 1 needs attention (validate: the size is not good; measure: confidence is low)
+exit codes: 0 done; 1 needs attention (validate: the size is not good; measure: confidence is low);
             2 not understood, or the function was not found; 3 your function failed; others as for every command
 """
 
