@@ -413,6 +413,16 @@ def test_where_nothing_fits_attention_is_needed(capsys):
     assert json.loads(out)["options"] == []
 
 
+def test_changes_with_which_a_sharding_fits_are_named(capsys):
+    words = ("llama-3-70b", "--batch", "64", "--sequence", "4096", "--cluster", "tpu v5e 16x16")
+    code, out, err = output_of(capsys, "suggest", *words)
+    assert (code, err) == (1, "")
+    assert out.splitlines()[0].endswith("no sharding fits in memory; one fits with keep='layers' or with batch=55")
+    code, out, _ = output_of(capsys, "suggest", *words, "--json")
+    assert (code, json.loads(out)["fits_with"]) == (1, ["keep='layers'", "batch=55"])
+    assert found(capsys, "suggest", *words, "--keep", "layers")["fits_with"] == []
+
+
 def test_the_picture_of_suggestions_is_the_mesh_of_the_best(tmp_path, capsys):
     best = suggest(models.transformer("llama-2-7b", batch=64, sequence=4096), cluster.tpu("v5p", (4, 4, 4)), 1).options[
         0
