@@ -325,7 +325,7 @@ def test_invalid_meshes(mesh, says, capsys):
         ("float32[4096]", "", "_", "FROM: '' is not a spec"),
         ("float32[4096,4096]", "row,row", "_", "mesh axis 'row' is used in dimensions 0 and 1"),
         ("float32[4096]", "row,column", "_", "P('row', 'column')"),
-        ("float32[6]", "row", "_", "dimension 0 of size 6 is cut into 4 parts"),
+        ("float32[6]", "row", "_", "dimension 0 of size 6 is split into 4 parts"),
     ],
 )
 def test_invalid_reshards(array, before, after, says, capsys):
