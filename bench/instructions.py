@@ -35,7 +35,7 @@ RECORD = HERE / "instructions.json"
 TOLERANCE = 0.02
 LEAST = 20  # tolerated change in instructions, for calls of a few hundred
 SHIFTS = (0, 509, 1013, 3001, 5003)  # numbers of objects created first, which shift the heap
-PACKAGES = ("numpy", "greenlet", "ml_dtypes", "optree", "pybind11")
+PACKAGES = ("numpy", "greenlet", "ml_dtypes", "pybind11")
 # Disables code that is chosen by the CPU model.
 BASELINE = {
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2_Usable,-AVX512F_Usable,-ERMS,-FSRM,-AVX2,-AVX512F,-AVX",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The C++ package: headers, one static library of all rooms, and what find_package(artifex_devices) reads.
+# The C++ package: headers, one static library of the rooms that have public ones, and what find_package(artifex_devices) reads.
 # Below the prefix, which for a wheel is the folder of the Python package.
 include(CMakePackageConfigHelpers)
 if(ARTIFEX_BUILD_PYTHON)
@@ -26,8 +26,9 @@ while(headers)
 endwhile()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${public_headers})
 
+# Rooms without public headers serve the extension only.
 add_library(artifex_devices STATIC)
-get_property(rooms GLOBAL PROPERTY ARTIFEX_ROOMS)
+get_property(rooms GLOBAL PROPERTY ARTIFEX_PUBLIC_ROOMS)
 foreach(room IN LISTS rooms)
   target_sources(artifex_devices PRIVATE $<TARGET_OBJECTS:artifex_${room}>)
 endforeach()

@@ -10,8 +10,11 @@ function(artifex_layer room)
   set_property(GLOBAL APPEND PROPERTY ARTIFEX_ROOMS ${room})
   list(TRANSFORM ARG_PUBLIC PREPEND "artifex_devices/${room}/")
   set_property(GLOBAL APPEND PROPERTY ARTIFEX_PUBLIC_HEADERS ${ARG_PUBLIC})
+  if(ARG_PUBLIC)
+    set_property(GLOBAL APPEND PROPERTY ARTIFEX_PUBLIC_ROOMS ${room})
+  endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ARTIFEX_UNITY})
-  if(ARG_SMALL)  # nothing in it runs often: a wheel has 5 MB for all
+  if(ARG_SMALL)  # nothing in it runs often: a wheel has 6 MB for all
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
   endif()
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/cpp")

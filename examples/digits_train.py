@@ -104,7 +104,7 @@ def train_on_devices(
             return lax.psum(scores, "model") if model else scores
 
         loss, slope = gradients(params, batch, over_model)
-        mean = lax.pmean({"loss": np.float64(loss), **slope}, "data")
+        mean = lax.pmean({"loss": np.asarray(loss), **slope}, "data")
         return {name: params[name] - STEP * mean[name] for name in params}, mean["loss"]
 
     mapped = ad.shard_map(step, mesh=mesh, in_specs=(specs, P("data")), out_specs=(specs, P()))

@@ -11,7 +11,7 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_type
-from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
+from artifex_devices._base.leaf_types import ArrayLeaf, ArrayLeafT, Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._hardware.batch_size import (
@@ -170,6 +170,32 @@ class DevicePlacement:
             )
         return device_put(data, NamedSharding(Mesh(targets, ("replica",)), PartitionSpec()))
 
+    @overload
+    def shard_batch_dim(
+        self, data: ArrayLeaf, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data"
+    ) -> Array: ...
+    @overload
+    def shard_batch_dim(
+        self, data: dict[K, ArrayLeafT], mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data"
+    ) -> dict[K, Array]: ...
+    @overload
+    def shard_batch_dim(
+        self, data: list[ArrayLeafT], mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data"
+    ) -> list[Array]: ...
+    @overload
+    def shard_batch_dim(
+        self, data: NamedTupleT, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data"
+    ) -> NamedTupleT: ...
+    @overload
+    def shard_batch_dim(
+        self, data: tuple[ArrayLeafT, ...], mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data"
+    ) -> tuple[Array, ...]: ...
+    @overload
+    def shard_batch_dim(
+        self, data: Container, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data"
+    ) -> Any: ...
+    @overload
+    def shard_batch_dim(self, data: T, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data") -> T: ...
     def shard_batch_dim(self, data: Any, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data") -> Any:
         """Shards each array of a tree along its batch dimension.
 

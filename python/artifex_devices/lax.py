@@ -9,11 +9,13 @@ collectives, all of them stop and the caller gets an error with the position of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artifex_devices._base.checks import check_choice, check_int, check_sequence, check_sequence_of_ints
+from artifex_devices._base.leaf_types import T
 from artifex_devices._core import _arrive, _take
 from artifex_devices._placement.reshard import with_sharding_constraint
 from artifex_devices._spmd import collectives
@@ -38,18 +40,29 @@ __all__ = [
     "with_sharding_constraint",
 ]
 
+Groups: TypeAlias = Sequence[Sequence[int]] | None
+Number: TypeAlias = np.generic | complex  # includes int and float
+FloatBlock = TypeVar("FloatBlock", bound=NDArray[np.inexact[Any]])
+
 
 def _collective(
-    function: Callable[..., Any], operation: str, x: Any, axis_name: Any, index_groups: Any, *options: Any
-) -> Any:
+    function: Callable[..., Any], operation: str, x: T, axis_name: Any, index_groups: Any, *options: Any
+) -> T:
     """Calls function(call, leaves, *options) and puts the result into the tree of x."""
     group = group_of(operation, axis_name, index_groups)
     leaves, treedef = collectives.leaves_of(operation, x)
     call = collectives.Call(operation, require(operation, axis_name), group, axis_name)
-    return collectives.rebuild(treedef, function(call, leaves, *options))
+    result: T = collectives.rebuild(treedef, function(call, leaves, *options))
+    return result
 
 
-def psum(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
+@overload
+def psum(x: bool | NDArray[np.bool_], axis_name: Any, *, axis_index_groups: Groups = None) -> NDArray[np.int32]: ...
+@overload
+def psum(x: np.generic, axis_name: Any, *, axis_index_groups: Groups = None) -> NDArray[Any]: ...
+@overload
+def psum(x: T, axis_name: Any, *, axis_index_groups: Groups = None) -> T: ...
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """Returns the sum over all members of an axis.
 
     Args:
@@ -87,7 +100,13 @@ def _sum(call: collectives.Call, leaves: list[Any]) -> Any:
     return collectives.reduce(call, leaves, "sum")
 
 
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
+@overload
+def pmean(x: FloatBlock, axis_name: Any, *, axis_index_groups: Groups = None) -> FloatBlock: ...
+@overload
+def pmean(x: Number | NDArray[Any], axis_name: Any, *, axis_index_groups: Groups = None) -> NDArray[Any]: ...
+@overload
+def pmean(x: T, axis_name: Any, *, axis_index_groups: Groups = None) -> T: ...
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """Returns the mean over all members of an axis; arguments as psum.
 
     Bools and small integers give float32, int64 gives float64. Integers are added as floats, so that sums of small
@@ -105,21 +124,35 @@ def _mean(call: collectives.Call, leaves: list[Any]) -> Any:
     return collectives.reduce(call, [as_float(leaf) for leaf in leaves], "sum", True)
 
 
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
+@overload
+def pmax(x: Number, axis_name: Any, *, axis_index_groups: Groups = None) -> NDArray[Any]: ...
+@overload
+def pmax(x: T, axis_name: Any, *, axis_index_groups: Groups = None) -> T: ...
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """Returns the element-wise maximum over all members of an axis; NaN where any has one. Arguments as psum."""
     return _collective(collectives.reduce, "pmax", x, axis_name, axis_index_groups, "max")
 
 
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
+@overload
+def pmin(x: Number, axis_name: Any, *, axis_index_groups: Groups = None) -> NDArray[Any]: ...
+@overload
+def pmin(x: T, axis_name: Any, *, axis_index_groups: Groups = None) -> T: ...
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """Returns the element-wise minimum over all members of an axis; NaN where any has one. Arguments as psum."""
     return _collective(collectives.reduce, "pmin", x, axis_name, axis_index_groups, "min")
 
 
+@overload
+def all_gather(
+    x: Number, axis_name: Any, *, axis_index_groups: Groups = None, axis: int = 0, tiled: bool = False
+) -> NDArray[Any]: ...
+@overload
+def all_gather(x: T, axis_name: Any, *, axis_index_groups: Groups = None, axis: int = 0, tiled: bool = False) -> T: ...
 def all_gather(
     x: Any,
     axis_name: Any,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
 ) -> Any:
@@ -147,13 +180,13 @@ def all_gather(
 
 
 def psum_scatter(
-    x: Any,
+    x: T,
     axis_name: Any,
     *,
     scatter_dimension: int = 0,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """Returns this member's piece of the sum over all members of an axis.
 
     Args:
@@ -176,14 +209,14 @@ def psum_scatter(
 
 
 def all_to_all(
-    x: Any,
+    x: T,
     axis_name: Any,
     split_axis: int,
     concat_axis: int,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """Splits each block over the members; member i gets the i-th piece of every member.
 
     Args:
@@ -204,19 +237,23 @@ def all_to_all(
     return _exchange("all_to_all", x, axis_name, split_axis, concat_axis, axis_index_groups, tiled)
 
 
-def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
+def pswapaxes(x: T, axis_name: Any, axis: int, *, axis_index_groups: Groups = None) -> T:
     """Swaps a dimension of the blocks, of the axis's size, with the axis: all_to_all with split_axis = concat_axis."""
     return _exchange("pswapaxes", x, axis_name, axis, axis, axis_index_groups, tiled=False)
 
 
 def _exchange(
-    operation: str, x: Any, axis_name: Any, split_axis: int, concat_axis: int, index_groups: Any, tiled: bool
-) -> Any:
+    operation: str, x: T, axis_name: Any, split_axis: int, concat_axis: int, index_groups: Any, tiled: bool
+) -> T:
     split = check_int(operation, "split_axis", split_axis)
     concat = check_int(operation, "concat_axis", concat_axis)
     return _collective(collectives.all_to_all, operation, x, axis_name, index_groups, split, concat, tiled)
 
 
+@overload
+def ppermute(x: Number, axis_name: Any, perm: Sequence[tuple[int, int]]) -> NDArray[Any]: ...
+@overload
+def ppermute(x: T, axis_name: Any, perm: Sequence[tuple[int, int]]) -> T: ...
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """Sends blocks along an axis.
 
@@ -244,6 +281,10 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     return _permute("ppermute", x, axis_name, perm)
 
 
+@overload
+def pshuffle(x: Number, axis_name: Any, perm: Sequence[int]) -> NDArray[Any]: ...
+@overload
+def pshuffle(x: T, axis_name: Any, perm: Sequence[int]) -> T: ...
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     """Returns the block of member perm[i] to member i.
 
@@ -273,6 +314,10 @@ def _permute(operation: str, x: Any, axis_name: Any, perm: Any) -> Any:
     return _collective(collectives.permute, operation, x, axis_name, None, pairs)
 
 
+@overload
+def pbroadcast(x: Number, axis_name: Any, source: int) -> NDArray[Any]: ...
+@overload
+def pbroadcast(x: T, axis_name: Any, source: int) -> T: ...
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """Returns the block of member `source` to all members of an axis.
 
@@ -295,13 +340,13 @@ def axis_size(axis_name: Any) -> int:
     return group_of("axis_size", axis_name).size
 
 
-def pvary(x: Any, axis_name: Any) -> Any:
+def pvary(x: T, axis_name: Any) -> T:
     """Returns x: values do not record the axes over which they vary. NameError for an unbound name."""
     group_of("pvary", axis_name)
     return x
 
 
-def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+def pcast(x: T, axis_name: Any, *, to: str) -> T:
     """Returns x, as pvary; ValueError unless `to` is "varying" or "reduced"."""
     check_choice("pcast", "to", to, ("varying", "reduced"))
     return pvary(x, axis_name)

@@ -12,6 +12,7 @@ import numpy as np
 
 from artifex_devices._base.checks import check_type, wrong_type
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.text import more_devices
 from artifex_devices._core import AbstractMesh, Device, Mesh
 from artifex_devices._runtime.device_arguments import check_devices
 
@@ -88,9 +89,8 @@ class DeviceMeshManager:
         if needed > len(pool):
             raise ValueError(
                 f"{operation}: Not enough devices: mesh {dict(axes)} needs {needed}, {len(pool)} available; "
-                "expected a product of sizes that the devices can fill; make an axis smaller, simulate more devices "
-                f"(`with artifex_devices.simulate({needed}):`), or set JAX_NUM_CPU_DEVICES={needed} before the program "
-                "starts"
+                "expected a product of sizes that the devices can fill; make an axis smaller, "
+                f"{more_devices(needed)}"
             )
         return Mesh(np.array(pool[:needed], object).reshape(sizes), tuple(name for name, _ in axes))
 

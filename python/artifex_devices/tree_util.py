@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, overload
 
 from artifex_devices._base.checks import check_callable, check_type
+from artifex_devices._base.leaf_types import K, LeafT, NamedTupleT
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._tree.flatten import IsLeaf, flatten
 from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey, keystr
@@ -70,7 +71,15 @@ __all__ = [
     "treedef_tuple",
 ]
 
+# Trees of one level, whose leaves have one type.
+Flat: TypeAlias = dict[Any, LeafT] | list[LeafT] | tuple[LeafT, ...] | LeafT
+_R = TypeVar("_R")
 
+
+@overload
+def tree_flatten(tree: Flat[LeafT], is_leaf: None = None) -> tuple[list[LeafT], PyTreeDef]: ...
+@overload
+def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]: ...
 def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
     """Returns the leaves of a tree, in order, and its structure.
 
@@ -104,6 +113,10 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     return as_treedef("tree_unflatten", treedef).unflatten(leaves)
 
 
+@overload
+def tree_leaves(tree: Flat[LeafT], is_leaf: None = None) -> list[LeafT]: ...
+@overload
+def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]: ...
 def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
     """Returns the leaves of a tree, in order; arguments and errors as of tree_flatten."""
     return flatten(tree, is_leaf)[0]
@@ -117,6 +130,18 @@ def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
 _ORDER = "give the function before the tree"
 
 
+@overload
+def tree_map(f: Callable[[LeafT], _R], tree: LeafT, *, is_leaf: None = None) -> _R: ...
+@overload
+def tree_map(f: Callable[[LeafT], _R], tree: dict[K, LeafT], *, is_leaf: None = None) -> dict[K, _R]: ...
+@overload
+def tree_map(f: Callable[[LeafT], _R], tree: list[LeafT], *, is_leaf: None = None) -> list[_R]: ...
+@overload
+def tree_map(f: Callable[..., Any], tree: NamedTupleT, *rest: Any, is_leaf: None = None) -> NamedTupleT: ...
+@overload
+def tree_map(f: Callable[[LeafT], _R], tree: tuple[LeafT, ...], *, is_leaf: None = None) -> tuple[_R, ...]: ...
+@overload
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any: ...
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
     """Returns the tree of the results of `f` for each leaf, and the values at the same place in `rest`.
 
@@ -215,6 +240,10 @@ def tree_map_with_path(
     )
 
 
+@overload
+def tree_reduce(function: Callable[[_R, Any], _R], tree: Any, initializer: _R, is_leaf: IsLeaf | None = None) -> _R: ...
+@overload
+def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, *, is_leaf: IsLeaf | None = None) -> Any: ...
 def tree_reduce(
     function: Callable[[Any, Any], Any], tree: Any, initializer: Any = UNSPECIFIED, is_leaf: IsLeaf | None = None
 ) -> Any:

@@ -20,7 +20,7 @@ KEPT_ATTRIBUTES = {
 }
 KEPT_STYLES = {
     "background-color", "border-collapse", "font-family", "font-size", "font-weight", "height", "line-height", "margin",
-    "max-width", "opacity", "overflow-x", "padding", "text-align", "vertical-align", "white-space",
+    "max-width", "min-width", "opacity", "overflow-x", "padding", "text-align", "vertical-align", "white-space",
 }  # fmt: skip
 
 

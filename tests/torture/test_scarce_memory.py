@@ -30,9 +30,8 @@ HEAD = sys.getsizeof(b"")  # of each block
 
 FRAMELESS = r"error return without exception set|<function .*> returned NULL without setting an exception"
 
-# Not here: greenlet ends the process where it has no room for the stack that it leaves (executor "cooperative"), and a
-# tree specification of optree that pybind11 could not lay out crashes at the next garbage collection (shard_map, when
-# it is made); both were seen in this test. What has been mapped before runs here, in threads.
+# greenlet ends the process if it has no memory for the stack that it leaves (executor "cooperative"). Programs that ran
+# before memory is short run here, in threads.
 LEFT_OUT = ("threads", "cooperative", "mapped")
 
 

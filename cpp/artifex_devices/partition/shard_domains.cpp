@@ -157,15 +157,15 @@ ShardDomains::ShardDomains(const TileGrid& grid, const Dims& shape, Uneven uneve
   for (int64_t d = 0; d < grid.parts().size(); ++d) {
     const int64_t parts = grid.parts(d);
     if (shape[d] % parts == 0) continue;
-    wrong += fmt::format("{}dimension {} of size {} is cut into {} parts{}", wrong.empty() ? "" : ", ", d, shape[d],
+    wrong += fmt::format("{}dimension {} of size {} is split into {} parts{}", wrong.empty() ? "" : ", ", d, shape[d],
                          parts, axes_text(names.spec, d));
     if (const auto padded = checked_mul(shard_shape_[d], parts)) {
       repair += fmt::format("{}dimension {} to {}", repair.empty() ? "pad " : ", ", d, *padded);
     }
   }
   throw_error<IndivisibleError>(
-      "{}: {}, which does not divide; expected sizes that are multiples of the parts, got shape {}{}; {}{}cut by other "
-      "mesh axes, or use uneven=\"last-short\"",
+      "{}: {}, which does not divide; expected sizes that are multiples of the parts, got shape {}{}; {}{}shard over "
+      "other mesh axes, or use uneven=\"last-short\"",
       names.operation, wrong, to_string(shape), where_text(names), repair, repair.empty() ? "" : ", ");
 }
 

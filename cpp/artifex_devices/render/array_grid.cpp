@@ -114,7 +114,7 @@ std::vector<std::string> ArrayGrid::notes() const {
     for (int64_t d = 0; d < domains_.grid().parts().size(); ++d) {
       if (!slice_dimensions_.empty()) break;
       if (d == row_dimension_ || d == column_dimension_ || parts(d) == 1) continue;
-      note += fmt::format("; dimension {} is cut into {} parts", d, parts(d));
+      note += fmt::format("; dimension {} is split into {} parts", d, parts(d));
     }
     notes.push_back(std::move(note));
   }

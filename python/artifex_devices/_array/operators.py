@@ -27,14 +27,15 @@ def _call(ufunc: np.ufunc, *inputs: Any) -> Any:
     return _elementwise(ufunc, inputs, {})
 
 
-def _unsupported(ufunc: np.ufunc, other: Any) -> Any:
+def _unsupported(ufunc: np.ufunc, other: Any, *, reflected: bool = False) -> Any:
     """NotImplemented; TypeError for an array of a library that knows NumPy's arrays only, such as torch."""
     kind = type(other)
     if hasattr(kind, "__dlpack__") and not hasattr(kind, "__array_ufunc__"):
         name = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
+        operands = "np.asarray(other), x" if reflected else "x, np.asarray(other)"
         raise TypeError(
             f"{ufunc.__name__}: the other operand is a {name}; expected an Array, an ndarray or a number; convert it: "
-            f"np.{ufunc.__name__}(x, np.asarray(other))"
+            f"np.{ufunc.__name__}({operands})"
         )
     return NotImplemented
 
@@ -52,7 +53,7 @@ def _binary(ufunc: np.ufunc) -> Callable[..., Any]:
 def _dispatched(ufunc: np.ufunc, *, reflected: bool = False) -> Callable[..., Any]:
     def apply(self: Array, other: Any, /) -> Any:
         if not isinstance(other, _OPERAND_TYPES):
-            return _unsupported(ufunc, other)
+            return _unsupported(ufunc, other, reflected=reflected)
         return ufunc(other, self) if reflected else ufunc(self, other)
 
     return apply

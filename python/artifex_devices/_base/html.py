@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 _MAX_OPEN_LINES = 4
+_MAX_UNBROKEN = 24  # letters of a text in a table that stays on one line
 
 # Notebooks align the cells of tables to the right, centre tables and shade every second row.
 _TABLE = "margin:0 0 0.5em 0;border-collapse:collapse;font-size:13px"
@@ -46,7 +47,7 @@ def facts(rows: Iterable[tuple[str, str]]) -> str:
         f'<td style="{_CELL}">{html.escape(text)}</td></tr>'
         for name, text in rows
     ]
-    return f'<table style="{_TABLE}">{"".join(lines)}</table>' if lines else ""
+    return _scrolled("".join(lines)) if lines else ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -54,12 +55,21 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [_row("td", row) for row in rows]
     if not lines:
         return ""
-    return f'<div style="overflow-x:auto"><table style="{_TABLE}">{_row("th", head)}{"".join(lines)}</table></div>'
+    return _scrolled(_row("th", head) + "".join(lines))
+
+
+def _scrolled(rows: str) -> str:
+    """A table that is scrolled where it is wider than the page."""
+    return f'<div style="overflow-x:auto"><table style="{_TABLE}">{rows}</table></div>'
 
 
 def _row(element: str, texts: Sequence[str]) -> str:
-    cells = (f'<{element} style="{_CELL}">{html.escape(text)}</{element}>' for text in texts)
+    cells = (f'<{element} style="{_CELL};{_breaks(text)}">{html.escape(text)}</{element}>' for text in texts)
     return f'<tr style="{_ROW}">{"".join(cells)}</tr>'
+
+
+def _breaks(text: str) -> str:
+    return "white-space:nowrap" if len(text) <= _MAX_UNBROKEN else "min-width:24em"
 
 
 def preformatted(text: str) -> str:

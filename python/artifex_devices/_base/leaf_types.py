@@ -16,8 +16,10 @@ class NamedTuple(Protocol):
     def _asdict(self) -> dict[str, Any]: ...
 
 
+ArrayLeaf: TypeAlias = Array | np.ndarray[Any, Any]
+
 # An int and a float may stand where a complex is expected.
-Leaf: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | complex
+Leaf: TypeAlias = ArrayLeaf | np.generic | complex
 
 # Trees whose elements may be trees too.
 Container: TypeAlias = dict[Any, Any] | list[Any] | tuple[Any, ...]
@@ -25,4 +27,5 @@ Container: TypeAlias = dict[Any, Any] | list[Any] | tuple[Any, ...]
 K = TypeVar("K")
 T = TypeVar("T")
 LeafT = TypeVar("LeafT", bound=Leaf)
+ArrayLeafT = TypeVar("ArrayLeafT", bound=ArrayLeaf)
 NamedTupleT = TypeVar("NamedTupleT", bound=NamedTuple)

@@ -134,6 +134,19 @@ def parse_cpu_list(text: str) -> set[int]:
     return cpus
 
 
+def more_devices(count: int) -> str:
+    """Formats the ways to have so many devices, for errors.
+
+    Example:
+        >>> more_devices(8)[:67]
+        'simulate more devices (`with artifex_devices.simulate(8):`), or set'
+    """
+    return (
+        f"simulate more devices (`with artifex_devices.simulate({count}):`), or set JAX_NUM_CPU_DEVICES={count} before "
+        "the program starts"
+    )
+
+
 def alternatives(values: Iterable[Any]) -> str:
     """Formats the values of which one is expected: "'auto', 'threads' or None"."""
     *first, last = map(repr, values)

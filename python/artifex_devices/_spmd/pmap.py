@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_callable, check_choice, check_int, check_type, wrong_type
 from artifex_devices._base.clearable_cache import remember
+from artifex_devices._base.text import more_devices
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._runtime.devices import devices as devices_of
 from artifex_devices._spmd.arguments import Blocks, blocks_of, is_free_for, leaf_of, paths_of
@@ -277,7 +278,8 @@ class _Pmapped:
         if rows > len(pool):
             raise IndivisibleError(
                 f"{self.operation}: {sizes[0][0]} has {rows} rows for {len(pool)} devices; expected at most one "
-                f"for each device; reshape it to ({len(pool)}, rows per device, ...), or use shard_map"
+                f"for each device; reshape it to ({len(pool)}, rows per device, ...), use shard_map, "
+                f"{more_devices(rows)}"
             )
         return int(rows)
 

@@ -29,6 +29,7 @@ from artifex_devices.command_line.console import (
     add_parser,
     complain,
 )
+from artifex_devices.command_line.help_text import HelpText
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
@@ -65,7 +66,7 @@ def make_parser() -> Parser:
         prog="artifex_devices",
         description="Devices, meshes and sharded arrays for NumPy: what this machine gives, and what to make of it.",
         epilog=f"{_EXAMPLES}\n{_EXIT_CODES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
     )
     parser.add_argument("--version", action="version", version=artifex_devices.__version__)
     cmake_help = "print the folder for CMake's artifex_devices_DIR, to use the C++ library, and end"

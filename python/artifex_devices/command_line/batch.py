@@ -17,8 +17,7 @@ from artifex_devices.command_line.console import UsageError
 
 SUMMARY = "batch sizes: what the table says, whether one is good, what your function shows"
 DESCRIPTION = """\
-recommend  the table of the device-placement document for a hardware, what follows from published numbers for other
-           chips, and what memory allows
+recommend  sizes for a hardware, from a built-in table or from published numbers, and what memory allows
 validate   whether a batch size is good for a hardware
 measure    the throughput knee and the memory bound of your own function on this machine"""
 EXAMPLES = """\
@@ -30,12 +29,12 @@ examples:
   artifex_devices batch measure train.py:step         with make_batch(size) of the same file
   artifex_devices batch measure --help                what step and make_batch are
 
-exit codes: 0 done; 1 needs attention (validate: the size is not good; measure: confidence is low)
+exit codes: 0 done; 1 needs attention (validate: the size is not good; measure: confidence is low);
             2 not understood, or the function was not found; 3 your function failed; others as for every command
 """
 
 _RECOMMEND = """\
-Sizes from the table of the device-placement document; for chips of the catalogue that it does not have, sizes that
+Sizes from a built-in table; for chips of the catalogue that it does not have, sizes that
 follow from their published FLOP/s and memory bandwidth."""
 _MEASURE = """\
 Calls your function on batches of growing size and finds the smallest that reaches a share of its best throughput, and

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.nearest_name import did_you_mean, nearest
 from artifex_devices.command_line.console import UsageError, complain, usage_errors
 
 if TYPE_CHECKING:
@@ -112,18 +112,32 @@ def _is_file(text: str) -> bool:
 
 
 def _meant(text: str) -> str:
-    """The preset that a text without one names by its chip and number: " (did you mean 'tpu v5e 16x16'?)"."""
-    words = re.findall(r"[a-z]+[0-9]+[a-z]*|[0-9]+[a-z]?|[a-z]+", text.lower())
+    """The preset that a text without one names by its chip and shape: " (did you mean 'tpu v5e 16x16'?)"."""
+    options = [word for word in text.split() if "=" in word]
+    named = " ".join(word for word in text.lower().split() if "=" not in word)
+    words = re.findall(r"[a-z]+[0-9]+[a-z]*|[0-9]+(?:x[0-9]+)+|[0-9]+[a-z]?|[a-z]+", named)
     chip = next((word for word in words if word in _CHIPS), None)
     if chip is None:
         return ""
+    if _CHIPS[chip] == 0:
+        preset = "gpus" if nearest(words[0], _PRESETS) == "gpus" else "dgx"
+        meant = [preset, chip, *options]
+    else:
+        meant = ["tpu", chip, _meant_shape(words, chip), *options]
+    return f" (did you mean '{' '.join(meant)}'?)"
+
+
+def _meant_shape(words: list[str], chip: str) -> str:
+    """The shape among the words, else one with their number of chips, else 4 chips along each axis."""
     dims = _CHIPS[chip]
-    if dims == 0:
-        return f" (did you mean 'dgx {chip}'?)"
-    count = next((int(word) for word in words if word.isdigit() and word != chip), 4**dims)
+    shape = next(
+        (word for word in words if re.fullmatch(r"[0-9]+(x[0-9]+)*", word) and word.count("x") == dims - 1), ""
+    )
+    if shape:
+        return shape
+    count = next((int(word) for word in words if word.isdigit()), 4**dims)
     side = round(count ** (1 / dims))
-    shape = [side] * dims if side**dims == count else [4] * dims
-    return f" (did you mean 'tpu {chip} {'x'.join(map(str, shape))}'?)"
+    return "x".join(map(str, [side if side**dims == count else 4] * dims))
 
 
 def _no_cluster(text: str, name: str) -> UsageError:

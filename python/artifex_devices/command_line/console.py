@@ -15,6 +15,7 @@ from typing import Any
 
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.text import wrapped
+from artifex_devices.command_line.help_text import HelpText
 
 OK = 0
 ATTENTION = 1
@@ -58,10 +59,9 @@ def usage_errors(*kinds: type[Exception], option: str = "") -> Iterator[None]:
 def add_parser(
     commands: Any, name: str, summary: str, description: str, epilog: str = "", **defaults: Callable[..., int]
 ) -> Parser:
-    """Adds the parser of a command or of a part of it; its help keeps the line breaks of the texts."""
-    raw = argparse.RawDescriptionHelpFormatter
+    """Adds the parser of a command or of a part of it."""
     parser: Parser = commands.add_parser(
-        name, help=summary, description=description, epilog=epilog, formatter_class=raw
+        name, help=summary, description=description, epilog=epilog, formatter_class=HelpText
     )
     parser.set_defaults(**defaults, parser=parser)
     return parser

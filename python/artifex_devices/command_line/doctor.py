@@ -89,14 +89,16 @@ def report_lines(report: Report, width: int) -> list[str]:
 
 def _styled_lines(report: Report, width: int) -> Iterator[tuple[str, str]]:
     """Lines of the report, each with its style on a terminal."""
-    yield f"Examined {report.date}. Each value is followed by where it is from.", "dim"
+    begin = f"Examined {report.date}. Each value is followed by where it is from."
+    yield from ((line, "dim") for line in wrapped(begin, width))
     yield "", ""
+    indent = min(_NAME_WIDTH + 3, width // 3 + 1)
     for section in report.sections.values():
         yield section.title, "bold"
         for name, fact in section.facts.items():
             value, *more = _value_lines(fact)
             style = "yellow" if fact.value is None else ""
-            first, rest = f"  {_label(name, section):<{_NAME_WIDTH}} ", " " * (_NAME_WIDTH + 3)
+            first, rest = f"  {_label(name, section):<{_NAME_WIDTH}} ", " " * indent
             for line in (f"{value}  [{fact.source}]", *more):
                 yield from ((part, style) for part in wrapped(line, width, first, rest))
                 first = rest
@@ -112,7 +114,8 @@ def _styled_lines(report: Report, width: int) -> Iterator[tuple[str, str]]:
             first, rest = f"    {word:<8}", " " * 12
             yield from ((line, "") for line in wrapped(text, width, first, rest))
         yield "", ""
-    yield verdict(report), "bold red" if report.needs_attention else "bold green"
+    style = "bold red" if report.needs_attention else "bold green"
+    yield from ((line, style) for line in wrapped(verdict(report), width))
 
 
 def verdict(report: Report) -> str:

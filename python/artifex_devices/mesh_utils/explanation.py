@@ -18,7 +18,7 @@ from artifex_devices._base.html import NotebookText, page, preformatted
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
-from artifex_devices._base.text import rate_text, seconds_text, table_lines
+from artifex_devices._base.text import rate_text, seconds_text, table_lines, wrapped
 from artifex_devices.accelerators import source_notes
 from artifex_devices.mesh_utils.orders import mesh_devices, weights_of
 from artifex_devices.render import checked_cells
@@ -129,7 +129,8 @@ class MeshExplanation(NotebookText):
         source = re.sub("S[0-9]+(?: S[0-9]+)*", r"[\g<0>]", self.source)
         notes = [("rates:", source), *((f"[{code}]", text) for code, text in source_notes(source).items())]
         most = int(width or 0)
-        return "\n".join([self.title, *table_lines(rows, width=most), *table_lines(notes, width=most)])
+        title = wrapped(self.title, most, rest="  ") if most else [self.title]
+        return "\n".join([*title, *table_lines(rows, width=most), *table_lines(notes, width=most)])
 
 
 def explain(

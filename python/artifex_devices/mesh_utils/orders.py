@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._base.checks import wrong_type, wrong_value
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.text import more_devices
 
 Ndarray = NDArray[Any]
 
@@ -82,10 +83,7 @@ def create_device_mesh(
     listed = _listed("create_device_mesh", devices)
     count = math.prod(shape)
     if devices is None and count > len(listed):
-        raise ValueError(
-            f"{_WRONG_COUNT.format(len(listed), shape)}; simulate more devices (`with "
-            f"artifex_devices.simulate({count}):`), or set JAX_NUM_CPU_DEVICES={count} before the program starts"
-        )
+        raise ValueError(f"{_WRONG_COUNT.format(len(listed), shape)}; {more_devices(count)}")
     if search == "jax":
         order = _jax_order(listed, shape, contiguous_submeshes, allow_split_physical_axes)
     else:

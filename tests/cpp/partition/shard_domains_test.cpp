@@ -212,12 +212,14 @@ TEST(ShardDomains, DoesNotOverflowAtTheLargestSize) {
 }
 
 TEST(ShardDomains, NamesEveryIndivisibleDimensionAndTheFix) {
-  EXPECT_EQ(message_of<IndivisibleError>(mesh_2x4(), P({on({x}), SpecEntry(), on({y})}), {3, 5, 6}),
-            "device_put: dimension 0 of size 3 is cut into 2 parts by mesh axis 'x', dimension 2 of size 6 is cut into "
-            "4 parts by mesh axis 'y', which does not divide; expected sizes that are multiples of the parts, got "
-            "shape (3, 5, 6) with P('x', None, 'y') on Mesh('x': 2, 'y': 4); pad dimension 0 to 4, dimension 2 to 8, "
-            "cut by other mesh axes, or use uneven=\"last-short\"");
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, "dimension 0 of size 12 is cut into 8 parts by mesh axes ('y', 'x'), which",
+  EXPECT_EQ(
+      message_of<IndivisibleError>(mesh_2x4(), P({on({x}), SpecEntry(), on({y})}), {3, 5, 6}),
+      "device_put: dimension 0 of size 3 is split into 2 parts by mesh axis 'x', dimension 2 of size 6 is split into "
+      "4 parts by mesh axis 'y', which does not divide; expected sizes that are multiples of the parts, got "
+      "shape (3, 5, 6) with P('x', None, 'y') on Mesh('x': 2, 'y': 4); pad dimension 0 to 4, dimension 2 to 8, "
+      "shard over other mesh axes, or use uneven=\"last-short\"");
+  EXPECT_PRED_FORMAT2(testing::IsSubstring,
+                      "dimension 0 of size 12 is split into 8 parts by mesh axes ('y', 'x'), which",
                       message_of<IndivisibleError>(mesh_2x4(), P({on({y, x})}), {12}));
 }
 

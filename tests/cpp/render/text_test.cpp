@@ -155,7 +155,8 @@ TEST_F(TextTest, DrawsTheTwoDimensionsWithMostParts) {
             "rows are dimension 0 and columns dimension 2 of (4, 4, 4)");
   const std::vector<std::string> lines = lines_of(draw(cube_, {on({"a"}), on({"b"}), on({"c"})}, {4, 4, 4}));
   EXPECT_EQ(lines[2], "│ CPU 0,1  │ CPU 2,3  │");
-  EXPECT_EQ(lines.back(), "rows are dimension 0 and columns dimension 1 of (4, 4, 4); dimension 2 is cut into 2 parts");
+  EXPECT_EQ(lines.back(),
+            "rows are dimension 0 and columns dimension 1 of (4, 4, 4); dimension 2 is split into 2 parts");
 }
 
 TEST_F(TextTest, ReportsDevicesWithoutElements) {

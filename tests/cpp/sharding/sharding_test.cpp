@@ -121,11 +121,12 @@ TEST_F(ShardingTest, ChangesOnlyTheMemoryKind) {
 
 TEST_F(ShardingTest, NamesOperationSpecAndMeshInErrors) {
   const auto sharding = NamedSharding::make(mesh_, P({on({"x"}), on({"y"})}));
-  EXPECT_EQ(message_of<IndivisibleError>([&] { (void)sharding->domains({3, 5}, "device_put"); }),
-            "device_put: dimension 0 of size 3 is cut into 2 parts by mesh axis 'x', dimension 1 of size 5 is cut into "
-            "4 parts by mesh axis 'y', which does not divide; expected sizes that are multiples of the parts, got "
-            "shape (3, 5) with P('x', 'y') on Mesh('x': 2, 'y': 4); pad dimension 0 to 4, dimension 1 to 8, cut by "
-            "other mesh axes, or use uneven=\"last-short\"");
+  EXPECT_EQ(
+      message_of<IndivisibleError>([&] { (void)sharding->domains({3, 5}, "device_put"); }),
+      "device_put: dimension 0 of size 3 is split into 2 parts by mesh axis 'x', dimension 1 of size 5 is split into "
+      "4 parts by mesh axis 'y', which does not divide; expected sizes that are multiples of the parts, got "
+      "shape (3, 5) with P('x', 'y') on Mesh('x': 2, 'y': 4); pad dimension 0 to 4, dimension 1 to 8, shard over "
+      "other mesh axes, or use uneven=\"last-short\"");
   EXPECT_PRED_FORMAT2(testing::IsSubstring,
                       "shard_shape: the sharding with P('x', 'y') on Mesh('x': 2, 'y': 4) is only valid for values of "
                       "rank at least 2, but was applied to a value of rank 1",

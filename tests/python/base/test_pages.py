@@ -28,18 +28,25 @@ def test_a_page_has_a_title_and_the_parts_that_are_not_empty():
 
 def test_facts_are_rows_of_two_columns():
     assert html.facts([("spec", "P('x')")]) == (
-        f'{TABLE}{ROW}<td style="{CELL};white-space:nowrap;opacity:0.7">spec</td>'
-        f'<td style="{CELL}">P(&#x27;x&#x27;)</td></tr></table>'
+        f'<div style="overflow-x:auto">{TABLE}{ROW}<td style="{CELL};white-space:nowrap;opacity:0.7">spec</td>'
+        f'<td style="{CELL}">P(&#x27;x&#x27;)</td></tr></table></div>'
     )
     assert html.facts([]) == ""
 
 
 def test_a_table_without_rows_is_left_out():
+    line = f"{CELL};white-space:nowrap"
     assert html.table(("a", "b"), [("1", "<2>")]) == (
-        f'<div style="overflow-x:auto">{TABLE}{ROW}<th style="{CELL}">a</th><th style="{CELL}">b</th></tr>'
-        f'{ROW}<td style="{CELL}">1</td><td style="{CELL}">&lt;2&gt;</td></tr></table></div>'
+        f'<div style="overflow-x:auto">{TABLE}{ROW}<th style="{line}">a</th><th style="{line}">b</th></tr>'
+        f'{ROW}<td style="{line}">1</td><td style="{line}">&lt;2&gt;</td></tr></table></div>'
     )
     assert html.table(("a", "b"), []) == ""
+
+
+def test_short_cells_of_a_table_stay_on_one_line():
+    page = html.table(("a",), [("x" * 24,), ("x" * 25,)])
+    assert f'<td style="{CELL};white-space:nowrap">{"x" * 24}</td>' in page
+    assert f'<td style="{CELL};min-width:24em">{"x" * 25}</td>' in page
 
 
 def test_a_value_of_more_than_four_lines_is_folded():

@@ -252,8 +252,14 @@ def test_this_machine_is_the_default_cluster(capsys):
     [
         (
             "tpy v4 2x2x4",
-            "neither a preset nor a file (did you mean 'tpu v4 4x4x4'?); expected 'tpu v5e 4x4', 'dgx h100 nodes=2'",
+            "neither a preset nor a file (did you mean 'tpu v4 2x2x4'?); expected 'tpu v5e 4x4', 'dgx h100 nodes=2'",
         ),
+        ("tpu-v5e-256", "(did you mean 'tpu v5e 16x16'?)"),
+        ("v5e-8x16 slices=2", "(did you mean 'tpu v5e 8x16 slices=2'?)"),
+        ("v4 4x4", "(did you mean 'tpu v4 4x4x4'?)"),
+        ("7x 4x4x8", "(did you mean 'tpu 7x 4x4x8'?)"),
+        ("h100", "(did you mean 'dgx h100'?)"),
+        ("gpu h200 nodes=2", "(did you mean 'gpus h200 nodes=2'?)"),
         ("", "'' is neither a preset nor a file; expected"),
         (
             "tpu v4",
@@ -319,7 +325,7 @@ def test_invalid_meshes(mesh, says, capsys):
         ("float32[4096]", "", "_", "FROM: '' is not a spec"),
         ("float32[4096,4096]", "row,row", "_", "mesh axis 'row' is used in dimensions 0 and 1"),
         ("float32[4096]", "row,column", "_", "P('row', 'column')"),
-        ("float32[6]", "row", "_", "dimension 0 of size 6 is cut into 4 parts"),
+        ("float32[6]", "row", "_", "dimension 0 of size 6 is split into 4 parts"),
     ],
 )
 def test_invalid_reshards(array, before, after, says, capsys):
@@ -405,6 +411,16 @@ def test_where_nothing_fits_attention_is_needed(capsys):
     code, out, err = output_of(capsys, "suggest", *words)
     assert (code, err) == (1, "")
     assert json.loads(out)["options"] == []
+
+
+def test_changes_with_which_a_sharding_fits_are_named(capsys):
+    words = ("llama-3-70b", "--batch", "64", "--sequence", "4096", "--cluster", "tpu v5e 16x16")
+    code, out, err = output_of(capsys, "suggest", *words)
+    assert (code, err) == (1, "")
+    assert out.splitlines()[0].endswith("no sharding fits in memory; one fits with keep='layers' or with batch=55")
+    code, out, _ = output_of(capsys, "suggest", *words, "--json")
+    assert (code, json.loads(out)["fits_with"]) == (1, ["keep='layers'", "batch=55"])
+    assert found(capsys, "suggest", *words, "--keep", "layers")["fits_with"] == []
 
 
 def test_the_picture_of_suggestions_is_the_mesh_of_the_best(tmp_path, capsys):

@@ -55,6 +55,49 @@ def check_placement(host: NDArray[np.float64], rows: ad.NamedSharding) -> None:
     assert_type(ad.DevicePlacement().replicate_across_devices({"x": host}), dict[str, ad.Array])
 
 
+def check_batches(host: NDArray[np.float64], x: ad.Array, mesh: ad.Mesh) -> None:
+    """Arrays of a batch become Arrays; numbers and text are unchanged."""
+    placement = ad.DevicePlacement()
+    assert_type(placement.shard_batch_dim(host, mesh), ad.Array)
+    assert_type(placement.shard_batch_dim({"x": host}, mesh), dict[str, ad.Array])
+    assert_type(placement.shard_batch_dim([x, x], mesh, batch_axis=0), list[ad.Array])
+    assert_type(placement.shard_batch_dim((host, x), mesh), tuple[ad.Array, ...])
+    assert_type(placement.shard_batch_dim(State(x, x), mesh), State)
+    assert_type(placement.shard_batch_dim({"x": host, "step": 3}, mesh), Any)
+    assert_type(placement.shard_batch_dim("train", mesh), str)
+
+
+def check_trees(host: NDArray[np.float64], x: ad.Array) -> None:
+    """Leaves of a tree of one level keep their type; deeper trees are Any."""
+
+    def size(leaf: ad.Array) -> int:
+        return leaf.size
+
+    def minus(weights: ad.Array, step: ad.Array) -> ad.Array:
+        return weights - step
+
+    def add_size(total: int, leaf: ad.Array) -> int:
+        return total + leaf.size
+
+    params = {"w": x, "b": x}
+    assert_type(ad.tree.leaves(params), list[ad.Array])
+    assert_type(ad.tree.leaves([host, host]), list[NDArray[np.float64]])
+    assert_type(ad.tree.leaves(x), list[ad.Array])
+    assert_type(ad.tree.leaves({"layer": params}), list[Any])
+    assert_type(ad.tree.leaves(params, is_leaf=lambda node: isinstance(node, dict)), list[Any])
+    leaves, structure = ad.tree.flatten(params)
+    assert_type(leaves, list[ad.Array])
+    assert_type(structure, ad.tree_util.PyTreeDef)
+    assert_type(ad.tree.unflatten(structure, leaves), Any)
+    assert_type(ad.tree.map(size, params), dict[str, int])
+    assert_type(ad.tree.map(size, [x, x]), list[int])
+    assert_type(ad.tree.map(size, (x, x)), tuple[int, ...])
+    assert_type(ad.tree.map(size, x), int)
+    assert_type(ad.tree.map(minus, State(x, x), State(x, x)), State)
+    assert_type(ad.tree.map(minus, params, params), Any)
+    assert_type(ad.tree.reduce(add_size, params, 0), int)
+
+
 def check_properties(x: ad.Array) -> None:
     """Properties of an Array and its shards."""
     assert_type(x.shape, tuple[int, ...])
@@ -150,6 +193,40 @@ def check_mapped_functions(x: ad.Array, mesh: ad.Mesh) -> None:
     assert_type(triple(x), ad.Array)
 
 
+def check_collectives(x: ad.Array, mesh: ad.Mesh) -> None:
+    """Collectives return what they get; numbers become ndarrays, except in psum."""
+    lax = ad.lax
+
+    def body(block: NDArray[np.float64]) -> NDArray[np.float64]:
+        counts = block.astype(np.int64)
+        assert_type(lax.psum(block, "data"), NDArray[np.float64])
+        assert_type(lax.psum({"w": block}, "data"), dict[str, NDArray[np.float64]])
+        assert_type(lax.psum(1, "data"), int)
+        assert_type(lax.psum(block > 0, "data"), NDArray[np.int32])
+        assert_type(lax.psum(np.sum(block), "data"), NDArray[Any])
+        assert_type(lax.pmean(block, "data"), NDArray[np.float64])
+        assert_type(lax.pmean(counts, "data"), NDArray[Any])
+        assert_type(lax.pmean({"w": block}, "data"), dict[str, NDArray[np.float64]])
+        assert_type(lax.pmax(counts, "data"), NDArray[np.int64])
+        assert_type(lax.pmin(1.5, "data"), NDArray[Any])
+        assert_type(lax.all_gather(block, "data", tiled=True), NDArray[np.float64])
+        assert_type(lax.all_gather([block], "data"), list[NDArray[np.float64]])
+        assert_type(lax.all_gather(3, "data"), NDArray[Any])
+        assert_type(lax.psum_scatter(block, "data", tiled=True), NDArray[np.float64])
+        assert_type(lax.all_to_all(block, "data", 0, 1, tiled=True), NDArray[np.float64])
+        assert_type(lax.pswapaxes(counts, "data", 0), NDArray[np.int64])
+        assert_type(lax.ppermute(block, "data", [(0, 1)]), NDArray[np.float64])
+        assert_type(lax.pshuffle((block, counts), "data", [1, 0, 3, 2]), tuple[NDArray[np.float64], NDArray[np.int64]])
+        assert_type(lax.pbroadcast(block, "data", 0), NDArray[np.float64])
+        assert_type(lax.pvary(block, "data"), NDArray[np.float64])
+        assert_type(lax.axis_index("data"), np.int32)
+        assert_type(lax.axis_size("data"), int)
+        return block
+
+    rows = P("data")
+    assert_type(ad.shard_map(body, mesh, in_specs=rows, out_specs=rows)(x), ad.Array)
+
+
 def check_jit(x: ad.Array) -> None:
     """The function that jit returns has the type of its argument."""
 
@@ -191,10 +268,13 @@ def main() -> None:
         host = np.arange(1.0, 33.0).reshape(16, 2)
         x = ad.device_put(host, rows)
         check_placement(host, rows)
+        check_batches(host, x, mesh)
+        check_trees(host, x)
         check_properties(x)
         check_operators(x, host)
         check_devices(x, mesh)
         check_mapped_functions(x, mesh)
+        check_collectives(x, mesh)
         check_jit(x)
         check_prefetching(host, x, rows)
 

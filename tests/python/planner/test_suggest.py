@@ -274,6 +274,17 @@ def test_where_nothing_fits_the_smallest_is_shown():
     assert json.loads(found.to_json())["options"] == []
 
 
+def test_where_nothing_fits_the_largest_batch_that_does_is_named():
+    pod = cluster.tpu("v5e", (16, 16))
+    found = suggest(models.transformer("llama-3-70b", batch=64, sequence=4096), pod, progress=False)
+    assert (found.fits, found.fits_with) == (False, ("batch=55",))
+    assert "no sharding fits in memory; one fits with batch=55\n" in str(found)
+    for batch, fits in ((55, True), (56, False)):
+        assert (
+            suggest(models.transformer("llama-3-70b", batch=batch, sequence=4096), pod, 1, progress=False).fits is fits
+        )
+
+
 # --- Text, space ---
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/release.py and tools/run_readme.py: what keeps a checkout from being released, and what a person must do."""
+"""tools/release.py and tools/run_page.py: what keeps a checkout from being released, and what a person must do."""
 
 import importlib.util
 import subprocess
@@ -99,16 +99,16 @@ def test_this_checkout_has_one_version(release):
 def run_page(tmp_path, text):
     page = tmp_path / "page.md"
     page.write_text(text, encoding="utf-8")
-    return load("run_readme").run_page(page)
+    return load("run_page").run_page(page)
 
 
 def test_blocks_of_a_page_share_names_and_print_what_the_page_says(tmp_path):
     text = "```python\nx = 1\n```\n\n```sh\nfalse\n```\n\n```python\nprint(x)\n```\n\n```text\n1\n```\n"
-    assert run_page(tmp_path, text) == (2, "")
+    assert run_page(tmp_path, text) == (2, [], "")
 
 
 def test_another_output_is_a_difference(tmp_path):
-    blocks, difference = run_page(tmp_path, "```python\nprint(2)\n```\n\n```text\n1\n```\n")
+    blocks, _, difference = run_page(tmp_path, "```python\nprint(2)\n```\n\n```text\n1\n```\n")
     assert blocks == 1
     assert difference.splitlines()[-2:] == ["-1", "+2"]
 

@@ -40,4 +40,4 @@ def _text(value: Any, names: dict[int, str], letters: Iterator[str]) -> str:
     if callable(value):
         label = str(getattr(value, "__name__", "f"))
         return f"np.{label}" if getattr(np, label, None) is value else label if label.isidentifier() else "f"
-    return safe_repr(value)
+    return "file" if hasattr(value, "write") else safe_repr(value)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands write fits the terminal: lines that are wider are one word, such as a path, or an example."""
+
+import pytest
+from artifex_devices.command_line import COMMANDS, main
+
+SLICE = ("--cluster", "tpu v5e 4x4", "--mesh", "row=4,column=4")
+PLANS = [
+    ("mesh", *SLICE),
+    ("reshard", "float32[4096,4096]", "row,_", "_,row", *SLICE),
+    ("collective", "all_gather", "1GB", "row", *SLICE),
+    ("step", "llama-2-7b", "--batch", "64", "--sequence", "4096", *SLICE, "--rules", "batch=row,mlp=column"),
+    ("suggest", "llama-2-7b", "--batch", "16", "--sequence", "1024", "--cluster", "tpu v5e 4x4", "--axes", "batch,mlp"),
+    (
+        "suggest",
+        "llama-3-70b",
+        "--batch",
+        "16",
+        "--sequence",
+        "1024",
+        "--cluster",
+        "tpu v5e 4x4",
+        "--axes",
+        "batch,mlp",
+    ),
+]
+WORDS = [
+    ("info",),
+    ("topology",),
+    ("doctor", "--no-measure"),
+    ("batch", "recommend"),
+    *(("plan", *plan) for plan in PLANS),
+]
+
+
+def too_wide(text, width):
+    """Lines that are wider although they could be broken; the first word is the name of a row."""
+    wide = [line for line in text.splitlines() if len(line) > width]
+    return [line for line in wide if len(line.split()) > 1 and len(line.split()[-1]) < width // 2]
+
+
+@pytest.mark.parametrize("width", [80, 40])
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+def test_lines_fit_the_terminal(words, width, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(words) in (0, 1)
+    assert too_wide(capsys.readouterr().out, width) == []
+
+
+HELPED = [(name,) for name in COMMANDS] + [("plan", plan[0]) for plan in PLANS[:5]]
+
+
+@pytest.mark.parametrize("words", [(), *HELPED], ids=" ".join)
+def test_help_fits_the_terminal(words, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    wide = [line for line in lines if len(line) > 80 and "artifex_devices" not in line and len(line.split()) > 1]
+    assert [line for line in wide if "import json" not in line] == []
+    assert not any(line.endswith(" ") for line in lines)
+
+
+def test_a_second_column_goes_on_below_itself_or_below_an_example(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(["batch", "--help"])
+    text = capsys.readouterr().out
+    assert "from a built-in table or from published\n           numbers, and what memory allows\n" in text
+    assert '--hardware "NVIDIA H200"\n      a chip of the catalogue that the table does not have\n' in text
+    assert "exit codes: 0 done; 1 needs attention" in text
+    assert "\n            not found; 3 your function failed" in text
