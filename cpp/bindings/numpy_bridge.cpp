@@ -213,6 +213,18 @@ py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& by
   return array;
 }
 
+py::dict cuda_interface(const HostView& view) {
+  py::dict result;
+  result["version"] = 3;
+  result["shape"] = tuple_from_dims(view.shape);
+  result["typestr"] = numpy_dtype(view.dtype).attr("str");
+  result["data"] = py::make_tuple(reinterpret_cast<uintptr_t>(view.data), !view.writable);
+  const bool dense = is_dense(view.shape, view.byte_strides, itemsize(view.dtype));
+  result["strides"] = dense ? py::none() : py::object(tuple_from_dims(view.byte_strides));
+  result["stream"] = py::none();  // the value is complete
+  return result;
+}
+
 NdarrayKind kind_of_ndarray(PyObject* object) noexcept {
   if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != ndarray_type()) return {};
   const auto* proxy = py::detail::array_proxy(object);

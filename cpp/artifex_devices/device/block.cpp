@@ -30,10 +30,11 @@ bool can_hold(const MemorySpace& space, const Block& block) noexcept {
 /// Creates and deletes headers of blocks that no space owns.
 class BlockOwner {
  public:
-  static BlockRef foreign(void* data, int64_t bytes, std::function<void()> release) {
+  static BlockRef foreign(void* data, int64_t bytes, std::function<void()> release, MemorySpace* space) {
     Block* block = new Block();
     block->data_ = static_cast<std::byte*>(data);
     block->bytes_ = block->capacity_ = bytes;
+    block->space_ = space;
     block->release_ = std::move(release);
     return BlockRef(block);
   }
@@ -53,22 +54,29 @@ void MemorySpace::place(const BlockRef& block, std::byte* data) noexcept {
 }
 
 MemorySpace::Released MemorySpace::take_apart(Block* block) noexcept {
-  const Released released{block->data_, block->capacity_, block->to_system_.load(std::memory_order_relaxed)};
+  const Released released{block->data_, block->capacity_, block->to_system_.load(std::memory_order_relaxed),
+                          block->is_exported_.load(std::memory_order_relaxed)};
   delete block;
   return released;
 }
 
 BlockRef foreign_block(void* data, int64_t bytes, std::function<void()> release) {
-  return BlockOwner::foreign(data, bytes, std::move(release));
+  return BlockOwner::foreign(data, bytes, std::move(release), nullptr);
+}
+
+BlockRef MemorySpace::foreign_block(void* data, int64_t bytes, std::function<void()> release) {
+  return BlockOwner::foreign(data, bytes, std::move(release), this);
 }
 
 void BlockRef::dispose(Block* block) noexcept {
   no_lock_held("the end of a block of memory");  // its owner may be foreign code
-  if (MemorySpace* space = block->space()) {
+  MemorySpace* space = block->space();
+  if (!block->is_foreign() && space != nullptr) {
     space->release(block);
     return;
   }
   try {
+    if (space != nullptr && block->is_exported_.load(std::memory_order_relaxed)) space->wait_for_device();
     if (block->release_) block->release_();
   } catch (...) {  // an error of the owner cannot be reported here
   }

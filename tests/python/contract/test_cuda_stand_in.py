@@ -35,6 +35,22 @@ def output_of(library, program, **variables):
     return done.stdout.strip()
 
 
+def test_the_contract_of_every_backend_holds(library, tmp_path):
+    names = ("test_devices_of_every_backend", "test_transfers", "exchange_on_cuda")
+    contract = [str(Path(__file__).parent / f"{name}.py") for name in names]
+    variables = {
+        "ARTIFEX_CUDA_LIBRARY": library,
+        "ARTIFEX_CONTRACT_BACKENDS": "cuda",
+        "CUDA_STAND_IN": "gpus=8",
+        "JAX_PLATFORMS": "cuda",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *contract]
+    done = subprocess.run(
+        command, cwd=CHECKOUT, env={**os.environ, **variables}, capture_output=True, text=True, timeout=110, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_gpus_are_there_when_they_are_asked_for(library):
     program = """
 print(ad.default_backend(), ad.devices("gpu"), ad.devices("cuda")[1].device_kind)

@@ -15,20 +15,9 @@ from artifex_devices.prefetch import prefetch_to_device
 X = np.arange(128, dtype=np.float32).reshape(8, 16)
 
 
-@pytest.fixture(params=["cpu", "gpu"])
-def platform(request):
-    return request.param
-
-
 @pytest.fixture
-def devices(platform):
-    with ad.simulate(8, platform=platform):
-        yield ad.devices()
-
-
-@pytest.fixture
-def grid(devices):
-    return ad.Mesh(np.array(devices).reshape(2, 4), ("x", "y"))
+def devices(world):
+    return ad.devices()
 
 
 def routes(report):
@@ -49,7 +38,7 @@ def test_device_put_is_one_call_with_the_bytes_of_each_device(devices, platform)
     assert (line.direction, line.calls, line.bytes) == ("host-to-device", 1, 512)
     assert (line.file, line.line) == here(-4)
     kinds = {(route.source_kind, route.destination_kind) for route in report.routes}
-    assert kinds == {("", {"cpu": "cpu", "gpu": "emulated GPU"}[platform])}
+    assert kinds == {("", devices[0].device_kind)}
 
 
 def test_every_reshard_records_the_planned_bytes(grid):
