@@ -21,6 +21,10 @@ std::byte* Block::host_data() const {
       address());
 }
 
+void Block::mark_as_exported() {
+  if (!is_exported_.exchange(true) && space_ != nullptr) space_->add_exported(*this);
+}
+
 bool can_hold(const MemorySpace& space, const Block& block) noexcept {
   if (block.space() == &space) return true;
   if (!space.is_host_readable() || !block.is_host_readable()) return false;
@@ -76,7 +80,10 @@ void BlockRef::dispose(Block* block) noexcept {
     return;
   }
   try {
-    if (space != nullptr && block->is_exported_.load(std::memory_order_relaxed)) space->wait_for_device();
+    if (space != nullptr && block->is_exported_.load(std::memory_order_relaxed)) {
+      space->remove_exported(*block);
+      space->wait_for_device();
+    }
     if (block->release_) block->release_();
   } catch (...) {  // an error of the owner cannot be reported here
   }

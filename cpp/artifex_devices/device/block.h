@@ -32,9 +32,9 @@ class Block {
 
   /// When the last reference is released, blocks of 1 MiB and more are returned to the system, not to the cache.
   void mark_for_system() noexcept { to_system_.store(true, std::memory_order_relaxed); }
-  /// Another library was given the address: when the last reference is released, work of the GPU that it has started
-  /// is waited for.
-  void mark_as_exported() noexcept { is_exported_.store(true, std::memory_order_relaxed); }
+  /// Another library was given the address. Work of the GPU that it has started is waited for by copies from and to the
+  /// memory, and when the last reference is released.
+  void mark_as_exported();
   /// Returns whether its pages are locked in RAM. A forked child has no locked pages.
   bool is_locked() const noexcept { return lock_generation_ == fork_generation(); }
   int64_t use_count() const noexcept { return uses_.load(std::memory_order_acquire); }

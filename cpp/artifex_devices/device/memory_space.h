@@ -48,6 +48,9 @@ class MemorySpace {
   /// Wraps memory of this space that another library owns; `release` is called once when the last reference is
   /// released.
   BlockRef foreign_block(void* data, int64_t bytes, std::function<void()> release);
+  /// Called by Block::mark_as_exported, and before an exported block is released.
+  virtual void add_exported(const Block&) {}
+  virtual void remove_exported(const Block&) noexcept {}
 
   MemoryKind kind() const noexcept { return kind_; }
   /// Whether code of the host may read and write its blocks; see Block.

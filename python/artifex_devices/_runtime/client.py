@@ -30,9 +30,9 @@ class GpuAllocatorConfig:
     """How a client takes memory from the system, for `make_cpu_client` and `make_gpu_client`. Frozen.
 
     DEFAULT and BFC are the library's caching allocator. PLATFORM takes memory for each array and releases it at once:
-    pages of the system, or blocks of CUDA. CUDA_ASYNC takes blocks from the stream-ordered pool of a GPU, and is refused
-    on a CPU client. The default of preallocate is False, unlike for GPUs in XLA, because other parts of the process
-    need the memory too.
+    pages of the system, or blocks of CUDA. CUDA_ASYNC takes blocks from the stream-ordered pool of a GPU, and is
+    refused on a CPU client. The default of preallocate is False, unlike for GPUs in XLA, because other parts of the
+    process need the memory too.
 
     Attributes:
         kind: A member of GpuAllocatorConfig.Kind, or its number.

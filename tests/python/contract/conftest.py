@@ -2,7 +2,8 @@
 """The backends whose devices hold arrays; tests of the contract run on each.
 
 CUDA devices are tested in processes of their own (test_cuda_stand_in.py): their driver stays loaded, and the stand-in
-for it ends the process on misuse. ARTIFEX_CONTRACT_BACKENDS names the backends of a process.
+for it ends the process on misuse. ARTIFEX_CONTRACT_BACKENDS names the backends of a process. What NumPy does on CUDA
+devices is in compute_on_cuda.py.
 """
 
 import functools
@@ -12,10 +13,21 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import _core
-
 from shared_worlds import entered
 
 BACKENDS = os.environ.get("ARTIFEX_CONTRACT_BACKENDS", "cpu,emulated_gpu").split(",")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "all_numpy_functions: needs more of NumPy than CUDA devices have")
+
+
+def pytest_collection_modifyitems(config, items):
+    if BACKENDS != ["cuda"]:
+        return
+    left_out = [item for item in items if item.get_closest_marker("all_numpy_functions")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(params=BACKENDS)
@@ -39,9 +51,7 @@ def _world(backend, count, bytes_limit=None):
         platform = "cpu" if backend == "cpu" else "gpu"
         return ad.simulate(count, platform=platform, bytes_limit=bytes_limit)
     per_gpu = -(-count // len(_core._cuda_report()["gpus"]))
-    return entered(
-        _core._make_client(None, count, bytes_limit, False, platform="cuda", devices_per_gpu=per_gpu)
-    )
+    return entered(_core._make_client(None, count, bytes_limit, False, platform="cuda", devices_per_gpu=per_gpu))
 
 
 @pytest.fixture

@@ -71,6 +71,12 @@ class Gpu:
         with self:
             call("cuMemcpyAsync", ctypes.c_uint64(to), ctypes.c_uint64(source), ctypes.c_size_t(count), self.stream)
 
+    def start_write(self, address, data):
+        """Copies the bytes of an ndarray to an address of a GPU, after the call has returned."""
+        staged = self.locked_bytes(data.nbytes)
+        staged[:] = data.view(np.uint8)
+        self.start_copy(address, staged.ctypes.data, data.nbytes)
+
     def wait(self):
         with self:
             call("cuStreamSynchronize", self.stream)
@@ -88,6 +94,22 @@ class Gpu:
         return out
 
 
+class Allocation:
+    """Memory of a GPU, freed with the object."""
+
+    def __init__(self, gpu, count):
+        self._gpu = gpu
+        address = ctypes.c_uint64()
+        with gpu:
+            call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(count))
+        self.address = address.value
+
+    def __del__(self):
+        self._gpu.wait()
+        with self._gpu:
+            call("cuMemFree_v2", ctypes.c_uint64(self.address))
+
+
 class Produced:
     """An array of the other library in the memory of a GPU, with DLPack."""
 
@@ -95,13 +117,9 @@ class Produced:
         self.gpu, self.value, self._strides = gpu, value, strides
         self.freed = 0
         self.streams = []
-        address = ctypes.c_uint64()
-        staged = gpu.locked_bytes(value.nbytes)
-        staged[:] = np.frombuffer(value.tobytes(), np.uint8)
-        with gpu:
-            call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(value.nbytes))
-        self.address = address.value
-        gpu.start_copy(self.address, staged.ctypes.data, value.nbytes)  # still running when it is exported
+        self._memory = Allocation(gpu, value.nbytes)
+        self.address = self._memory.address
+        gpu.start_write(self.address, np.frombuffer(value.tobytes(), np.uint8))  # running when it is exported
 
     def __dlpack_device__(self):
         return 2, self.gpu.ordinal
@@ -119,9 +137,7 @@ class Produced:
 
     def _free(self, _):
         self.freed += 1
-        self.gpu.wait()
-        with self.gpu:
-            call("cuMemFree_v2", ctypes.c_uint64(self.address))
+        self._memory = None
 
 
 class Consumed:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from artifex_devices.dlpack import from_dlpack
 from artifex_devices.xla_client import GpuAllocatorConfig, make_gpu_client
-
 from cuda_driver import Consumed, Gpu, Produced
 
 Kind = GpuAllocatorConfig.Kind
@@ -71,7 +70,7 @@ def test_streams_of_consumers_are_accepted(devices, stream):
 
 @pytest.mark.parametrize(("stream", "error"), [(0, ValueError), ("1", TypeError), (True, TypeError), (1.0, TypeError)])
 def test_bad_streams_are_refused(devices, stream, error):
-    with pytest.raises(error, match="__dlpack__: stream is .*; write 1 instead of 0"):
+    with pytest.raises(error, match=r"__dlpack__: stream is .*; write 1 instead of 0"):
         ad.device_put(X, devices[0]).__dlpack__(stream=stream)
 
 

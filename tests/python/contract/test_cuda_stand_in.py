@@ -35,14 +35,16 @@ def output_of(library, program, **variables):
     return done.stdout.strip()
 
 
-def test_the_contract_of_every_backend_holds(library, tmp_path):
-    names = ("test_devices_of_every_backend", "test_transfers", "exchange_on_cuda")
-    contract = [str(Path(__file__).parent / f"{name}.py") for name in names]
+def test_the_contract_of_every_backend_holds(library):
+    here = Path(__file__).parent
+    names = ("test_devices_of_every_backend", "test_transfers", "exchange_on_cuda", "compute_on_cuda")
+    contract = [str(here / f"{name}.py") for name in names]
     variables = {
         "ARTIFEX_CUDA_LIBRARY": library,
         "ARTIFEX_CONTRACT_BACKENDS": "cuda",
         "CUDA_STAND_IN": "gpus=8",
         "JAX_PLATFORMS": "cuda",
+        "PYTHONPATH": f"{CHECKOUT / 'tests' / 'cupy_stand_in'}{os.pathsep}{here}",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *contract]
     done = subprocess.run(
@@ -65,7 +67,7 @@ except TypeError as error:
     lines = output_of(library, program, CUDA_STAND_IN="gpus=2;name=Spam 9000").splitlines()
     assert lines[0] == "cpu [CudaDevice(id=0), CudaDevice(id=1)] Spam 9000"
     assert lines[1] == "[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] 48"
-    assert "where NumPy does not compute" in lines[2]
+    assert "pip install 'artifex_devices[cuda]'" in lines[2]
 
 
 def test_a_requested_platform_is_the_default(library):
@@ -108,6 +110,37 @@ with ad.transfers.record() as report:
 print([report.bytes(each) for each in ("host-to-device", "device-to-device", "device-to-host")])
 """
     assert output_of(library, program, CUDA_STAND_IN="gpus=2") == "[32, 32, 32]"
+
+
+def test_variables_of_jax_choose_the_allocator(library):
+    program = """
+print(*(device.memory_stats()["bytes_limit"] for device in ad.devices("cuda")))
+print(ad.devices("cuda")[0].client.allocator_config.kind.name)
+"""
+    variables = {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.5", "XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}
+    found = output_of(library, program, CUDA_STAND_IN="gpus=2;memory=1000000000", **variables)
+    assert found.splitlines() == ["500000000 500000000", "PLATFORM"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("XLA_PYTHON_CLIENT_ALLOCATOR", "spam"),
+        ("XLA_PYTHON_CLIENT_MEM_FRACTION", "half"),
+        ("XLA_PYTHON_CLIENT_MEM_FRACTION", "1.5"),
+        ("XLA_PYTHON_CLIENT_PREALLOCATE", "maybe"),
+    ],
+)
+def test_bad_variables_of_the_allocator_are_refused(library, name, value):
+    program = """
+try:
+    ad.devices("cuda")
+except ValueError as error:
+    print(error)
+"""
+    found = output_of(library, program, **{name: value})
+    assert "expected" in found
+    assert value in found
 
 
 def test_an_unusable_driver_is_explained(library):

@@ -72,6 +72,7 @@ def test_a_reshard_moves_the_planned_bytes(grid):
     assert same_bits(moved, numbers((16, 32)))
 
 
+@pytest.mark.all_numpy_functions
 def test_numpy_functions_run_on_the_devices(grid):
     left, right = numbers((8, 16)), numbers((8, 16)) + 1
     a, b = (ad.device_put(x, ad.NamedSharding(grid, ad.P("x", "y"))) for x in (left, right))
@@ -91,6 +92,7 @@ def test_numpy_functions_run_on_the_devices(grid):
         np.testing.assert_allclose(ad.device_get(result), value, rtol=1e-6)
 
 
+@pytest.mark.all_numpy_functions
 def test_bodies_of_shard_map_run_on_the_devices(grid):
     source = numbers((8, 16))
     total = ad.shard_map(
@@ -144,7 +146,7 @@ def test_a_forked_child_reads_its_arrays_unless_cuda_is_used(backend, platform):
 import contextlib, os, numpy as np, artifex_devices as ad
 with contextlib.nullcontext() if {backend == "cuda"} else ad.simulate(2, platform={platform!r}):
     array = ad.device_put(np.arange(6.0), ad.devices({platform!r})[-1])
-    started = array.copy_to_host_async()
+    started = ad.device_put(np.arange(6.0), array.device).copy_to_host_async()
     child = os.fork()
     if child == 0:
         try:

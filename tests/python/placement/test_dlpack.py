@@ -419,7 +419,7 @@ def set_stride(value):
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (set_to("device_type", 2), "device type 2"),
+        (set_to("device_type", 8), "device type 8"),
         (set_to("rank", -1), "-1 dimensions"),
         (set_to("rank", 10**6), "1000000 dimensions"),
         (set_to("shape", ctypes.POINTER(ctypes.c_int64)()), "no shape"),

@@ -225,6 +225,7 @@ BlockRef CudaMemory::allocate(int64_t bytes) {
 }
 
 void CudaMemory::release(Block* block) noexcept {
+  remove_exported(*block);
   const Released released = take_apart(block);
   const auto address = reinterpret_cast<uint64_t>(released.data);
   const int64_t capacity = released.capacity;
@@ -276,6 +277,10 @@ std::shared_ptr<void> CudaMemory::preallocate(int64_t bytes, std::string_view op
             if (is_empty) trim();
           }};
 }
+
+void CudaMemory::add_exported(const Block& block) { gpu_.add_exported(block.address(), block.bytes()); }
+
+void CudaMemory::remove_exported(const Block& block) noexcept { gpu_.remove_exported(block.address()); }
 
 void CudaMemory::wait_for_device() const {
   constexpr std::string_view kOperation = "wait";

@@ -35,6 +35,8 @@ class CudaMemory final : public MemorySpace {
   MemorySpaceStats stats() const override;
   int cuda_ordinal() const noexcept override { return kind() == MemoryKind::kDevice ? gpu_.ordinal() : -1; }
   void wait_for_device() const override;
+  void add_exported(const Block& block) override;
+  void remove_exported(const Block& block) noexcept override;
   /// Returns all empty regions to the driver.
   void trim();
 

@@ -18,6 +18,7 @@ from artifex_devices._array_ops.core.fused_small import from_fused, fused_values
 from artifex_devices._array_ops.core.layout import Placement, broadcast_specs, common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import SCALARS, Compute, operand_parts, operand_spec, pieces_of
 from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, Loop, loop_of, spread_from, write
+from artifex_devices._array_ops.elementwise.on_cuda import map_on_cuda
 from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, Sharding
 
@@ -180,6 +181,8 @@ def map_elements(
         quick = _compute_fused(operation, compute, inputs, dtypes, shape, placement, sharding)
         if quick is not None:
             return quick
+        if _core._is_on_cuda(sharding):
+            return map_on_cuda(operation, compute, inputs, dtypes, shape, placement, sharding)
     places = tiling(sharding, shape, operation)
     operands = [operand_parts(operation, x, placement, shape, sharding, places.positions, places.boxes) for x in inputs]
     if into is not None and not sharding.is_fully_addressable:
