@@ -86,9 +86,9 @@ py::object slab_array(const Array& array, bool writable) {
   int64_t stride = 0;
   if (array.position_in_storage() >= 0 || array.storage()->slab(&stride) == nullptr) return py::none();
   if (!array.sharding()->buffers().is_tile()) return py::none();  // other processes have other tiles
+  wait_until_written(array);
   const MemorySpace* space = array.storage()->buffer(0).block->space();
   if (space != nullptr && !space->is_host_memory()) return py::none();
-  wait_until_written(array);
   const Sharding& sharding = *array.sharding();
   const ShardDomains domains = sharding.domains(array.shape(), kReading);
   if (!domains.is_even()) return py::none();

@@ -110,11 +110,15 @@ class Allocation:
             call("cuMemFree_v2", ctypes.c_uint64(self.address))
 
 
+_produced: list[Produced] = []
+
+
 class Produced:
     """An array of the other library in the memory of a GPU, with DLPack."""
 
     def __init__(self, gpu, value, *, strides=None):
         self.gpu, self.value, self._strides = gpu, value, strides
+        _produced.append(self)  # its deleter may be called later than its last use in a test
         self.freed = 0
         self.streams = []
         self._memory = Allocation(gpu, value.nbytes)

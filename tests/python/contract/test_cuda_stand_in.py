@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,18 +12,6 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 IMPORTS = "import numpy as np, artifex_devices as ad\n"
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    compiler = os.environ.get("CXX", "c++")
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no C++ compiler ({compiler}) to build the stand-in library")
-    path = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
-    sources = sorted(map(str, (CHECKOUT / "tests/cpp/cuda_stand_in").glob("*.cpp")))
-    flags = ["-std=c++20", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{CHECKOUT / 'cpp'}"]
-    subprocess.run([compiler, *flags, *sources, "-o", str(path)], check=True)
-    return str(path)
 
 
 def output_of(library, program, **variables):

@@ -163,7 +163,8 @@ def test_a_process_ends_while_copies_are_running(backend, platform):
     program = f"""
 import contextlib, numpy as np, artifex_devices as ad
 with contextlib.nullcontext() if {backend == "cuda"} else ad.simulate(2, platform={platform!r}):
-    first, *_, last = ad.devices({platform!r})
+    devices = ad.devices({platform!r})
+    first, last = devices[0], devices[-1]
     arrays = [ad.device_put(np.ones((256, 1024)), first) for _ in range(8)]
     moved = [ad.device_put(array, last, may_alias=False) for array in arrays]
     copies = [array.copy_to_host_async() for array in moved]

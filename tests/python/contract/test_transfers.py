@@ -140,6 +140,25 @@ def test_results_in_host_memory_are_recorded(grid, platform):
 
 
 @pytest.mark.all_numpy_functions
+@pytest.mark.parametrize(
+    ("find", "bytes_found"),
+    [(np.nonzero, 127 * 2 * 8), (np.flatnonzero, 127 * 2 * 8), (np.unique, 128 * 4), (lambda x: x[x > 120], 7 * 2 * 8)],
+    ids=["nonzero", "flatnonzero", "unique", "mask"],
+)
+def test_positions_and_values_that_are_found_are_read_by_the_host(grid, platform, find, bytes_found):
+    array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))
+    with ad.transfers.record() as report:
+        find(array)
+    assert report.bytes("device-to-host") == (bytes_found if platform == "gpu" else 0)
+    with ad.transfer_guard_device_to_host("disallow"):
+        if platform == "cpu":
+            find(array)
+        else:
+            with pytest.raises(ad.errors.TransferGuardError, match="disallowed implicit device-to-host"):
+                find(array)
+
+
+@pytest.mark.all_numpy_functions
 def test_arguments_of_shard_map_are_recorded(grid, platform):
     double = ad.shard_map(lambda block: block * 2, mesh=grid, in_specs=ad.P("x", "y"), out_specs=ad.P("x", "y"))
     array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))
