@@ -100,8 +100,18 @@ def test_replicated_results_of_bodies_are_compared(grid):
 
 @pytest.mark.parametrize(
     "compute",
-    [np.sum, np.sort, lambda x: x @ x.T, lambda x: x[2:4], lambda x: np.add(x, x, out=np.empty_like(X)), np.cumsum],
-    ids=["sum", "sort", "matmul", "index", "out", "cumsum"],
+    [
+        np.sum,
+        np.sort,
+        np.cumsum,
+        np.modf,
+        np.nan_to_num,
+        lambda x: x @ x.T,
+        lambda x: x[2:4],
+        lambda x: np.where(x > 3, x, 0),
+        lambda x: np.add(x, x, out=np.empty_like(X)),
+    ],
+    ids=["sum", "sort", "cumsum", "two results", "no ufunc", "matmul", "index", "where", "out"],
 )
 def test_other_functions_are_refused_with_the_transfer(grid, compute):
     with pytest.raises(TypeError, match=r"in the memory of a GPU, .*device_put\(x, devices\(\"cpu\"\)\[0\]\)"):

@@ -99,6 +99,41 @@ print([report.bytes(each) for each in ("host-to-device", "device-to-device", "de
     assert output_of(library, program, CUDA_STAND_IN="gpus=2") == "[32, 32, 32]"
 
 
+def test_a_copy_that_fails_poisons_its_result_only(library):
+    program = """
+first, second = ad.devices("gpu")
+x = ad.device_put(np.ones((1024, 1024)), first)
+moved = ad.device_put(x, second)
+again = ad.device_put(moved, first)
+for read in (moved.block_until_ready, lambda: ad.device_get(again), again.copy_to_host_async().result):
+    try:
+        read()
+    except RuntimeError as error:
+        print(error)
+print(int(ad.device_get(x).sum()))
+"""
+    *errors, last = output_of(library, program, CUDA_STAND_IN="gpus=2;fail=cuMemcpyPeerAsync:700").splitlines()
+    expected = "copy: cuMemcpyPeerAsync failed: CUDA_ERROR_ILLEGAL_ADDRESS (700): an error of the stand-in"
+    assert [error.startswith(expected) and "restart the process" in error for error in errors] == [True] * 3
+    assert last == "1048576"
+
+
+def test_memory_of_the_driver_that_is_used_up_is_an_error(library):
+    program = """
+device = ad.devices("gpu")[0]
+held = [ad.device_put(np.zeros(2**21), device) for _ in range(4)]
+try:
+    ad.device_put(np.zeros(2**22), device)
+except MemoryError as error:
+    print(str(error).split(":")[0], isinstance(error, RuntimeError))
+held.pop().delete()
+held.pop()
+print(ad.device_put(np.zeros(2**22), device).shape)
+"""
+    found = output_of(library, program, CUDA_STAND_IN="gpus=1;memory=70000000").splitlines()
+    assert found == ["RESOURCE_EXHAUSTED True", "(4194304,)"]
+
+
 def test_variables_of_jax_choose_the_allocator(library):
     program = """
 print(*(device.memory_stats()["bytes_limit"] for device in ad.devices("cuda")))
