@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "artifex_devices/base/caller_line.h"
@@ -20,17 +21,27 @@ py::object attribute(PyObject* object, const char* name) {
   return py::reinterpret_steal<py::object>(PyObject_GetAttrString(object, name));
 }
 
-std::string text_of(PyObject* object) {
+// Text that lives as long as the object.
+std::string_view text_of(PyObject* object) {
   Py_ssize_t length = 0;
   const char* text = object && PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &length) : nullptr;
-  return text ? std::string(text, static_cast<size_t>(length)) : std::string();
+  return text ? std::string_view(text, static_cast<size_t>(length)) : std::string_view();
+}
+
+py::object globals_of(PyFrameObject* frame) {
+#if PY_VERSION_HEX >= 0x030B0000
+  return py::reinterpret_steal<py::object>(PyFrame_GetGlobals(frame));
+#else
+  return attribute(reinterpret_cast<PyObject*>(frame), "f_globals");
+#endif
 }
 
 /// Whether a frame belongs to the package, or to the module that runs its threads.
 bool is_of_the_package(PyFrameObject* frame) {
-  const py::object globals = attribute(reinterpret_cast<PyObject*>(frame), "f_globals");
-  if (!globals || !PyDict_Check(globals.ptr())) return false;
-  const std::string module = text_of(PyDict_GetItemString(globals.ptr(), "__name__"));
+  static PyObject* const name = PyUnicode_InternFromString("__name__");
+  const py::object globals = globals_of(frame);
+  if (!name || !globals || !PyDict_Check(globals.ptr())) return false;
+  const std::string_view module = text_of(PyDict_GetItem(globals.ptr(), name));
   return module == "artifex_devices" || module.starts_with("artifex_devices.") || module == "threading";
 }
 
@@ -45,7 +56,7 @@ std::optional<CallerLine> line_of_the_program() {
     if (!is_of_the_package(frame)) {
       const auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
       const py::object file = attribute(code.ptr(), "co_filename");
-      found = CallerLine{text_of(file.ptr()), PyFrame_GetLineNumber(frame)};
+      found = CallerLine{std::string(text_of(file.ptr())), PyFrame_GetLineNumber(frame)};
     }
     PyErr_Clear();
     PyFrameObject* outer = PyFrame_GetBack(frame);

@@ -10,10 +10,10 @@
 #include <tuple>
 #include <vector>
 
+#include "artifex_devices/base/file.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/checkpoint/boxes.h"
-#include "artifex_devices/checkpoint/file.h"
 #include "artifex_devices/checkpoint/read_boxes.h"
 #include "artifex_devices/checkpoint/safetensors.h"
 #include "artifex_devices/checkpoint/save_part.h"

@@ -3,7 +3,7 @@
 
 #include <initializer_list>
 
-#include "artifex_devices/checkpoint/file.h"
+#include "artifex_devices/base/file.h"
 #include "artifex_devices/transfer/dlpack.h"
 #include "python_modules.h"
 

@@ -3002,6 +3002,101 @@ class _SharedLanes:
         Waits at most `seconds`. Returns whether a message of each sender has arrived.
         """
 
+class _FlightGroup:
+    """
+    Processes that meet.
+    """
+
+    def meet(self, text: str, digest: bytes) -> int:
+        """
+        Records that a meeting begins; returns its number.
+        """
+
+class _FlightRecorder:
+    """
+    The file with the last operations of this process; OSError where it cannot be made.
+    """
+
+    def __init__(self, path: str, process: int, process_count: int, host: str) -> None: ...
+    def end(self, number: int, bytes: int = 0) -> None:
+        """
+        Records that an event has ended well, and the bytes that this process sent and received.
+        """
+
+    def exchange(self, text: str, in_shared_memory: bool) -> int:
+        """
+        Records that bytes begin to move; returns the number of the event.
+        """
+
+    def fail(self, number: int, bytes: int = 0) -> None:
+        """
+        Records that an event has ended by an error.
+        """
+
+    def group(self, processes: collections.abc.Sequence[int]) -> _FlightGroup:
+        """
+        Returns a group of processes, given their numbers, ascending.
+        """
+
+    def leave(self) -> None:
+        """
+        Records that this process has left its job.
+        """
+
+class _FlightEvent:
+    """
+    An operation between processes, as it was recorded.
+    """
+
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def digest(self) -> int: ...
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def operation(self) -> str: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def processes(self) -> str: ...
+    @property
+    def route(self) -> str: ...
+    @property
+    def turn(self) -> int: ...
+
+class _FlightRecord:
+    """
+    The last operations of a process.
+    """
+
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def event_count(self) -> int: ...
+    @property
+    def events(self) -> list[_FlightEvent]: ...
+    @property
+    def has_left(self) -> bool: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def process(self) -> int: ...
+    @property
+    def process_count(self) -> int: ...
+
 class Cluster:
     """
     Description of chips to plan with, which one need not own: an immutable value.
@@ -3353,6 +3448,11 @@ def _collective_bytes(op: str, bytes: float, devices: int) -> tuple[float, float
 def _collective_terms(op: str, bytes: float, devices: int, groups: int, executor: str, cache_bytes: int) -> list[float]:
     """
     _COPY_TERMS, then _PROGRAM_TERMS, of one program with one collective.
+    """
+
+def _compare_flight_records(records: collections.abc.Sequence[_FlightRecord]) -> list[typing.Any]:
+    """
+    Returns (processes, last common meeting, [(process, next meeting)], processes behind, whether they are apart) for each group.
     """
 
 def _config_read(name: str) -> int: ...
@@ -3766,6 +3866,11 @@ def _put_leaves(
     path_of: typing.Any,
     explicit: bool = True,
 ) -> list[typing.Any]: ...
+def _read_flight_record(path: str) -> _FlightRecord:
+    """
+    Reads the record of a process; ValueError where the file is not one.
+    """
+
 def _read_nvml(library: str = "") -> dict[typing.Any, typing.Any]: ...
 def _recent_sizes() -> dict[typing.Any, typing.Any]:
     """

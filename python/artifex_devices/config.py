@@ -31,6 +31,8 @@ _DEFAULTS = {  # of options that are stored in Python
     "distributed_buffer_bytes": 64 << 20,
     "distributed_checks": True,
     "distributed_shared_memory": True,
+    "flight_record_dir": os.environ.get("ARTIFEX_FLIGHT_RECORD_DIR")
+    or os.path.join(os.environ.get("TMPDIR") or "/tmp", f"artifex_devices-{os.getuid()}", "flight"),
 }
 _NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_DEFAULTS)
 _UPDATE = "config.update"
@@ -65,6 +67,9 @@ class Config:
       each value is sent.
     * `distributed_shared_memory` (bool): whether processes of one host meet, and add big arrays, through shared
       memory; read by `distributed.initialize`. If it is False in any of them, they use MPI only.
+    * `flight_record_dir` (str or None): folder in which the processes of a job record their last operations (see
+      `artifex_devices flight-record`); None for no record. Read by `distributed.initialize`, of the first process of
+      each host. The default is ARTIFEX_FLIGHT_RECORD_DIR, or a folder of the user in the folder of temporary files.
     * Options of JAX's compiler, such as `jax_disable_jit` and `jax_compilation_cache_dir`: recorded, without effect.
       Options for a check that does not exist here, such as `jax_debug_nans`, are refused with the reason.
 
@@ -172,6 +177,9 @@ def _checked_value(name: str, value: Any) -> Any:
         return value
     if name.endswith("_bytes"):
         return _int(name, value, 0)
+    if name == "flight_record_dir":
+        check_type(_UPDATE, name, value, (str, type(None)), "a path or None", "write None for no record", TypeError)
+        return value
     if name.startswith("distributed"):
         return check_bool(_UPDATE, name, value)
     return None if value is None else float(check_number(_UPDATE, name, value, "write None for no limit", above=0))

@@ -65,7 +65,7 @@ def processes(request, tmp_path):
         begin = time.monotonic()
         job = subprocess.Popen(
             command,
-            env=environment_of(devices, environment or {}),
+            env=environment_of(devices, {"ARTIFEX_FLIGHT_RECORD_DIR": str(tmp_path / "flight"), **(environment or {})}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,

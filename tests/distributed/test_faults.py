@@ -32,7 +32,7 @@ def different_operations():
 def test_different_operations_give_every_process_one_error(processes, count):
     errors = processes(count, different_operations).errors
     assert [name for name, _ in errors] == ["CollectiveError"] * count
-    texts = {text for _, text in errors}
+    texts = {text.partition("\nFlight records")[0] for _, text in errors}  # the records go on while they are read
     assert len(texts) == 1
     (text,) = texts
     assert text.startswith("the processes came to different operations; expected every process to run the same")

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "artifex_devices/base/file.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/checkpoint/boxes.h"
-#include "artifex_devices/checkpoint/file.h"
 #include "artifex_devices/checkpoint/json_reader.h"
 
 namespace artifex_devices {

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "artifex_devices/base/file.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/checkpoint/boxes.h"
 #include "artifex_devices/checkpoint/crc32c.h"
-#include "artifex_devices/checkpoint/file.h"
 #include "artifex_devices/checkpoint/safetensors.h"
 #include "artifex_devices/checkpoint/staging.h"
 

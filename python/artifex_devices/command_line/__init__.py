@@ -32,8 +32,8 @@ from artifex_devices.command_line.console import (
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
-COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate", "checkpoint")
-"""The commands in the order of --help; each is a module of this package."""
+COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate", "checkpoint", "flight-record")
+"""The commands in the order of --help; each is a module of this package, with `_` for `-`."""
 
 _EXIT_CODES = """\
 exit codes:
@@ -52,6 +52,7 @@ examples:
   artifex_devices doctor                            what this machine gives, and what to repair
   artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
                                                     how a mesh maps to a described cluster
+  artifex_devices flight-record                     who hangs where in a job of several processes
   artifex_devices topology --help                   options and examples of one command
 """
 
@@ -71,7 +72,7 @@ def make_parser() -> Parser:
     parser.add_argument("--cmake-dir", action="store_true", help=cmake_help)
     commands = parser.add_subparsers(title="commands", metavar="<command>", dest="command")
     for name in COMMANDS:
-        command: Any = importlib.import_module(f"{__name__}.{name}")
+        command: Any = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
         texts = (command.SUMMARY, command.DESCRIPTION, command.EXAMPLES)
         command.add_arguments(add_parser(commands, name, *texts, run=command.run))
     return parser

@@ -24,6 +24,7 @@ from artifex_devices.distributed import failure_notice, mpi_runtime
 from artifex_devices.distributed import transport as transports
 from artifex_devices.distributed.arguments import InitializeArguments
 from artifex_devices.distributed.connections import Listener, connect_all
+from artifex_devices.distributed.flight_records import FlightRecords, make_job_folder
 from artifex_devices.distributed.handshake import ProcessFacts, check_facts, exchange, is_own_address
 from artifex_devices.distributed.launcher import Launcher, find_launcher
 from artifex_devices.distributed.local_peers import share_memory
@@ -50,6 +51,7 @@ class _Job:
     transport: MpiTransport
     members: tuple[Member, ...]
     shutdown_timeout_s: float = 300
+    flight: FlightRecords | None = None
     pid: int = field(default_factory=lambda: os.getpid())
 
 
@@ -226,7 +228,9 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
     except Exception as error:  # all processes raise it, as the others would wait
         problem = f"{type(error).__name__}: {error}"
     listener = Listener(host, beyond_host=any(each.host != host for each in facts))
-    second = exchange(runtime, (described, problem, cpus, listener.contact), deadline)
+    is_first = all(each.machine != mine.machine for each in facts[:me])
+    flight_folder = _flight_folder() if is_first else ""
+    second = exchange(runtime, (described, problem, cpus, listener.contact, flight_folder), deadline)
     problems = [f"process {n}: {each[1]}" for n, each in enumerate(second) if each[1]]
     if problems:
         raise ValueError(f"distributed.initialize: not all processes know their devices: {'; '.join(problems)}")
@@ -240,11 +244,44 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
         arguments.silence_s,
     )
     local_peers = share_memory(peers, me, names, lambda value: exchange(runtime, value, deadline))
-    transport = MpiTransport(runtime, peers, names, local_peers)
+    flight = _flight_records(me, facts, [each[4] for each in second])
+    transport = MpiTransport(runtime, peers, names, local_peers, flight)
     client = _core._join_world([each[0] for each in second], me)
     transports.install(client, transport)
     members = tuple(Member(name, each.host, own[2]) for name, each, own in zip(names, facts, second, strict=True))
-    return _Job(runtime, peers, transport, members, arguments.shutdown_timeout_s)
+    return _Job(runtime, peers, transport, members, arguments.shutdown_timeout_s, flight)
+
+
+def _flight_folder() -> str:
+    """Makes the folder for the flight records of this host; "" where there is to be none, or none can be made."""
+    directory = config.flight_record_dir
+    if directory is None:
+        return ""
+    try:
+        return make_job_folder(directory)
+    except OSError as error:
+        _warn_of_flight_record(error)
+        return ""
+
+
+def _flight_records(me: int, facts: list[ProcessFacts], folders: list[str]) -> FlightRecords | None:
+    """The flight records of this host, in the folder of its first process."""
+    folder = folders[next(n for n, each in enumerate(facts) if each.machine == facts[me].machine)]
+    if not folder:
+        return None
+    try:
+        return FlightRecords(folder, me, len(facts), facts[me].host)
+    except OSError as error:
+        _warn_of_flight_record(error)
+        return None
+
+
+def _warn_of_flight_record(error: OSError) -> None:
+    warn_user(
+        f"distributed.initialize: operations are not recorded ({error}); expected a folder that can be written; set "
+        'config.update("flight_record_dir", "/a/folder"), or to None for no record',
+        RuntimeWarning,
+    )
 
 
 def _take_cpu_share(me: int, facts: list[ProcessFacts], bind_flag: str) -> tuple[int, ...]:
@@ -281,6 +318,8 @@ def _leave(job: _Job, deadline: float | None) -> str:
         job.peers.sleep(0.002)
     job.transport.close()
     job.runtime.finalize()
+    if job.flight is not None:
+        job.flight.close()
     job.peers.close()
     return ""
 

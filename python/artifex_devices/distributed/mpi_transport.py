@@ -14,6 +14,7 @@ from artifex_devices._base.caller import user_frame
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import CAME, MAX_PAYLOAD, REFUSED, Meeting, MpiMeeting
 from artifex_devices.distributed.failure_notice import error_text
+from artifex_devices.distributed.flight_records import FlightRecords
 from artifex_devices.distributed.local_peers import LocalMeeting, LocalPeers
 from artifex_devices.distributed.mpi_runtime import MpiRuntime
 from artifex_devices.distributed.peers import Peer, Peers
@@ -50,10 +51,16 @@ class MpiTransport:
     """
 
     def __init__(
-        self, runtime: MpiRuntime, peers: Peers, names: Sequence[str], local_peers: LocalPeers | None = None
+        self,
+        runtime: MpiRuntime,
+        peers: Peers,
+        names: Sequence[str],
+        local_peers: LocalPeers | None = None,
+        flight: FlightRecords | None = None,
     ) -> None:
         """Collective; `names` are those of all processes, for messages."""
         self._local_peers = local_peers
+        self._flight = flight
         self._mpi = runtime.mpi
         self._data = runtime.world
         self._meetings_world = runtime.world.Dup()
@@ -89,10 +96,16 @@ class MpiTransport:
         with self._lock:
             self._check_usable(operation)
             meeting = self._meeting(members)
+            flight = self._flight
+            number = flight.group(members).meet(operation, digest) if flight else 0
             meeting.start(CAME, digest, payload, operation)
             self._wait(meeting.done, operation, members)
             if not meeting.all_equal():
+                if flight:
+                    flight.recorder.fail(number)
                 self._raise_mismatch(meeting, operation)
+            if flight:
+                flight.recorder.end(number)
             return meeting.payloads()
 
     def max_payload(self, processes: Sequence[int]) -> int:
@@ -110,7 +123,10 @@ class MpiTransport:
         if members == (self.process_index,) or self.broken or os.getpid() != self._pid:
             return
         with self._lock:
-            self._meeting(members).start(REFUSED, b"", b"", f"{operation}: {reason}")
+            text = f"{operation}: {reason}"
+            if self._flight:
+                self._flight.recorder.fail(self._flight.group(members).meet(f"refuses {text}", b""))
+            self._meeting(members).start(REFUSED, b"", b"", text)
 
     def isend(self, buffer: Any, peer: int, tag: int) -> Message:
         """Begins to send contiguous bytes, which must not change until the request is done."""
@@ -161,7 +177,22 @@ class MpiTransport:
         """Waits until `done()`, which drives the operation, returns true; `nbytes` of data scale how long it polls."""
         with self._lock:
             self._check_usable(operation)
+            number = self.exchange_begins(operation, in_shared_memory=True)
             self._wait(done, operation, (), nbytes)
+            self.exchange_ends(number, nbytes)
+
+    def exchange_begins(self, operation: str, *, in_shared_memory: bool = False) -> int:
+        """Records that bytes begin to move; returns the number for `exchange_ends`."""
+        return self._flight.recorder.exchange(operation, in_shared_memory) if self._flight else 0
+
+    def exchange_ends(self, number: int, nbytes: int, *, failed: bool = False) -> None:
+        """Records that an exchange has ended, and the bytes that it sent and received."""
+        if self._flight:
+            (self._flight.recorder.fail if failed else self._flight.recorder.end)(number, nbytes)
+
+    def flight_report(self) -> str:
+        """Lines about the last operations of the processes of this host, each after a line break; or nothing."""
+        return f"\n{self._flight.report()}" if self._flight else ""
 
     def fail(self, reason: str) -> None:
         """Reports to all other processes that this one cannot go on, which ends their waits. Never waits."""
@@ -285,6 +316,7 @@ class MpiTransport:
             f"{reason}; expected every process to run the same operations in the same order, got:\n"
             + "\n".join(lines)
             + "\nLet all processes come to the same calls, with the same shapes, dtypes and shardings"
+            + self.flight_report()
         )
 
     def _raise_broken(self, peer: Peer, operation: str) -> NoReturn:
@@ -296,11 +328,12 @@ class MpiTransport:
             self.broken = f"{peer.name} has failed: {peer.reason}"
             raise CollectiveError(
                 f"{operation}: {self.broken}; expected it to come, while {where}; see its own messages"
+                f"{self.flight_report()}"
             )
         self.broken = f"{peer.name} has ended without notice, killed or crashed"
         text = (
             f"{operation}: {self.broken}; expected it to come, while {where}; see its last messages, and those of the "
-            "system (out of memory?)"
+            f"system (out of memory?){self.flight_report()}"
         )
         os.write(2, f"artifex_devices: {text}\n".encode())  # at once: the launcher may end this process next
         raise CollectiveError(text)

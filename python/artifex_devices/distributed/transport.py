@@ -19,12 +19,17 @@ class InFlight:
         self._operation = operation
         self._requests: list[Message] = []
         self._items: list[Any] = []
+        self._nbytes = 0
+        self._number = 0  # of the event in the flight record
 
     def __len__(self) -> int:
         return len(self._requests)
 
     def add(self, request: Message, item: Any = None) -> None:
         """Adds a message that has begun, and what `wait_some` returns for it; `item` keeps memory alive too."""
+        if not self._nbytes:
+            self._number = self._transport.exchange_begins(self._operation)
+        self._nbytes += len(request.buffer)
         self._requests.append(request)
         self._items.append(item)
 
@@ -45,6 +50,8 @@ class InFlight:
         return self
 
     def __exit__(self, kind: Any, *_: object) -> None:
+        if self._nbytes:
+            self._transport.exchange_ends(self._number, self._nbytes, failed=kind is not None)
         if kind is not None:
             self._transport.cancel(self._requests)
 

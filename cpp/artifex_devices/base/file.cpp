@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/checkpoint/file.h"
+#include "artifex_devices/base/file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -36,7 +36,7 @@ File File::open(const std::string& path, std::string_view operation) {
   struct stat status{};
   if (::fstat(file.fd_, &status) != 0) file.fail("cannot read the status");
   if (!S_ISREG(status.st_mode))
-    throw_error("{}: {} is not a regular file; expected a safetensors file", operation, path);
+    throw_error("{}: {} is not a regular file; expected a file with bytes", operation, path);
   return file;
 }
 

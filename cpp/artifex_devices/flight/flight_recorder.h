@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace artifex_devices {
+
+struct FlightHeader;
+struct FlightSlot;
+
+/// In a meeting, processes agree that they do the same; an exchange moves bytes after it.
+enum class FlightKind : uint8_t { kMeeting, kExchange };
+/// How the bytes of an exchange move.
+enum class FlightRoute : uint8_t { kNone, kMessages, kSharedMemory };
+enum class FlightOutcome : uint8_t { kLasts, kDone, kFailed };
+
+/// Processes that meet, and how often they have met. The caller keeps one for each set of processes.
+struct FlightGroup {
+  explicit FlightGroup(const std::vector<int>& processes);  // ascending
+
+  std::string processes;  // "0-3,6"
+  uint32_t hash = 0;
+  std::atomic<uint32_t> meetings = 0;
+};
+
+/// What an operation between processes is, when it begins.
+struct FlightOperation {
+  std::string_view text = {};  // "psum of float32[128] over 'x'"; cut where it is longer than its place
+  uint64_t digest = 0;         // equal where processes do the same
+  FlightRoute route = FlightRoute::kNone;
+  std::string_view file = {};  // of the program; of a longer path the end is kept
+  int line = 0;
+};
+
+/// Writes the last 1,024 operations of this process to a file in mapped memory, which survives however the process
+/// ends. An event costs two readings of a clock and copies of at most 256 bytes. Nothing waits, nothing is allocated.
+///
+/// Any number of threads may call it. A forked child must not.
+class FlightRecorder {
+ public:
+  /// Creates the file, which must not exist, with all of its storage. FileError where the system refuses.
+  FlightRecorder(const std::string& path, int process, int process_count, std::string_view host);
+  ~FlightRecorder();
+  FlightRecorder(const FlightRecorder&) = delete;
+  FlightRecorder& operator=(const FlightRecorder&) = delete;
+
+  /// Records that a meeting of a group begins, or an exchange; returns its number, for `end`.
+  uint64_t begin_meeting(FlightGroup& group, const FlightOperation& operation) noexcept;
+  uint64_t begin_exchange(const FlightOperation& operation) noexcept;
+  /// Records that an event has ended, and the bytes that this process sent and received in it.
+  void end(uint64_t number, FlightOutcome outcome, uint64_t bytes = 0) noexcept;
+  /// Records that this process has left its job as it should.
+  void leave() noexcept;
+
+ private:
+  FlightHeader& header() const noexcept;
+  FlightSlot& slot(uint64_t number) const noexcept;
+  uint64_t begin(FlightGroup* group, const FlightOperation& operation) noexcept;
+
+  std::byte* memory_ = nullptr;
+};
+
+}  // namespace artifex_devices

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of the last operations of each process of a job, for artifex_devices.distributed.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "artifex_devices/base/caller_line.h"
+#include "artifex_devices/flight/flight_record.h"
+#include "artifex_devices/flight/flight_recorder.h"
+#include "bindings.h"
+#include "fast_path.h"
+#include "gil.h"
+
+namespace artifex_devices::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+// A group and the recorder that it writes to.
+struct __attribute__((visibility("hidden"))) HeldGroup {
+  HeldGroup(std::shared_ptr<FlightRecorder> to, const std::vector<int>& processes)
+      : recorder(std::move(to)), group(processes) {}
+
+  std::shared_ptr<FlightRecorder> recorder;
+  FlightGroup group;
+};
+
+// Operation with the line of the program, while `line` lives.
+FlightOperation at_line(FlightOperation operation, const std::optional<CallerLine>& line) {
+  if (line) {
+    operation.file = line->file;
+    operation.line = line->line;
+  }
+  return operation;
+}
+
+uint64_t meet(HeldGroup& self, std::string_view text, std::string_view digest) {
+  FlightOperation operation{.text = text};
+  std::memcpy(&operation.digest, digest.data(), std::min(digest.size(), sizeof(operation.digest)));
+  const std::optional<CallerLine> line = caller_line();
+  return self.recorder->begin_meeting(self.group, at_line(operation, line));
+}
+
+uint64_t exchange(FlightRecorder& self, std::string_view text, bool in_shared_memory) {
+  const std::optional<CallerLine> line = caller_line();
+  const FlightRoute route = in_shared_memory ? FlightRoute::kSharedMemory : FlightRoute::kMessages;
+  return self.begin_exchange(at_line({.text = text, .route = route}, line));
+}
+
+std::string_view text_view(PyObject* text) {
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(text, &size);
+  if (data == nullptr) throw py::error_already_set();
+  return {data, static_cast<size_t>(size)};
+}
+
+PyObject* fast_meet(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 2 || !PyUnicode_CheckExact(arguments[0]) || !PyBytes_CheckExact(arguments[1])) return nullptr;
+  const std::string_view digest(PyBytes_AS_STRING(arguments[1]), static_cast<size_t>(PyBytes_GET_SIZE(arguments[1])));
+  return PyLong_FromUnsignedLongLong(meet(*value_in<HeldGroup>(self), text_view(arguments[0]), digest));
+}
+
+PyObject* fast_end(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  if (count < 1 || count > 2) return nullptr;
+  uint64_t values[2] = {0, 0};  // the number and the bytes
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (!PyLong_CheckExact(arguments[i])) return nullptr;
+    values[i] = PyLong_AsUnsignedLongLong(arguments[i]);
+    if (PyErr_Occurred() != nullptr) return nullptr;
+  }
+  value_in<FlightRecorder>(self)->end(values[0], FlightOutcome::kDone, values[1]);
+  return Py_NewRef(Py_None);
+}
+
+const char* name_of(FlightKind kind) { return kind == FlightKind::kMeeting ? "meeting" : "exchange"; }
+
+const char* name_of(FlightRoute route) {
+  if (route == FlightRoute::kNone) return "";
+  return route == FlightRoute::kMessages ? "messages" : "shared memory";
+}
+
+const char* name_of(FlightOutcome outcome) {
+  if (outcome == FlightOutcome::kLasts) return "lasts";
+  return outcome == FlightOutcome::kDone ? "done" : "failed";
+}
+
+// Text of a file, which may be cut within a character, or anything.
+py::str shown(const std::string& text) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+void bind_events(py::module_& module) {
+  py::class_<FlightEvent>(module, "_FlightEvent", "An operation between processes, as it was recorded.")
+      .def_readonly("number", &FlightEvent::number)
+      .def_property_readonly("kind", [](const FlightEvent& self) { return name_of(self.kind); })
+      .def_property_readonly("route", [](const FlightEvent& self) { return name_of(self.route); })
+      .def_property_readonly("outcome", [](const FlightEvent& self) { return name_of(self.outcome); })
+      .def_readonly("turn", &FlightEvent::turn)
+      .def_property_readonly("processes", [](const FlightEvent& self) { return shown(self.processes); })
+      .def_property_readonly("operation", [](const FlightEvent& self) { return shown(self.operation); })
+      .def_property_readonly("file", [](const FlightEvent& self) { return shown(self.file); })
+      .def_readonly("line", &FlightEvent::line)
+      .def_readonly("digest", &FlightEvent::digest)
+      .def_readonly("bytes", &FlightEvent::bytes)
+      .def_readonly("begin_ns", &FlightEvent::begin_ns)
+      .def_readonly("end_ns", &FlightEvent::end_ns);
+  py::class_<FlightRecord>(module, "_FlightRecord", "The last operations of a process.")
+      .def_readonly("process", &FlightRecord::process)
+      .def_readonly("process_count", &FlightRecord::process_count)
+      .def_readonly("pid", &FlightRecord::pid)
+      .def_property_readonly("host", [](const FlightRecord& self) { return shown(self.host); })
+      .def_readonly("has_left", &FlightRecord::has_left)
+      .def_readonly("begin_ns", &FlightRecord::begin_ns)
+      .def_readonly("event_count", &FlightRecord::event_count)
+      .def_property_readonly("events", [](const FlightRecord& self) { return self.events; });
+}
+
+}  // namespace
+
+void bind_flight(py::module_& module) {
+  const py::object group =
+      py::class_<HeldGroup, std::shared_ptr<HeldGroup>>(module, "_FlightGroup", "Processes that meet.")
+          .def(
+              "meet",
+              [](HeldGroup& self, std::string_view text, const py::bytes& digest) {
+                return meet(self, text, std::string_view(digest));
+              },
+              py::arg("text"), py::arg("digest"), "Records that a meeting begins; returns its number.");
+  add_fast_method<&fast_meet>(group, "meet");
+  const auto ends_with = [](FlightOutcome outcome) {
+    return [outcome](FlightRecorder& self, uint64_t number, uint64_t bytes) { self.end(number, outcome, bytes); };
+  };
+  py::class_<FlightRecorder, std::shared_ptr<FlightRecorder>> recorder(
+      module, "_FlightRecorder", "The file with the last operations of this process; OSError where it cannot be made.");
+  recorder
+      .def(py::init<const std::string&, int, int, std::string_view>(), py::arg("path"), py::arg("process"),
+           py::arg("process_count"), py::arg("host"))
+      .def(
+          "group",
+          [](const std::shared_ptr<FlightRecorder>& self, const std::vector<int>& processes) {
+            return std::make_shared<HeldGroup>(self, processes);
+          },
+          py::arg("processes"), "Returns a group of processes, given their numbers, ascending.")
+      .def("exchange", &exchange, py::arg("text"), py::arg("in_shared_memory"),
+           "Records that bytes begin to move; returns the number of the event.")
+      .def("end", ends_with(FlightOutcome::kDone), py::arg("number"), py::arg("bytes") = 0,
+           "Records that an event has ended well, and the bytes that this process sent and received.")
+      .def("fail", ends_with(FlightOutcome::kFailed), py::arg("number"), py::arg("bytes") = 0,
+           "Records that an event has ended by an error.")
+      .def("leave", &FlightRecorder::leave, "Records that this process has left its job.");
+  add_fast_method<&fast_end>(recorder, "end");
+  bind_events(module);
+  module.def(
+      "_read_flight_record",
+      [](const std::string& path) {
+        const ReleaseGil release;
+        return read_flight_record(path);
+      },
+      py::arg("path"), "Reads the record of a process; ValueError where the file is not one.");
+  module.def(
+      "_compare_flight_records",
+      [](const std::vector<FlightRecord>& records) {
+        py::list rows;
+        for (const FlightGroupReport& report : compare_flight_records(records)) {
+          py::list members;
+          for (const auto& member : report.members) members.append(py::make_tuple(member.process, member.next));
+          rows.append(py::make_tuple(shown(report.processes), report.common, members, report.behind, report.is_apart));
+        }
+        return rows;
+      },
+      py::arg("records"),
+      "Returns (processes, last common meeting, [(process, next meeting)], processes behind, whether they are apart) "
+      "for each group.");
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`artifex_devices flight-record`: what the processes of a job did last."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from artifex_devices.command_line.console import ATTENTION, OK, count_of, usage_errors, write_json, write_text
+
+if TYPE_CHECKING:
+    from artifex_devices._core import _FlightEvent
+
+SUMMARY = "what the processes of a job did last, of a job that crashed or hangs"
+DESCRIPTION = """\
+Each process of a job records its last operations with other processes in a file, which outlives the process however it
+ends. Shows the last operation to which all came, who did not come to the next one, and the last operations of each
+process with their lines. A job that ends well removes its files; config.flight_record_dir says where they are."""
+EXAMPLES = """\
+examples:
+  artifex_devices flight-record                         the last job that ended badly, or that runs
+  artifex_devices flight-record /tmp/.../20261124-093012-4711
+  artifex_devices flight-record --last 20               more operations of each process
+  artifex_devices flight-record --json                  all operations that are there
+
+exit codes: 0 all processes came to the same operations; 1 one is behind or came to another one; 2 there is no record,
+            or it is damaged; others as for every command
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("folder", metavar="DIR", nargs="?", help="folder of a job, by default that of the last one")
+    parser.add_argument("--last", type=partial(count_of, most=1024), default=5, help="operations of each (default 5)")
+    parser.add_argument("--json", action="store_true", help="everything as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the records of the job."""
+    from artifex_devices.distributed import flight_records
+
+    with usage_errors(OSError, ValueError):
+        folder = arguments.folder or flight_records.last_job()
+        records = flight_records.read_job(folder)
+    reports = flight_records.compare(records)
+    if arguments.json:
+        write_json(
+            "flight-record",
+            {
+                "folder": folder,
+                "processes": [
+                    {
+                        "process": record.process,
+                        "pid": record.pid,
+                        "host": record.host,
+                        "state": flight_records.state_of(record),
+                        "event_count": record.event_count,
+                        "events": [_as_dict(event) for event in record.events],
+                    }
+                    for record in records
+                ],
+                "groups": [
+                    {
+                        "processes": report.processes,
+                        "common": report.common and _as_dict(report.common),
+                        "next": [{"process": n, "event": event and _as_dict(event)} for n, event in report.members],
+                        "behind": report.behind,
+                        "is_apart": report.is_apart,
+                    }
+                    for report in reports
+                ],
+            },
+        )
+    else:
+        lines = [*flight_records.verdicts(records), *flight_records.last_operations(records, arguments.last)]
+        write_text("\n".join([f"Flight records of {folder}", *lines, ""]))
+    return ATTENTION if any(report.behind or report.is_apart for report in reports) else OK
+
+
+def _as_dict(event: _FlightEvent) -> dict[str, Any]:
+    return {
+        "number": event.number,
+        "kind": event.kind,
+        "route": event.route,
+        "outcome": event.outcome,
+        "turn": event.turn,
+        "processes": event.processes,
+        "operation": event.operation,
+        "file": event.file,
+        "line": event.line,
+        "bytes": event.bytes,
+        "begin_s": event.begin_ns / 1e9,
+        "end_s": event.end_ns / 1e9 if event.end_ns else None,
+    }

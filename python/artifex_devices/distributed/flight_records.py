@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flight records: the last operations between processes, in files that outlive the processes, and what they tell."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import stat
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from artifex_devices import _core
+from artifex_devices._base.text import seconds_text
+from artifex_devices._core import _FlightEvent, _FlightGroup, _FlightRecord
+from artifex_devices.config import config
+
+_SUFFIX = ".flight"
+_JOBS_KEPT = 20  # of jobs that ended badly; a process that leaves its job removes its file
+_LAST = 3  # operations of each process in an error
+
+
+class FlightRecords:
+    """The records of the processes of a job on this host; this process writes its own.
+
+    Example of a folder: /tmp/artifex_devices-1000/flight/20261124-093012-4711, with process_0.flight, process_1.flight.
+    """
+
+    def __init__(self, folder: str, process: int, process_count: int, host: str) -> None:
+        """Creates the file of this process; OSError where that fails."""
+        self.folder = folder
+        self._path = os.path.join(folder, f"process_{process}{_SUFFIX}")
+        self.recorder = _core._FlightRecorder(self._path, process, process_count, host)
+        self._groups: dict[tuple[int, ...], _FlightGroup] = {}
+
+    def group(self, processes: tuple[int, ...]) -> _FlightGroup:
+        """The group of these processes, ascending."""
+        found = self._groups.get(processes)
+        if found is None:
+            found = self._groups[processes] = self.recorder.group(processes)
+        return found
+
+    def close(self) -> None:
+        """Removes the file of this process, and the folder with the last one: the job has ended well."""
+        self.recorder.leave()
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)
+            os.rmdir(self.folder)
+
+    def report(self) -> str:
+        """Lines for an error: what the processes of this host did last, and who is behind."""
+        try:
+            records = read_job(self.folder)
+        except (OSError, ValueError) as error:  # an error about an error helps nobody
+            return f"The flight records cannot be read: {error}"
+        title = f"Flight records (artifex_devices flight-record {self.folder}):"
+        return "\n".join([title, *(f"  {line}" for line in [*verdicts(records), *last_operations(records, _LAST)])])
+
+
+def make_job_folder(directory: str) -> str:
+    """Makes the folder of a new job, and removes those of all but the last jobs; OSError where that fails."""
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    owner = os.stat(directory)
+    if owner.st_uid != os.getuid() or not stat.S_ISDIR(owner.st_mode):
+        raise PermissionError(f"{directory} belongs to user {owner.st_uid}; expected a folder of this user")
+    folder = os.path.join(directory, f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+    os.mkdir(folder, mode=0o700)
+    jobs = sorted(entry.path for entry in os.scandir(directory) if entry.is_dir(follow_symlinks=False))
+    for job in jobs[:-_JOBS_KEPT]:
+        if all(name.endswith(_SUFFIX) for name in os.listdir(job)) and not _has_a_live_process(job):
+            shutil.rmtree(job, ignore_errors=True)
+    return folder
+
+
+def _has_a_live_process(folder: str) -> bool:
+    try:
+        return any(state_of(record) == "runs" for record in read_job(folder))
+    except (OSError, ValueError):
+        return False
+
+
+def last_job() -> str:
+    """The folder of the job that began last, of those whose records are there; ValueError where none is."""
+    directory: str | None = config.flight_record_dir
+    jobs = sorted(entry.path for entry in os.scandir(directory)) if directory and os.path.isdir(directory) else []
+    if not jobs:
+        raise ValueError(
+            f"flight record: {directory or 'config.flight_record_dir'} has no jobs; expected one that crashed or that "
+            "runs; give its folder"
+        )
+    return jobs[-1]
+
+
+def read_job(folder: str) -> list[_FlightRecord]:
+    """The records of a folder, by process; ValueError where there is none or one is damaged, OSError if unreadable."""
+    names = [name for name in os.listdir(folder) if name.endswith(_SUFFIX)]
+    if not names:
+        raise ValueError(
+            f"flight record: {folder} has no record; expected files process_N{_SUFFIX} of a job that did not end well; "
+            "a job that ends well removes them"
+        )
+    records = [_core._read_flight_record(os.path.join(folder, name)) for name in names]
+    return sorted(records, key=lambda record: record.process)
+
+
+def state_of(record: _FlightRecord) -> str:
+    """What became of a process: "left" its job, "runs", "ended without notice", or "is on another host"."""
+    if record.has_left:
+        return "left"
+    if record.host != socket.gethostname()[: len(record.host)] or not record.host:
+        return "is on another host"
+    try:
+        os.kill(record.pid, 0)
+    except ProcessLookupError:
+        return "ended without notice"
+    except PermissionError:
+        pass
+    return "runs"
+
+
+class GroupReport(NamedTuple):
+    """What the records say about processes that meet."""
+
+    processes: str  # "0-3,6"
+    common: _FlightEvent | None  # the last meeting to which all of them came
+    members: list[tuple[int, _FlightEvent | None]]  # each process, and its first meeting after that
+    behind: list[int]  # processes without one, where others have one
+    is_apart: bool  # whether they came to different ones
+
+
+def compare(records: Sequence[_FlightRecord]) -> list[GroupReport]:
+    """A report for each group, those with a fault first."""
+    return [GroupReport(*row) for row in _core._compare_flight_records(records)]
+
+
+def verdicts(records: Sequence[_FlightRecord]) -> list[str]:
+    """Sentences about the groups in which a process is behind or elsewhere, or that all groups are together."""
+    lines: list[str] = []
+    for report in compare(records):
+        if not report.behind and not report.is_apart:
+            continue
+        common = f"came last together to {described(report.common)}" if report.common else "have not come together yet"
+        lines.append(f"processes {report.processes} {common}")
+        for process, event in report.members:
+            came = f"came next to {described(event)}" if event else "is behind: it came to nothing after that"
+            lines.append(f"  process {process} {came}")
+    return lines or ["all processes came to the same operations"]
+
+
+def last_operations(records: Iterable[_FlightRecord], count: int) -> list[str]:
+    """The state of each process, and its last operations, the latest last."""
+    now_ns = time.time_ns()
+    lines = []
+    for record in records:
+        lines.append(f"process {record.process} (pid {record.pid} on {record.host}) {state_of(record)}:")
+        lines += [f"  {described(event)}, {_ago(event, now_ns)}" for event in record.events[-count:]]
+        if not record.events:
+            lines.append("  no operation with other processes")
+    return lines
+
+
+def described(event: _FlightEvent) -> str:
+    """The operation, and the line of the program."""
+    is_named = f"{os.path.basename(event.file)}:{event.line}" in event.operation
+    return f"{event.operation} at {event.file}:{event.line}" if event.file and not is_named else event.operation
+
+
+def _ago(event: _FlightEvent, now_ns: int) -> str:
+    what = "meets" if event.kind == "meeting" else f"moves bytes by {event.route}"
+    begun = f"begun {seconds_text(max(now_ns - event.begin_ns, 0) / 1e9)} ago"
+    if event.outcome == "lasts":
+        return f"{what}, {begun}, and not done"
+    return f"{what}, {begun}, {event.outcome} after {seconds_text((event.end_ns - event.begin_ns) / 1e9)}"
