@@ -82,13 +82,17 @@ py::object gpu_buffers(const Array& array, bool writable) {
   return result;
 }
 
+bool is_on_cuda(const Sharding& sharding) {
+  const Client& client = *sharding.devices()->client();
+  return client.copy_engine() != nullptr && !client.is_host_readable(sharding.memory_kind());
+}
+
 py::object slab_array(const Array& array, bool writable) {
   int64_t stride = 0;
   if (array.position_in_storage() >= 0 || array.storage()->slab(&stride) == nullptr) return py::none();
   if (!array.sharding()->buffers().is_tile()) return py::none();  // other processes have other tiles
+  if (is_on_cuda(*array.sharding())) return py::none();
   wait_until_written(array);
-  const MemorySpace* space = array.storage()->buffer(0).block->space();
-  if (space != nullptr && !space->is_host_memory()) return py::none();
   const Sharding& sharding = *array.sharding();
   const ShardDomains domains = sharding.domains(array.shape(), kReading);
   if (!domains.is_even()) return py::none();
@@ -292,13 +296,8 @@ void bind_shards(py::module_& module) {
       "_gpu_buffers", &gpu_buffers, py::arg("array"), py::arg("writable") = false,
       "Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, "
       "else None. Only the function that created the Array by _empty may set `writable`.");
-  module.def(
-      "_is_on_cuda",
-      [](const Sharding& sharding) {
-        const Client& client = *sharding.devices()->client();
-        return client.copy_engine() != nullptr && !client.is_host_readable(sharding.memory_kind());
-      },
-      py::arg("sharding"), "Returns whether Arrays with a sharding are in the memory of CUDA devices.");
+  module.def("_is_on_cuda", &is_on_cuda, py::arg("sharding"),
+             "Returns whether Arrays with a sharding are in the memory of CUDA devices.");
   module.def("_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
              "Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this "
              "process, else None.");

@@ -134,7 +134,7 @@ class Outputs:
             named = [name for names in names_by_dimension(spec) for name in names]
             check.add(path, spec, named, self.checks_replicas, parts)
         chosen = parts if placement.is_complete else [parts[participant] for participant in placement.participants]
-        if any(map(is_on_gpu, chosen)):
+        if not likeness and any(map(is_on_gpu, chosen)):
             return array_of_parts(self.operation, placement.shape, dtype, placement.sharding, chosen)
         adopted = placement.none_adopted
         if first.nbytes >= _ADOPTED_BYTES:

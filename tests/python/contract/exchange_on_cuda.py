@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import artifex_devices as ad
 import ml_dtypes
@@ -55,6 +56,20 @@ def test_memory_outlives_its_array_and_work_that_reads_it(gpus, devices):
     np.testing.assert_array_equal(floats(running), X)
     again = [ad.device_put(X + i, devices[0]) for i in range(4)]
     assert [int(ad.device_get(each)[0, 0]) for each in again] == [0, 1, 2, 3]
+
+
+def test_exported_memory_is_released_in_a_forked_child(devices):
+    arrays = [ad.device_put(X, devices[0]) for _ in range(3)]
+    consumed = [Consumed(array) for array in arrays]
+    child = os.fork()
+    if child == 0:
+        arrays.clear()
+        consumed[0].free()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for each in consumed:
+        each.free()
+    np.testing.assert_array_equal(ad.device_get(arrays[1]), X)
 
 
 def test_an_exported_array_waits_for_work_on_it_when_it_ends(gpus, devices):

@@ -280,7 +280,10 @@ std::shared_ptr<void> CudaMemory::preallocate(int64_t bytes, std::string_view op
 
 void CudaMemory::add_exported(const Block& block) { gpu_.add_exported(block.address(), block.bytes()); }
 
-void CudaMemory::remove_exported(const Block& block) noexcept { gpu_.remove_exported(block.address()); }
+void CudaMemory::remove_exported(const Block& block) noexcept {
+  if (cuda::driver_for_release() == nullptr) return;  // a forked child, where the lock may be held for ever
+  gpu_.remove_exported(block.address());
+}
 
 void CudaMemory::wait_for_device() const {
   constexpr std::string_view kOperation = "wait";
