@@ -23,7 +23,7 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
   $(wildcard tests/python/*/test_$(name).py))
 
 .PHONY: help setup demo test test-all test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-gpu test-quick \
-  test-torture test-soak torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz soak \
+  test-torture test-soak torture-beside-jax test-simulated test-processes lint layers stubs stubs-check format tidy fuzz soak \
   soak-jax bench bench-gpu curves performance performance-page calibration instructions notebooks docs docs-serve wheel release \
   oracle clean
 
@@ -41,7 +41,7 @@ demo: ## real images onto 8 CPU devices and back, and a network trained on them;
 test: ## lint, types, stubs, C++ and Python tests
 	@rm -f build/stages.txt
 	$(stage) "setup" tools/setup.sh
-	@$(MAKE) --no-print-directory lint stubs-check test-cpp test-python
+	@$(MAKE) --no-print-directory lint stubs-check test-cpp test-python test-simulated
 	@printf '\nAll passed:\n'; cat build/stages.txt
 
 test-all: setup ## the long suites: documentation, sanitizers, torture, soak, several processes, JAX, instructions, fuzzers
@@ -89,6 +89,9 @@ test-torture: setup ## what the library promises when things go wrong; ARGS="-k 
 torture-beside-jax: setup ## the same faults here and in JAX, and docs/reliability.md from them; ARGS="--update" or "-k fork"
 	@tools/make_oracle.sh
 	@.venv-oracle/bin/python tests/torture/beside_jax/compare.py $(ARGS)
+
+test-simulated: setup ## the tests of several processes that need no real ones, in simulated processes
+	$(stage) "tests in simulated processes" python -m pytest -n 0 tests/distributed --simulated $(ARGS)
 
 test-processes: setup ## the tests in 2 to 4 real processes under mpiexec; ARGS="-k killed" to choose
 	$(stage) "tests in several processes" python -m pytest tests/distributed $(ARGS)

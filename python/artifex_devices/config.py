@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from artifex_devices import _core
@@ -24,6 +25,16 @@ _SCOPED = (
     "jax_default_device",
     "jax_enable_x64",
 )
+
+
+def _flight_record_dir(environment: Mapping[str, str]) -> str | None:
+    """The folder of ARTIFEX_FLIGHT_RECORD_DIR, None if that is "off", or a folder of the user for temporary files."""
+    given = environment.get("ARTIFEX_FLIGHT_RECORD_DIR")
+    if given:
+        return None if given == "off" else given
+    return os.path.join(environment.get("TMPDIR") or "/tmp", f"artifex_devices-{os.getuid()}", "flight")
+
+
 _DEFAULTS = {  # of options that are stored in Python
     "spmd_executor": "auto",
     "spmd_threads_bytes": 1 << 20,
@@ -31,8 +42,7 @@ _DEFAULTS = {  # of options that are stored in Python
     "distributed_buffer_bytes": 64 << 20,
     "distributed_checks": True,
     "distributed_shared_memory": True,
-    "flight_record_dir": os.environ.get("ARTIFEX_FLIGHT_RECORD_DIR")
-    or os.path.join(os.environ.get("TMPDIR") or "/tmp", f"artifex_devices-{os.getuid()}", "flight"),
+    "flight_record_dir": _flight_record_dir(os.environ),
 }
 _NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_DEFAULTS)
 _UPDATE = "config.update"
@@ -69,7 +79,8 @@ class Config:
       memory; read by `distributed.initialize`. If it is False in any of them, they use MPI only.
     * `flight_record_dir` (str or None): folder in which the processes of a job record their last operations (see
       `artifex_devices flight-record`); None for no record. Read by `distributed.initialize`, of the first process of
-      each host. The default is ARTIFEX_FLIGHT_RECORD_DIR, or a folder of the user in the folder of temporary files.
+      each host. The default is ARTIFEX_FLIGHT_RECORD_DIR ("off" is None), or a folder
+      of the user in that of temporary files.
     * Options of JAX's compiler, such as `jax_disable_jit` and `jax_compilation_cache_dir`: recorded, without effect.
       Options for a check that does not exist here, such as `jax_debug_nans`, are refused with the reason.
 

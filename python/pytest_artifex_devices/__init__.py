@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pytest plugin of artifex_devices: tests in worlds of simulated devices.
+"""The pytest plugin of artifex_devices: tests in worlds of simulated devices, and in several processes.
 
 pytest imports each installed plugin at its start, for the tests of any project. This package is not a part of
 artifex_devices because importing that one would load NumPy and the C++ core; the fixtures do so when a test uses them.
@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_artifex_devices import processes
+
 if TYPE_CHECKING:
     import artifex_devices as ad
 
-_MARK = "devices"
-_FIXTURE = "simulated_devices"
+_FIXTURES = {"devices": "simulated_devices", "processes": "process_count"}  # by mark
 _DEFAULT_WORLD = 8
+_EXAMPLES = {"devices": "1, 8", "processes": "1, 2, 4"}
 
 
 @pytest.fixture
@@ -38,10 +40,36 @@ def mesh(simulated_devices: list[ad.Device]) -> ad.Mesh:
     return ad.make_mesh((len(simulated_devices),), ("x",), (ad.AxisType.Auto,), devices=simulated_devices)
 
 
+@pytest.fixture
+def process_count(request: pytest.FixtureRequest) -> int:
+    """The number of processes in which the test runs: 1, or one of `@pytest.mark.processes(...)`."""
+    count: int = getattr(request, "param", 1)
+    return count
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options of tests in several processes."""
+    group = parser.getgroup("artifex_devices")
+    group.addoption(
+        "--real-processes", action="store_true", help="run tests marked with processes under mpiexec, not simulated"
+    )
+    group.addoption(
+        "--schedules", type=int, default=1, metavar="N", help="run tests marked with processes under N schedules"
+    )
+    group.addoption(
+        "--schedule-seed", type=int, metavar="SEED", help="the first schedule; the default is that of the mark"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the mark."""
+    """Registers the marks."""
     config.addinivalue_line(
-        "markers", f"{_MARK}(*worlds): run the test once in each world, an argument of artifex_devices.simulate"
+        "markers", "devices(*worlds): run the test once in each world, an argument of artifex_devices.simulate"
+    )
+    config.addinivalue_line(
+        "markers",
+        "processes(*counts, devices=2, seed=0, faults=()): run the test in each of so many simulated processes; see "
+        "artifex_devices.testing.run_processes",
     )
 
 
@@ -51,21 +79,70 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str
     if not collector.istestfunction(obj, name):
         return
     own = getattr(obj, "pytestmark", ())
-    if collector.get_closest_marker(_MARK) is not None or any(mark.name == _MARK for mark in own):
-        pytest.mark.usefixtures(_FIXTURE)(getattr(obj, "__func__", obj))
+    for mark, fixture in _FIXTURES.items():
+        if collector.get_closest_marker(mark) is not None or any(each.name == mark for each in own):
+            pytest.mark.usefixtures(fixture)(getattr(obj, "__func__", obj))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs a marked test once in each world."""
-    mark = metafunc.definition.get_closest_marker(_MARK)
+    """Runs a marked test once in each world, or with each number of processes."""
+    worlds = metafunc.definition.get_closest_marker("devices")
+    counts = metafunc.definition.get_closest_marker("processes")
+    if worlds is not None:
+        expected = "numbers of devices or descriptions of worlds"
+        _check_mark(metafunc, worlds, bool(worlds.args) and not worlds.kwargs, expected)
+        metafunc.parametrize(_FIXTURES["devices"], worlds.args, indirect=True, ids=_world_id)
+    if counts is not None:
+        is_right = bool(counts.args) and all(type(each) is int and each > 0 for each in counts.args)
+        is_right = is_right and counts.kwargs.keys() <= {"devices", "seed", "faults"}
+        _check_mark(metafunc, counts, is_right, "numbers of processes, and at most devices, seed and faults")
+        if worlds is not None:
+            raise pytest.UsageError(
+                f"{metafunc.definition.nodeid}: it has the marks devices and processes; expected one of them; write "
+                "@pytest.mark.processes(2, devices=4)"
+            )
+        ids = [f"{count}-process{'' if count == 1 else 'es'}" for count in counts.args]
+        metafunc.parametrize(_FIXTURES["processes"], counts.args, indirect=True, ids=ids)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs a test with the mark `processes` in each process."""
+    mark = pyfuncitem.get_closest_marker("processes")
     if mark is None:
-        return
-    if not mark.args or mark.kwargs:
+        return None
+    config, arguments = pyfuncitem.config, mark.kwargs
+    seed = config.getoption("--schedule-seed")
+    count: Any = pyfuncitem.funcargs["process_count"]
+    settings = processes.Settings(
+        count,
+        arguments.get("devices", 2),
+        arguments.get("seed", 0) if seed is None else seed,
+        arguments.get("faults", ()),
+    )
+    values = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    if processes.is_in_job():
+        processes.initialize_once()
+        pyfuncitem.obj(**values)
+    elif config.getoption("--real-processes"):
+        processes.run_real(pyfuncitem, settings)
+    else:
+        processes.run_simulated(lambda: pyfuncitem.obj(**values), settings, config.getoption("--schedules"))
+    return True
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Writes the outcome of a test where mpiexec has started this process for it."""
+    if processes.is_in_job() and report.when == "call":
+        processes.write_outcome(report)
+
+
+def _check_mark(metafunc: pytest.Metafunc, mark: pytest.Mark, is_right: bool, expected: str) -> None:
+    if not is_right:
         raise pytest.UsageError(
-            f"{metafunc.definition.nodeid}: the mark {_MARK} has the arguments {mark.args} and {mark.kwargs}; expected "
-            f"numbers of devices or descriptions of worlds; write @pytest.mark.{_MARK}(1, 8)"
+            f"{metafunc.definition.nodeid}: the mark {mark.name} has the arguments {mark.args} and {mark.kwargs}; "
+            f"expected {expected}; write @pytest.mark.{mark.name}({_EXAMPLES[mark.name]})"
         )
-    metafunc.parametrize(_FIXTURE, mark.args, indirect=True, ids=_world_id)
 
 
 def _world_id(world: Any) -> str:

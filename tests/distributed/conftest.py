@@ -4,8 +4,12 @@
 A body is a function of a test module; each process imports it again, after `distributed.initialize()`. What it
 returns comes back by pickle. Each process must import the artifex_devices of the tests, of a wheel or of a checkout.
 A job that hangs is ended, and the test shows where each process stood.
+
+With `--simulated` the bodies run in simulated processes of this one, and the tests with the mark `real_processes`
+are left out.
 """
 
+import itertools
 import os
 import pickle
 import signal
@@ -17,6 +21,21 @@ import pytest
 from launching import HERE, Job, environment_of, find_mpiexec, package_file, stack_of
 
 
+def pytest_addoption(parser):
+    parser.addoption("--simulated", action="store_true", help="run the bodies in simulated processes")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "real_processes: the test needs processes of the system")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--simulated"):
+        left_out = [each for each in items if each.get_closest_marker("real_processes")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [each for each in items if each not in left_out]
+
+
 @pytest.fixture
 def processes(request, tmp_path):
     """processes(count, body, *arguments) runs `body(*arguments)` in so many processes and returns the Job.
@@ -26,6 +45,14 @@ def processes(request, tmp_path):
     `shielded=True` hides the death of a process from the launcher, which would end the others at once;
     `interrupt_after`, a function after which the launcher gets Ctrl-C.
     """
+    if request.config.getoption("--simulated"):
+        started = itertools.count()
+
+        def simulate(count, body, *arguments, devices=2, timeout=60, shielded=False):
+            return Job.simulated(body, arguments, count, devices, seed=next(started))
+
+        return simulate
+
     mpiexec = find_mpiexec()
     started = []
 

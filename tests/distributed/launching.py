@@ -5,8 +5,10 @@ import importlib.util
 import os
 import pickle
 import shutil
+import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,39 @@ def wait_for_outcomes(folder, *numbers):
         time.sleep(0.02)
 
 
+class SimulatedOutcome:
+    """What became of one simulated process; see Outcome."""
+
+    stack = ""
+
+    def __init__(self, value, is_unfinished):
+        self.state, self.value, self.trace = "returned", value, ""
+        if is_unfinished:
+            self.state = "ended without an outcome"
+        elif isinstance(value, BaseException):
+            self.state, self.value = "raised", (type(value).__name__, str(value))
+            self.trace = "".join(traceback.format_exception(value))
+
+
+def transport():
+    """The transport of the calling process."""
+    from artifex_devices import _core
+    from artifex_devices.distributed import transport as transports
+
+    return transports.of_client(_core._current_client(), "test")
+
+
+def end_without_notice():
+    """Called in a body: ends its process as a crash does."""
+    from artifex_devices.distributed.simulated import membership
+    from artifex_devices.testing import kill
+
+    if membership.current.get() is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    found = transport()
+    found._scheduler.strike(found.process_index, kill())
+
+
 def stack_of(folder, number):
     """Where the threads of a process stood when its time was over; "" where it was in time."""
     file = folder / f"stack.{number}"
@@ -70,6 +105,19 @@ class Job:
     def __init__(self, folder, count, output, status, seconds, timed_out):
         self.outcomes = [Outcome(folder, number) for number in range(count)]
         self.output, self.status, self.seconds, self.timed_out = output, status, seconds, timed_out
+
+    @classmethod
+    def simulated(cls, body, arguments, count, devices, seed):
+        """Runs the body in simulated processes."""
+        from artifex_devices.testing import run_processes
+
+        job = cls.__new__(cls)
+        begin = time.monotonic()
+        done = run_processes(body, count, devices, seed, args=arguments, return_exceptions=True)
+        job.outcomes = [SimulatedOutcome(value, number in done.unfinished) for number, value in enumerate(done.results)]
+        job.status = int(any(outcome.state != "returned" for outcome in job.outcomes))
+        job.output, job.seconds, job.timed_out = "\n".join(map(str, done.events)), time.monotonic() - begin, False
+        return job
 
     @property
     def values(self):

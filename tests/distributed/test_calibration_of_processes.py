@@ -9,6 +9,8 @@ from artifex_devices import calibration
 from artifex_devices.calibration import measurement as calibration_measurement
 from artifex_devices.planner.calibration_values import Calibration
 
+pytestmark = pytest.mark.real_processes
+
 
 def measure(folder):
     """A small one."""

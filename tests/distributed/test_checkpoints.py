@@ -108,6 +108,7 @@ def fail_in_one_process(folder):
     return text, same
 
 
+@pytest.mark.real_processes  # replaces a method of the package in one of them
 def test_the_error_of_one_process_reaches_all_and_the_last_checkpoint_stays(processes, tmp_path):
     (first, second), (mine, stays) = processes(2, fail_in_one_process, str(tmp_path / "c"), timeout=120).values
     assert second

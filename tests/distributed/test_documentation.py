@@ -6,6 +6,8 @@ import re
 import pytest
 from launching import CHECKOUT
 
+pytestmark = pytest.mark.real_processes
+
 
 def run_script(code):
     exec(compile(code, "script.py", "exec"), {"__name__": "__main__"})

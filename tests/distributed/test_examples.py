@@ -8,6 +8,8 @@ import sys
 import pytest
 from launching import CHECKOUT
 
+pytestmark = pytest.mark.real_processes
+
 
 def train(arguments):
     sys.argv = ["digits_train.py", *arguments]

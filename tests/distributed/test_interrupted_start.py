@@ -13,6 +13,8 @@ import pytest
 from artifex_devices import distributed
 from launching import wait_for_outcomes
 
+pytestmark = pytest.mark.real_processes
+
 
 def interrupt_when_it_waits(function):
     """From a thread: SIGINT as soon as the first thread is in this function of the package, and waits in it."""

@@ -9,6 +9,8 @@ import sys
 import pytest
 from launching import environment_of
 
+pytestmark = pytest.mark.real_processes
+
 
 def where_am_i():
     import artifex_devices as ad

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that raise, leave early, disagree, nest or are killed, in seeded mixtures: a value or an error in all."""
 
-import os
-import signal
 import sys
 
 import numpy as np
 import pytest
+from launching import end_without_notice
 
 OPERATIONS = ["sum", "sum in threads", "reshard", "gather", "barrier"]
 FAULTS = ["none", "raise", "leave", "other operation", "killed", "one more"]
@@ -65,7 +64,7 @@ def mixture(seed, count):
             if fault == "leave":
                 sys.exit(0)
             if fault == "killed":
-                os.kill(os.getpid(), signal.SIGKILL)
+                end_without_notice()
             if fault == "other operation":
                 do("gather" if operation == "barrier" else "barrier")
             if fault == "one more":

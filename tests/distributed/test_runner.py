@@ -6,7 +6,10 @@ import pickle
 import subprocess
 import sys
 
+import pytest
 from launching import HERE, Outcome, environment_of, package_file
+
+pytestmark = pytest.mark.real_processes
 
 
 def imported_file():

@@ -7,13 +7,9 @@ import signal
 
 import numpy as np
 import pytest
-from launching import wait_for_outcomes
+from launching import transport, wait_for_outcomes
 
-
-def transport():
-    from artifex_devices.distributed import job
-
-    return job._job.transport
+pytestmark = pytest.mark.real_processes
 
 
 def local_peers():

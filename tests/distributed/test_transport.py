@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytes between processes, and the meeting before them."""
 
+import contextvars
 import time
 
 import numpy as np
 import pytest
+from launching import transport
 
 COUNTS = [2, 3, 4]
-
-
-def transport():
-    from artifex_devices.distributed import job
-
-    return job._job.transport
 
 
 def all_done(requests, operation="test"):
@@ -51,6 +47,7 @@ def send_in_pieces():
     return around(123_456, 3)
 
 
+@pytest.mark.real_processes
 def test_messages_beyond_what_one_message_of_mpi_may_hold_go_in_pieces(processes):
     assert processes(2, send_in_pieces).values == [True, True]
 
@@ -110,7 +107,7 @@ def test_a_refusal_ends_the_waits_of_the_others_and_the_job_goes_on(processes):
         turns = [turn for turn in range(5) if turn % 3 != number]
         assert len(texts) == len(turns)
         for turn, text in zip(turns, texts, strict=True):
-            assert f"process {turn % 3} (pid " in text
+            assert f"process {turn % 3} (" in text
             assert f"refuses: device_put: no memory in turn {turn}; fix it there, the job goes on" in text
         assert after == [b"y"] * 3
 
@@ -130,7 +127,7 @@ def send_from_a_thread():
             if not (got == 1000 * peer + 10 * turn + tag).all():
                 wrong.append((tag, turn))
 
-    thread = threading.Thread(target=exchange, args=(7,))
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(exchange, 7))
     thread.start()
     thread.join()
     return wrong
@@ -149,6 +146,7 @@ def late_meeting():
     return time.process_time() - before
 
 
+@pytest.mark.real_processes
 def test_waiting_costs_little(processes):
     waited = processes(2, late_meeting).values[1]
     assert waited < 0.75  # of 1.5 s
@@ -160,5 +158,6 @@ def threads_left():
     return threading.active_count()
 
 
+@pytest.mark.real_processes
 def test_no_thread_is_made(processes):
     assert processes(2, threads_left).values == [1, 1]

@@ -12,7 +12,9 @@ import time
 
 import numpy as np
 import pytest
-from launching import find_mpiexec, wait_for_outcomes
+from launching import find_mpiexec, transport, wait_for_outcomes
+
+pytestmark = pytest.mark.real_processes
 
 ADDRESSES = ("198.18.0.1", "198.18.0.2")
 # The halves of MPI that would see that both hosts are one machine must use TCP.
@@ -86,12 +88,6 @@ def two_hosts(processes, tmp_path):
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
-
-
-def transport():
-    from artifex_devices.distributed import job
-
-    return job._job.transport
 
 
 def talk():

@@ -8,12 +8,12 @@ import sys
 import warnings
 from types import FrameType
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def user_frame(frame: FrameType) -> FrameType:
     """Returns the first frame from this one outwards that is not of the package, or else the outermost."""
-    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
+    while frame.f_code.co_filename.startswith(PACKAGE_FOLDER) and frame.f_back is not None:
         frame = frame.f_back
     return frame
 

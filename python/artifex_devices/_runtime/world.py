@@ -11,6 +11,7 @@ from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_callable, check_int, check_type, wrong_value
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._runtime.process_clients import clients_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -37,6 +38,10 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         seed: A number from which the order of copies between devices, and of asynchronous copies to the host, is drawn,
             to test that every read waits for its copy: the copies run as late as possible, when a thread waits, and
             memory that waits for one is filled with a pattern. None for copies in the background.
+        processes: Number of processes, each on a host of its own, that have equal numbers of the devices; for code that
+            chooses meshes and shardings by `process_index`. This process is number 0 and holds data on its own devices
+            only. `testing.run_processes` runs a program in all of them. `world` is then a number of devices, and only
+            `all_threads` may be given too.
 
     Raises:
         ValueError: The description is malformed, the number is not positive, the file is not hwloc XML, or the platform
@@ -56,6 +61,9 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         >>> with ad.simulate({"cpu": 2, "gpu": 4}):
         ...     ad.device_count(), ad.devices("cpu")
         (4, [CpuDevice(id=0), CpuDevice(id=1)])
+        >>> with ad.simulate(4, processes=2):
+        ...     [device.process_index for device in ad.devices()], ad.local_devices()
+        ([0, 0, 1, 1], [CpuDevice(id=0), CpuDevice(id=1)])
     """
 
     def __init__(
@@ -67,11 +75,17 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         all_threads: bool = False,
         platform: str | None = None,
         seed: int | None = None,
+        processes: int | None = None,
     ) -> None:
         for name, flag in (("compile_only", compile_only), ("all_threads", all_threads)):
             check_bool("simulate", name, flag, "leave it out for False")
         if seed is not None:
             check_int("simulate", "seed", seed, "write seed=7", minimum=0, maximum=2**64 - 1)
+        if processes is not None:
+            others = {"bytes_limit": bytes_limit, "compile_only": compile_only, "platform": platform, "seed": seed}
+            devices = _devices_of_processes(world, processes, others)
+            super().__init__(lambda: clients_of(devices, 1)[0], all_threads, None)
+            return
         cpus = None  # beside GPUs
         if isinstance(world, Mapping):
             cpus, world, platform = _worlds_by_platform(world, platform, all_threads)
@@ -159,6 +173,22 @@ def _worlds_by_platform(
         expected = "a number of CPU devices or a description of a machine"
         raise wrong_value("simulate", "world['cpu']", worlds["cpu"], expected, 'write simulate({"cpu": 2, "gpu": 4})')
     return (machine, count), worlds["gpu"], "gpu"
+
+
+def _devices_of_processes(world: object, processes: int, others: Mapping[str, Any]) -> list[int]:
+    """Returns the number of devices of each process."""
+    check_int("simulate", "processes", processes, "write processes=4", minimum=1, maximum=2**16)
+    expected = f"a multiple of processes={processes}, up to 2**24"
+    count = check_int("simulate", "world", world, "write simulate(8, processes=4)", expected=expected, maximum=2**24)
+    if count < 1 or count % processes:
+        raise wrong_value("simulate", "world", world, expected, f"write simulate({2 * processes}, ...)")
+    given = [name for name, value in others.items() if value not in (None, False)]
+    if given:
+        raise ValueError(
+            f"simulate: {' and '.join(given)} cannot be combined with processes; expected all_threads at most; leave "
+            f"{' and '.join(given)} out, or leave processes out for one process"
+        )
+    return [count // processes] * processes
 
 
 def _parts_of_world(

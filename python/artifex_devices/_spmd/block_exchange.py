@@ -15,7 +15,7 @@ from artifex_devices import _core
 from artifex_devices._spmd.process_groups import ProcessGroups
 
 if TYPE_CHECKING:
-    from artifex_devices.distributed.mpi_transport import MpiTransport
+    from artifex_devices.distributed.transport import Transport
 
 _TAG = 2  # of blocks; messages of one pair arrive in order, so that one tag is enough
 _OWN_MESSAGE_BYTES = 1 << 16  # smaller blocks are packed
@@ -34,7 +34,7 @@ def bytes_of(block: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def exchange(
-    transport: MpiTransport,
+    transport: Transport,
     operation: str,
     sends: Mapping[int, Sequence[NDArray[Any]]],
     receives: Mapping[int, Sequence[Kind]],

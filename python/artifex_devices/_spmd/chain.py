@@ -21,7 +21,7 @@ from artifex_devices.distributed.transport import InFlight
 
 if TYPE_CHECKING:
     from artifex_devices.distributed.local_peers import LocalPeers
-    from artifex_devices.distributed.mpi_transport import MpiTransport
+    from artifex_devices.distributed.transport import Transport
 
 Leaves = list[NDArray[Any]]
 _MIN_SHARED_BYTES = 1 << 13  # of a block, where memory is shared; smaller ones fit into the meeting
@@ -32,7 +32,7 @@ _AHEAD = 4  # pieces in flight in each direction
 _TAG_ON, _TAG_BACK = 3, 4
 
 
-def is_worth(leaves: Leaves, across: ProcessGroups, transport: MpiTransport) -> bool:
+def is_worth(leaves: Leaves, across: ProcessGroups, transport: Transport) -> bool:
     """Whether blocks like these are reduced along a chain; the same in all processes."""
     minimum = _MIN_BYTES if transport.local_peers(across.processes) is None else _MIN_SHARED_BYTES
     return across.in_runs and all(leaf.nbytes >= minimum for leaf in leaves)
@@ -48,7 +48,7 @@ def run(
     groups: Sequence[CrossGroup],
     blocks_of: dict[int, Leaves],
     reduction: str,
-    transport: MpiTransport,
+    transport: Transport,
     text: str,
     by_rows: bool = False,
 ) -> list[Leaves]:
@@ -94,7 +94,7 @@ def _share_of(group: CrossGroup, me: int, template: NDArray[Any], is_row: bool) 
 
 
 @contextlib.contextmanager
-def _reported(transport: MpiTransport, text: str) -> Iterator[None]:
+def _reported(transport: Transport, text: str) -> Iterator[None]:
     """Reports an error to the other processes, which have begun their parts, and would wait."""
     try:
         yield
@@ -108,7 +108,7 @@ def _run_shared(
     after: int | None,
     local_peers: LocalPeers,
     part: tuple[Any, ...],
-    transport: MpiTransport,
+    transport: Transport,
     text: str,
 ) -> None:
     """Computes this process's part, by memory that the processes share."""
@@ -119,7 +119,7 @@ def _run_shared(
 
 
 def _run_by_messages(
-    before: int | None, after: int | None, piece_bytes: int, part: tuple[Any, ...], transport: MpiTransport, text: str
+    before: int | None, after: int | None, piece_bytes: int, part: tuple[Any, ...], transport: Transport, text: str
 ) -> None:
     """Computes this process's part, by messages."""
     lanes = [

@@ -21,7 +21,7 @@ from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups, Proc
 if TYPE_CHECKING:
     from artifex_devices._spmd.participant import Meeting
     from artifex_devices._spmd.program import Program
-    from artifex_devices.distributed.mpi_transport import MpiTransport
+    from artifex_devices.distributed.transport import Transport
 
 Leaves = list[NDArray[Any]]
 
@@ -120,7 +120,7 @@ def _described(
     return text, digest, small
 
 
-def transport_of(process_map: ProcessMap, operation: str) -> MpiTransport:
+def transport_of(process_map: ProcessMap, operation: str) -> Transport:
     """The transport to the other processes; RuntimeError where there is none."""
     from artifex_devices.distributed.transport import of_client
 
@@ -138,7 +138,7 @@ def _completed(
     op: CrossProcessOp,
     meeting: Meeting,
     blocks: dict[int, Leaves],
-    transport: MpiTransport,
+    transport: Transport,
     text: str,
 ) -> dict[int, Leaves]:
     """The result of each slot, by messages."""

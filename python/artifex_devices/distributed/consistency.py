@@ -38,6 +38,10 @@ class Meeting:
         """Whether all records have arrived; True before the first use."""
         raise NotImplementedError
 
+    def missing(self) -> Sequence[int]:
+        """The processes whose records may not have arrived yet."""
+        return [number for place, number in enumerate(self._members) if place != self._mine]
+
     def all_equal(self) -> bool:
         """Whether all processes come to the same operation."""
         mine = self._records[self._mine][:_SAME]

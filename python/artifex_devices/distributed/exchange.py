@@ -13,8 +13,7 @@ from artifex_devices import _core
 from artifex_devices._core import Array, Client, _CrossReshard
 from artifex_devices.config import config
 from artifex_devices.distributed import transport as transports
-from artifex_devices.distributed.mpi_transport import Message, MpiTransport
-from artifex_devices.distributed.transport import InFlight
+from artifex_devices.distributed.transport import InFlight, Message, Transport
 
 _TAG = 1  # of reshards; messages of one pair arrive in order, so that one tag is enough
 _MAX_IN_FLIGHT = 32  # messages in each direction that need no memory of their own
@@ -35,6 +34,11 @@ def traffic(client: Client | None = None) -> Traffic:
     """The bytes that reshards of a client, or of the current world, have sent and received in this process."""
     uid = (_core._current_client() if client is None else client)._uid
     return _traffic.setdefault(uid, Traffic())
+
+
+def forget(client: Client) -> None:
+    """Drops the counters of a client."""
+    _traffic.pop(client._uid, None)
 
 
 def run(cross: _CrossReshard) -> Array:
@@ -92,7 +96,7 @@ class _Direction:
             self.begun += 1
 
 
-def _exchange(cross: _CrossReshard, transport: MpiTransport, text: str) -> None:
+def _exchange(cross: _CrossReshard, transport: Transport, text: str) -> None:
     """Sends and receives everything, in bounded memory."""
     counted = traffic(cross.client)
     receives = _Direction(cross.receives, cross.receive_in_place, transport.irecv, counted.received)

@@ -9,7 +9,7 @@ import shutil
 import socket
 import stat
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from artifex_devices import _core
@@ -19,6 +19,7 @@ from artifex_devices.config import config
 
 _SUFFIX = ".flight"
 _JOBS_KEPT = 20  # of jobs that ended badly; a process that leaves its job removes its file
+_ENDED = "ended without notice"
 _LAST = 3  # operations of each process in an error
 
 
@@ -49,14 +50,19 @@ class FlightRecords:
             os.unlink(self._path)
             os.rmdir(self.folder)
 
-    def report(self) -> str:
-        """Lines for an error: what the processes of this host did last, and who is behind."""
+    def report(self, ended: Collection[int] = ()) -> str:
+        """Lines for an error: what the processes of this host did last, and who is behind.
+
+        `ended` are processes that are known to have ended, though the system may still list them.
+        """
         try:
             records = read_job(self.folder)
         except (OSError, ValueError) as error:  # an error about an error helps nobody
             return f"The flight records cannot be read: {error}"
         title = f"Flight records (artifex_devices flight-record {self.folder}):"
-        return "\n".join([title, *(f"  {line}" for line in [*verdicts(records), *last_operations(records, _LAST)])])
+        return "\n".join(
+            [title, *(f"  {line}" for line in [*verdicts(records), *last_operations(records, _LAST, ended)])]
+        )
 
 
 def make_job_folder(directory: str) -> str:
@@ -112,12 +118,11 @@ def state_of(record: _FlightRecord) -> str:
     if record.host != socket.gethostname()[: len(record.host)] or not record.host:
         return "is on another host"
     try:
-        os.kill(record.pid, 0)
-    except ProcessLookupError:
-        return "ended without notice"
-    except PermissionError:
-        pass
-    return "runs"
+        with open(f"/proc/{record.pid}/stat") as file:
+            has_ended = file.read().rpartition(")")[2].split()[0] in "ZX"  # nobody has asked for its exit status yet
+    except OSError:
+        has_ended = True
+    return _ENDED if has_ended else "runs"
 
 
 class GroupReport(NamedTuple):
@@ -149,12 +154,13 @@ def verdicts(records: Sequence[_FlightRecord]) -> list[str]:
     return lines or ["all processes came to the same operations"]
 
 
-def last_operations(records: Iterable[_FlightRecord], count: int) -> list[str]:
-    """The state of each process, and its last operations, the latest last."""
+def last_operations(records: Iterable[_FlightRecord], count: int, ended: Collection[int] = ()) -> list[str]:
+    """The state of each process, and its last operations, the latest last; `ended` as for FlightRecords.report."""
     now_ns = time.time_ns()
     lines = []
     for record in records:
-        lines.append(f"process {record.process} (pid {record.pid} on {record.host}) {state_of(record)}:")
+        state = _ENDED if record.process in ended else state_of(record)
+        lines.append(f"process {record.process} (pid {record.pid} on {record.host}) {state}:")
         lines += [f"  {described(event)}, {_ago(event, now_ns)}" for event in record.events[-count:]]
         if not record.events:
             lines.append("  no operation with other processes")

@@ -31,6 +31,7 @@ from artifex_devices.distributed.local_peers import share_memory
 from artifex_devices.distributed.mpi_runtime import MpiRuntime
 from artifex_devices.distributed.mpi_transport import MpiTransport
 from artifex_devices.distributed.peers import Peers
+from artifex_devices.distributed.simulated import membership
 from artifex_devices.errors import CollectiveError
 
 
@@ -72,18 +73,21 @@ def is_initialized() -> bool:
         >>> distributed.is_initialized()
         False
     """
-    return _own_job() is not None
+    member = membership.current.get()
+    return member.is_initialized if member is not None else _own_job() is not None
 
 
 def is_launched() -> bool:
     """Whether a launcher of MPI (mpiexec, srun) has started this process; for scripts that also run without one.
+
+    True in simulated processes too.
 
     Example:
         >>> from artifex_devices import distributed
         >>> if distributed.is_launched():
         ...     distributed.initialize()  # doctest: +SKIP
     """
-    return find_launcher() is not None
+    return membership.current.get() is not None or find_launcher() is not None
 
 
 def members() -> tuple[int, tuple[Member, ...], tuple[int, ...]] | None:
@@ -117,7 +121,8 @@ def initialize(
     All of them call it, before the first use of a device. Processes of one machine split its cores, and with them its
     memory nodes, unless the launcher has bound them already. The parameters are JAX's; MPI knows their values, so none
     is needed, and all that are given are checked before anything starts. Ctrl-C ends the wait for the other processes;
-    afterwards this process can do everything except join a job.
+    afterwards this process can do everything except join a job. A process of `testing.run_processes` is in its job from
+    the start; there the call checks its arguments.
 
     Args:
         coordinator_address: "host:port" of process 0. The host is checked; no port is opened.
@@ -147,6 +152,10 @@ def initialize(
         >>> distributed.initialize()  # doctest: +SKIP
     """
     arguments = InitializeArguments(**locals())
+    member = membership.current.get()
+    if member is not None:
+        member.initialize(arguments)
+        return
     global _job, _was_initialized
     if _was_initialized:
         raise RuntimeError(
@@ -182,6 +191,10 @@ def shutdown() -> None:
     Raises:
         CollectiveError: A process has failed, is gone, or does not come within `shutdown_timeout_seconds`.
     """
+    member = membership.current.get()
+    if member is not None:
+        member.shutdown()
+        return
     global _job
     job, _job = _own_job(), None
     if job is None:

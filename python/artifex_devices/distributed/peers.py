@@ -8,7 +8,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _LENGTH = struct.Struct("!I")
@@ -27,49 +27,26 @@ class Peer:
         self.state = "here"  # "left" (its program or its part in the job has ended), "failed", "lost" (without notice)
         self.reason = ""  # of its failure
         self.is_echo = False  # whether it failed only because another process has
-        self.position = ""  # the operation where it waits, if it has sent it
+        self.position = ""  # the operation where it waits, as far as it is known
+        self.has_reported = False  # whether it has sent its position
         self.received = bytearray()  # the beginning of the next message
         self.unsent = bytearray()  # bytes that the connection has not taken yet
 
 
-class Peers:
-    """The connections of this process to all others of the job.
+class PeerStates:
+    """The states of all other processes of the job; subclasses carry the messages that change them."""
 
-    The kernel closes a connection when its process ends, however it ends; notices arrive before that.
-    """
-
-    def __init__(self, peers: list[Peer]) -> None:
-        """Owns the connections of these peers from now on."""
+    def __init__(self, peers: Iterable[Peer]) -> None:
         self.by_number = {peer.number: peer for peer in peers}
         self.stuck_reason = ""  # why another process asks for everybody's position
-        self._poll: select.epoll | None = select.epoll()
-        self._by_file: dict[int, Peer] = {}
-        for peer in peers:
-            if peer.connection is not None:
-                peer.connection.setblocking(False)
-                self._by_file[peer.connection.fileno()] = peer
-                self._poll.register(peer.connection.fileno(), select.EPOLLIN | select.EPOLLRDHUP)
-        self._poll_fits_select = self._poll.fileno() < 1024
 
     def poll(self) -> bool:
         """Reads what has arrived, without waiting; returns whether anything has."""
-        if self._poll is None:
-            return False
-        for peer in self._by_file.values():
-            if peer.unsent:
-                self._send(peer)
-        events = self._poll.poll(0)
-        for file, _ in events:
-            if file in self._by_file:
-                self._read(self._by_file[file])
-        return bool(events)
+        raise NotImplementedError
 
     def sleep(self, seconds: float) -> None:
         """Sleeps until the time is over or a message arrives."""
-        if self._poll is None or not self._poll_fits_select:
-            time.sleep(seconds)
-        else:
-            select.select([self._poll], [], [], seconds)  # epoll itself counts in milliseconds
+        raise NotImplementedError
 
     def send_failed(self, reason: str, is_echo: bool = False) -> None:
         """Reports that this process has failed, and why; an echo repeats the failure of another process."""
@@ -87,6 +64,63 @@ class Peers:
         """A peer that has failed or is lost, preferring one that failed by itself."""
         found = [peer for peer in self.by_number.values() if peer.state in ("failed", "lost")]
         return min(found, key=lambda peer: (peer.is_echo, peer.state == "lost"), default=None)
+
+    def handle(self, peer: Peer, message: Mapping[str, Any]) -> None:
+        """Records what a peer has reported."""
+        kind = message.get("kind")
+        if kind == "failed":
+            peer.state = "failed"
+            peer.reason = str(message.get("reason", ""))
+            peer.is_echo = bool(message.get("is_echo"))
+        elif kind == "left" and peer.state == "here":
+            peer.state = "left"
+        elif kind == "stuck":
+            peer.position = str(message.get("position", ""))
+            peer.has_reported = True
+            self.stuck_reason = self.stuck_reason or str(message.get("reason", ""))
+
+    def _broadcast(self, message: Mapping[str, Any]) -> None:
+        """Sends a message to all peers. Never waits."""
+        raise NotImplementedError
+
+
+class Peers(PeerStates):
+    """The connections of this process to all others of the job.
+
+    The kernel closes a connection when its process ends, however it ends; notices arrive before that.
+    """
+
+    def __init__(self, peers: list[Peer]) -> None:
+        """Owns the connections of these peers from now on."""
+        super().__init__(peers)
+        self._poll: select.epoll | None = select.epoll()
+        self._by_file: dict[int, Peer] = {}
+        for peer in peers:
+            if peer.connection is not None:
+                peer.connection.setblocking(False)
+                self._by_file[peer.connection.fileno()] = peer
+                self._poll.register(peer.connection.fileno(), select.EPOLLIN | select.EPOLLRDHUP)
+        self._poll_fits_select = self._poll.fileno() < 1024
+
+    def poll(self) -> bool:
+        """See PeerStates.poll."""
+        if self._poll is None:
+            return False
+        for peer in self._by_file.values():
+            if peer.unsent:
+                self._send(peer)
+        events = self._poll.poll(0)
+        for file, _ in events:
+            if file in self._by_file:
+                self._read(self._by_file[file])
+        return bool(events)
+
+    def sleep(self, seconds: float) -> None:
+        """See PeerStates.sleep."""
+        if self._poll is None or not self._poll_fits_select:
+            time.sleep(seconds)
+        else:
+            select.select([self._poll], [], [], seconds)  # epoll itself counts in milliseconds
 
     def close(self) -> None:
         """Closes all connections; for the peers this process ends."""
@@ -137,7 +171,7 @@ class Peers:
                 break
             text = bytes(peer.received[_LENGTH.size : _LENGTH.size + length])
             del peer.received[: _LENGTH.size + length]
-            self._handle(peer, text)
+            self._handle_text(peer, text)
         if ended:
             if peer.state == "here":
                 peer.state = "lost"
@@ -145,21 +179,13 @@ class Peers:
                 self._poll.unregister(peer.connection.fileno())
             self._drop(peer)
 
-    def _handle(self, peer: Peer, text: bytes) -> None:
+    def _handle_text(self, peer: Peer, text: bytes) -> None:
         try:
             message = json.loads(text)
-            kind = message["kind"]
-        except (ValueError, KeyError, TypeError):
+        except ValueError:
             return
-        if kind == "failed":
-            peer.state = "failed"
-            peer.reason = str(message.get("reason", ""))
-            peer.is_echo = bool(message.get("is_echo"))
-        elif kind == "left" and peer.state == "here":
-            peer.state = "left"
-        elif kind == "stuck":
-            peer.position = str(message.get("position", ""))
-            self.stuck_reason = self.stuck_reason or str(message.get("reason", ""))
+        if isinstance(message, dict):
+            self.handle(peer, message)
 
     def _drop(self, peer: Peer) -> None:
         if peer.connection is not None:

@@ -3,73 +3,166 @@
 
 from __future__ import annotations
 
+import abc
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._core import Client
 
 if TYPE_CHECKING:
-    from artifex_devices.distributed.mpi_transport import Message, MpiTransport
+    from artifex_devices.distributed.flight_records import FlightRecords
+    from artifex_devices.distributed.local_peers import LocalPeers
+
+
+class Message(abc.ABC):
+    """A message in flight."""
+
+    buffer: memoryview  # the bytes that are sent, or the memory that they are received in
+
+    @abc.abstractmethod
+    def is_done(self) -> bool:
+        """Whether the buffer may be used again: it has been sent or filled. Advances the message."""
+
+
+class Transport(abc.ABC):
+    """Sends bytes between the processes of one job. All processes call the same operations in the same order.
+
+    Messages of one sender, one receiver and one tag arrive in the order in which they were sent. Waits end when the
+    deadline is over (`config.collective_timeout_s`), a peer has died or Ctrl-C was pressed, with an error that names
+    the operation and the processes. Only one thread of a process calls at a time, the others wait.
+
+    After a mismatch, a dead process, a missed deadline or Ctrl-C no process knows what the others do next: then the
+    transport is broken, and every later call raises the cause.
+    """
+
+    process_index: int
+    process_count: int
+    broken: str  # why every further call fails, or ""
+    flight: FlightRecords | None = None  # where operations are recorded
+
+    @abc.abstractmethod
+    def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
+        """Waits until all of `processes`, which include this one, come to the same operation with the same digest.
+
+        Args:
+            operation: The operation in words, for messages: "device_put of float32[8,4] to ...".
+            digest: At most 32 bytes that are equal where the operations are.
+            processes: Process numbers, ascending.
+            payload: Data for the others; at most `max_payload(processes)` bytes.
+
+        Returns:
+            The payload of each of `processes`.
+
+        Raises:
+            CollectiveError: A process came with another digest, refused, has ended, or did not come in time. Every
+                process raises it, with the operation of each.
+        """
+
+    @abc.abstractmethod
+    def max_payload(self, processes: Sequence[int]) -> int:
+        """Bytes that `agree` of these processes carries; at least 64, the same in each of them."""
+
+    @abc.abstractmethod
+    def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
+        """The shared memory of these processes, which include this one; None, in all of them, where there is none."""
+
+    @abc.abstractmethod
+    def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
+        """Reports to those of `processes` that wait in `agree` that this one does not come, and why. Never waits."""
+
+    @abc.abstractmethod
+    def isend(self, buffer: Any, peer: int, tag: int) -> Message:
+        """Begins to send contiguous bytes, which must not change until the message is done."""
+
+    @abc.abstractmethod
+    def irecv(self, buffer: Any, peer: int, tag: int) -> Message:
+        """Begins to receive exactly as many bytes as `buffer`, contiguous and writable, has."""
+
+    @abc.abstractmethod
+    def wait_some(self, messages: Sequence[Message], operation: str) -> list[int]:
+        """Waits until at least one message is done; returns the indexes of all done ones."""
+
+    @abc.abstractmethod
+    def wait_until(self, done: Callable[[], bool], operation: str, nbytes: int) -> None:
+        """Waits until `done()`, which drives the operation, returns true; `nbytes` of data scale how long it polls."""
+
+    @abc.abstractmethod
+    def cancel(self, messages: Sequence[Message]) -> None:
+        """Gives up messages after an error; afterwards the caller may use their buffers again."""
+
+    @abc.abstractmethod
+    def fail(self, reason: str) -> None:
+        """Reports to all other processes that this one cannot go on, which ends their waits. Never waits."""
 
 
 class InFlight:
     """The messages of one operation that are not done; an exception in its `with` block gives them up."""
 
-    def __init__(self, transport: MpiTransport, operation: str) -> None:
+    def __init__(self, transport: Transport, operation: str) -> None:
         self._transport = transport
         self._operation = operation
-        self._requests: list[Message] = []
+        self._messages: list[Message] = []
         self._items: list[Any] = []
         self._nbytes = 0
         self._number = 0  # of the event in the flight record
 
     def __len__(self) -> int:
-        return len(self._requests)
+        return len(self._messages)
 
-    def add(self, request: Message, item: Any = None) -> None:
+    def add(self, message: Message, item: Any = None) -> None:
         """Adds a message that has begun, and what `wait_some` returns for it; `item` keeps memory alive too."""
-        if not self._nbytes:
-            self._number = self._transport.exchange_begins(self._operation)
-        self._nbytes += len(request.buffer)
-        self._requests.append(request)
+        flight = self._transport.flight
+        if flight and not self._number:
+            self._number = flight.recorder.exchange(self._operation, False)
+        self._nbytes += len(message.buffer)
+        self._messages.append(message)
         self._items.append(item)
 
     def wait_some(self) -> list[Any]:
         """Waits until at least one message is done; removes all done ones and returns their items."""
-        done = self._transport.wait_some(self._requests, self._operation)
+        done = self._transport.wait_some(self._messages, self._operation)
         items = [self._items[place] for place in done]
         for place in sorted(done, reverse=True):
-            del self._requests[place], self._items[place]
+            del self._messages[place], self._items[place]
         return items
 
     def wait_all(self) -> None:
         """Waits until all messages are done."""
-        while self._requests:
+        while self._messages:
             self.wait_some()
 
     def __enter__(self) -> InFlight:
         return self
 
     def __exit__(self, kind: Any, *_: object) -> None:
-        if self._nbytes:
-            self._transport.exchange_ends(self._number, self._nbytes, failed=kind is not None)
+        flight = self._transport.flight
+        if flight and self._number:
+            end = flight.recorder.end if kind is None else flight.recorder.fail
+            end(self._number, self._nbytes)
         if kind is not None:
-            self._transport.cancel(self._requests)
+            self._transport.cancel(self._messages)
 
 
-_transports: dict[int, MpiTransport] = {}
+_transports: dict[int, Transport] = {}
 
 
-def install(client: Client, transport: MpiTransport) -> None:
+def install(client: Client, transport: Transport) -> None:
     """Sets the transport of a client, which is of the same process."""
     _transports[client._uid] = transport
 
 
-def of_client(client: Client, operation: str) -> MpiTransport:
+def remove(client: Client) -> None:
+    """Removes the transport of a client."""
+    _transports.pop(client._uid, None)
+
+
+def of_client(client: Client, operation: str) -> Transport:
     """The transport of a client; RuntimeError before `distributed.initialize` and after `distributed.shutdown`."""
     found = _transports.get(client._uid)
     if found is None:
         raise RuntimeError(
             f"{operation}: data would go to another process, but no transport is installed; expected that of "
-            "distributed.initialize(); call it first, and distributed.shutdown() only at the end"
+            "distributed.initialize() or testing.run_processes(); call it first, and distributed.shutdown() only at "
+            "the end"
         )
     return found

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assertions and Hypothesis strategies for code that uses artifex_devices.
+"""Assertions, simulated processes and Hypothesis strategies for code that uses artifex_devices.
 
 The assertions compare values and shardings; their failures name the shard, the index and the numbers. The strategies
 draw meshes, partition specs, shardings that fit a shape, and NumPy arrays in every dtype with the memory layouts that
 often break code: reversed, stepped, transposed, unaligned, broadcast and read-only. The strategies need the package
-hypothesis: `pip install hypothesis`.
+hypothesis: `pip install hypothesis`. `run_processes` runs a program of several processes in this one, and finds its
+deadlocks and mismatches; see the guide "Test multi-host code on a laptop".
 
 pytest loads the fixtures `simulated_devices` and `mesh` and the mark `devices` by itself; see the guide "Test with
 pytest".
@@ -24,12 +25,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices.distributed.simulated.faults import Fault
+from artifex_devices.distributed.simulated.scheduler import Event
 from artifex_devices.testing.assertions import (
     assert_allclose,
     assert_same_bits,
     assert_same_sharding,
     assert_shards_tile,
 )
+from artifex_devices.testing.processes import SimulatedRun, kill, run_processes, stall
 
 if TYPE_CHECKING:
     from artifex_devices.testing.array_strategies import arrays, dtypes, layouts, shapes
@@ -44,8 +48,11 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Event",
+    "Fault",
     "MeshLayout",
     "Placement",
+    "SimulatedRun",
     "arrays",
     "assert_allclose",
     "assert_same_bits",
@@ -53,14 +60,17 @@ __all__ = [
     "assert_shards_tile",
     "dtypes",
     "fitting_shapes",
+    "kill",
     "layouts",
     "mesh_layouts",
     "meshes",
     "placements",
+    "run_processes",
     "shapes",
     "shardings",
     "spec_entries",
     "specs",
+    "stall",
 ]
 
 # Imported at first use, because the assertions must not need hypothesis.

@@ -51,6 +51,41 @@ CALLS = [
         ],
     ),
     Calls(
+        "testing.run_processes",
+        "ad.testing.run_processes(ad.process_index, 2)",
+        [
+            bad("ad.testing.run_processes(7)", TypeError, "run_processes:", "function is 7"),
+            bad("ad.testing.run_processes(ad.process_index, 0)", ValueError, "run_processes:", "processes is 0"),
+            bad("ad.testing.run_processes(ad.process_index, '2')", TypeError, "run_processes:", "processes is '2'"),
+            bad("ad.testing.run_processes(ad.process_index, 2, 0)", ValueError, "run_processes:", "devices is 0"),
+            bad("ad.testing.run_processes(ad.process_index, 2, [1])", ValueError, "run_processes:", "devices is [1]"),
+            bad("ad.testing.run_processes(ad.process_index, 2, seed=-1)", ValueError, "run_processes:", "seed is -1"),
+            bad("ad.testing.run_processes(ad.process_index, 2, None)", TypeError, "run_processes:", "devices is None"),
+            bad("ad.testing.run_processes(ad.process_index, 2, faults=3)", TypeError, "run_processes:", "faults is 3"),
+            bad("ad.testing.run_processes(ad.process_index, 2, args=3)", TypeError, "run_processes:", "args is 3"),
+            bad("ad.testing.run_processes(ad.process_index, 2, faults=[3])", TypeError, "run_processes:", "of type int"),
+        ],
+    ),
+    Calls(
+        "testing.kill",
+        "ad.testing.kill(1, at='psum')",
+        [
+            bad("ad.testing.kill('1')", TypeError, "kill:", "process is '1'"),
+            bad("ad.testing.kill(-1)", ValueError, "kill:", "process is -1"),
+            bad("ad.testing.kill(1, at=3)", TypeError, "kill:", "at is 3"),
+            bad("ad.testing.kill(1, call=0)", ValueError, "kill:", "call is 0"),
+        ],
+    ),
+    Calls(
+        "testing.stall",
+        "ad.testing.stall(1, seconds=2)",
+        [
+            bad("ad.testing.stall(1, seconds='2')", TypeError, "stall:", "seconds is '2'"),
+            bad("ad.testing.stall(1, seconds=0)", ValueError, "stall:", "seconds is 0"),
+            bad("ad.testing.stall(1, messages=-1)", ValueError, "stall:", "messages is -1"),
+        ],
+    ),
+    Calls(
         "distributed.initialize",
         "ad.distributed.is_initialized()",
         [

@@ -48,7 +48,7 @@ def test_help_names_every_command_and_every_exit_code(capsys: pytest.CaptureFixt
         main(["--help"])
     assert end.value.code == 0
     text = capsys.readouterr().out
-    assert re.findall(r"(?m)^    (\w+)(?: |$)", text) == list(COMMANDS)
+    assert re.findall(r"(?m)^    ([\w-]+)(?: |$)", text) == list(COMMANDS)
     assert re.findall(r"(?m)^  (\d+) ", text) == ["0", "1", "2", "3", "130", "141"]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import checkpoint
+from artifex_devices import _core, checkpoint
 from artifex_devices.command_line import main
 
 PAGE = (Path(__file__).parents[3] / "docs" / "formats" / "command_line.md").read_text(encoding="utf-8")
@@ -27,6 +27,7 @@ COMMANDS = [
     ("plan", "`plan step`:", ("plan", "step", *STEP, *RULES)),
     ("plan", "`plan suggest`:", ("plan", "suggest", *STEP, "--quiet")),
     ("checkpoint", "## artifex_devices/checkpoint/1", ("checkpoint", "info", "PATH")),
+    ("flight-record", "## artifex_devices/flight-record/1", ("flight-record", "PATH")),
 ]
 
 
@@ -34,6 +35,9 @@ COMMANDS = [
 def test_the_page_lists_the_keys(name, title, words, tmp_path, capsys):
     if name == "checkpoint":
         checkpoint.save(tmp_path / "saved", {"w": ad.device_put(np.arange(4.0))})
+    if name == "flight-record":
+        (tmp_path / "saved").mkdir()
+        _core._FlightRecorder(str(tmp_path / "saved" / "process_0.flight"), 0, 1, "host")
     main([str(tmp_path / "saved") if word == "PATH" else word for word in (*words, "--json")])
     written = json.loads(capsys.readouterr().out)
     assert written.pop("format") == f"artifex_devices/{name}/1"

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients of simulated processes: each has its own devices of one world, and all share this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from artifex_devices import _core
+from artifex_devices._core import Client
+
+
+def clients_of(devices: Sequence[int], count: int | None = None) -> list[Client]:
+    """Creates the clients of the first `count` processes, or of all, of a job with so many devices in each process.
+
+    Each process is on a host of its own.
+    """
+    machine = _core.Machine.live()
+    described = [(f"host{number}", *_core._describe_process(machine, own)[1:]) for number, own in enumerate(devices)]
+    indexes = range(len(devices) if count is None else count)
+    return [_core._make_shared_client(machine, described, number) for number in indexes]

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all transports share: the checks of every wait that the processes run the same program, and their errors."""
+
+from __future__ import annotations
+
+import abc
+import os
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NoReturn
+
+from artifex_devices._base.caller import user_frame
+from artifex_devices.config import config
+from artifex_devices.distributed.consistency import CAME, REFUSED, Meeting
+from artifex_devices.distributed.failure_notice import error_text
+from artifex_devices.distributed.peers import Peer, PeerStates
+from artifex_devices.distributed.transport import Message, Transport
+from artifex_devices.errors import CollectiveError
+
+_ANSWERS_S = 2.0  # seconds that others have to send their positions
+
+
+class CheckedTransport(Transport):
+    """A transport that compares operations by meetings, and watches the states of the other processes in each wait."""
+
+    last_messages_s = 1.0  # seconds for messages that a process sent before it left
+
+    def __init__(self, process_index: int, names: Sequence[str], peers: PeerStates) -> None:
+        """`names` are those of all processes, for messages."""
+        self.process_index = process_index
+        self.process_count = len(names)
+        self.broken = ""
+        self._names = list(names)
+        self._peers = peers
+        self._meetings: dict[tuple[int, ...], list[Meeting]] = {}
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._abandoned: list[Message] = []  # their memory may still be used
+
+    # --- what a subclass does
+
+    @abc.abstractmethod
+    def _new_meeting(self, members: tuple[int, ...]) -> Meeting:
+        """A meeting of these processes."""
+
+    @abc.abstractmethod
+    def _poll_until(self, done: Callable[[], bool], check: Callable[[], None], nbytes: int) -> None:
+        """Waits until `done()` returns true; calls `check()`, which raises to end the wait, from time to time."""
+
+    @abc.abstractmethod
+    def _now(self) -> float:
+        """The time in seconds, for deadlines."""
+
+    def _is_transport_error(self, error: BaseException) -> bool:
+        """Whether an error is how the transport below reports a dead process."""
+        return False
+
+    def _report_lost(self, text: str) -> None:
+        """Reports at once that a process was lost: the launcher may end this one next."""
+
+    # --- the operations
+
+    def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
+        """See Transport.agree."""
+        members = tuple(processes)
+        if members == (self.process_index,):
+            return [payload]
+        with self._lock:
+            self._check_usable(operation)
+            meeting = self._meeting(members)
+            flight = self.flight
+            number = flight.group(members).meet(operation, digest) if flight else 0
+            meeting.start(CAME, digest, payload, operation)
+            self._wait(meeting.done, operation, meeting.missing)
+            if not meeting.all_equal():
+                if flight:
+                    flight.recorder.fail(number)
+                self._raise_mismatch(meeting, operation)
+            if flight:
+                flight.recorder.end(number)
+            return meeting.payloads()
+
+    def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
+        """See Transport.refuse."""
+        members = tuple(processes)
+        if members == (self.process_index,) or self.broken or os.getpid() != self._pid:
+            return
+        with self._lock:
+            text = f"{operation}: {reason}"
+            if self.flight:
+                self.flight.recorder.fail(self.flight.group(members).meet(f"refuses {text}", b""))
+            self._meeting(members).start(REFUSED, b"", b"", text)
+
+    def wait_some(self, messages: Sequence[Message], operation: str) -> list[int]:
+        """See Transport.wait_some."""
+        done: list[int] = []
+
+        def some_done() -> bool:
+            done[:] = [i for i, message in enumerate(messages) if message.is_done()]
+            return bool(done)
+
+        with self._lock:
+            self._check_usable(operation)
+            self._wait(some_done, operation, tuple, sum(len(message.buffer) for message in messages))
+        return done
+
+    def wait_until(self, done: Callable[[], bool], operation: str, nbytes: int) -> None:
+        """See Transport.wait_until."""
+        with self._lock:
+            self._check_usable(operation)
+            flight = self.flight
+            number = flight.recorder.exchange(operation, True) if flight else 0
+            self._wait(done, operation, tuple, nbytes)
+            if flight:
+                flight.recorder.end(number, nbytes)
+
+    def cancel(self, messages: Sequence[Message]) -> None:
+        """See Transport.cancel. Memory that is still used stays alive; then the transport is broken."""
+        error = sys.exc_info()[1]
+        after = f" after {error_text(error)}" if error is not None else ""  # without the lock: may call the user's code
+        with self._lock:
+            self._abandoned += [message for message in messages if not message.is_done()]
+            if self._abandoned and not self.broken:
+                self.broken = reason = f"messages were given up{after}"
+                self._peers.send_failed(reason)
+
+    def fail(self, reason: str) -> None:
+        """See Transport.fail."""
+        if os.getpid() != self._pid:  # the connections are the parent's
+            return
+        self._peers.send_failed(self.broken or reason, is_echo=bool(self.broken))
+        self.broken = self.broken or reason
+
+    # --- the checks of every wait
+
+    def _check_usable(self, operation: str) -> None:
+        if self.broken:
+            raise CollectiveError(
+                f"{operation}: the processes of this job no longer work together, since: {self.broken}; expected a "
+                "job without failures; end it, and start it again when the cause is fixed"
+            )
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                f"{operation}: this process was forked from process {self.process_index} of the job and is not part of "
+                "it; expected the process that called distributed.initialize(); let the parent send the data"
+            )
+
+    def _meeting(self, members: tuple[int, ...]) -> Meeting:
+        known = self._meetings.setdefault(members, [])
+        for meeting in known:
+            if meeting.done():
+                return meeting
+        known.append(self._new_meeting(members))
+        return known[-1]
+
+    def _wait(
+        self, done: Callable[[], bool], operation: str, awaited: Callable[[], Iterable[int]], nbytes: int = 0
+    ) -> None:
+        """Waits until `done()` returns true. It cannot, once one of the `awaited()` processes has left."""
+        limit = config.collective_timeout_s
+        start = self._now()
+        left_since: dict[int, float] = {}
+
+        def check() -> None:
+            self._peers.poll()
+            if self._peers.stuck_reason:
+                self._raise_stuck(self._peers.stuck_reason, operation)
+            peer = self._peers.broken()
+            if peer is not None:
+                self._raise_broken(peer, operation)
+            now = self._now()
+            for number in awaited():
+                has_left = self._peers.by_number[number].state == "left"
+                if has_left and now - left_since.setdefault(number, now) >= self.last_messages_s:
+                    self._raise_stuck(f"{self._names[number]} takes no further part", operation)
+            if limit is not None and now - start > limit:
+                self._raise_stuck(f"the deadline of {limit:g} s (config.collective_timeout_s) is over", operation)
+
+        try:
+            self._poll_until(done, check, nbytes)
+        except CollectiveError:
+            raise
+        except BaseException as error:
+            if self._is_transport_error(error):  # the end of the dead process arrives soon
+                until = self._now() + self.last_messages_s
+                while self._now() < until and self._peers.broken() is None:
+                    self._peers.sleep(0.01)
+                    check()
+            me = self._names[self.process_index]
+            self.fail(f"{error_text(error)} in {me}, which waited in {operation} at {call_site()}")
+            raise
+
+    def _raise_mismatch(self, meeting: Meeting, operation: str) -> NoReturn:
+        refusals = [f"{self._names[number]} refuses: {text}" for number, text in meeting.refusals()]
+        if refusals:
+            raise CollectiveError(
+                f"{operation}: not all processes can take part; expected all of them to come, got "
+                f"{'; '.join(refusals)}; fix it there, the job goes on"
+            )
+        for number, text in meeting.texts():
+            if number != self.process_index:
+                peer = self._peers.by_number[number]
+                peer.position = peer.position or text
+        self._raise_stuck("the processes came to different operations", operation)
+
+    def _raise_stuck(self, reason: str, operation: str) -> NoReturn:
+        """Asks all other processes for their positions; every process raises the table of them."""
+        position = f"{operation}, at {call_site()}"
+        self._peers.send_stuck(reason, position)
+        until = self._now() + _ANSWERS_S
+        while self._now() < until:
+            self._peers.poll()
+            if all(peer.has_reported for peer in self._peers.by_number.values() if peer.state == "here"):
+                break
+            self._peers.sleep(0.01)
+        lines = []
+        for number, name in enumerate(self._names):
+            at = position if number == self.process_index else _position_of(self._peers.by_number[number])
+            lines.append(f"  {name}: {at}")
+        self.broken = f"{reason}:\n" + "\n".join(lines)
+        raise CollectiveError(
+            f"{reason}; expected every process to run the same operations in the same order, got:\n"
+            + "\n".join(lines)
+            + "\nLet all processes come to the same calls, with the same shapes, dtypes and shardings"
+            + self._flight_report()
+        )
+
+    def _raise_broken(self, peer: Peer, operation: str) -> NoReturn:
+        where = f"process {self.process_index} waited in {operation}, at {call_site()}"
+        if peer.is_echo:
+            self.broken = peer.reason
+            raise CollectiveError(f"{operation}: {peer.reason}; {where}, in vain; see the messages of other processes")
+        if peer.state == "failed":
+            self.broken = f"{peer.name} has failed: {peer.reason}"
+            raise CollectiveError(
+                f"{operation}: {self.broken}; expected it to come, while {where}; see its own messages"
+                f"{self._flight_report()}"
+            )
+        self.broken = f"{peer.name} has ended without notice, killed or crashed"
+        text = (
+            f"{operation}: {self.broken}; expected it to come, while {where}; see its last messages, and those of the "
+            f"system (out of memory?){self._flight_report((peer.number,))}"
+        )
+        self._report_lost(text)
+        raise CollectiveError(text)
+
+    def _flight_report(self, ended: Collection[int] = ()) -> str:
+        """Lines about the last operations of the processes of this host, each after a line break; or nothing."""
+        return f"\n{self.flight.report(ended)}" if self.flight else ""
+
+
+def call_site() -> str:
+    """File and line of the program that called into the package."""
+    frame = user_frame(sys._getframe())
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _position_of(peer: Peer) -> str:
+    return peer.position or {
+        "left": "takes no further part: its program has ended, or called distributed.shutdown()",
+        "lost": "ended without notice",
+        "failed": f"failed: {peer.reason}",
+    }.get(peer.state, f"not in an operation of this package, or silent for {_ANSWERS_S:g} s")

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chooses which simulated process runs, which message arrives and which fault occurs; all of it follows from one seed.
+
+Each process is a thread, and one process runs at a time. It runs until it waits in the transport; then the scheduler
+chooses among the processes that can go on and the messages that can arrive. Other threads of a process run beside it,
+as they would anywhere; where one of them waits in the transport, its process waits.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from artifex_devices._base.daemon_thread import DaemonThread
+from artifex_devices._base.public_path import public
+from artifex_devices.distributed.simulated.faults import Fault, FaultPlan
+from artifex_devices.distributed.simulated.network import Channel, Network, SimulatedMessage
+
+_STEP_S = 1e-6  # virtual time of a choice
+_WEIGHTS = (1, 4, 16)  # of processes: some run much more often than others
+_END_S = 10.0  # seconds that a thread has to end
+_READY, _RUNNING, _WAITING, _PARKED, _ENDED = range(5)
+
+
+class Unwound(BaseException):
+    """Ends a simulated process whose run is over; not an Exception, so that programs do not catch it."""
+
+
+@public("artifex_devices.testing")
+class Event(NamedTuple):
+    """Something that happened in a run of simulated processes.
+
+    Attributes:
+        time_s: Virtual time in seconds since the start.
+        process: Number of the process.
+        kind: "begin" (of an operation), "send", "arrive", "fault", "deadlock", "return" or "raise".
+        text: Description.
+    """
+
+    time_s: float
+    process: int
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.time_s:.6f} process {self.process} {self.kind}: {self.text}"
+
+
+class _Turn:
+    """The state of one process."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.state = _READY
+        self.may_run = threading.Lock()  # released to let the waiting thread of the process run
+        self.may_run.acquire()
+        self.is_done: Callable[[], bool] = bool
+        self.has_news = False  # whether a message has arrived since `is_done` was called
+        self.can_continue = False  # what `is_done` returned
+        self.until = math.inf  # virtual time at which a wait ends
+        self.deadline = math.inf  # as `until`, while a process is stopped by a fault; other waits would be a deadlock
+        self.was_notified = False  # of a change of another process
+        self.stalled_until = 0.0
+
+
+class Scheduler:
+    """Runs the processes of one job."""
+
+    def __init__(self, count: int, seed: int, faults: Sequence[Fault] = ()) -> None:
+        self.now = 0.0  # virtual seconds
+        self.events: list[Event] = []
+        self.lost: list[int] = []  # processes that a fault has ended
+        self.on_lost: Callable[[int], None] = lambda process: None  # sends the reports of the end of a process
+        self.on_deadlock: Callable[[], None] = lambda: None  # called once when no process can go on
+        self.on_yield: Callable[[int], None] = lambda process: None  # called after a process has run
+        self._generator = random.Random(seed)
+        self._network = Network(self._generator)
+        self._faults = FaultPlan(faults, count, self._generator)
+        self._turns = [_Turn(index) for index in range(count)]
+        self._weights = [self._generator.choice(_WEIGHTS) for _ in range(count)]
+        self._arrival_weight = self._generator.choice(_WEIGHTS)
+        self._mutex = threading.RLock()  # guards everything here
+        self._running: int | None = None
+        self._is_stopping = False
+        self._has_deadlock = False
+        self._is_over = threading.Semaphore(0)
+        self._error: BaseException | None = None  # why the scheduler itself has failed
+
+    # --- called by the thread that starts the processes
+
+    def run(self, body: Callable[[int], None]) -> None:
+        """Runs `body(process)` in a thread for each process; returns when all have ended."""
+        threads = []
+        try:
+            for turn in self._turns:
+                threads.append(DaemonThread(f"simulated process {turn.index}", self._play, turn, body))
+                threads[-1].start()
+            with self._mutex:
+                self._choose()
+            self._is_over.acquire()
+        finally:
+            self.stop()
+            for turn, thread in zip(self._turns, threads, strict=False):
+                self._resume(turn)  # unwinds the thread, where it waits
+                thread.join(_END_S)
+        if self._error is not None:
+            raise self._error
+
+    def stop(self) -> None:
+        """Ends the run: no process continues after its next wait."""
+        with self._mutex:
+            self._is_stopping = True
+            self._is_over.release()
+
+    def _play(self, thread: DaemonThread, turn: _Turn, body: Callable[[int], None]) -> None:
+        thread.began()
+        try:
+            self._pause(turn)
+            body(turn.index)
+        except Unwound:
+            pass
+        finally:
+            with self._mutex:
+                turn.state = _ENDED
+                self._resume(turn)  # unwinds another thread of the process, where it waits
+                self._yield_turn(turn)
+
+    # --- called by the processes
+
+    def wait(
+        self, process: int, is_done: Callable[[], bool], until: float = math.inf, deadline: float = math.inf
+    ) -> None:
+        """Lets others run until `is_done()` or the virtual time `until`, or until a report arrives.
+
+        A wait ends at `deadline` only while a fault has stopped a process: otherwise a wait for nothing is a deadlock.
+        """
+        turn = self._turns[process]
+        with self._mutex:
+            self._check_runs(turn)
+            turn.is_done, turn.until, turn.deadline, turn.state = is_done, until, deadline, _WAITING
+            turn.has_news = True
+            self._yield_turn(turn)
+        self._pause(turn)
+
+    def begin(self, process: int, text: str) -> None:
+        """Notes the beginning of an operation, at which a fault may occur."""
+        with self._mutex:
+            self._check_runs(self._turns[process])
+            self._log(process, "begin", text)
+            fault = self._faults.operation(process, text)
+        if fault is not None:
+            self.strike(process, fault)
+
+    def send(self, buffer: memoryview, sender: int, receiver: int, tag: int) -> SimulatedMessage:
+        """Sends bytes, or is the place of a fault."""
+        with self._mutex:
+            self._check_runs(self._turns[sender])
+            fault = self._faults.message(sender) if tag >= 0 else None
+        if fault is not None:
+            self.strike(sender, fault)
+        with self._mutex:
+            if tag >= 0:
+                self._log(sender, "send", f"{len(buffer)} bytes to process {receiver} with tag {tag}")
+            return self._network.send(buffer, sender, receiver, tag)
+
+    def receive(self, buffer: memoryview, sender: int, receiver: int, tag: int) -> SimulatedMessage:
+        """Adds memory for the next message of a sender."""
+        message = SimulatedMessage(buffer)
+        with self._mutex:
+            self._check_runs(self._turns[receiver])
+            self._network.channel(sender, receiver, tag).await_data(message)
+            self._turns[sender].has_news = True
+        return message
+
+    def report(self, sender: int, receiver: int, call: Callable[[], None]) -> None:
+        """Calls `call` when a report of one process reaches another one, which then ends its wait."""
+
+        def arrive() -> None:
+            call()
+            self._turns[receiver].was_notified = True
+
+        with self._mutex:
+            self._network.report(sender, receiver, arrive)
+
+    def strike(self, process: int, fault: Fault) -> None:
+        """Lets a fault occur in the calling process."""
+        turn = self._turns[process]
+        with self._mutex:
+            self._log(process, "fault", fault.text)
+            if fault.seconds is not None:
+                turn.stalled_until = self.now + fault.seconds
+        if fault.seconds is not None:
+            self.wait(process, lambda: True)
+            return
+        with self._mutex:
+            self.lost.append(process)
+            self._network.lose(process)
+            self.on_lost(process)
+            turn.state = _PARKED  # until the end of the run: its `finally` blocks must not act before that
+            self._yield_turn(turn)
+        self._pause(turn)
+
+    def check_runs(self, process: int) -> None:
+        """Raises Unwound in a process that has been ended, also where its program has caught that before."""
+        with self._mutex:
+            self._check_runs(self._turns[process])
+
+    def log(self, process: int, kind: str, text: str) -> None:
+        """Adds an event."""
+        with self._mutex:
+            if not self._is_stopping:
+                self._log(process, kind, text)
+
+    # --- with the mutex
+
+    def _log(self, process: int, kind: str, text: str) -> None:
+        self.events.append(Event(self.now, process, kind, text))
+
+    def _check_runs(self, turn: _Turn) -> None:
+        if self._is_stopping or turn.state in (_PARKED, _ENDED):
+            raise Unwound
+
+    def _resume(self, turn: _Turn) -> None:
+        with self._mutex:
+            if turn.may_run.locked():
+                turn.may_run.release()
+
+    def _pause(self, turn: _Turn) -> None:
+        """Waits, without the mutex, until the scheduler chooses the process."""
+        turn.may_run.acquire()
+        with self._mutex:
+            self._check_runs(turn)
+
+    def _yield_turn(self, turn: _Turn) -> None:
+        if self._running == turn.index:
+            try:
+                self.on_yield(turn.index)
+                self._choose()
+            except BaseException as error:  # not of this process: `run` raises it
+                self._error = error
+                self.stop()
+
+    def _choose(self) -> None:
+        """Lets messages arrive until a process is chosen that can go on, or none is left."""
+        self._running = None
+        while not self._is_stopping:
+            channels = self._network.deliverable()
+            turns = [turn for turn in self._turns if self._can_run(turn)]
+            if not channels and not turns:
+                if not self._advance_clock() and not self._report_deadlock():
+                    self._is_over.release()
+                    return
+                continue
+            self.now += _STEP_S
+            weights = [self._arrival_weight] * len(channels) + [self._weights[turn.index] for turn in turns]
+            choices: list[Channel | _Turn] = [*channels, *turns]
+            (chosen,) = self._generator.choices(choices, weights)
+            if isinstance(chosen, Channel):
+                self._turns[chosen.sender].has_news = self._turns[chosen.receiver].has_news = True
+                self._log(chosen.receiver, "arrive", chosen.deliver())
+                continue
+            self._running = chosen.index
+            chosen.state = _RUNNING
+            chosen.was_notified = False
+            self._resume(chosen)
+            return
+
+    def _can_run(self, turn: _Turn) -> bool:
+        if turn.state != _WAITING:
+            return turn.state == _READY
+        if turn.stalled_until > self.now:
+            return False
+        if turn.has_news:
+            turn.has_news = False
+            turn.can_continue = turn.is_done()
+        return turn.can_continue or turn.was_notified or self.now >= min(turn.until, turn.deadline)
+
+    def _deadline_of(self, turn: _Turn) -> float:
+        is_stalled = any(each.stalled_until > self.now for each in self._turns if each.state == _WAITING)
+        return turn.deadline if is_stalled else math.inf
+
+    def _advance_clock(self) -> bool:
+        """Moves the virtual time to the next end of a wait; returns whether there is one."""
+        waiting = [turn for turn in self._turns if turn.state == _WAITING]
+        times = [turn.stalled_until for turn in waiting if turn.stalled_until > self.now]
+        times += [min(turn.until, self._deadline_of(turn)) for turn in waiting if turn.stalled_until <= self.now]
+        earliest = min(times, default=math.inf)
+        if math.isinf(earliest):
+            return False
+        self.now = earliest
+        return True
+
+    def _report_deadlock(self) -> bool:
+        """Ends the waits of all processes that wait for each other; returns whether there are any."""
+        waiting = [turn for turn in self._turns if turn.state == _WAITING and turn.stalled_until <= self.now]
+        if not waiting or self._has_deadlock:
+            return False
+        self._has_deadlock = True
+        for turn in waiting:
+            self._log(turn.index, "deadlock", "waits, and no process can go on")
+            turn.was_notified = True
+        self.on_deadlock()
+        return True

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The transport of simulated processes: messages, records and reports that the scheduler delivers."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from artifex_devices.config import config
+from artifex_devices.distributed.checked_transport import CheckedTransport
+from artifex_devices.distributed.consistency import MAX_PAYLOAD, Meeting
+from artifex_devices.distributed.local_peers import LocalPeers
+from artifex_devices.distributed.peers import Peer, PeerStates
+from artifex_devices.distributed.simulated.network import RECORDS, SimulatedMessage
+from artifex_devices.distributed.simulated.scheduler import Scheduler
+from artifex_devices.distributed.transport import Message
+
+_RECORD = 1024  # bytes
+_MAX_TEXT = 800
+
+
+class SimulatedPeers(PeerStates):
+    """The other processes, as far as one of them knows."""
+
+    def __init__(self, process_index: int, names: Sequence[str], scheduler: Scheduler) -> None:
+        super().__init__(Peer(n, name, None) for n, name in enumerate(names) if n != process_index)
+        self._me = process_index
+        self._scheduler = scheduler
+        self.all: Sequence[SimulatedPeers] = ()  # those of each process
+
+    def poll(self) -> bool:
+        """See PeerStates.poll."""
+        return False  # the scheduler delivers all reports
+
+    def sleep(self, seconds: float) -> None:
+        """See PeerStates.sleep."""
+        self._scheduler.wait(self._me, bool, until=self._scheduler.now + seconds)
+
+    def have_left(self) -> bool:
+        """Whether all other processes have left the job."""
+        return all(peer.state == "left" for peer in self.by_number.values())
+
+    def send_lost(self) -> None:
+        """Reports that this process has ended without notice, as the system does."""
+        self._broadcast({"kind": "lost"})
+
+    def handle(self, peer: Peer, message: Mapping[str, Any]) -> None:
+        """See PeerStates.handle."""
+        super().handle(peer, message)
+        if message["kind"] == "lost" and peer.state == "here":
+            peer.state = "lost"
+
+    def _broadcast(self, message: Mapping[str, Any]) -> None:
+        for number in self.by_number:
+            peers = self.all[number]
+            arrive = functools.partial(peers.handle, peers.by_number[self._me], message)
+            self._scheduler.report(self._me, number, arrive)
+
+
+class SimulatedMeeting(Meeting):
+    """Exchanges records by messages."""
+
+    def __init__(self, scheduler: Scheduler, me: int, members: tuple[int, ...]) -> None:
+        super().__init__(me, members)
+        self._scheduler = scheduler
+        self._me = me
+        self._received: dict[int, SimulatedMessage] = {}
+        self._sent = b""
+
+    def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
+        """See Meeting.start."""
+        self._sent = self._record(kind, digest, payload, text, _MAX_TEXT).ljust(_RECORD, b"\0")
+        for number in super().missing():
+            memory = memoryview(bytearray(_RECORD))
+            self._received[number] = self._scheduler.receive(memory, number, self._me, RECORDS)
+            self._scheduler.send(memoryview(self._sent), self._me, number, RECORDS)
+
+    def done(self) -> bool:
+        """See Meeting.done."""
+        return all(message.has_ended for message in self._received.values())
+
+    def missing(self) -> Sequence[int]:
+        """See Meeting.missing."""
+        return [number for number, message in self._received.items() if not message.has_ended]
+
+    def all_equal(self) -> bool:
+        """See Meeting.all_equal."""
+        self._records = [
+            self._sent if number == self._me else bytes(self._received[number].buffer) for number in self._members
+        ]
+        return super().all_equal()
+
+
+class SimulatedTransport(CheckedTransport):
+    """The transport of one simulated process."""
+
+    last_messages_s = 0.0  # a report arrives after the messages that were sent before it
+
+    def __init__(self, process_index: int, names: Sequence[str], scheduler: Scheduler) -> None:
+        """`names` are those of all processes, for messages."""
+        self.peers = SimulatedPeers(process_index, names, scheduler)
+        super().__init__(process_index, names, self.peers)
+        self._scheduler = scheduler
+
+    def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
+        """See Transport.agree."""
+        with self._lock:
+            if len(processes) > 1:
+                self._scheduler.begin(self.process_index, operation)
+            return super().agree(operation, digest, processes, payload)
+
+    def max_payload(self, processes: Sequence[int]) -> int:
+        """See Transport.max_payload."""
+        return MAX_PAYLOAD
+
+    def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
+        """See Transport.local_peers."""
+        return None
+
+    def isend(self, buffer: Any, peer: int, tag: int) -> Message:
+        """See Transport.isend."""
+        with self._lock:
+            self._check_usable("isend")
+            return self._scheduler.send(memoryview(buffer).cast("B"), self.process_index, peer, tag)
+
+    def irecv(self, buffer: Any, peer: int, tag: int) -> Message:
+        """See Transport.irecv."""
+        with self._lock:
+            self._check_usable("irecv")
+            return self._scheduler.receive(memoryview(buffer).cast("B"), peer, self.process_index, tag)
+
+    def _new_meeting(self, members: tuple[int, ...]) -> Meeting:
+        return SimulatedMeeting(self._scheduler, self.process_index, members)
+
+    def _now(self) -> float:
+        return self._scheduler.now
+
+    def _poll_until(self, done: Callable[[], bool], check: Callable[[], None], nbytes: int) -> None:
+        limit = config.collective_timeout_s
+        deadline = math.inf if limit is None else self._now() + limit * (1 + 1e-9) + 1e-6  # `check` raises after it
+        while not done():
+            check()
+            self._scheduler.wait(self.process_index, done, deadline=deadline)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`artifex_devices flight-record` on records that were made here; tests/distributed has those of real jobs."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import artifex_devices as ad
+import pytest
+from artifex_devices import _core
+from artifex_devices.command_line import main
+from artifex_devices.distributed import flight_records
+
+
+def make_job(folder, *operations, host=None):
+    """The records of processes that have come to these operations, one after the other."""
+    everyone = list(range(len(operations)))
+    for process in everyone:
+        path = str(folder / f"process_{process}.flight")
+        recorder = _core._FlightRecorder(path, process, len(operations), host or os.uname().nodename)
+        group = recorder.group(everyone)
+        for operation in operations[process]:
+            recorder.end(group.meet(operation, operation.encode().ljust(32, b"\0")))
+    return folder
+
+
+def run(capsys, *words):
+    code = main(["flight-record", *map(str, words)])
+    return code, capsys.readouterr().out
+
+
+def test_a_process_that_is_behind_is_named(tmp_path, capsys):
+    code, text = run(capsys, make_job(tmp_path, ["put", "psum"], ["put"], ["put", "psum"]))
+    assert code == 1
+    here = rf"at {re.escape(__file__[-64:])}:\d+"
+    assert re.search(rf"processes 0-2 came last together to put {here}\n", text)
+    assert re.search(rf"  process 0 came next to psum {here}\n", text)
+    assert "  process 1 is behind: it came to nothing after that\n" in text
+    assert re.search(rf"process 2 \(pid {os.getpid()} on .*\) runs:\n", text)
+
+
+def test_processes_that_came_to_different_operations_are_named(tmp_path, capsys):
+    code, text = run(capsys, make_job(tmp_path, ["put", "psum"], ["put", "all_gather"]))
+    assert code == 1
+    assert "process 0 came next to psum at " in text
+    assert "process 1 came next to all_gather at " in text
+
+
+def test_a_job_that_is_together_needs_no_attention(tmp_path, capsys):
+    code, text = run(capsys, make_job(tmp_path, ["put"], ["put"]))
+    assert code == 0
+    assert "all processes came to the same operations\n" in text
+
+
+def test_last_limits_the_operations(tmp_path, capsys):
+    names = [f"step{number}" for number in range(9)]
+    _, text = run(capsys, make_job(tmp_path, names), "--last", 2)
+    assert [name for name in names if f"  {name} at" in text] == names[-2:]
+
+
+def test_json_has_all_events(tmp_path, capsys):
+    names = [f"step{number}" for number in range(9)]
+    _, text = run(capsys, make_job(tmp_path, names), "--json")
+    document = json.loads(text)
+    assert [event["operation"] for event in document["processes"][0]["events"]] == names
+    assert document["groups"] == [
+        {
+            "processes": "0",
+            "common": document["processes"][0]["events"][-1],
+            "next": [{"process": 0, "event": None}],
+            "behind": [],
+            "is_apart": False,
+        }
+    ]
+
+
+def test_the_states_of_processes(tmp_path):
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    (record,) = flight_records.read_job(str(make_job(tmp_path, ["put"])))
+    assert flight_records.state_of(record) == "runs"
+    path = tmp_path / "process_0.flight"
+    data = bytearray(path.read_bytes())
+    data[24:32] = int(gone.stdout).to_bytes(8, sys.byteorder)
+    path.write_bytes(data)
+    (record,) = flight_records.read_job(str(tmp_path))
+    assert flight_records.state_of(record) == "ended without notice"
+    data[56] = 1
+    path.write_bytes(data)
+    (record,) = flight_records.read_job(str(tmp_path))
+    assert flight_records.state_of(record) == "left"
+    path.unlink()
+    (record,) = flight_records.read_job(str(make_job(tmp_path, ["put"], host="another-host")))
+    assert flight_records.state_of(record) == "is on another host"
+
+
+def test_the_last_job_is_the_default(tmp_path, capsys):
+    before = ad.config.flight_record_dir
+    ad.config.update("flight_record_dir", str(tmp_path))
+    try:
+        assert main(["flight-record"]) == 2
+        assert "has no jobs; expected one that crashed or that runs" in capsys.readouterr().err
+        for name in ("20260101-000000-1", "20260102-000000-1"):
+            (tmp_path / name).mkdir()
+            make_job(tmp_path / name, [name])
+        assert "20260102-000000-1 at" in run(capsys)[1]
+    finally:
+        ad.config.update("flight_record_dir", before)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (None, "has no record; expected files process_N.flight"),
+        (b"", "process_0.flight is not a flight record"),
+        (b"ADFLIGHT" + bytes(5000), "has version 0 of the format; expected 1"),
+        (b"ADFLIGHT\1\0\0\0\1\0\0\0" + bytes(5000), "is damaged: 5016 bytes for 1 events"),
+    ],
+)
+def test_folders_without_records_and_damaged_ones_are_refused(tmp_path, capsys, content, text):
+    if content is not None:
+        (tmp_path / "process_0.flight").write_bytes(content)
+    assert main(["flight-record", str(tmp_path)]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_old_jobs_are_removed_and_others_kept(tmp_path):
+    folders = []
+    for number in range(23):
+        folder = tmp_path / f"20250101-0000{number:02}-1"
+        folder.mkdir()
+        folders.append(folder)
+        (folder / "process_0.flight").write_bytes(b"damaged")
+    (folders[0] / "notes.txt").write_text("not ours")
+    made = flight_records.make_job_folder(str(tmp_path))
+    # 24 folders: the 4 oldest are over the limit of 20, and one of them has another file.
+    assert [folder.exists() for folder in folders] == [True, *[False] * 3, *[True] * 19]
+    assert os.stat(made).st_mode & 0o777 == 0o700
+
+
+def test_the_setting_is_checked():
+    with pytest.raises(TypeError, match=r"config.update: flight_record_dir is 3 \(int\); expected a path or None"):
+        ad.config.update("flight_record_dir", 3)
