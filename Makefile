@@ -22,9 +22,9 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
   roofline sharding stored_layouts suggest transfer_guard tree_core uninitialized xla_client,\
   $(wildcard tests/python/*/test_$(name).py))
 
-.PHONY: help setup demo test test-all test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-quick \
+.PHONY: help setup demo test test-all test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-gpu test-quick \
   test-torture test-soak torture-beside-jax test-simulated test-processes lint layers stubs stubs-check format tidy fuzz soak \
-  soak-jax bench curves performance performance-page calibration instructions notebooks docs docs-serve wheel release \
+  soak-jax bench bench-gpu curves performance performance-page calibration instructions notebooks docs docs-serve wheel release \
   oracle clean
 
 help: ## this list
@@ -76,6 +76,9 @@ test-consumer: setup ## a C++ program of somebody else against the installed pac
 
 test-python: setup ## the Python tests; ARGS="-k mesh" to choose
 	$(stage) "Python tests" python -m pytest $(in_parallel) $(ARGS)
+
+test-gpu: setup ## the contract suite, and the tests of ownership, streams and CuPy, on the GPUs of this machine
+	$(stage) "tests on GPUs" python tools/test_gpu.py $(ARGS)
 
 test-quick: ## the tests of the changed rooms, within a minute; ROOMS="planner cluster" to choose
 	@tools/test_quick.py $(ROOMS)
@@ -145,6 +148,9 @@ test-soak: setup ## the soak finds bugs that are put into the library; ARGS="-k 
 
 bench: setup ## ours against the peers; ARGS="--against jax,numpy --family put,get"
 	@python bench/run.py $(jax_python) $(ARGS)
+
+bench-gpu: setup ## copies to, from and on a GPU against plain calls of the CUDA driver
+	@python bench/gpu.py
 
 curves: setup ## only the curves of docs/performance.md: time against bytes, shards, devices, leaves
 	@python bench/curves.py $(jax_python) $(ARGS)

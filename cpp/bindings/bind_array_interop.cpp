@@ -4,8 +4,10 @@
 #include "array_methods.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/device_get.h"
+#include "artifex_devices/transfer/dlpack.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "gil.h"
+#include "numpy_bridge.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {
@@ -175,6 +177,26 @@ py::tuple reduced(const py::object& self) {
                                        array->layout() ? py::cast(array->layout()->to_string()) : py::none()));
 }
 
+/// AttributeError, so that hasattr() is False, for arrays that other libraries cannot read through CUDA.
+py::object cuda_array_interface(const ArrayRef& array) {
+  const char* problem = nullptr;
+  if (array->is_deleted()) {
+    problem = "the Array was deleted; expected a live one; place it again";
+  } else if (cuda_ordinal(*array) < 0) {
+    problem =
+        "the Array is not on one CUDA device; expected one of devices(\"cuda\"); move it by device_put, or pass a shard: "
+        "x.addressable_shards[0].data";
+  } else if (is_ml_dtype(array->dtype())) {
+    problem = "the interface has no type for this dtype; expected a dtype of NumPy itself; use from_dlpack(x)";
+  }
+  if (problem != nullptr) {
+    PyErr_Format(PyExc_AttributeError, "__cuda_array_interface__: %s", problem);
+    throw py::error_already_set();
+  }
+  const auto view = without_gil([&] { return cuda_view(array); });
+  return cuda_interface(*view);
+}
+
 }  // namespace
 
 void bind_array_interop(py::class_<Array, std::shared_ptr<Array>>& array) {
@@ -192,15 +214,24 @@ void bind_array_interop(py::class_<Array, std::shared_ptr<Array>>& array) {
            py::arg("dl_device") = py::none(), py::arg("copy") = py::none(),
            R"(Returns a DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
 
+The memory is the host's, or that of a GPU for an Array on a CUDA device, whose value is complete: no `stream` has to
+wait for it. When the memory is released, work of the GPU that its consumers have started is waited for.
+
 The consumer's view keeps the memory alive, even after delete(). From DLPack 1.0 on (max_version) the capsule is marked
 read-only; consumers of older versions must not write either.
 
 Raises:
-    BufferError: The Array is on several devices, or dl_device is not the host.
-    RuntimeError: The Array was deleted, or a stream is given.
+    BufferError: The Array is on several devices or emulated GPUs, or dl_device is not where it is.
+    RuntimeError: The Array was deleted, or a stream is given for memory of the host.
+    ValueError: `stream` is 0, which CUDA has two meanings for.
     TypeError: max_version or dl_device is not a pair of ints.
 )")
-      .def("__dlpack_device__", &dlpack_device_of, "Returns (1, 0), DLPack's numbers for the host's memory.");
+      .def("__dlpack_device__", &dlpack_device_of,
+           "Returns DLPack's numbers for the memory: (1, 0) for the host's, (2, n) for that of CUDA's device n.")
+      .def_property_readonly(
+          "__cuda_array_interface__", &cuda_array_interface,
+          "Address, shape, strides and dtype of an Array on one CUDA device, version 3 of the interface: read-only, and "
+          "complete. Raises AttributeError for other Arrays.");
 }
 
 }  // namespace artifex_devices::bindings

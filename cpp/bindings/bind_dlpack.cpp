@@ -7,6 +7,7 @@
 #include "array_methods.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/dlpack.h"
+#include "artifex_devices/transfer/place.h"
 #include "bindings.h"
 #include "gil.h"
 #include "python_owner.h"
@@ -70,19 +71,43 @@ std::pair<int64_t, int64_t> int_pair(py::handle object, const char* operation, c
   return {numbers[0], numbers[1]};
 }
 
+/// A consumer's stream of CUDA. The value is complete when the capsule is returned, so no stream has to wait for it.
+void check_stream(py::handle stream, const char* operation) {
+  if (stream.is_none()) return;
+  const bool is_int = PyLong_Check(stream.ptr()) && !PyBool_Check(stream.ptr());
+  const int64_t number = is_int ? PyLong_AsLongLong(stream.ptr()) : 0;
+  if (PyErr_Occurred()) PyErr_Clear();  // a handle beyond 63 bits
+  if (is_int && number != 0) return;
+  constexpr const char* kMessage =
+      "{}: stream is {}; expected None, -1 for no stream, 1 for the legacy default stream, 2 for that of the thread, or "
+      "the handle of a stream; write 1 instead of 0";
+  if (!is_int) throw_error<TypeMismatch>(kMessage, operation, safe_repr(stream));
+  throw_error(kMessage, operation, safe_repr(stream));
+}
+
 }  // namespace
 
 py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_version, py::handle dl_device,
                       py::handle copy) {
   constexpr const char* kOperation = "__dlpack__";
   check_one_device(*array, kOperation);
-  if (!stream.is_none()) {
+  const int gpu = cuda_ordinal(*array);
+  const dlpack::DeviceId own = gpu >= 0 ? dlpack::DeviceId{dlpack::kCuda, gpu} : kHostDevice;
+  if (gpu >= 0) {
+    check_stream(stream, kOperation);
+  } else if (!stream.is_none()) {
     throw_error<Unavailable>("{}: stream is {}; expected None, as data on CPU has no stream; leave it out", kOperation,
                              safe_repr(stream));
   }
   if (!dl_device.is_none()) {
     const auto [type, id] = int_pair(dl_device, kOperation, "dl_device", "(1, 0)");
-    if (type != dlpack::kCpu || id < 0 || id >= array->sharding()->devices()->client()->device_count()) {
+    if (gpu >= 0 && (type != own.type || id != own.id)) {
+      throw_error<UnsupportedBuffer>(
+          "{}: dl_device is ({}, {}); expected ({}, {}), where the Array is; leave it out, or pass its value on the "
+          "host: device_get(x)",
+          kOperation, type, id, own.type, own.id);
+    }
+    if (gpu < 0 && (type != own.type || id < 0 || id >= array->sharding()->devices()->client()->device_count())) {
       throw_error<UnsupportedBuffer>(
           "{}: dl_device is ({}, {}); expected (1, 0), the host's memory; leave it out and move the data in the "
           "consumer",
@@ -98,13 +123,14 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
   }
   const bool copies = copy.ptr() == Py_True;
   auto view = without_gil([&] { return dlpack_view(array, copies); });
-  if (version.first == 0) return capsule_of(export_dlpack(std::move(view)), kName);
-  return capsule_of(export_dlpack_versioned(std::move(view), copies), kVersionedName);
+  if (version.first == 0) return capsule_of(export_dlpack(std::move(view), own), kName);
+  return capsule_of(export_dlpack_versioned(std::move(view), copies, own), kVersionedName);
 }
 
 py::tuple dlpack_device_of(const Array& array) {
   check_one_device(array, "__dlpack_device__");
-  return py::make_tuple(dlpack::kCpu, 0);
+  const int gpu = cuda_ordinal(array);
+  return gpu >= 0 ? py::tuple(py::make_tuple(dlpack::kCuda, gpu)) : py::tuple(py::make_tuple(dlpack::kCpu, 0));
 }
 
 namespace {
@@ -120,7 +146,13 @@ void take(const py::object& capsule, T* managed, const char* used_name, HostView
   });
 }
 
-HostView view_of_capsule(const py::object& capsule) {
+/// The memory of a capsule, and where it is.
+struct Imported {
+  HostView view;
+  dlpack::DeviceId device;
+};
+
+Imported import_capsule(const py::object& capsule) {
   if (!PyCapsule_CheckExact(capsule.ptr())) {
     throw_error<TypeMismatch>("{}: __dlpack__() returned a {}; expected a capsule; the object does not follow DLPack",
                               kImport, type_of(capsule));
@@ -131,15 +163,15 @@ HostView view_of_capsule(const py::object& capsule) {
       throw_error<UnsupportedBuffer>("{}: the capsule is of DLPack {}.{}; expected version 1; use a matching producer",
                                      kImport, managed->version.major, managed->version.minor);
     }
-    HostView view = view_of_dlpack(managed->tensor, managed->flags);
-    take(capsule, managed, kUsedVersionedName, &view);
-    return view;
+    Imported imported{view_of_dlpack(managed->tensor, managed->flags), managed->tensor.device};
+    take(capsule, managed, kUsedVersionedName, &imported.view);
+    return imported;
   }
   if (PyCapsule_IsValid(capsule.ptr(), kName)) {
     auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule.ptr(), kName));
-    HostView view = view_of_dlpack(managed->tensor, 0);
-    take(capsule, managed, kUsedName, &view);
-    return view;
+    Imported imported{view_of_dlpack(managed->tensor, 0), managed->tensor.device};
+    take(capsule, managed, kUsedName, &imported.view);
+    return imported;
   }
   const char* name = PyCapsule_GetName(capsule.ptr());
   if (name == nullptr) PyErr_Clear();
@@ -149,31 +181,72 @@ HostView view_of_capsule(const py::object& capsule) {
       kImport, name == nullptr ? "" : name);
 }
 
+/// The sharding over the CUDA device with that number: `wanted`, if it is over it, else of this process's own devices.
+ShardingRef sharding_of_gpu(int ordinal, const ShardingRef& wanted) {
+  const auto is_there = [&](const Device& device) {
+    return !device.client().is_compile_only() && device.is_addressable() &&
+           device.space(MemoryKind::kDevice).cuda_ordinal() == ordinal;
+  };
+  const bool is_device_kind = wanted && wanted->memory_kind() == MemoryKind::kDevice;
+  if (is_device_kind && is_there(*(*wanted->devices())[0])) return wanted;
+  for (const ClientRef& client : {current_client(), client_of_platform("cuda")}) {
+    for (int64_t i = 0; client && i < client->device_count(); ++i) {
+      if (is_there(*client->device(i))) return sharding_of(client->device(i));
+    }
+  }
+  throw_error<UnsupportedBuffer>(
+      "{}: the memory is of CUDA device {}, which this program does not have; expected one of devices(\"cuda\"), outside "
+      "of simulated worlds; copy it to the host in the producer first",
+      kImport, ordinal);
+}
+
+ArrayRef array_of_gpu(Imported imported, const ShardingRef& wanted, std::optional<bool> copy) {
+  const ShardingRef own = sharding_of_gpu(imported.device.id, wanted);
+  if (wanted && own != wanted && *own != *wanted && copy == false) {
+    throw_error(
+        "{}: copy=False, but a copy is needed: the requested device is not the one where the memory is, {}; leave "
+        "copy or device out",
+        kImport, (*own->devices())[0]->to_string());
+  }
+  return without_gil([&] {
+    ArrayRef array = array_from_cuda(std::move(imported.view), own, copy);
+    if (!wanted || own == wanted || *own == *wanted) return array;
+    return place(array, {.sharding = wanted, .committed = true});
+  });
+}
+
+ShardingRef sharding_of_argument(py::handle device) {
+  if (device.is_none()) return nullptr;
+  if (py::isinstance<Device>(device)) return sharding_of(device.cast<Device*>());
+  if (!py::isinstance<Sharding>(device)) {
+    throw_error<TypeMismatch>(
+        "{}: device is of type {}; expected None, a Device or a Sharding, got {}; take a Device from devices()",
+        kImport, type_of(device), safe_repr(device));
+  }
+  auto sharding = device.cast<std::shared_ptr<Sharding>>();
+  check_has_devices(*sharding, "from_dlpack");
+  return sharding;
+}
+
 }  // namespace
 
 void bind_dlpack(py::module_& module) {
   module.def(
+      "_check_cuda_device",
+      [](int number, py::handle device) { sharding_of_gpu(number, sharding_of_argument(device)); }, py::arg("number"),
+      py::arg("device"), "Raises BufferError for memory of a GPU that this program does not have.");
+  module.def(
       "_array_from_dlpack",
       [](const py::object& capsule, py::handle device, py::handle copy) {
-        ShardingRef sharding;
-        if (device.is_none()) {
-          sharding = sharding_of(current_client()->default_device());
-        } else if (py::isinstance<Device>(device)) {
-          sharding = sharding_of(device.cast<Device*>());
-        } else if (py::isinstance<Sharding>(device)) {
-          sharding = device.cast<std::shared_ptr<Sharding>>();
-          check_has_devices(*sharding, "from_dlpack");
-        } else {
-          throw_error<TypeMismatch>(
-              "{}: device is of type {}; expected None, a Device or a Sharding, got {}; take a Device from devices()",
-              kImport, type_of(device), safe_repr(device));
-        }
-        check_dlpack_target(*sharding);  // before the capsule is taken
+        ShardingRef sharding = sharding_of_argument(device);
+        if (sharding) check_dlpack_target(*sharding);  // before the capsule is taken
         std::optional<bool> copies;
         if (!copy.is_none()) copies = py::cast<bool>(copy);
-        HostView view = view_of_capsule(capsule);
+        Imported imported = import_capsule(capsule);
+        if (imported.device.type == dlpack::kCuda) return array_of_gpu(std::move(imported), sharding, copies);
+        if (!sharding) sharding = sharding_of(current_client()->default_device());
         // The release of a dropped view's owner is queued until this thread takes the GIL again.
-        return without_gil([&] { return array_from_dlpack(std::move(view), sharding, copies); });
+        return without_gil([&] { return array_from_dlpack(std::move(imported.view), sharding, copies); });
       },
       py::arg("capsule"), py::arg("device"), py::arg("copy"));
 }

@@ -13,6 +13,7 @@
 #include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/device/memory_space.h"
 #include "artifex_devices/transfer/copy_views.h"
 #include "artifex_devices/transfer/reinterpret.h"
 #include "artifex_devices/transfer/reshard.h"
@@ -56,10 +57,41 @@ py::list local_arrays(const Array& array, bool writable, bool some) {
   return result;
 }
 
+/// For each distinct buffer of an Array on CUDA devices: its `__cuda_array_interface__`, an owner and the GPU's number.
+/// None for other Arrays.
+py::object gpu_buffers(const Array& array, bool writable) {
+  wait_until_written(array);
+  array.check_addressable(kReading);
+  const Sharding& sharding = *array.sharding();
+  const ShardDomains domains = sharding.domains(array.shape(), kReading);
+  py::list result;
+  for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
+    const int64_t position = sharding.buffers().position(sharding.grid(), b);
+    BufferRef buffer = array.storage()->buffer(array.buffer_number(position));
+    const MemorySpace* space = buffer.block->space();
+    const int gpu = space == nullptr ? -1 : space->cuda_ordinal();
+    if (gpu < 0) return py::none();
+    const Dims shape = domains.domain(sharding.grid().tile(position)).shape;
+    HostView view{buffer.device_data(), array.dtype(), shape, array.strides(shape), writable};
+    if (view.nbytes() == 0) view.data = nullptr;
+    buffer.block->mark_as_exported();
+    const py::capsule owner(new BlockRef(std::move(buffer.block)),
+                            [](void* pointer) { delete static_cast<BlockRef*>(pointer); });
+    result.append(py::make_tuple(cuda_interface(view), owner, gpu));
+  }
+  return result;
+}
+
+bool is_on_cuda(const Sharding& sharding) {
+  const Client& client = *sharding.devices()->client();
+  return client.copy_engine() != nullptr && !client.is_host_readable(sharding.memory_kind());
+}
+
 py::object slab_array(const Array& array, bool writable) {
   int64_t stride = 0;
   if (array.position_in_storage() >= 0 || array.storage()->slab(&stride) == nullptr) return py::none();
   if (!array.sharding()->buffers().is_tile()) return py::none();  // other processes have other tiles
+  if (is_on_cuda(*array.sharding())) return py::none();
   wait_until_written(array);
   const Sharding& sharding = *array.sharding();
   const ShardDomains domains = sharding.domains(array.shape(), kReading);
@@ -260,6 +292,12 @@ void bind_shards(py::module_& module) {
   module.def("_local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
              "Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless "
              "`some`. Only the function that created the Array by _empty may set `writable`.");
+  module.def(
+      "_gpu_buffers", &gpu_buffers, py::arg("array"), py::arg("writable") = false,
+      "Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, "
+      "else None. Only the function that created the Array by _empty may set `writable`.");
+  module.def("_is_on_cuda", &is_on_cuda, py::arg("sharding"),
+             "Returns whether Arrays with a sharding are in the memory of CUDA devices.");
   module.def("_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
              "Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this "
              "process, else None.");

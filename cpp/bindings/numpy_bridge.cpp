@@ -190,15 +190,15 @@ py::object ndarray_from_view(const std::shared_ptr<const HostView>& view) {
 
 namespace {
 constexpr const char* kBlockCapsule = "artifex_devices.block";
-}
+}  // namespace
 
 py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype,
                              bool writable) {
   const MemorySpace* space = buffer.block->space();
   if (space != nullptr && !space->is_host_memory()) {
     throw_error<TypeMismatch>(
-        "NumPy operation: the Array is in the memory of a GPU, where NumPy does not compute; expected host memory; move "
-        "it by device_put(x, devices(\"cpu\")[0]), or read it by device_get(x)");
+        "NumPy operation: the Array is in the memory of a GPU, where this operation does not run; expected host memory, or "
+        "an element-wise function; move it by device_put(x, devices(\"cpu\")[0]), or read it by device_get(x)");
   }
   void* data = buffer.device_data();
   auto* owner = new BlockRef(std::move(buffer.block));
@@ -211,6 +211,18 @@ py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& by
   if (!array) throw py::error_already_set();
   if (numpy.PyArray_SetBaseObject_(array.ptr(), base.release().ptr()) != 0) throw py::error_already_set();
   return array;
+}
+
+py::dict cuda_interface(const HostView& view) {
+  py::dict result;
+  result["version"] = 3;
+  result["shape"] = tuple_from_dims(view.shape);
+  result["typestr"] = numpy_dtype(view.dtype).attr("str");
+  result["data"] = py::make_tuple(reinterpret_cast<uintptr_t>(view.data), !view.writable);
+  const bool dense = is_dense(view.shape, view.byte_strides, itemsize(view.dtype));
+  result["strides"] = dense ? py::none() : py::object(tuple_from_dims(view.byte_strides));
+  result["stream"] = py::none();  // the value is complete
+  return result;
 }
 
 NdarrayKind kind_of_ndarray(PyObject* object) noexcept {

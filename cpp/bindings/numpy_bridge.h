@@ -34,6 +34,9 @@ py::object ndarray_from_view(const std::shared_ptr<const HostView>& view);
 /// An ndarray on a buffer of the library, which it keeps alive; `block_of` finds the buffer's block again.
 py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype, bool writable);
 
+/// The value of `__cuda_array_interface__` for memory of a GPU, which the caller keeps alive.
+py::dict cuda_interface(const HostView& view);
+
 /// The library's block that an ndarray shows, itself or through views; empty for other memory.
 BlockRef block_of(py::handle ndarray);
 

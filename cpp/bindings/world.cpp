@@ -351,7 +351,8 @@ Example:
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
          std::optional<int64_t> bytes_limit, bool compile_only,
          const std::optional<std::tuple<int, double, bool, int64_t>>& allocator, bool asynchronous,
-         const std::string& platform, const std::optional<std::string>& device_kind, std::optional<uint64_t> seed) {
+         const std::string& platform, const std::optional<std::string>& device_kind, std::optional<uint64_t> seed,
+         int64_t devices_per_gpu) {
         try {
           std::shared_ptr<const Machine> of = machine ? *machine : Machine::live();
           ClientOptions options{.num_devices = num_devices,
@@ -363,20 +364,26 @@ Example:
             options.backend =
                 make_emulated_gpu_backend(device_kind ? emulated_gpu_from_name(*device_kind) : EmulatedGpu{});
           }
+          if (platform == "cuda") {
+            options.backend = make_cuda_backend(devices_per_gpu);
+            if (!num_devices) options.num_devices = static_cast<int64_t>(cuda_report().gpus.size());
+          }
           if (!allocator) return Client::make(std::move(of), options);
           const auto& [kind, fraction, preallocate, collective] = *allocator;
           options.allocator = {static_cast<AllocatorKind>(kind), fraction, preallocate, collective};
           const ReleaseGil release;  // preallocation takes time
           return Client::make(std::move(of), options);
         } catch (const Error&) {
-          rethrow_with_context(allocator ? "make_cpu_client: " : "simulate: ");
+          rethrow_with_context(platform == "cuda" ? "make_gpu_client: "
+                               : allocator        ? "make_cpu_client: "
+                                                  : "simulate: ");
         }
       },
       py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"),
       py::arg("allocator") = py::none(), py::arg("asynchronous") = true, py::arg("platform") = "cpu",
-      py::arg("device_kind") = py::none(), py::arg("seed") = py::none(),
+      py::arg("device_kind") = py::none(), py::arg("seed") = py::none(), py::arg("devices_per_gpu") = 1,
       "`device_kind`: a GPU of the catalogue, for the platform \"gpu\". `seed`: copies are deferred, in an order drawn "
-      "from it.");
+      "from it. `devices_per_gpu`: for the platform \"cuda\", in tests.");
   bind_processes(module);
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));

@@ -1584,18 +1584,22 @@ class Array:
         """
         Returns a DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
 
+        The memory is the host's, or that of a GPU for an Array on a CUDA device, whose value is complete: no `stream` has to
+        wait for it. When the memory is released, work of the GPU that its consumers have started is waited for.
+
         The consumer's view keeps the memory alive, even after delete(). From DLPack 1.0 on (max_version) the capsule is marked
         read-only; consumers of older versions must not write either.
 
         Raises:
-            BufferError: The Array is on several devices, or dl_device is not the host.
-            RuntimeError: The Array was deleted, or a stream is given.
+            BufferError: The Array is on several devices or emulated GPUs, or dl_device is not where it is.
+            RuntimeError: The Array was deleted, or a stream is given for memory of the host.
+            ValueError: `stream` is 0, which CUDA has two meanings for.
             TypeError: max_version or dl_device is not a pair of ints.
         """
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """
-        Returns (1, 0), DLPack's numbers for the host's memory.
+        Returns DLPack's numbers for the memory: (1, 0) for the host's, (2, n) for that of CUDA's device n.
         """
 
     def __eq__(self, other: typing.Any) -> Array:  # type: ignore[override]
@@ -2230,6 +2234,12 @@ class Array:
     def T(self) -> Array:
         """
         The dimensions in reverse order; their shardings move with them.
+        """
+
+    @property
+    def __cuda_array_interface__(self) -> typing.Any:
+        """
+        Address, shape, strides and dtype of an Array on one CUDA device, version 3 of the interface: read-only, and complete. Raises AttributeError for other Arrays.
         """
 
     @property
@@ -3364,6 +3374,11 @@ def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
 
 def _check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
+def _check_cuda_device(number: int, device: typing.Any) -> None:
+    """
+    Raises BufferError for memory of a GPU that this program does not have.
+    """
+
 def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
 def _check_transfer(
     direction: str,
@@ -3553,6 +3568,11 @@ def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> b
     """
 
 def _get_leaf(array: Array) -> typing.Any: ...
+def _gpu_buffers(array: Array, writable: bool = False) -> typing.Any:
+    """
+    Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. Only the function that created the Array by _empty may set `writable`.
+    """
+
 def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
 def _host_element(array: Array, operation: str) -> None:
@@ -3605,6 +3625,11 @@ def _hybrid_mesh_order(
 def _is_constant(array: typing.Any) -> bool:
     """
     Returns whether an ndarray shows memory of Arrays or results that cannot be written.
+    """
+
+def _is_on_cuda(sharding: Sharding) -> bool:
+    """
+    Returns whether Arrays with a sharding are in the memory of CUDA devices.
     """
 
 def _join_world(
@@ -3662,9 +3687,10 @@ def _make_client(
     platform: str = "cpu",
     device_kind: str | None = None,
     seed: int | None = None,
+    devices_per_gpu: int = 1,
 ) -> Client:
     """
-    `device_kind`: a GPU of the catalogue, for the platform "gpu". `seed`: copies are deferred, in an order drawn from it.
+    `device_kind`: a GPU of the catalogue, for the platform "gpu". `seed`: copies are deferred, in an order drawn from it. `devices_per_gpu`: for the platform "cuda", in tests.
     """
 
 def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:

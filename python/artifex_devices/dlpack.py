@@ -14,6 +14,8 @@ from artifex_devices._core import Array, Device, Sharding
 __all__ = ["from_dlpack", "is_supported_dtype"]
 
 _HOST_DEVICE_TYPES = (1, 3, 11)  # DLPack: CPU, and host memory pinned for CUDA and ROCm
+_CUDA = 2
+_LEGACY_STREAM = 1  # the producer orders its work before that of this stream, which the import waits for
 _NEWEST_VERSION = (1, 1)
 
 
@@ -25,8 +27,8 @@ def from_dlpack(external_array: Any, device: Device | Sharding | None = None, co
     that Arrays are immutable; use `copy=True` if the other library may write.
 
     Args:
-        external_array: An object with `__dlpack__` and `__dlpack_device__`, in host memory.
-        device: A Device or a sharding over one; default the first device.
+        external_array: An object with `__dlpack__` and `__dlpack_device__`, in memory of the host or of a CUDA device.
+        device: A Device or a sharding over one; default the first device, or the CUDA device where the memory is.
         copy: None copies only where needed, True always, False never.
 
     Returns:
@@ -34,7 +36,8 @@ def from_dlpack(external_array: Any, device: Device | Sharding | None = None, co
 
     Raises:
         TypeError: The object lacks the DLPack methods, or they do not follow DLPack.
-        BufferError: The memory is not the host's, the dtype has no counterpart, or the capsule is malformed.
+        BufferError: The memory is that of another kind of device, or of a GPU outside of this program; the dtype has no
+            counterpart, or the capsule is malformed.
         ValueError: `copy=False` and a copy is needed; `device` is a sharding over several devices.
 
     Example:
@@ -48,11 +51,15 @@ def from_dlpack(external_array: Any, device: Device | Sharding | None = None, co
     if not hasattr(external_array, "__dlpack__") or not hasattr(external_array, "__dlpack_device__"):
         expected = "an object with __dlpack__ and __dlpack_device__, such as a NumPy array"
         raise wrong_type("from_dlpack", "the array", external_array, expected, "place other data by device_put(x)")
-    _check_host(external_array.__dlpack_device__())
+    kind, number = _device_of(external_array.__dlpack_device__())
+    options: dict[str, Any] = {}
+    if kind == _CUDA:
+        _core._check_cuda_device(number, device)
+        options["stream"] = _LEGACY_STREAM
     try:
-        capsule = external_array.__dlpack__(max_version=_NEWEST_VERSION)
+        capsule = external_array.__dlpack__(max_version=_NEWEST_VERSION, **options)
     except TypeError:  # from before DLPack 1.0
-        capsule = external_array.__dlpack__()
+        capsule = external_array.__dlpack__(**options)
     return _core._array_from_dlpack(capsule, device, copy)
 
 
@@ -85,15 +92,16 @@ def is_supported_dtype(dtype: Any) -> bool:
     return np.dtype(dtype).name in _SUPPORTED
 
 
-def _check_host(where: Any) -> None:
+def _device_of(where: Any) -> tuple[int, int]:
     try:
         kind, number = (int(part) for part in where)
     except (TypeError, ValueError):
         expected = "a pair (device type, id) of integers"
         fix = "the object does not follow DLPack"
         raise wrong_type("from_dlpack", "the result of __dlpack_device__()", where, expected, fix) from None
-    if kind not in _HOST_DEVICE_TYPES:
+    if kind not in (*_HOST_DEVICE_TYPES, _CUDA):
         raise BufferError(
-            f"from_dlpack: the array is on DLPack device ({kind}, {number}); expected host memory, (1, 0); copy it "
-            "to the host first, say by x.cpu()"
+            f"from_dlpack: the array is on DLPack device ({kind}, {number}); expected host memory, (1, 0), or CUDA "
+            "device n, (2, n); copy it to the host first, say by x.cpu()"
         )
+    return kind, number

@@ -14,7 +14,7 @@ from artifex_devices._core import (
     PjRtLayout,
     get_topology_for_devices,
 )
-from artifex_devices._runtime.client import GpuAllocatorConfig, make_cpu_client
+from artifex_devices._runtime.client import GpuAllocatorConfig, make_cpu_client, make_gpu_client
 from artifex_devices._runtime.client_members import HostBufferSemantics
 from artifex_devices._runtime.memory_kinds import check_and_canonicalize_memory_kind
 
@@ -32,4 +32,5 @@ __all__ = [
     "check_and_canonicalize_memory_kind",
     "get_topology_for_devices",
     "make_cpu_client",
+    "make_gpu_client",
 ]

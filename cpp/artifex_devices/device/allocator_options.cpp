@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/device/allocator_options.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "artifex_devices/base/throw_error.h"
 
@@ -19,6 +24,46 @@ std::string_view to_string(AllocatorKind kind) noexcept {
       return "CUDA_ASYNC";
   }
   return "DEFAULT";
+}
+
+std::optional<AllocatorOptions> AllocatorOptions::from_environment() {
+  constexpr const char* kKind = "XLA_PYTHON_CLIENT_ALLOCATOR";
+  constexpr const char* kFraction = "XLA_PYTHON_CLIENT_MEM_FRACTION";
+  constexpr const char* kPreallocate = "XLA_PYTHON_CLIENT_PREALLOCATE";
+  const auto fail = [](const char* variable, const char* text, std::string_view expected) {
+    throw_error("devices: the environment variable {} is {:?}; expected {}; correct or unset it", variable, text,
+                expected);
+  };
+  std::optional<AllocatorOptions> found;
+  const auto value_of = [&](const char* variable) {
+    const char* text = std::getenv(variable);
+    if (text != nullptr && !found) found.emplace();
+    return text;
+  };
+  if (const char* text = value_of(kKind)) {
+    constexpr std::array<std::pair<std::string_view, AllocatorKind>, 4> kNames = {{
+        {"default", AllocatorKind::kDefault},
+        {"platform", AllocatorKind::kPlatform},
+        {"bfc", AllocatorKind::kBfc},
+        {"cuda_async", AllocatorKind::kCudaAsync},
+    }};
+    const auto known = std::ranges::find(kNames, text, [](const auto& each) { return each.first; });
+    if (known == kNames.end()) fail(kKind, text, "default, platform, bfc or cuda_async");
+    found->kind = known->second;
+  }
+  if (const char* text = value_of(kFraction)) {
+    const std::string_view whole = text;
+    const auto [end, error] = std::from_chars(whole.begin(), whole.end(), found->memory_fraction);
+    if (error != std::errc{} || end != whole.end()) fail(kFraction, text, "a number greater than 0 and at most 1");
+  }
+  if (const char* text = value_of(kPreallocate)) {
+    const std::string_view flag = text;
+    found->preallocate = flag == "1" || flag == "true" || flag == "True";
+    if (!found->preallocate && flag != "0" && flag != "false" && flag != "False") {
+      fail(kPreallocate, text, "true or false");
+    }
+  }
+  return found;
 }
 
 void AllocatorOptions::check(std::string_view operation) const {

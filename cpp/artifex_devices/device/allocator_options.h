@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace artifex_devices {
@@ -20,6 +21,11 @@ struct AllocatorOptions {
   bool preallocate = false;
   /// Bytes reserved for collectives. Recorded without effect: collectives on a CPU work in the arrays' own memory.
   int64_t collective_memory_size = 0;
+
+  /// The options in JAX's environment variables XLA_PYTHON_CLIENT_ALLOCATOR, XLA_PYTHON_CLIENT_MEM_FRACTION and
+  /// XLA_PYTHON_CLIENT_PREALLOCATE; nothing where none is set. Throws InvalidArgument for a malformed value. Call with
+  /// the GIL held.
+  static std::optional<AllocatorOptions> from_environment();
 
   /// Throws InvalidArgument naming all fields whose values are out of range.
   void check(std::string_view operation) const;

@@ -115,6 +115,7 @@ const std::shared_ptr<Client>& gpu_locked(BaseState& base) {
     ClientOptions options;
     options.backend = make_cuda_backend();
     options.num_devices = static_cast<int64_t>(report.gpus.size());
+    options.allocator = AllocatorOptions::from_environment();
     base.gpu = Client::make(Machine::live(), options);
   }
   return base.gpu;

@@ -21,6 +21,10 @@ std::byte* Block::host_data() const {
       address());
 }
 
+void Block::mark_as_exported() {
+  if (!is_exported_.exchange(true) && space_ != nullptr) space_->add_exported(*this);
+}
+
 bool can_hold(const MemorySpace& space, const Block& block) noexcept {
   if (block.space() == &space) return true;
   if (!space.is_host_readable() || !block.is_host_readable()) return false;
@@ -30,10 +34,11 @@ bool can_hold(const MemorySpace& space, const Block& block) noexcept {
 /// Creates and deletes headers of blocks that no space owns.
 class BlockOwner {
  public:
-  static BlockRef foreign(void* data, int64_t bytes, std::function<void()> release) {
+  static BlockRef foreign(void* data, int64_t bytes, std::function<void()> release, MemorySpace* space) {
     Block* block = new Block();
     block->data_ = static_cast<std::byte*>(data);
     block->bytes_ = block->capacity_ = bytes;
+    block->space_ = space;
     block->release_ = std::move(release);
     return BlockRef(block);
   }
@@ -53,22 +58,32 @@ void MemorySpace::place(const BlockRef& block, std::byte* data) noexcept {
 }
 
 MemorySpace::Released MemorySpace::take_apart(Block* block) noexcept {
-  const Released released{block->data_, block->capacity_, block->to_system_.load(std::memory_order_relaxed)};
+  const Released released{block->data_, block->capacity_, block->to_system_.load(std::memory_order_relaxed),
+                          block->is_exported_.load(std::memory_order_relaxed)};
   delete block;
   return released;
 }
 
 BlockRef foreign_block(void* data, int64_t bytes, std::function<void()> release) {
-  return BlockOwner::foreign(data, bytes, std::move(release));
+  return BlockOwner::foreign(data, bytes, std::move(release), nullptr);
+}
+
+BlockRef MemorySpace::foreign_block(void* data, int64_t bytes, std::function<void()> release) {
+  return BlockOwner::foreign(data, bytes, std::move(release), this);
 }
 
 void BlockRef::dispose(Block* block) noexcept {
   no_lock_held("the end of a block of memory");  // its owner may be foreign code
-  if (MemorySpace* space = block->space()) {
+  MemorySpace* space = block->space();
+  if (!block->is_foreign() && space != nullptr) {
     space->release(block);
     return;
   }
   try {
+    if (space != nullptr && block->is_exported_.load(std::memory_order_relaxed)) {
+      space->remove_exported(*block);
+      space->wait_for_device();
+    }
     if (block->release_) block->release_();
   } catch (...) {  // an error of the owner cannot be reported here
   }

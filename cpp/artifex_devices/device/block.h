@@ -26,12 +26,15 @@ class Block {
   /// not dereference it.
   std::byte* device_data() const noexcept { return data_; }
   int64_t bytes() const noexcept { return bytes_; }       // the requested size
-  MemorySpace* space() const noexcept { return space_; }  // null: foreign memory (see foreign_block)
-  bool is_foreign() const noexcept { return space_ == nullptr; }
+  MemorySpace* space() const noexcept { return space_; }  // null: memory of the host that the caller lent
+  bool is_foreign() const noexcept { return space_ == nullptr || release_ != nullptr; }
   bool is_host_readable() const noexcept;
 
   /// When the last reference is released, blocks of 1 MiB and more are returned to the system, not to the cache.
   void mark_for_system() noexcept { to_system_.store(true, std::memory_order_relaxed); }
+  /// Another library was given the address. Work of the GPU that it has started is waited for by copies from and to the
+  /// memory, and when the last reference is released.
+  void mark_as_exported();
   /// Returns whether its pages are locked in RAM. A forked child has no locked pages.
   bool is_locked() const noexcept { return lock_generation_ == fork_generation(); }
   int64_t use_count() const noexcept { return uses_.load(std::memory_order_acquire); }
@@ -50,6 +53,7 @@ class Block {
   MemorySpace* space_ = nullptr;
   std::atomic<int64_t> uses_{0};
   std::atomic<bool> to_system_{false};
+  std::atomic<bool> is_exported_{false};
   int size_class_ = -1;            // -1: mapped separately
   int64_t lock_generation_ = -1;   // the fork_generation() in which its pages were locked
   std::function<void()> release_;  // foreign blocks: called once, by the thread that releases the last reference
@@ -91,7 +95,8 @@ class BlockRef {
   Block* block_ = nullptr;
 };
 
-/// Wraps foreign memory; `release` is called once when the last reference is released.
+/// Wraps memory of the host that the caller lends; `release` is called once when the last reference is released. For
+/// memory of a GPU see MemorySpace::foreign_block.
 BlockRef foreign_block(void* data, int64_t bytes, std::function<void()> release);
 
 }  // namespace artifex_devices

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -40,6 +41,16 @@ class MemorySpace {
   /// unused. Throws OutOfMemory and Interrupted.
   virtual std::shared_ptr<void> preallocate(int64_t bytes, std::string_view operation) = 0;
   virtual MemorySpaceStats stats() const = 0;
+  /// The number that CUDA gives to the GPU whose memory it is; -1 for other memory.
+  virtual int cuda_ordinal() const noexcept { return -1; }
+  /// Waits for all work of the GPU whose memory it is, that of other libraries included.
+  virtual void wait_for_device() const {}
+  /// Wraps memory of this space that another library owns; `release` is called once when the last reference is
+  /// released.
+  BlockRef foreign_block(void* data, int64_t bytes, std::function<void()> release);
+  /// Called by Block::mark_as_exported, and before an exported block is released.
+  virtual void add_exported(const Block&) {}
+  virtual void remove_exported(const Block&) noexcept {}
 
   MemoryKind kind() const noexcept { return kind_; }
   /// Whether code of the host may read and write its blocks; see Block.
@@ -63,7 +74,8 @@ class MemorySpace {
   struct Released {
     std::byte* data;
     int64_t capacity;
-    bool to_system;  // Block::mark_for_system
+    bool to_system;    // Block::mark_for_system
+    bool is_exported;  // Block::mark_as_exported
   };
   /// The memory of a block that is released. Destroys the block.
   static Released take_apart(Block* block) noexcept;

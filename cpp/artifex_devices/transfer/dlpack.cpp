@@ -9,8 +9,11 @@
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cpu/arena.h"
+#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
+#include "artifex_devices/transfer/reshard.h"
 
 namespace artifex_devices {
 namespace {
@@ -35,7 +38,7 @@ struct ExportedTensor {
 };
 
 template <class Managed>
-DlpackRef<Managed> export_as(std::shared_ptr<const HostView> view) {
+DlpackRef<Managed> export_as(std::shared_ptr<const HostView> view, dlpack::DeviceId device) {
   auto exported = std::make_unique<ExportedTensor>();
   const int64_t size = itemsize(view->dtype);
   for (int64_t d = 0; d < view->shape.size(); ++d) {
@@ -45,7 +48,7 @@ DlpackRef<Managed> export_as(std::shared_ptr<const HostView> view) {
   auto managed = std::make_unique<Managed>();
   const auto [code, bits] = kDlpackElements[static_cast<size_t>(view->dtype)];
   managed->tensor = {view->data,
-                     {dlpack::kCpu, 0},
+                     device,
                      static_cast<int32_t>(exported->shape.size()),
                      {code, bits, 1},
                      exported->shape.data(),
@@ -75,13 +78,9 @@ DType dtype_of_element(const dlpack::ElementType& element, uint64_t flags) {
   throw_error<UnsupportedBuffer>("{}: {}; the producer's capsule is malformed", kFromDlpack, what);
 }
 
-/// Why the array cannot share the memory; empty if it can.
-std::string why_copy(const HostView& view, const Device& device) {
+/// Why no array can share the memory; empty if one can.
+std::string why_not_as_it_is(const HostView& view) {
   const int64_t size = itemsize(view.dtype);
-  if (!device.client().is_host_readable(MemoryKind::kDevice)) {
-    return fmt::format("the memory is the host's, and {} has memory of its own", device.to_string());
-  }
-  if (&device != device.client().default_device()) return "the requested device is not cpu:0, where the memory is";
   if (view.byte_strides != row_major_strides(view.shape, size)) {
     return fmt::format("strides {} of shape {} are not row-major", to_string(view.byte_strides), to_string(view.shape));
   }
@@ -90,6 +89,15 @@ std::string why_copy(const HostView& view, const Device& device) {
     return "the address does not fit the dtype's alignment";
   }
   return "";
+}
+
+/// Why an array on `device` cannot share the memory of the host; empty if it can.
+std::string why_copy(const HostView& view, const Device& device) {
+  if (!device.client().is_host_readable(MemoryKind::kDevice)) {
+    return fmt::format("the memory is the host's, and {} has memory of its own", device.to_string());
+  }
+  if (&device != device.client().default_device()) return "the requested device is not cpu:0, where the memory is";
+  return why_not_as_it_is(view);
 }
 
 }  // namespace
@@ -103,12 +111,32 @@ void check_one_device(const Array& array, std::string_view operation) {
         "x.addressable_shards[0].data",
         operation, devices);
   }
-  if (!array.is_host_readable()) {
+  if (!array.is_host_readable() && cuda_ordinal(array) < 0) {
     throw_error<UnsupportedBuffer>(
         "{}: the Array is in the memory of {}, which the host cannot read; expected host memory; pass its value: "
         "device_get(x)",
         operation, (*array.sharding()->devices())[0]->to_string());
   }
+}
+
+int cuda_ordinal(const Array& array) {
+  const Sharding& sharding = *array.sharding();
+  if (sharding.num_devices() != 1 || !sharding.is_fully_addressable()) return -1;
+  const Device& device = *(*sharding.devices())[0];
+  return device.client().is_compile_only() ? -1 : device.space(sharding.memory_kind()).cuda_ordinal();
+}
+
+std::shared_ptr<const HostView> cuda_view(const ArrayRef& array) {
+  array->block_until_ready();
+  BufferRef buffer = array->storage()->buffer(array->buffer_number(0));
+  buffer.block->mark_as_exported();
+  auto view = std::make_shared<HostView>();
+  view->data = array->nbytes() == 0 ? nullptr : buffer.device_data();
+  view->dtype = array->dtype();
+  view->shape = array->shape();
+  view->byte_strides = array->strides(array->shape());
+  view->owner = std::make_shared<BlockRef>(std::move(buffer.block));
+  return view;
 }
 
 void check_dlpack_version(DType dtype, DlpackVersion version, std::string_view operation) {
@@ -120,6 +148,9 @@ void check_dlpack_version(DType dtype, DlpackVersion version, std::string_view o
 }
 
 std::shared_ptr<const HostView> dlpack_view(const ArrayRef& array, bool copy) {
+  if (cuda_ordinal(*array) >= 0) {
+    return cuda_view(copy ? reshard(array, array->sharding(), {.committed = true, .force_copy = true}) : array);
+  }
   std::shared_ptr<const HostView> view = device_get(array);
   if (!copy) return view;
   auto copied = std::make_shared<HostView>(*view);
@@ -130,23 +161,25 @@ std::shared_ptr<const HostView> dlpack_view(const ArrayRef& array, bool copy) {
   return copied;
 }
 
-DlpackRef<dlpack::Managed> export_dlpack(std::shared_ptr<const HostView> view) {
-  return export_as<dlpack::Managed>(std::move(view));
+DlpackRef<dlpack::Managed> export_dlpack(std::shared_ptr<const HostView> view, dlpack::DeviceId device) {
+  return export_as<dlpack::Managed>(std::move(view), device);
 }
 
-DlpackRef<dlpack::ManagedVersioned> export_dlpack_versioned(std::shared_ptr<const HostView> view, bool is_copy) {
+DlpackRef<dlpack::ManagedVersioned> export_dlpack_versioned(std::shared_ptr<const HostView> view, bool is_copy,
+                                                            dlpack::DeviceId device) {
   const bool sub_byte = is_sub_byte(view->dtype);
-  auto managed = export_as<dlpack::ManagedVersioned>(std::move(view));
+  auto managed = export_as<dlpack::ManagedVersioned>(std::move(view), device);
   managed->version = {1, sub_byte ? 1U : 0U};
   managed->flags = (is_copy ? dlpack::kIsCopied : dlpack::kReadOnly) | (sub_byte ? dlpack::kSubBytePadded : 0);
   return managed;
 }
 
 HostView view_of_dlpack(const dlpack::Tensor& tensor, uint64_t flags) {
-  if (tensor.device.type != dlpack::kCpu && tensor.device.type != dlpack::kCudaHost &&
-      tensor.device.type != dlpack::kRocmHost) {
+  constexpr std::array kTypes = {dlpack::kCpu, dlpack::kCuda, dlpack::kCudaHost, dlpack::kRocmHost};
+  if (std::ranges::find(kTypes, tensor.device.type) == kTypes.end()) {
     throw_error<UnsupportedBuffer>(
-        "{}: the memory is of DLPack device type {}; expected 1, the host; copy it to the host in the producer first",
+        "{}: the memory is of DLPack device type {}; expected 1, the host, or 2, CUDA; copy it to the host in the "
+        "producer first",
         kFromDlpack, tensor.device.type);
   }
   HostView view;
@@ -198,6 +231,34 @@ ArrayRef array_from_dlpack(HostView source, const ShardingRef& sharding, std::op
   }
   if (copy.value_or(false) || !why.empty() || source.data == nullptr) return device_put(source, sharding, true);
   return device_put_alias(source, sharding, true);
+}
+
+ArrayRef array_from_cuda(HostView source, const ShardingRef& sharding, std::optional<bool> copy) {
+  check_dlpack_target(*sharding);
+  const std::string why = why_not_as_it_is(source);
+  if (copy == false && !why.empty()) {
+    throw_error("{}: copy=False, but a copy is needed: {}; leave copy out, or pass row-major memory", kFromDlpack, why);
+  }
+  const Device& device = *(*sharding->devices())[0];
+  MemorySpace& space = device.space(MemoryKind::kDevice);
+  space.wait_for_device();
+  const ShardDomains domains = sharding->domains(source.shape, kFromDlpack);
+  std::shared_ptr<Storage> storage;
+  if (copy.value_or(false) || !why.empty() || source.data == nullptr) {
+    storage = Storage::allocate(sharding, domains, source.dtype, kFromDlpack);
+    const int64_t size = itemsize(source.dtype);
+    CopyBatch batch(device.client().copy_engine());
+    batch.add(StridedCopy(storage->device_data(0), row_major_strides(source.shape, size),
+                          static_cast<const std::byte*>(source.data), source.byte_strides, source.shape, size),
+              -1);
+    batch.run();
+    g_transfer_counters.device_to_device_bytes.fetch_add(source.nbytes(), std::memory_order_relaxed);
+  } else {
+    std::vector<BufferRef> memory;
+    memory.push_back({space.foreign_block(source.data, source.nbytes(), [owner = source.owner] {}), 0});
+    storage = Storage::adopt(sharding, domains, source.dtype, std::move(memory), kFromDlpack);
+  }
+  return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, true);
 }
 
 }  // namespace artifex_devices

@@ -8,6 +8,7 @@
 namespace artifex_devices::dlpack {
 
 inline constexpr int32_t kCpu = 1;
+inline constexpr int32_t kCuda = 2;
 inline constexpr int32_t kCudaHost = 3;
 inline constexpr int32_t kRocmHost = 11;
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_cpu_client and GpuAllocatorConfig: CPU devices that are independent of the world's."""
+"""make_cpu_client, make_gpu_client and GpuAllocatorConfig: devices that are independent of the world's."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ _ONE_PROCESS = (
 @public("artifex_devices.xla_client")
 @dataclasses.dataclass(frozen=True, slots=True)
 class GpuAllocatorConfig:
-    """How a client takes memory from the system; `make_cpu_client(allocator_config=...)` takes it too. Frozen.
+    """How a client takes memory from the system, for `make_cpu_client` and `make_gpu_client`. Frozen.
 
-    On a CPU client, DEFAULT and BFC are the library's caching allocator; PLATFORM maps pages for each array and
-    releases them at once; CUDA_ASYNC is refused. The default of preallocate is False, unlike for GPUs in XLA, because
-    other parts of the process need the memory of a CPU too.
+    DEFAULT and BFC are the library's caching allocator. PLATFORM takes memory for each array and releases it at once:
+    pages of the system, or blocks of CUDA. CUDA_ASYNC takes blocks from the stream-ordered pool of a GPU, and is
+    refused on a CPU client. The default of preallocate is False, unlike for GPUs in XLA, because other parts of the
+    process need the memory too.
 
     Attributes:
         kind: A member of GpuAllocatorConfig.Kind, or its number.
@@ -176,6 +177,34 @@ def make_cpu_client(
     count = _core._current_client().local_device_count() if num_devices is None else operator.index(num_devices)
     allocator = None if allocator_config is None else allocator_config._for_core()
     return _core._make_client(None, count, None, False, allocator, asynchronous)
+
+
+def make_gpu_client(num_devices: int | None = None, allocator_config: GpuAllocatorConfig | None = None) -> Client:
+    """Creates CUDA devices that are independent of those of `devices("gpu")`: memory that is counted separately.
+
+    Devices of different clients do not mix in one Array, Mesh or operation.
+
+    Args:
+        num_devices: Number of devices, one for each GPU in CUDA's order; None for all GPUs.
+        allocator_config: How its devices take memory; None for the caching allocator without a limit.
+
+    Raises:
+        TypeError: An argument is of another type.
+        ValueError: There are fewer GPUs; a kind that caches no memory is to preallocate it.
+        RuntimeError: CUDA is not usable, or the GPU has no memory pools for CUDA_ASYNC; the text says why, and the
+            repair.
+        ResourceExhaustedError: The memory to preallocate is not free (a MemoryError and a RuntimeError).
+    """
+    rows = (
+        ("num_devices", num_devices, lambda value: value is None or is_integer(value), "an int or None"),
+        ("allocator_config", allocator_config, (GpuAllocatorConfig, type(None)), "a GpuAllocatorConfig or None"),
+    )
+    check_types("make_gpu_client", rows, "write make_gpu_client(num_devices=2), or leave arguments out")
+    count = None if num_devices is None else operator.index(num_devices)
+    if count is not None and not 1 <= count <= _MAX_NUMBER:
+        raise wrong_value("make_gpu_client", "num_devices", count, f"1 to {_MAX_NUMBER}", "leave it out for all GPUs")
+    allocator = None if allocator_config is None else allocator_config._for_core()
+    return _core._make_client(None, count, None, False, allocator, platform="cuda")
 
 
 def _is_real(value: Any) -> bool:

@@ -16,6 +16,7 @@ from artifex_devices._array_ops.core.blocks import Box, is_inside, local_arrays,
 from artifex_devices._array_ops.core.layout import Placement
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
+from artifex_devices._runtime.cupy_arrays import cupy_blocks
 from artifex_devices._spmd.specs import Layout, explicit_names, held_names, names_by_dimension, shape_text, spec_of
 from artifex_devices.errors import IndivisibleError
 
@@ -204,8 +205,14 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
 
 
 def _arrays_here(x: Array) -> list[NDArray[Any]]:
-    """An ndarray on each distinct buffer that x has in this process."""
-    return local_arrays(x, False, True)
+    """An ndarray, or a CuPy array for CUDA devices, on each distinct buffer that x has in this process."""
+    try:
+        return local_arrays(x, False, True)
+    except TypeError:  # memory of a GPU
+        blocks = cupy_blocks("shard_map", x)
+        if blocks is None:
+            raise
+        return blocks
 
 
 def ids_text(sharding: Sharding) -> str:

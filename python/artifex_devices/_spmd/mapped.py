@@ -12,7 +12,9 @@ import numpy as np
 
 from artifex_devices import tree_util
 from artifex_devices._placement.device_put import LEAF_TYPES
+from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._spmd.arguments import Blocks, check_alive, key_of
+from artifex_devices._spmd.on_cuda import on_gpus
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.program import Program, run
 from artifex_devices._spmd.result_check import ResultCheck, abandon
@@ -77,6 +79,9 @@ def run_plan(
         blocks: list[Any] = [column[0] for column in columns]
         biggest = max([block.nbytes for block in blocks if isinstance(block, np.ndarray)], default=0)
         executor = "threads" if biggest >= threshold and count > 1 else "cooperative"
+    if any(type(column[0]) is not np.ndarray and is_on_gpu(column[0]) for column in columns):
+        # The GPU on which CuPy computes is a fact of the thread.
+        executor, function = "threads", on_gpus(function)
     rows: list[Any]
     if treedef is not None:
         leaves_of_each = zip(*columns, strict=True) if columns else [()] * count

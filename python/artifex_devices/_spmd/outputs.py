@@ -19,8 +19,10 @@ from artifex_devices._array_ops.core.blocks import run_all, tiling
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
+from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._spmd.arguments import empty
 from artifex_devices._spmd.block_exchange import bytes_of
+from artifex_devices._spmd.on_cuda import array_of_parts
 from artifex_devices._spmd.result_check import ResultCheck
 from artifex_devices._spmd.specs import Layout, broadcast_prefix, names_by_dimension, shape_text
 
@@ -98,7 +100,7 @@ class Outputs:
         """Converts numbers and replicated Arrays to ndarrays, in place."""
         for participant in range(len(column)):
             leaf = column[participant]
-            if type(leaf) is np.ndarray:
+            if type(leaf) is np.ndarray or is_on_gpu(leaf):
                 continue
             check_unmasked(self.operation, leaf, f"output{path} on {self.layout.device_names[participant]}")
             if isinstance(leaf, (np.ndarray, np.generic, bool, int, float, complex)) or (
@@ -132,6 +134,8 @@ class Outputs:
             named = [name for names in names_by_dimension(spec) for name in names]
             check.add(path, spec, named, self.checks_replicas, parts)
         chosen = parts if placement.is_complete else [parts[participant] for participant in placement.participants]
+        if not likeness and any(map(is_on_gpu, chosen)):
+            return array_of_parts(self.operation, placement.shape, dtype, placement.sharding, chosen)
         adopted = placement.none_adopted
         if first.nbytes >= _ADOPTED_BYTES:
             del first
@@ -204,7 +208,7 @@ class Outputs:
 
 
 def _same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    if a.nbytes <= 1 << 14:
+    if a.nbytes <= 1 << 14 or is_on_gpu(a):
         return a.tobytes() == b.tobytes()
     mine, its, step = bytes_of(a), bytes_of(b), _COMPARED_BYTES
     return all(np.array_equal(mine[i : i + step], its[i : i + step]) for i in range(0, mine.size, step))

@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
+#include <string>
 #include <type_traits>
 
 #include "artifex_devices/device/cuda/driver_abi.h"
@@ -28,7 +30,7 @@ using cuda::Stream;
 
 namespace {
 
-constexpr Result kInvalidHandle = 400, kInvalidDevice = 101;
+constexpr Result kInvalidHandle = 400, kInvalidDevice = 101, kNotFound = 500;
 constexpr int kPitch = 2147483647;
 
 struct State {
@@ -441,6 +443,25 @@ ENTRY Result cuEventSynchronize(EventHandle event) {
   CALL(true);
   state().streams.synchronize(*event_of(event), state().memory);
   return cuda::kSuccess;
+}
+
+/// For NVIDIA's cuda-bindings, which finds functions by their names without a version.
+ENTRY Result cuGetProcAddress_v2(const char* name, void** function, int, uint64_t, int* status) {
+  static const auto* functions = [] {
+    auto* all = new std::map<std::string, void*>;
+    const auto add = [&](std::string exported, void* address) {
+      if (exported.ends_with("_v2")) exported.resize(exported.size() - 3);
+      all->emplace(std::move(exported), address);
+    };
+#define ADD_FUNCTION(member, exported, parameters) add(#exported, reinterpret_cast<void*>(&::exported));
+    ARTIFEX_CUDA_FUNCTIONS(ADD_FUNCTION)
+#undef ADD_FUNCTION
+    return all;
+  }();
+  const auto found = functions->find(name);
+  *function = found == functions->end() ? nullptr : found->second;
+  if (status != nullptr) *status = *function == nullptr ? 1 : 0;
+  return *function == nullptr ? kNotFound : cuda::kSuccess;
 }
 
 namespace artifex_devices::cuda {

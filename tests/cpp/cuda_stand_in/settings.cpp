@@ -8,7 +8,11 @@
 namespace cuda_stand_in {
 namespace {
 
-std::string g_problems;
+// Never destroyed: threads may call the driver while the process ends.
+std::string& problems() {
+  static auto* all = new std::string;
+  return *all;
+}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -23,8 +27,8 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }  // namespace
 
 Settings& settings() {
-  static Settings all;
-  return all;
+  static auto* all = new Settings;  // never destroyed
+  return *all;
 }
 
 void read_settings(const char* text) {
@@ -60,13 +64,13 @@ int injected_error(const char* function) {
 
 void problem(const std::string& text) {
   if (settings().records_problems) {
-    g_problems += text + "\n";
+    problems() += text + "\n";
     return;
   }
   std::fprintf(stderr, "cuda stand-in: %s\n", text.c_str());
   std::abort();
 }
 
-std::string taken_problems() { return std::exchange(g_problems, {}); }
+std::string taken_problems() { return std::exchange(problems(), {}); }
 
 }  // namespace cuda_stand_in

@@ -89,10 +89,11 @@ TEST_F(DlpackTensor, MayLackStridesAndBeginAtAnOffset) {
 }
 
 TEST_F(DlpackTensor, IsUnsupportedForOtherDevicesAndElements) {
-  tensor_.device.type = 2;
-  EXPECT_EQ(error(),
-            "from_dlpack: the memory is of DLPack device type 2; expected 1, the host; copy it to the host in the "
-            "producer first");
+  tensor_.device.type = 8;
+  EXPECT_EQ(
+      error(),
+      "from_dlpack: the memory is of DLPack device type 8; expected 1, the host, or 2, CUDA; copy it to the host in "
+      "the producer first");
   tensor_.device.type = dlpack::kCudaHost;
   EXPECT_NO_THROW(view_of_dlpack(tensor_, 0));
   tensor_.element.lanes = 2;

@@ -146,6 +146,16 @@ CALLS = [
         ],
     ),
     Calls(
+        "xla_client.make_gpu_client",
+        "xla_client.GpuAllocatorConfig()",  # without CUDA no client can be created
+        [
+            bad("xla_client.make_gpu_client(num_devices='2')", TypeError, "make_gpu_client:", "num_devices", "'2'"),
+            bad("xla_client.make_gpu_client(num_devices=True)", TypeError, "make_gpu_client:", "num_devices"),
+            bad("xla_client.make_gpu_client(num_devices=0)", ValueError, "make_gpu_client:", "num_devices"),
+            bad("xla_client.make_gpu_client(allocator_config='BFC')", TypeError, "make_gpu_client:", "allocator_config"),
+        ],
+    ),
+    Calls(
         "xla_client.GpuAllocatorConfig",
         "xla_client.GpuAllocatorConfig()",
         [

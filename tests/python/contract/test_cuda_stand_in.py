@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,24 +14,30 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 IMPORTS = "import numpy as np, artifex_devices as ad\n"
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    compiler = os.environ.get("CXX", "c++")
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no C++ compiler ({compiler}) to build the stand-in library")
-    path = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
-    sources = sorted(map(str, (CHECKOUT / "tests/cpp/cuda_stand_in").glob("*.cpp")))
-    flags = ["-std=c++20", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{CHECKOUT / 'cpp'}"]
-    subprocess.run([compiler, *flags, *sources, "-o", str(path)], check=True)
-    return str(path)
-
-
 def output_of(library, program, **variables):
     environment = {**os.environ, "ARTIFEX_CUDA_LIBRARY": library, **variables}
     command = [sys.executable, "-c", IMPORTS + program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.strip()
+
+
+def test_the_contract_of_every_backend_holds(library):
+    here = Path(__file__).parent
+    names = ("test_devices_of_every_backend", "test_transfers", "exchange_on_cuda", "compute_on_cuda")
+    contract = [str(here / f"{name}.py") for name in names]
+    variables = {
+        "ARTIFEX_CUDA_LIBRARY": library,
+        "ARTIFEX_CONTRACT_BACKENDS": "cuda",
+        "CUDA_STAND_IN": "gpus=8",
+        "JAX_PLATFORMS": "cuda",
+        "PYTHONPATH": f"{CHECKOUT / 'tests' / 'cupy_stand_in'}{os.pathsep}{here}",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *contract]
+    done = subprocess.run(
+        command, cwd=CHECKOUT, env={**os.environ, **variables}, capture_output=True, text=True, timeout=110, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_gpus_are_there_when_they_are_asked_for(library):
@@ -49,7 +54,7 @@ except TypeError as error:
     lines = output_of(library, program, CUDA_STAND_IN="gpus=2;name=Spam 9000").splitlines()
     assert lines[0] == "cpu [CudaDevice(id=0), CudaDevice(id=1)] Spam 9000"
     assert lines[1] == "[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] 48"
-    assert "where NumPy does not compute" in lines[2]
+    assert "pip install 'artifex_devices[cuda]'" in lines[2]
 
 
 def test_a_requested_platform_is_the_default(library):
@@ -92,6 +97,72 @@ with ad.transfers.record() as report:
 print([report.bytes(each) for each in ("host-to-device", "device-to-device", "device-to-host")])
 """
     assert output_of(library, program, CUDA_STAND_IN="gpus=2") == "[32, 32, 32]"
+
+
+def test_a_copy_that_fails_poisons_its_result_only(library):
+    program = """
+first, second = ad.devices("gpu")
+x = ad.device_put(np.ones((1024, 1024)), first)
+moved = ad.device_put(x, second)
+again = ad.device_put(moved, first)
+for read in (moved.block_until_ready, lambda: ad.device_get(again), again.copy_to_host_async().result):
+    try:
+        read()
+    except RuntimeError as error:
+        print(error)
+print(int(ad.device_get(x).sum()))
+"""
+    *errors, last = output_of(library, program, CUDA_STAND_IN="gpus=2;fail=cuMemcpyPeerAsync:700").splitlines()
+    expected = "copy: cuMemcpyPeerAsync failed: CUDA_ERROR_ILLEGAL_ADDRESS (700): an error of the stand-in"
+    assert [error.startswith(expected) and "restart the process" in error for error in errors] == [True] * 3
+    assert last == "1048576"
+
+
+def test_memory_of_the_driver_that_is_used_up_is_an_error(library):
+    program = """
+device = ad.devices("gpu")[0]
+held = [ad.device_put(np.zeros(2**21), device) for _ in range(4)]
+try:
+    ad.device_put(np.zeros(2**22), device)
+except MemoryError as error:
+    print(str(error).split(":")[0], isinstance(error, RuntimeError))
+held.pop().delete()
+held.pop()
+print(ad.device_put(np.zeros(2**22), device).shape)
+"""
+    found = output_of(library, program, CUDA_STAND_IN="gpus=1;memory=70000000").splitlines()
+    assert found == ["RESOURCE_EXHAUSTED True", "(4194304,)"]
+
+
+def test_variables_of_jax_choose_the_allocator(library):
+    program = """
+print(*(device.memory_stats()["bytes_limit"] for device in ad.devices("cuda")))
+print(ad.devices("cuda")[0].client.allocator_config.kind.name)
+"""
+    variables = {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.5", "XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}
+    found = output_of(library, program, CUDA_STAND_IN="gpus=2;memory=1000000000", **variables)
+    assert found.splitlines() == ["500000000 500000000", "PLATFORM"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("XLA_PYTHON_CLIENT_ALLOCATOR", "spam"),
+        ("XLA_PYTHON_CLIENT_MEM_FRACTION", "half"),
+        ("XLA_PYTHON_CLIENT_MEM_FRACTION", "1.5"),
+        ("XLA_PYTHON_CLIENT_PREALLOCATE", "maybe"),
+    ],
+)
+def test_bad_variables_of_the_allocator_are_refused(library, name, value):
+    program = """
+try:
+    ad.devices("cuda")
+except ValueError as error:
+    print(error)
+"""
+    found = output_of(library, program, **{name: value})
+    assert "expected" in found
+    assert value in found
 
 
 def test_an_unusable_driver_is_explained(library):

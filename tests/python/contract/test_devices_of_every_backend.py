@@ -21,22 +21,6 @@ DTYPES = [
 ]
 
 
-@pytest.fixture(params=["cpu", "gpu"])
-def platform(request):
-    return request.param
-
-
-@pytest.fixture
-def world(platform):
-    with ad.simulate(8, platform=platform) as client:
-        yield client
-
-
-@pytest.fixture
-def grid(world):
-    return ad.Mesh(np.array(ad.devices()).reshape(2, 4), ("x", "y"))
-
-
 def numbers(shape, dtype=np.float32):
     return np.random.default_rng(7).integers(0, 2, shape).astype(dtype)
 
@@ -88,6 +72,7 @@ def test_a_reshard_moves_the_planned_bytes(grid):
     assert same_bits(moved, numbers((16, 32)))
 
 
+@pytest.mark.all_numpy_functions
 def test_numpy_functions_run_on_the_devices(grid):
     left, right = numbers((8, 16)), numbers((8, 16)) + 1
     a, b = (ad.device_put(x, ad.NamedSharding(grid, ad.P("x", "y"))) for x in (left, right))
@@ -107,6 +92,7 @@ def test_numpy_functions_run_on_the_devices(grid):
         np.testing.assert_allclose(ad.device_get(result), value, rtol=1e-6)
 
 
+@pytest.mark.all_numpy_functions
 def test_bodies_of_shard_map_run_on_the_devices(grid):
     source = numbers((8, 16))
     total = ad.shard_map(
@@ -117,8 +103,8 @@ def test_bodies_of_shard_map_run_on_the_devices(grid):
     assert next(iter(result.devices())).platform == ad.default_backend()
 
 
-def test_bytes_are_counted_and_limited_on_each_device(platform):
-    with ad.simulate(2, platform=platform, bytes_limit=100):
+def test_bytes_are_counted_and_limited_on_each_device(open_world, platform):
+    with open_world(2, bytes_limit=100):
         first, second = ad.devices()
         array = ad.device_put(np.zeros(10), second)
         stats = [device.memory_stats() for device in (first, second)]
@@ -155,15 +141,56 @@ def test_memory_kinds_of_the_host_are_read_without_a_transfer(grid):
     assert same_bits(back, numbers((8, 16)))
 
 
-def test_a_forked_child_reads_its_arrays(platform):
+def test_a_forked_child_reads_its_arrays_unless_cuda_is_used(backend, platform):
     program = f"""
-import os, numpy as np, artifex_devices as ad
-with ad.simulate(2, platform={platform!r}):
-    array = ad.device_put(np.arange(6.0), ad.devices()[1])
+import contextlib, os, numpy as np, artifex_devices as ad
+with contextlib.nullcontext() if {backend == "cuda"} else ad.simulate(2, platform={platform!r}):
+    array = ad.device_put(np.arange(6.0), ad.devices({platform!r})[-1])
+    started = ad.device_put(np.arange(6.0), array.device).copy_to_host_async()
     child = os.fork()
     if child == 0:
-        os._exit(0 if float((array + 1).sum()) == 21.0 else 1)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        try:
+            os._exit(0 if float(ad.device_get(array).sum()) == 15.0 else 1)
+        except RuntimeError as error:
+            os._exit(2 if "spawn" in str(error) else 3)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), started.result().sum())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.strip() == "0"
+    assert done.stdout.strip() == ("2 15.0" if backend == "cuda" else "0 15.0")
+
+
+def test_a_process_ends_while_copies_are_running(backend, platform):
+    program = f"""
+import contextlib, numpy as np, artifex_devices as ad
+with contextlib.nullcontext() if {backend == "cuda"} else ad.simulate(2, platform={platform!r}):
+    devices = ad.devices({platform!r})
+    first, last = devices[0], devices[-1]
+    arrays = [ad.device_put(np.ones((256, 1024)), first) for _ in range(8)]
+    moved = [ad.device_put(array, last, may_alias=False) for array in arrays]
+    copies = [array.copy_to_host_async() for array in moved]
+print("end")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+def test_arrays_are_deleted_while_copies_of_them_run(world):
+    first, last = ad.devices()[0], ad.devices()[7]
+    for size in (4, 1 << 18):
+        arrays = [ad.device_put(np.full(size, i), first) for i in range(6)]
+        moved = [ad.device_put(array, last, may_alias=False) for array in arrays]
+        for array in arrays:
+            array.delete()
+        new = [ad.device_put(np.full(size, -i), first) for i in range(6)]
+        assert [int(ad.device_get(array)[-1]) for array in (*moved, *new)] == [0, 1, 2, 3, 4, 5, 0, -1, -2, -3, -4, -5]
+
+
+def test_guards_refuse_implicit_reads_where_they_are_transfers(world, platform):
+    array = ad.device_put(numbers((8, 16)), ad.devices()[1])
+    with ad.transfer_guard("disallow"):
+        if platform == "cpu":
+            np.asarray(array)
+        else:
+            with pytest.raises(ad.errors.TransferGuardError, match="__array__: disallowed implicit device-to-host"):
+                np.asarray(array)
+        assert same_bits(array, numbers((8, 16)))

@@ -15,20 +15,9 @@ from artifex_devices.prefetch import prefetch_to_device
 X = np.arange(128, dtype=np.float32).reshape(8, 16)
 
 
-@pytest.fixture(params=["cpu", "gpu"])
-def platform(request):
-    return request.param
-
-
 @pytest.fixture
-def devices(platform):
-    with ad.simulate(8, platform=platform):
-        yield ad.devices()
-
-
-@pytest.fixture
-def grid(devices):
-    return ad.Mesh(np.array(devices).reshape(2, 4), ("x", "y"))
+def devices(world):
+    return ad.devices()
 
 
 def routes(report):
@@ -49,7 +38,7 @@ def test_device_put_is_one_call_with_the_bytes_of_each_device(devices, platform)
     assert (line.direction, line.calls, line.bytes) == ("host-to-device", 1, 512)
     assert (line.file, line.line) == here(-4)
     kinds = {(route.source_kind, route.destination_kind) for route in report.routes}
-    assert kinds == {("", {"cpu": "cpu", "gpu": "emulated GPU"}[platform])}
+    assert kinds == {("", devices[0].device_kind)}
 
 
 def test_every_reshard_records_the_planned_bytes(grid):
@@ -113,6 +102,7 @@ def test_memory_that_the_host_can_read_is_read_without_a_transfer(devices, platf
     assert routes(report) == {("host", f"{platform}:3 pinned_host"): (1, X.nbytes)}
 
 
+@pytest.mark.all_numpy_functions
 def test_numpy_functions_record_operands_of_the_host_and_moves(grid, platform):
     array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))
     row = X[0].copy()
@@ -127,6 +117,7 @@ def test_numpy_functions_record_operands_of_the_host_and_moves(grid, platform):
         assert report.bytes() == (sent if platform == "gpu" else 0)
 
 
+@pytest.mark.all_numpy_functions
 def test_one_element_is_a_transfer_of_its_bytes(grid, platform):
     array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))
     with ad.transfers.record() as report:
@@ -138,6 +129,7 @@ def test_one_element_is_a_transfer_of_its_bytes(grid, platform):
     assert report.calls() == 0
 
 
+@pytest.mark.all_numpy_functions
 def test_results_in_host_memory_are_recorded(grid, platform):
     array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))
     out = np.empty_like(X)
@@ -147,6 +139,26 @@ def test_results_in_host_memory_are_recorded(grid, platform):
     np.testing.assert_array_equal(out, X * 2)
 
 
+@pytest.mark.all_numpy_functions
+@pytest.mark.parametrize(
+    ("find", "bytes_found"),
+    [(np.nonzero, 127 * 2 * 8), (np.flatnonzero, 127 * 2 * 8), (np.unique, 128 * 4), (lambda x: x[x > 120], 7 * 2 * 8)],
+    ids=["nonzero", "flatnonzero", "unique", "mask"],
+)
+def test_positions_and_values_that_are_found_are_read_by_the_host(grid, platform, find, bytes_found):
+    array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))
+    with ad.transfers.record() as report:
+        find(array)
+    assert report.bytes("device-to-host") == (bytes_found if platform == "gpu" else 0)
+    with ad.transfer_guard_device_to_host("disallow"):
+        if platform == "cpu":
+            find(array)
+        else:
+            with pytest.raises(ad.errors.TransferGuardError, match="disallowed implicit device-to-host"):
+                find(array)
+
+
+@pytest.mark.all_numpy_functions
 def test_arguments_of_shard_map_are_recorded(grid, platform):
     double = ad.shard_map(lambda block: block * 2, mesh=grid, in_specs=ad.P("x", "y"), out_specs=ad.P("x", "y"))
     array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))

@@ -11,7 +11,8 @@ namespace {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const cuda::Driver& driver) : gpus_(cuda::all_gpus(driver)) {}
+  CudaBackend(const cuda::Driver& driver, int64_t devices_per_gpu)
+      : gpus_(cuda::all_gpus(driver)), devices_per_gpu_(devices_per_gpu) {}
 
   const std::string& platform() const noexcept override { return platform_; }
   const std::string& device_kind(int64_t local_device) const noexcept override { return facts(local_device).name; }
@@ -26,7 +27,7 @@ class CudaBackend final : public Backend {
   }
   bool is_host_readable() const noexcept override { return false; }
   std::optional<int64_t> memory_bytes(int64_t local_device) const noexcept override {
-    return facts(local_device).memory_bytes;
+    return facts(local_device).memory_bytes / devices_per_gpu_;
   }
   const CopyEngine* copy_engine() const noexcept override { return &copies_; }
 
@@ -37,11 +38,12 @@ class CudaBackend final : public Backend {
           "processes",
           options.processes.size());
     }
-    if (count > static_cast<int64_t>(gpus_.size()) || options.compile_only) {
+    const auto most = static_cast<int64_t>(gpus_.size()) * devices_per_gpu_;
+    if (count > most || options.compile_only) {
       throw_error(
           "make_client: {} CUDA devices{} are requested; expected 1 to {}, the GPUs of this machine; use "
           "simulate(\"8 x h100\") for others",
-          count, options.compile_only ? " without memory" : "", gpus_.size());
+          count, options.compile_only ? " without memory" : "", most);
     }
     if (options.seed) {
       throw_error(
@@ -49,15 +51,26 @@ class CudaBackend final : public Backend {
           "emulated GPUs; leave the seed out",
           *options.seed);
     }
-    if (options.allocator) options.allocator->check("make_client");
+    if (!options.allocator) return;
+    options.allocator->check("make_client");
+    const AllocatorKind kind = options.allocator->kind;
+    if (options.allocator->preallocate && (kind == AllocatorKind::kPlatform || kind == AllocatorKind::kCudaAsync)) {
+      throw_error(
+          "make_client: the allocator kind {} takes each block from the driver, so none can be preallocated; expected "
+          "preallocate=False or the kind BFC, got preallocate=True; change one of them",
+          to_string(kind));
+    }
   }
 
  private:
-  const cuda::Gpu& gpu(int64_t local_device) const noexcept { return *gpus_[static_cast<size_t>(local_device)]; }
+  const cuda::Gpu& gpu(int64_t local_device) const noexcept {
+    return *gpus_[static_cast<size_t>(local_device) % gpus_.size()];
+  }
   const cuda::GpuFacts& facts(int64_t local_device) const noexcept { return gpu(local_device).facts(); }
 
   std::string platform_ = "gpu";
   const std::vector<std::unique_ptr<cuda::Gpu>>& gpus_;
+  int64_t devices_per_gpu_;
   CudaCopies copies_;
 };
 
@@ -84,9 +97,11 @@ CudaReport cuda_report() {
   return report;
 }
 
-BackendRef make_cuda_backend() {
+BackendRef make_cuda_backend(int64_t devices_per_gpu) {
   cuda::DriverProblem problem;
-  if (const cuda::Driver* driver = cuda::find_driver(&problem)) return std::make_shared<CudaBackend>(*driver);
+  if (const cuda::Driver* driver = cuda::find_driver(&problem)) {
+    return std::make_shared<CudaBackend>(*driver, devices_per_gpu);
+  }
   throw_error<Unavailable>("devices: CUDA is not usable: {}; expected a GPU with NVIDIA's driver; {}", problem.what,
                            problem.fix);
 }

@@ -24,6 +24,9 @@ CudaReport cuda_report();
 
 /// The GPUs that CUDA reports, in its order. Creates their primary contexts at the first call. Throws Unavailable with
 /// the problem and its fix where CUDA is not usable. Reads the environment: call with the GIL held.
-BackendRef make_cuda_backend();
+///
+/// `devices_per_gpu` is for tests that need more devices than the machine has GPUs: device i is on GPU i modulo their
+/// number, and has an equal part of its memory.
+BackendRef make_cuda_backend(int64_t devices_per_gpu = 1);
 
 }  // namespace artifex_devices

@@ -118,6 +118,8 @@ class DriverCopies {
     const Box box = copy.box();
     const CopyEnd to = end_at(box.to);
     const CopyEnd from = end_at(box.from);
+    wait_for_others(to, box.to);
+    wait_for_others(from, box.from);
     if (to.gpu == nullptr && from.gpu == nullptr) {
       cuda::run_on_host(copy);
     } else if (to.gpu != nullptr && from.gpu != nullptr) {
@@ -148,6 +150,15 @@ class DriverCopies {
                   "cuPointerGetAttributes");
     if (type == cuda::kDeviceMemory) return {gpus_[static_cast<size_t>(ordinal)].get(), false};
     return {nullptr, type == cuda::kHostMemory};
+  }
+
+  /// Waits for work that other libraries have started on the GPU, once for each batch, if they know the memory.
+  void wait_for_others(const CopyEnd& end, const std::byte* pointer) {
+    if (end.gpu == nullptr || !end.gpu->is_exported(address_of(pointer))) return;
+    if (std::ranges::find(waited_for_, end.gpu) != waited_for_.end()) return;
+    const cuda::ContextScope scope(driver_, *end.gpu, kCudaCopy);
+    driver_.check(driver_.synchronize_context(), kCudaCopy, "cuCtxSynchronize");
+    waited_for_.push_back(end.gpu);
   }
 
   void use(const cuda::Gpu& gpu, cuda::Stream stream) {
@@ -251,6 +262,7 @@ class DriverCopies {
   const std::vector<std::unique_ptr<cuda::Gpu>>& gpus_;
   cuda::Staging staging_;
   std::vector<std::pair<const cuda::Gpu*, cuda::Stream>> streams_;  // with copies that may be running
+  std::vector<const cuda::Gpu*> waited_for_;
   bool interruptible_;
 };
 

@@ -225,11 +225,19 @@ BlockRef CudaMemory::allocate(int64_t bytes) {
 }
 
 void CudaMemory::release(Block* block) noexcept {
+  remove_exported(*block);
   const Released released = take_apart(block);
   const auto address = reinterpret_cast<uint64_t>(released.data);
   const int64_t capacity = released.capacity;
   const bool to_driver = released.to_system && capacity >= kRegionUnit;
   if (cuda::driver_for_release() == nullptr) return;  // leaked in a forked child, where the lock may be held for ever
+  if (released.is_exported) {
+    try {
+      wait_for_device();
+    } catch (...) {
+      return;  // leaked, as the GPU may still use it
+    }
+  }
   {
     const std::lock_guard lock(mutex_);
     stats_.bytes_in_use -= capacity;
@@ -268,6 +276,20 @@ std::shared_ptr<void> CudaMemory::preallocate(int64_t bytes, std::string_view op
             }
             if (is_empty) trim();
           }};
+}
+
+void CudaMemory::add_exported(const Block& block) { gpu_.add_exported(block.address(), block.bytes()); }
+
+void CudaMemory::remove_exported(const Block& block) noexcept {
+  if (cuda::driver_for_release() == nullptr) return;  // a forked child, where the lock may be held for ever
+  gpu_.remove_exported(block.address());
+}
+
+void CudaMemory::wait_for_device() const {
+  constexpr std::string_view kOperation = "wait";
+  const cuda::Driver& driver = cuda::driver(kOperation);
+  const cuda::ContextScope scope(driver, gpu_, kOperation);
+  driver.check(driver.synchronize_context(), kOperation, "cuCtxSynchronize");
 }
 
 MemorySpaceStats CudaMemory::stats() const {

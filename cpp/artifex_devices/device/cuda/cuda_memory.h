@@ -22,8 +22,9 @@ namespace artifex_devices {
 /// for a block that is marked for the system. kPlatform takes each block from the driver. kCudaAsync takes them from
 /// the driver's stream-ordered pool.
 ///
-/// Nobody may use a block on the GPU when its last reference is released: the library's copies hold their blocks, and
-/// wait for their end. In a forked child blocks are leaked, as CUDA cannot be used there.
+/// Nobody uses a block on the GPU when it is reused: the library's copies hold their blocks, and wait for their end,
+/// and blocks whose address other libraries know wait for all work of the GPU. In a forked child blocks are leaked, as
+/// CUDA cannot be used there.
 class CudaMemory final : public MemorySpace {
  public:
   /// The space of a GPU, created at the first call. Throws Unavailable for kCudaAsync on a GPU without pools.
@@ -32,6 +33,10 @@ class CudaMemory final : public MemorySpace {
   BlockRef allocate(int64_t bytes) override;
   std::shared_ptr<void> preallocate(int64_t bytes, std::string_view operation) override;
   MemorySpaceStats stats() const override;
+  int cuda_ordinal() const noexcept override { return kind() == MemoryKind::kDevice ? gpu_.ordinal() : -1; }
+  void wait_for_device() const override;
+  void add_exported(const Block& block) override;
+  void remove_exported(const Block& block) noexcept override;
   /// Returns all empty regions to the driver.
   void trim();
 

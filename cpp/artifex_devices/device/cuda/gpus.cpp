@@ -82,6 +82,26 @@ void Gpu::give_event(EventHandle event) const noexcept {
   if (events_.size() < events_.capacity()) events_.push_back(event);
 }
 
+void Gpu::add_exported(uint64_t begin, int64_t bytes) const {
+  const std::lock_guard lock(exported_mutex_);
+  exported_[begin] = begin + static_cast<uint64_t>(bytes);
+  has_exported_.store(true, std::memory_order_release);
+}
+
+void Gpu::remove_exported(uint64_t begin) const noexcept {
+  if (!has_exported_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(exported_mutex_);
+  exported_.erase(begin);
+  has_exported_.store(!exported_.empty(), std::memory_order_release);
+}
+
+bool Gpu::is_exported(uint64_t address) const noexcept {
+  if (!has_exported_.load(std::memory_order_acquire)) return false;
+  const std::lock_guard lock(exported_mutex_);
+  const auto after = exported_.upper_bound(address);
+  return after != exported_.begin() && address < std::prev(after)->second;
+}
+
 void Gpu::enable_peer(const Driver& driver, const Gpu& peer) const {
   {
     const std::lock_guard lock(mutex_);

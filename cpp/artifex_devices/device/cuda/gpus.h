@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,6 +44,10 @@ class Gpu {
   /// An event from the pool, or a new one, for waits of the host. The context must be current.
   EventHandle take_event(const Driver& driver) const;
   void give_event(EventHandle event) const noexcept;
+  /// Memory whose address other libraries know, by its begin. The library waits for their work before it copies.
+  void add_exported(uint64_t begin, int64_t bytes) const;
+  void remove_exported(uint64_t begin) const noexcept;
+  bool is_exported(uint64_t address) const noexcept;
   /// Lets copies between this GPU and `peer` go without the host, where the hardware can. Repeated calls do nothing.
   void enable_peer(const Driver& driver, const Gpu& peer) const;
 
@@ -55,6 +61,9 @@ class Gpu {
   mutable Mutex<"CUDA events"> mutex_;
   mutable std::vector<EventHandle> events_;
   mutable std::vector<bool> peers_;  // by ordinal: enabled, or impossible
+  mutable Mutex<"CUDA exported memory"> exported_mutex_;
+  mutable std::map<uint64_t, uint64_t> exported_;  // end by begin
+  mutable std::atomic<bool> has_exported_{false};
 };
 
 /// All GPUs of the process. The first call creates their contexts, which takes a moment and some memory of each.

@@ -152,12 +152,16 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Array:
     return _map("copy", np.copy, a)
 
 
+def _cast(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
+    outputs[0][...] = parts[0]
+
+
 @implements(np.astype)
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """np.astype: each device converts its own shard; the result is then moved to `device`, if that is not None."""
     target = np.dtype(dtype)
     same = not copy and target == x.dtype
-    result = x if same else _map("astype", lambda part: part.astype(target), x, dtype=target)
+    result = x if same else map_elements("astype", _cast, [x], (target,), runs_on_cuda=True)[0]
     if device is None:
         return result
     moved: Array = result.to_device(device)  # raises for other types

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import array_operand, replicated_array
 from artifex_devices._array_ops.core.blocks import Box, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.fused_small import small_value
-from artifex_devices._array_ops.core.layout import spec_of
+from artifex_devices._array_ops.core.layout import sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._core import Array
 
@@ -65,12 +66,18 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
 
     found = over_tiles(operation, x, find)
     if len(found) == 1:
-        return found[0]  # type: ignore[no-any-return]
+        return _read_by_host(operation, x, found[0])
     index = tuple(np.concatenate(along) for along in zip(*found, strict=True))
     long = next((d for d, size in enumerate(x.shape) if size > 1), 0)
     if any(spec_of(x)[long + 1 :]):  # the order of the tiles is not that of the elements
         order = np.argsort(np.ravel_multi_index(index, x.shape))
         index = tuple(along[order] for along in index)
+    return _read_by_host(operation, x, index)
+
+
+def _read_by_host(operation: str, x: Array, index: tuple[NDArray[np.intp], ...]) -> tuple[NDArray[np.intp], ...]:
+    """The indices, after the transfer guards were asked about reading them, and it was recorded."""
+    _core._host_result(sharding_with(x.sharding, ()), (len(index), len(index[0])), np.dtype(np.intp), operation)
     return index
 
 
@@ -162,6 +169,8 @@ def _find(x: Array, index: bool, counts: bool, equal_nan: bool) -> _Found:
     missing = _Values(*(column[order] for column in missing))
     if equal_nan and len(order):
         missing = _Values(missing.values[:1], missing.first[:1], np.array([len(order)], np.intp))
+    size = len(numbers.values) + len(missing.values)
+    _core._host_result(sharding_with(x.sharding, ()), (size,), x.dtype, "unique")
     return _Found(numbers, missing)
 
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory of CUDA devices as CuPy arrays, and calls on the GPU of such an array."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from typing import Any
+
+import numpy as np
+
+from artifex_devices import _core
+from artifex_devices._core import Array
+
+_INSTALL = "pip install 'artifex_devices[cuda]'"
+
+
+class _Memory:
+    """Memory of a GPU for CuPy, which keeps this object, and so the memory, alive."""
+
+    def __init__(self, interface: dict[str, Any], owner: object) -> None:
+        self.__cuda_array_interface__ = interface
+        self._owner = owner
+
+
+def cupy_blocks(operation: str, x: Array, *, writable: bool = False) -> list[Any] | None:
+    """Returns a CuPy array on each distinct buffer of an Array on CUDA devices, and None for other Arrays.
+
+    Only the function that created the Array by _core._empty may write them.
+
+    Raises:
+        TypeError: CuPy is not installed, or has no such dtype.
+    """
+    buffers = _core._gpu_buffers(x, writable)
+    if buffers is None:
+        return None
+    cupy = _cupy(operation)
+    if x.dtype.kind not in "biufc":
+        raise TypeError(
+            f"{operation}: CuPy has no dtype {x.dtype}; expected a dtype of NumPy itself; convert it before it is "
+            "placed, or move it: device_put(x, devices('cpu')[0])"
+        )
+    blocks = []
+    for interface, owner, ordinal in buffers:
+        with cupy.cuda.Device(ordinal):
+            blocks.append(cupy.asarray(_Memory(interface, owner)))
+    return blocks
+
+
+def is_on_gpu(x: Any) -> bool:
+    """Returns whether a value is a CuPy array."""
+    return type(x).__module__.partition(".")[0] == "cupy"
+
+
+def on_gpu_of(x: Any) -> contextlib.AbstractContextManager[Any]:
+    """Returns a context in which CuPy computes on the GPU of a CuPy array."""
+    device: contextlib.AbstractContextManager[Any] = x.device
+    return device
+
+
+def to_gpu(operation: str, value: Any) -> Any:
+    """Returns an ndarray as a CuPy array on the current GPU, and numbers unchanged."""
+    return _cupy(operation).asarray(value) if isinstance(value, np.ndarray) else value
+
+
+def _cupy(operation: str) -> Any:
+    try:
+        return importlib.import_module("cupy")
+    except ImportError as error:
+        raise TypeError(
+            f"{operation}: an Array is on CUDA devices, where CuPy computes, and CuPy cannot be imported ({error}); "
+            f"expected CuPy, or Arrays in memory of the host; install it: {_INSTALL}, or move the Array: "
+            "device_put(x, devices('cpu')[0])"
+        ) from None

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise functions and bodies of shard_map on CUDA devices, through CuPy; run by test_cuda_stand_in.py."""
+
+from __future__ import annotations
+
+import sys
+
+import artifex_devices as ad
+import ml_dtypes
+import numpy as np
+import pytest
+from artifex_devices.prefetch import prefetch_to_device
+
+X = np.arange(128, dtype=np.float32).reshape(8, 16)
+
+
+def place(grid, value, *spec, **options):
+    return ad.device_put(value, ad.NamedSharding(grid, ad.P(*spec), **options))
+
+
+def test_element_wise_functions_run_where_the_operands_are(grid):
+    a, row, column = place(grid, X, "x", "y"), place(grid, X[0], "y"), place(grid, X[:, :1], "x")
+    with ad.transfers.record() as report:
+        results = [
+            a.astype(np.int16),
+            a + 1,
+            a * row - column,
+            np.exp(-a / 8),
+            a > 17,
+            np.maximum(a, np.float32(9)),
+            -a,
+            a**2,
+        ]
+    assert report.bytes() == 0
+    expected = [
+        X.astype(np.int16),
+        X + 1,
+        X * X[0] - X[:, :1],
+        np.exp(-X / 8),
+        X > 17,
+        np.maximum(X, np.float32(9)),
+        -X,
+        X**2,
+    ]
+    for result, value in zip(results, expected, strict=True):
+        assert result.sharding == a.sharding
+        assert (result.dtype, next(iter(result.devices())).platform) == (value.dtype, "gpu")
+        np.testing.assert_array_equal(ad.device_get(result), value)
+
+
+def test_operands_in_other_places_are_moved_or_guarded(grid):
+    a, moved = place(grid, X, "x", "y"), place(grid, X, "y", "x")
+    np.testing.assert_array_equal(ad.device_get(a + moved), X + X)
+    with ad.transfers.record() as report:
+        total = a + X
+    assert report.bytes("host-to-device") == X.nbytes
+    np.testing.assert_array_equal(ad.device_get(total), X + X)
+    with ad.transfer_guard("disallow"), pytest.raises(ad.errors.TransferGuardError, match="add: disallowed implicit"):
+        a + X
+
+
+def test_uneven_empty_and_single_parts(grid):
+    short = place(grid, X[:5], "x", uneven="last-short")
+    np.testing.assert_array_equal(ad.device_get(short * 2), X[:5] * 2)
+    assert ad.device_get(place(grid, X[:0], None, "y") + 1).shape == (0, 16)
+    one = ad.device_put(np.float32(3), ad.devices()[2])
+    assert float(ad.device_get(one + 4)) == 7.0
+    big = place(grid, np.ones((1024, 1024), np.float32), "x", "y")
+    assert float(ad.device_get(big + big).sum()) == 2.0 * 2**20
+
+
+def test_results_are_complete_for_every_copy(grid):
+    """CuPy's work goes on after its call; copies from and to its memory, and its end, wait for it."""
+    a = place(grid, X, "x", "y")
+    for _ in range(3):
+        a = place(grid, ad.device_get(a + 1), "x", "y") * 2
+    moved = ad.device_put(a + 0, ad.NamedSharding(grid, ad.P("y", "x")))
+    np.testing.assert_array_equal(ad.device_get(moved), ((X + 1) * 2 + 1) * 2 * 2 + 2)
+    for _ in range(8):
+        a + 1
+        place(grid, X, "x", "y")
+
+
+def test_bodies_of_shard_map_get_cupy_arrays_of_their_gpu(grid):
+    import cupy
+
+    kinds = set()
+
+    def body(block, row):
+        kinds.add(type(block))
+        assert cupy.cuda.Device().id == block.device.id
+        return block * row, block.sum(axis=0, keepdims=True)
+
+    mapped = ad.shard_map(
+        body, mesh=grid, in_specs=(ad.P("x", "y"), ad.P("y")), out_specs=(ad.P("x", "y"), ad.P("x", "y"))
+    )
+    scaled, sums = mapped(place(grid, X, "x", "y"), place(grid, X[0], "y"))
+    assert kinds == {cupy.ndarray}
+    np.testing.assert_array_equal(ad.device_get(scaled), X * X[0])
+    np.testing.assert_array_equal(ad.device_get(sums), X.reshape(2, 4, 16).sum(axis=1))
+    assert scaled.sharding == sums.sharding == ad.NamedSharding(grid, ad.P("x", "y"))
+
+
+def test_bodies_may_sum_over_devices_through_the_host(grid):
+    total = ad.shard_map(
+        lambda block: ad.lax.psum(block.sum().get(), ("x", "y")), mesh=grid, in_specs=ad.P("x", "y"), out_specs=ad.P()
+    )
+    assert float(ad.device_get(total(place(grid, X, "x", "y")))) == X.sum()
+
+
+def test_replicated_results_of_bodies_are_compared(grid):
+    same = ad.shard_map(lambda block: block + 1, mesh=grid, in_specs=ad.P(), out_specs=ad.P())
+    np.testing.assert_array_equal(ad.device_get(same(place(grid, X))), X + 1)
+    differ = ad.shard_map(lambda block: block + 1, mesh=grid, in_specs=ad.P("x"), out_specs=ad.P())
+    with pytest.raises(ValueError, match="replicated by its spec, but not the same everywhere"):
+        differ(place(grid, X, "x"))
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        np.sum,
+        np.sort,
+        np.cumsum,
+        np.modf,
+        np.nan_to_num,
+        lambda x: x @ x.T,
+        lambda x: x[2:4],
+        lambda x: np.where(x > 3, x, 0),
+        lambda x: np.add(x, x, out=np.empty_like(X)),
+    ],
+    ids=["sum", "sort", "cumsum", "two results", "no ufunc", "matmul", "index", "where", "out"],
+)
+def test_other_functions_are_refused_with_the_transfer(grid, compute):
+    with pytest.raises(TypeError, match=r"in the memory of a GPU, .*device_put\(x, devices\(\"cpu\"\)\[0\]\)"):
+        compute(place(grid, X))
+
+
+def test_dtypes_that_cupy_lacks_are_refused(grid):
+    with pytest.raises(TypeError, match="add: CuPy has no dtype bfloat16; expected a dtype of NumPy itself"):
+        place(grid, X.astype(ml_dtypes.bfloat16), "x") + 1
+
+
+def test_without_cupy_the_install_line_is_named(grid, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(TypeError, match=r"add: .*CuPy cannot be imported.*pip install 'artifex_devices\[cuda\]'"):
+        place(grid, X, "x") + 1
+
+
+def test_batches_are_prefetched_to_gpus(grid):
+    rows = ad.NamedSharding(grid, ad.P("x"))
+    batches = list(prefetch_to_device(iter([X, X + 1, X + 2]), rows))
+    assert [batch.sharding for batch in batches] == [rows] * 3
+    for i, batch in enumerate(batches):
+        np.testing.assert_array_equal(ad.device_get(batch), X + i)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backends whose devices hold arrays; tests of the contract run on each.
+
+CUDA devices are tested in processes of their own (test_cuda_stand_in.py): their driver stays loaded, and the stand-in
+for it ends the process on misuse. ARTIFEX_CONTRACT_BACKENDS names the backends of a process. What NumPy does on CUDA
+devices is in compute_on_cuda.py.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import artifex_devices as ad
+import numpy as np
+import pytest
+from artifex_devices import _core
+from shared_worlds import entered
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+BACKENDS = os.environ.get("ARTIFEX_CONTRACT_BACKENDS", "cpu,emulated_gpu").split(",")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "all_numpy_functions: needs more of NumPy than CUDA devices have")
+
+
+def pytest_collection_modifyitems(config, items):
+    if BACKENDS != ["cuda"]:
+        return
+    left_out = [item for item in items if item.get_closest_marker("all_numpy_functions")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    return request.param
+
+
+@pytest.fixture
+def platform(backend):
+    return "cpu" if backend == "cpu" else "gpu"
+
+
+@pytest.fixture
+def open_world(backend):
+    """open_world(8, bytes_limit=100) is the context manager of a world of the backend."""
+    return functools.partial(_world, backend)
+
+
+def _world(backend, count, bytes_limit=None):
+    if backend != "cuda":
+        platform = "cpu" if backend == "cpu" else "gpu"
+        return ad.simulate(count, platform=platform, bytes_limit=bytes_limit)
+    per_gpu = -(-count // len(_core._cuda_report()["gpus"]))
+    return entered(_core._make_client(None, count, bytes_limit, False, platform="cuda", devices_per_gpu=per_gpu))
+
+
+@pytest.fixture
+def world(open_world):
+    with open_world(8) as client:
+        yield client
+
+
+@pytest.fixture
+def grid(world):
+    """A 2 x 4 mesh with axes x and y."""
+    return ad.Mesh(np.array(ad.devices()).reshape(2, 4), ("x", "y"))
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    """The path of the stand-in for the CUDA driver, compiled here."""
+    compiler = os.environ.get("CXX", "c++")
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no C++ compiler ({compiler}) to build the stand-in library")
+    path = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
+    sources = sorted(map(str, (CHECKOUT / "tests/cpp/cuda_stand_in").glob("*.cpp")))
+    flags = ["-std=c++20", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{CHECKOUT / 'cpp'}"]
+    subprocess.run([compiler, *flags, *sources, "-o", str(path)], check=True)
+    return str(path)
