@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from artifex_devices._array.describe import facts_of, mesh_text_of, sharding_facts, title_of
-from artifex_devices._base.html import around_value, facts, folded, page, preformatted
+from artifex_devices._base.html import around_value, facts, folded, page
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import AbstractMesh, Array, Cluster, Mesh, NamedSharding, Shard, Sharding
 from artifex_devices.render import mesh_svg, placed_mesh_svg, sharding_svg
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from artifex_devices._array.shape_dtype import ShapeDtypeStruct
 
 _CELLS = 256  # largest number of cells of a mesh that are drawn
+_NAME_END = 16  # column of Cluster.describe() where the texts begin
 _SIDE = 32
 
 
@@ -75,9 +76,10 @@ def sharding_html(sharding: Sharding) -> str:
 
 
 def cluster_html(cluster: Cluster) -> str:
-    """The text of `Cluster.describe()`."""
+    """The lines of `Cluster.describe()`, names and texts."""
     _, *lines = cluster.describe().splitlines()
-    return page(f"Cluster {cluster.name}", preformatted("\n".join(line.removeprefix("  ") for line in lines)))
+    rows = [(line[:_NAME_END].strip(), line[_NAME_END:]) for line in lines]
+    return page(f"Cluster {cluster.name}", facts(rows))
 
 
 def _slice_text(part: slice) -> str:

@@ -113,17 +113,17 @@ def _is_file(text: str) -> bool:
 
 def _meant(text: str) -> str:
     """The preset that a text without one names by its chip and shape: " (did you mean 'tpu v5e 16x16'?)"."""
-    options = [word for word in text.split() if "=" in word]
     named = " ".join(word for word in text.lower().split() if "=" not in word)
     words = re.findall(r"[a-z]+[0-9]+[a-z]*|[0-9]+(?:x[0-9]+)+|[0-9]+[a-z]?|[a-z]+", named)
     chip = next((word for word in words if word in _CHIPS), None)
     if chip is None:
         return ""
     if _CHIPS[chip] == 0:
-        preset = "gpus" if nearest(words[0], _PRESETS) == "gpus" else "dgx"
-        meant = [preset, chip, *options]
+        meant = ["gpus" if nearest(words[0], _PRESETS) == "gpus" else "dgx", chip]
     else:
-        meant = ["tpu", chip, _meant_shape(words, chip), *options]
+        meant = ["tpu", chip, _meant_shape(words, chip)]
+    known = _PRESETS[meant[0]][1]
+    meant += [word for word in text.split() if word.partition("=")[0] in known and word.isprintable()]
     return f" (did you mean '{' '.join(meant)}'?)"
 
 

@@ -43,9 +43,15 @@ def test_plans_print_as_tables_where_html_is_not_shown():
 
 def test_a_cluster_shows_its_description():
     pod = cluster.tpu("v5e", (4, 4))
-    letters = Page(pod._repr_html_()).letters.splitlines()
-    lines = [line.removeprefix("  ") for line in pod.describe().splitlines()]
-    assert letters[1:] == ["Cluster TPU v5e 4x4", *lines[1:]]
+    assert "Cluster TPU v5e 4x4" in Page(pod._repr_html_()).letters
+    rows = cells_of(pod)
+    assert rows[1:3] == [["bfloat16", "197 TFLOP/s [S2 S5 S7]"], ["int8", "394 TFLOP/s [S2 S5 S7]"]]
+    lines = pod.describe().splitlines()[1:]
+    assert [" ".join(row) for row in rows] == [html.escape(" ".join(line.split()), quote=True) for line in lines]
+
+
+def test_the_longest_name_of_a_cluster_is_one_cell():
+    assert ["tensorfloat32", "494.7 TFLOP/s [S8 S10 S12]"] in cells_of(cluster.dgx("h100"))
 
 
 def test_an_accelerator_shows_its_numbers_and_sources():
