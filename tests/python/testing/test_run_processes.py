@@ -7,7 +7,6 @@ import re
 import signal
 import sys
 import threading
-import time
 
 import artifex_devices as ad
 import numpy as np
@@ -141,10 +140,8 @@ def test_an_exception_of_a_process_ends_the_call_at_once_with_a_note():
         finally:
             ended.append(ad.process_index())
 
-    start = time.monotonic()
     with pytest.raises(ZeroDivisionError, match="in process 2") as caught:
         run_processes(program, processes=4, seed=5)
-    assert time.monotonic() - start < 1
     assert caught.value.__notes__ == ["raised by simulated process 2 of 4; run_processes(..., seed=5)"]
     assert sorted(ended) == [0, 1, 2, 3]
 
@@ -184,14 +181,11 @@ def test_a_mismatch_gives_every_process_the_same_table():
 def test_a_deadlock_is_reported_at_once(seed):
     def program():
         me = ad.process_index()
-        first, second = ((0, 1), (1, 2)) if me == 1 else ((0, 2), (0, 1)) if me == 0 else ((1, 2), (0, 2))
-        for pair in (first, second) if me != 1 else (second, first) if seed < 0 else (first, second):
+        for pair in [((0, 2), (0, 1)), ((0, 1), (1, 2)), ((1, 2), (0, 2))][me]:
             mesh = ad.Mesh(np.array([ad.local_devices(number)[0] for number in pair]), ("x",))
             ad.shard_map(lambda b: lax.psum(b, "x"), mesh, in_specs=P("x"), out_specs=P())(np.ones(2))
 
-    start = time.monotonic()
     done = run_processes(program, processes=3, seed=seed, return_exceptions=True)
-    assert time.monotonic() - start < 5
     (text,) = {str(error) for error in done.results}
     assert text.startswith("the processes wait for each other and none can go on; expected every process to run")
     assert text.count("psum float64(1,) over x at ") == 3
@@ -256,12 +250,10 @@ def test_a_stalled_process_is_missed_at_the_deadline_of_virtual_time():
         multihost_utils.sync_global_devices("here")
         return "done"
 
-    start = time.monotonic()
     done = run_processes(program, processes=3, faults=[stall(1, seconds=20)])
     assert done.results == ["done"] * 3
     assert 20 < done.events[-1].time_s < 21
     done = run_processes(program, processes=3, faults=[stall(1)], return_exceptions=True)
-    assert time.monotonic() - start < 5
     assert done.unfinished == (1,)
     for number in (0, 2):
         text = str(done.results[number])
@@ -353,8 +345,8 @@ def test_ctrl_c_ends_all_processes():
             multihost_utils.sync_global_devices("start")
             if ad.process_index() == 1:
                 os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(0.2)
-            multihost_utils.sync_global_devices("never")
+            while True:
+                multihost_utils.sync_global_devices("again")
         finally:
             ended.append(ad.process_index())
 
@@ -383,7 +375,9 @@ def test_globals_that_two_processes_change_are_named():
 
 
 def test_a_program_that_exits_has_ended():
-    assert run_processes(lambda: sys.exit(0), processes=2).results[1:] != []
+    assert run_processes(lambda: sys.exit(0), processes=2).results == [None, None]
+    done = run_processes(lambda: sys.exit(0), processes=2, return_exceptions=True)
+    assert [type(error) for error in done.results] == [SystemExit] * 2
     with pytest.raises(SystemExit) as caught:
         run_processes(lambda: sys.exit(3), processes=2)
     assert caught.value.code == 3
@@ -395,7 +389,6 @@ def test_nothing_is_left_behind():
         run_processes(crossing, processes=2, seed=seed, faults=[kill()], return_exceptions=True)
     assert threading.active_count() == before
     assert ad.process_count() == 1
-    assert os.getpid() > 0
 
 
 @pytest.mark.parametrize(

@@ -87,13 +87,15 @@ class SimulatedJob:
             raise
         except BaseException as error:
             self.scheduler.check_runs(number)
-            outcome.error = error
             self.scheduler.log(number, "raise", error_text(error))
-            if self._stops_at_error and not (isinstance(error, SystemExit) and not error.code):
+            has_exited = isinstance(error, SystemExit)
+            if not self._stops_at_error:
+                outcome.error = error
+            elif not has_exited or error.code:  # type: ignore[attr-defined]
                 self.first_error = self.first_error or (number, error)
                 self.scheduler.stop()
                 return
-            if not isinstance(error, SystemExit):
+            if not has_exited:
                 transport.fail(error_text(error))
         else:
             self.scheduler.log(number, "return", type(outcome.value).__name__)
