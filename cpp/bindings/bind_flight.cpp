@@ -11,6 +11,7 @@
 #include "artifex_devices/base/caller_line.h"
 #include "artifex_devices/flight/flight_record.h"
 #include "artifex_devices/flight/flight_recorder.h"
+#include "artifex_devices/flight/flight_timeline.h"
 #include "bindings.h"
 #include "fast_path.h"
 #include "gil.h"
@@ -60,20 +61,22 @@ std::string_view text_view(PyObject* text) {
 }
 
 PyObject* fast_meet(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  if (count != 2 || !PyUnicode_CheckExact(arguments[0]) || !PyBytes_CheckExact(arguments[1])) return nullptr;
+  auto* group = value_in<HeldGroup>(self);
+  if (!group || count != 2 || !PyUnicode_CheckExact(arguments[0]) || !PyBytes_CheckExact(arguments[1])) return nullptr;
   const std::string_view digest(PyBytes_AS_STRING(arguments[1]), static_cast<size_t>(PyBytes_GET_SIZE(arguments[1])));
-  return PyLong_FromUnsignedLongLong(meet(*value_in<HeldGroup>(self), text_view(arguments[0]), digest));
+  return PyLong_FromUnsignedLongLong(meet(*group, text_view(arguments[0]), digest));
 }
 
 PyObject* fast_end(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  if (count < 1 || count > 2) return nullptr;
+  auto* recorder = value_in<FlightRecorder>(self);
+  if (!recorder || count < 1 || count > 2) return nullptr;
   uint64_t values[2] = {0, 0};  // the number and the bytes
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (!PyLong_CheckExact(arguments[i])) return nullptr;
     values[i] = PyLong_AsUnsignedLongLong(arguments[i]);
     if (PyErr_Occurred() != nullptr) return nullptr;
   }
-  value_in<FlightRecorder>(self)->end(values[0], FlightOutcome::kDone, values[1]);
+  recorder->end(values[0], FlightOutcome::kDone, values[1]);
   return Py_NewRef(Py_None);
 }
 
@@ -177,6 +180,26 @@ void bind_flight(py::module_& module) {
       py::arg("records"),
       "Returns (processes, last common meeting, [(process, next meeting)], processes behind, whether they are apart) "
       "for each group.");
+  module.def(
+      "_flight_timeline",
+      [](const std::vector<FlightRecord>& records) {
+        const JobTimeline timeline = timeline_of(records);
+        py::list clocks;
+        for (const HostClock& clock : timeline.clocks)
+          clocks.append(py::make_tuple(shown(clock.host), clock.ahead_ns, clock.error_ns));
+        py::list meetings;
+        for (const JobMeeting& meeting : timeline.meetings) {
+          py::list members;
+          for (const auto& member : meeting.members)
+            members.append(py::make_tuple(member.record, member.event, member.begin_ns, member.end_ns));
+          meetings.append(py::make_tuple(shown(meeting.operation), shown(meeting.processes), members, meeting.last,
+                                         meeting.waited_ns));
+        }
+        return py::make_tuple(clocks, timeline.clock_of, meetings);
+      },
+      py::arg("records"),
+      "Returns [(host, ns that its clock is ahead, error in ns or -1)], the clock of each record, and [(operation, "
+      "processes, [(record, event, begin in ns, end in ns)], place of the last member, ns that the others waited)].");
 }
 
 }  // namespace artifex_devices::bindings

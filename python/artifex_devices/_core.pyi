@@ -3552,6 +3552,13 @@ def _fit_relative(
     (coefficients, relative errors): non-negative least squares of relative errors; one list of terms per sample.
     """
 
+def _flight_timeline(
+    records: collections.abc.Sequence[_FlightRecord],
+) -> tuple[list[typing.Any], list[int], list[typing.Any]]:
+    """
+    Returns [(host, ns that its clock is ahead, error in ns or -1)], the clock of each record, and [(operation, processes, [(record, event, begin in ns, end in ns)], place of the last member, ns that the others waited)].
+    """
+
 def _fold(kind: str, array: typing.Any, first: int, last: int, out: typing.Any) -> None:
     """
     Reduces 16-bit floats in float32 over dimensions [first, last).

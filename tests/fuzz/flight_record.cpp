@@ -8,6 +8,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/flight/flight_format.h"
+#include "artifex_devices/flight/flight_timeline.h"
 #include "fuzz.h"
 
 using namespace artifex_devices;
@@ -35,6 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     other.process = (record.process + 1) % record.process_count;
     for (const FlightGroupReport& report : compare_flight_records({record, other})) {
       fuzz::require(!report.members.empty() && report.behind.size() < report.members.size());
+    }
+    for (const JobMeeting& meeting : timeline_of({record, other, record}).meetings) {
+      fuzz::require(meeting.members.size() > 1 && meeting.last < meeting.members.size() && meeting.waited_ns >= 0);
     }
   } catch (const InvalidArgument&) {
   }

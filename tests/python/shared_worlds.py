@@ -41,6 +41,8 @@ class Wires:
 class QueueTransport:
     """See MpiTransport. Bytes are taken when they are sent."""
 
+    flight = None
+
     def __init__(self, wires, index):
         self.wires = wires
         self.process_index = index

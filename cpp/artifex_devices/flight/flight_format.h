@@ -34,8 +34,8 @@ struct FlightSlot {
   int64_t begin_ns;              // CLOCK_MONOTONIC
   std::atomic<int64_t> end_ns;   // 0 while it lasts
   uint64_t digest;               // equal where processes do the same
-  uint64_t bytes;  // sent and received; 0 while it lasts
-  uint32_t turn;  // the how-manieth meeting of this group of processes, from 1; 0 for other kinds
+  uint64_t bytes;                // sent and received; 0 while it lasts
+  uint32_t turn;                 // number of the meeting among those of its group, from 1; 0 for other kinds
   uint32_t line;
   uint32_t group;  // hash of the numbers of the processes
   uint8_t kind;

@@ -16,7 +16,7 @@ struct FlightEvent {
   FlightKind kind = FlightKind::kMeeting;
   FlightRoute route = FlightRoute::kNone;
   FlightOutcome outcome = FlightOutcome::kLasts;
-  uint32_t turn = 0;  // the how-manieth meeting of its group, from 1; 0 for an exchange
+  uint32_t turn = 0;  // number of the meeting among those of its group, from 1; 0 for an exchange
   uint32_t group = 0;
   std::string processes;
   std::string operation;

@@ -35,6 +35,15 @@ void write_start(std::span<char> place, std::string_view text) noexcept {
   std::memset(place.data() + size, 0, place.size() - size);
 }
 
+// Copies the text, or "..." and its end where it is longer than its place.
+void write_end(std::span<char> place, std::string_view text) noexcept {
+  constexpr std::string_view kDots = "...";
+  if (text.size() <= place.size()) return write_start(place, text);
+  write_start(place, kDots);
+  const std::span<char> rest = place.subspan(kDots.size());
+  write_start(rest, text.substr(text.size() - rest.size()));
+}
+
 // Creates a file of kFileBytes bytes, whose storage is there: a write to mapped memory without it would be a SIGBUS.
 int create_file(const std::string& path) {
   constexpr mode_t kOwnerOnly = 0600;
@@ -117,9 +126,7 @@ uint64_t FlightRecorder::begin(FlightGroup* group, const FlightOperation& operat
   event.route = static_cast<uint8_t>(operation.route);
   event.outcome.store(static_cast<uint8_t>(FlightOutcome::kLasts), std::memory_order_relaxed);
   write_start(event.processes, group == nullptr ? std::string_view() : group->processes);
-  std::string_view file = operation.file;
-  file.remove_prefix(file.size() - std::min(file.size(), sizeof(event.file)));
-  write_start(event.file, file);
+  write_end(event.file, operation.file);
   write_start(event.operation, operation.text);
   event.number.store(number, std::memory_order_release);
   return number;

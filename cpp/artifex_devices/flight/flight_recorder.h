@@ -33,7 +33,7 @@ struct FlightOperation {
   std::string_view text = {};  // "psum of float32[128] over 'x'"; cut where it is longer than its place
   uint64_t digest = 0;         // equal where processes do the same
   FlightRoute route = FlightRoute::kNone;
-  std::string_view file = {};  // of the program; of a longer path the end is kept
+  std::string_view file = {};  // of the program; of a longer path "..." and its end are kept
   int line = 0;
 };
 

@@ -33,7 +33,7 @@ from artifex_devices.command_line.help_text import HelpText
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
-COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate", "checkpoint", "flight-record")
+COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate", "checkpoint", "flight-record", "timeline")
 """The commands in the order of --help; each is a module of this package, with `_` for `-`."""
 
 _EXIT_CODES = """\

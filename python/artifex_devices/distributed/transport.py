@@ -112,9 +112,9 @@ class InFlight:
     def add(self, message: Message, item: Any = None) -> None:
         """Adds a message that has begun, and what `wait_some` returns for it; `item` keeps memory alive too."""
         flight = self._transport.flight
-        if flight and not self._number:
-            self._number = flight.recorder.exchange(self._operation, False)
-        self._nbytes += len(message.buffer)
+        if flight:
+            self._number = self._number or flight.recorder.exchange(self._operation, False)
+            self._nbytes += len(message.buffer)
         self._messages.append(message)
         self._items.append(item)
 

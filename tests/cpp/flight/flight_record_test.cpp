@@ -120,7 +120,7 @@ TEST_F(FlightRecords, KeepTheLastEventsAndCutLongTexts) {
     EXPECT_EQ(record.events[i].digest, number);
     EXPECT_EQ(record.events[i].outcome, FlightOutcome::kDone);
     EXPECT_EQ(record.events[i].operation, std::string(sizeof(FlightSlot::operation), 't'));
-    EXPECT_TRUE(record.events[i].file.ends_with("xx/train.py"));
+    EXPECT_EQ(record.events[i].file, "..." + file.substr(file.size() - (sizeof(FlightSlot::file) - 3)));
   }
 }
 

@@ -26,6 +26,10 @@ def make_job(folder, *operations, host=None):
     return folder
 
 
+def shown_path(path):
+    return path if len(path) <= 64 else f"...{path[-61:]}"
+
+
 def run(capsys, *words):
     code = main(["flight-record", *map(str, words)])
     return code, capsys.readouterr().out
@@ -34,7 +38,7 @@ def run(capsys, *words):
 def test_a_process_that_is_behind_is_named(tmp_path, capsys):
     code, text = run(capsys, make_job(tmp_path, ["put", "psum"], ["put"], ["put", "psum"]))
     assert code == 1
-    here = rf"at {re.escape(__file__[-64:])}:\d+"
+    here = rf"at {re.escape(shown_path(__file__))}:\d+"
     assert re.search(rf"processes 0-2 came last together to put {here}\n", text)
     assert re.search(rf"  process 0 came next to psum {here}\n", text)
     assert "  process 1 is behind: it came to nothing after that\n" in text
@@ -137,6 +141,22 @@ def test_old_jobs_are_removed_and_others_kept(tmp_path):
     # 24 folders: the 4 oldest are over the limit of 20, and one of them has another file.
     assert [folder.exists() for folder in folders] == [True, *[False] * 3, *[True] * 19]
     assert os.stat(made).st_mode & 0o777 == 0o700
+
+
+def test_a_timeline_has_a_summary_and_a_trace(tmp_path, capsys):
+    make_job(tmp_path, ["put", "psum"], ["put", "psum"], ["put"])
+    trace = tmp_path / "trace.json"
+    assert main(["timeline", str(tmp_path), "-o", str(trace)]) == 0
+    text = capsys.readouterr().out
+    assert f"clock of {os.uname().nodename}: the reference\n" in text
+    assert re.search(r"process 2 +1 +[\d.]+ [mu]?s +put at", text)  # the records were made one after the other
+    assert re.search(r"process 1 +1 +[\d.]+ [mu]?s +psum at", text)
+    events = json.loads(trace.read_text())["traceEvents"]
+    operations = [(event["pid"], event["name"]) for event in events if event["ph"] == "X"]
+    assert operations == [(0, "put"), (0, "psum"), (1, "put"), (1, "psum"), (2, "put")]
+    assert [(event["ph"], event["pid"]) for event in events if event["ph"] in "sf"].count(("s", 2)) == 2
+    assert main(["timeline", str(tmp_path), "-o", str(tmp_path / "none" / "trace.json")]) == 2
+    assert "No such file or directory" in capsys.readouterr().err
 
 
 def test_the_setting_is_checked():

@@ -29,9 +29,10 @@ DEFAULTS = {
     "distributed_buffer_bytes": 64 << 20,
     "distributed_checks": True,
     "distributed_shared_memory": True,
+    "flight_record_dir": f"{os.environ.get('TMPDIR') or '/tmp'}/artifex_devices-{os.getuid()}/flight",
 }
 PROGRAMS = ("spmd_executor", "spmd_threads_bytes", "collective_timeout_s")
-PROCESSES = ("distributed_buffer_bytes", "distributed_checks", "distributed_shared_memory")
+PROCESSES = ("distributed_buffer_bytes", "distributed_checks", "distributed_shared_memory", "flight_record_dir")
 
 
 def output_of(code, **variables):
@@ -62,6 +63,12 @@ def test_defaults_can_be_read_in_three_ways():
         *PROCESSES,
         *RECORDED,
     ]
+
+
+def test_flight_records_can_be_moved_and_turned_off_by_a_variable():
+    code = "print(ad.config.flight_record_dir)"
+    assert output_of(code, ARTIFEX_FLIGHT_RECORD_DIR="/a/folder") == "/a/folder"
+    assert output_of(code, ARTIFEX_FLIGHT_RECORD_DIR="off") == "None"
 
 
 def test_defaults_of_a_process_without_variables():

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/flight/flight_timeline.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace artifex_devices {
+namespace {
+
+constexpr int64_t kLongestNs = int64_t{1} << 62;  // times of damaged records stay in the range of sums
+
+int64_t bounded(int64_t ns) { return std::clamp(ns, -kLongestNs / 2, kLongestNs / 2); }
+
+// The meetings to which at least two processes came, by group and turn; times by the clock of each host.
+std::vector<JobMeeting> meetings_of(const std::vector<FlightRecord>& records) {
+  std::map<std::tuple<uint32_t, std::string, uint32_t, uint64_t>, JobMeeting> found;  // and the digest
+  for (size_t record = 0; record < records.size(); ++record) {
+    for (size_t i = 0; i < records[record].events.size(); ++i) {
+      const FlightEvent& event = records[record].events[i];
+      if (event.kind != FlightKind::kMeeting) continue;
+      JobMeeting& meeting = found[{event.group, event.processes, event.turn, event.digest}];
+      if (!meeting.members.empty() && meeting.members.back().record == record) continue;  // a damaged record
+      meeting.operation = event.operation;
+      meeting.processes = event.processes;
+      meeting.members.push_back({record, i, bounded(event.begin_ns), bounded(event.end_ns)});
+    }
+  }
+  std::vector<JobMeeting> meetings;
+  for (auto& [key, meeting] : found) {
+    if (meeting.members.size() > 1) meetings.push_back(std::move(meeting));
+  }
+  return meetings;
+}
+
+// The difference of two clocks lies in this range.
+struct Range {
+  int64_t least = std::numeric_limits<int64_t>::min();
+  int64_t most = std::numeric_limits<int64_t>::max();
+};
+
+// How far the clock of `host` is ahead of clock 0, by the meetings of processes of both.
+HostClock aligned(std::string name, size_t host, const JobTimeline& timeline,
+                  const std::vector<FlightRecord>& records) {
+  Range range;
+  for (const JobMeeting& meeting : timeline.meetings) {
+    for (const JobMeeting::Member& here : meeting.members) {
+      if (timeline.clock_of[here.record] != 0) continue;
+      for (const JobMeeting::Member& there : meeting.members) {
+        if (timeline.clock_of[there.record] != host) continue;
+        const bool both_left = records[here.record].events[here.event].outcome == FlightOutcome::kDone &&
+                               records[there.record].events[there.event].outcome == FlightOutcome::kDone;
+        if (!both_left) continue;
+        range.least = std::max(range.least, there.begin_ns - here.end_ns);
+        range.most = std::min(range.most, there.end_ns - here.begin_ns);
+      }
+    }
+  }
+  if (range.least == std::numeric_limits<int64_t>::min() || range.most < range.least) return {std::move(name), 0, -1};
+  const int64_t width = range.most - range.least;
+  return {std::move(name), range.least + width / 2, width - width / 2};
+}
+
+}  // namespace
+
+JobTimeline timeline_of(const std::vector<FlightRecord>& records) {
+  JobTimeline timeline;
+  for (const FlightRecord& record : records) {
+    const auto known = std::ranges::find(timeline.clocks, record.host, &HostClock::host);
+    timeline.clock_of.push_back(static_cast<size_t>(known - timeline.clocks.begin()));
+    if (known == timeline.clocks.end()) timeline.clocks.push_back({record.host, 0, 0});
+  }
+  timeline.meetings = meetings_of(records);
+  for (size_t host = 1; host < timeline.clocks.size(); ++host) {
+    timeline.clocks[host] = aligned(timeline.clocks[host].host, host, timeline, records);
+  }
+  for (JobMeeting& meeting : timeline.meetings) {
+    for (JobMeeting::Member& member : meeting.members) {
+      const int64_t ahead_ns = timeline.clocks[timeline.clock_of[member.record]].ahead_ns;
+      member.begin_ns -= ahead_ns;
+      if (member.end_ns != 0) member.end_ns -= ahead_ns;
+    }
+    const auto last = std::ranges::max_element(meeting.members, {}, &JobMeeting::Member::begin_ns);
+    meeting.last = static_cast<size_t>(last - meeting.members.begin());
+    for (const JobMeeting::Member& member : meeting.members)
+      meeting.waited_ns = bounded(meeting.waited_ns + bounded(last->begin_ns - member.begin_ns));
+  }
+  std::ranges::stable_sort(timeline.meetings, {}, [](const JobMeeting& meeting) {
+    return std::ranges::min(meeting.members, {}, &JobMeeting::Member::begin_ns).begin_ns;
+  });
+  return timeline;
+}
+
+}  // namespace artifex_devices

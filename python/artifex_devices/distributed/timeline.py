@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timeline of a job, from the flight records of its processes: a trace for Perfetto, and stragglers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from artifex_devices import _core
+from artifex_devices._base.text import seconds_text, table_lines
+from artifex_devices._core import _FlightRecord
+from artifex_devices.distributed.flight_records import described
+
+_MEETINGS, _EXCHANGES = 1, 2  # tracks of a process
+_FIRST = 5  # rows of the summary
+
+
+class HostClock(NamedTuple):
+    """How far the clock of a host is ahead of that of the first one."""
+
+    host: str
+    ahead_ns: int
+    error_ns: int  # the most by which it can be wrong; -1 where no meeting tells anything
+
+
+class Member(NamedTuple):
+    """A process in a meeting; times by the clock of the first host, an end of 0 if it lasts."""
+
+    record: int
+    event: int
+    begin_ns: int
+    end_ns: int
+
+
+class Meeting(NamedTuple):
+    """A meeting to which several processes came."""
+
+    operation: str
+    processes: str
+    members: list[Member]
+    last: int  # place of the member that came last
+    waited_ns: int  # of all others, for that one
+
+
+class Timeline:
+    """What the records of one job tell about time. Source: measured by the clocks of the hosts."""
+
+    def __init__(self, records: Sequence[_FlightRecord]) -> None:
+        self.records = list(records)
+        clocks, self._clock_of, meetings = _core._flight_timeline(self.records)
+        self.clocks = [HostClock(*row) for row in clocks]
+        self.meetings = [
+            Meeting(operation, processes, [Member(*row) for row in rows], last, waited_ns)
+            for operation, processes, rows, last, waited_ns in meetings
+        ]
+
+    def trace(self) -> dict[str, Any]:
+        """The trace in the JSON format of Chrome, which https://ui.perfetto.dev and chrome://tracing open.
+
+        A process has a track of meetings and one of exchanges. An arrow goes from the process that came last to each of
+        the others. An event that lasts ends with the last event of all.
+        """
+        events: list[dict[str, Any]] = []
+        origin_ns = min(
+            (self._begin_ns(n, e) for n, record in enumerate(self.records) for e in record.events), default=0
+        )
+        end_ns = max((self._end_ns(n, e) for n, record in enumerate(self.records) for e in record.events), default=0)
+        for number, record in enumerate(self.records):
+            name = f"process {record.process} (pid {record.pid} on {record.host})"
+            events.append(_named("process_name", record.process, 0, name))
+            events.append(_named("thread_name", record.process, _MEETINGS, "meetings"))
+            events.append(_named("thread_name", record.process, _EXCHANGES, "exchanges of bytes"))
+            for event in record.events:
+                begin_ns = self._begin_ns(number, event)
+                events.append(
+                    {
+                        "name": event.operation,
+                        "ph": "X",
+                        "pid": record.process,
+                        "tid": _MEETINGS if event.kind == "meeting" else _EXCHANGES,
+                        "ts": (begin_ns - origin_ns) / 1e3,
+                        "dur": ((self._end_ns(number, event) if event.end_ns else end_ns) - begin_ns) / 1e3,
+                        "args": {
+                            "line": f"{event.file}:{event.line}",
+                            "outcome": event.outcome,
+                            "processes": event.processes,
+                            "route": event.route,
+                            "bytes": event.bytes,
+                        },
+                    }
+                )
+        events += self._arrows(origin_ns)
+        return {
+            "traceEvents": events,
+            "displayTimeUnit": "ns",
+            "otherData": {clock.host: self._clock_text(clock) for clock in self.clocks},
+        }
+
+    def summary(self, width: int = 0) -> str:
+        """Lines of at most `width` characters: the clocks, and who kept others waiting, by operation and line."""
+        lines = [f"clock of {clock.host}: {self._clock_text(clock)}" for clock in self.clocks]
+        waits: dict[tuple[str, int], list[int]] = defaultdict(list)
+        for meeting in self.meetings:
+            last = meeting.members[meeting.last]
+            record = self.records[last.record]
+            waits[described(record.events[last.event]), record.process].append(meeting.waited_ns)
+        rows = sorted(waits.items(), key=lambda item: -sum(item[1]))[:_FIRST]
+        if not rows:
+            return "\n".join([*lines, "no meeting of several processes"])
+        table = [("came last", "times", "others waited", "operation")]
+        for (operation, process), waited in rows:
+            table.append((f"process {process}", str(len(waited)), seconds_text(sum(waited) / 1e9, 3), operation))
+        return "\n".join([*lines, *table_lines(table, right=(1, 2), width=width)])
+
+    def _clock_text(self, clock: HostClock) -> str:
+        if clock is self.clocks[0]:
+            return "the reference"
+        if clock.error_ns < 0:
+            return "not aligned: its processes have not met those of the first host; times are those of its own clock"
+        return f"{seconds_text(clock.ahead_ns / 1e9)} ahead, at most {seconds_text(clock.error_ns / 1e9)} wrong"
+
+    def _begin_ns(self, record: int, event: Any) -> int:
+        return int(event.begin_ns) - self.clocks[self._clock_of[record]].ahead_ns
+
+    def _end_ns(self, record: int, event: Any) -> int:
+        return int(event.end_ns or event.begin_ns) - self.clocks[self._clock_of[record]].ahead_ns
+
+    def _arrows(self, origin_ns: int) -> list[dict[str, Any]]:
+        arrows: list[dict[str, Any]] = []
+        for meeting in self.meetings:
+            last = meeting.members[meeting.last]
+            for member in meeting.members:
+                if member is last or not member.end_ns:
+                    continue
+                shared = {"name": "came last", "cat": "meeting", "id": len(arrows), "tid": _MEETINGS}
+                begin, end = (last.begin_ns - origin_ns) / 1e3, (member.end_ns - origin_ns) / 1e3
+                arrows.append({**shared, "ph": "s", "pid": self.records[last.record].process, "ts": begin})
+                arrows.append({**shared, "ph": "f", "bp": "e", "pid": self.records[member.record].process, "ts": end})
+        return arrows
+
+
+def _named(kind: str, process: int, track: int, name: str) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": process, "tid": track, "args": {"name": name}}
