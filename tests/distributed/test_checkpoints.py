@@ -10,8 +10,24 @@ import pytest
 from artifex_devices import _core, checkpoint
 from artifex_devices.checkpoint.stored import Stored
 
-SHAPE = (24, 10)
-SPECS = [(), ("x",), (None, "x"), ("x", "y"), ("y", "x"), (("x", "y"),), (None, ("y", "x"))]
+SHAPE = (12, 10, 3)
+SPECS = [
+    (),
+    ("x",),
+    ("y",),
+    (None, "x"),
+    (None, "y"),
+    (None, None, "x"),
+    ("x", "y"),
+    ("y", "x"),
+    ("x", None, "y"),
+    ("y", None, "x"),
+    (None, "x", "y"),
+    (("x", "y"),),
+    (("y", "x"),),
+    (None, ("x", "y")),
+    (None, ("y", "x")),
+]
 
 
 def value(number):
@@ -19,12 +35,13 @@ def value(number):
 
 
 def shardings():
-    """Shardings over all devices and, for odd orders, over devices of the processes in turn."""
+    """60 shardings: each spec on two meshes, over all devices in order and over devices of the processes in turn."""
     devices = np.array(ad.devices())
     found = []
     for order in (devices, devices.reshape(ad.process_count(), -1).T.reshape(-1)):
-        mesh = ad.Mesh(order.reshape(-1, 2), ("x", "y"))
-        found += [ad.NamedSharding(mesh, ad.P(*spec), uneven="last-short") for spec in SPECS]
+        for sizes in ((-1, 2), (2, -1)):
+            mesh = ad.Mesh(order.reshape(sizes), ("x", "y"))
+            found += [ad.NamedSharding(mesh, ad.P(*spec), uneven="last-short") for spec in SPECS]
     return found
 
 
@@ -51,7 +68,7 @@ def restore_all(folder, turn):
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_any_number_of_processes_restores_what_any_number_saved(processes, count, tmp_path):
     folder = str(tmp_path / "c")
-    assert processes(count, save_all, folder, timeout=120).values == [14 * 24 * 10 * 4 + 24] * count
+    assert processes(count, save_all, folder, timeout=120).values == [60 * 12 * 10 * 3 * 4 + 24] * count
     for other in {1, 2, 3, 4} - {count}:
         assert processes(other, restore_all, folder, other, timeout=120).values == [([0, 1, 2], 7)] * other
 

@@ -163,6 +163,8 @@ def test_big_messages_are_cut_and_memory_stays_within_the_budget(monkeypatch):
 class Messages:
     """A reshard whose messages all need memory of their own, and the transport that brings them. Counts the memory."""
 
+    flight = None  # no flight record
+
     def __init__(self, monkeypatch, sends=(), receives=(), first="receive"):
         self.sends = [(1, size) for size in sends]
         self.receives = [(1, size) for size in receives]
