@@ -34,9 +34,8 @@ void JsonReader::fail(std::string_view expected) const {
 }
 
 char JsonReader::peek() {
-  while (position_ < text_.size() && std::string_view(" \t\r\n").find(text_[position_]) != std::string_view::npos) {
-    ++position_;
-  }
+  const auto is_blank = [](char sign) { return sign == ' ' || sign == '\n' || sign == '\r' || sign == '\t'; };
+  while (position_ < text_.size() && is_blank(text_[position_])) ++position_;
   return position_ < text_.size() ? text_[position_] : '\0';
 }
 
@@ -140,6 +139,13 @@ int64_t JsonReader::integer() {
   const char next = position_ < text_.size() ? text_[position_] : '\0';
   if (next == '.' || next == 'e' || next == 'E' || (first == '0' && position_ - begin > 1)) fail("an integer");
   return value;
+}
+
+std::string_view JsonReader::raw() {
+  peek();
+  const size_t begin = position_;
+  skip();
+  return text_.substr(begin, position_ - begin);
 }
 
 void JsonReader::skip_word() {

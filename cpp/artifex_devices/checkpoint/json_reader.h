@@ -32,6 +32,8 @@ class JsonReader {
   /// A number from 0 to 2^63 - 1.
   int64_t integer();
   void skip() { skip(0); }
+  /// Skips a value and returns its text, which is valid JSON but for numbers and words.
+  std::string_view raw();
   /// Checks that nothing follows but white space.
   void end();
 

@@ -14,7 +14,7 @@ import numpy as np
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, table_lines
 from artifex_devices.checkpoint.folders import check_path
-from artifex_devices.checkpoint.stored import PartMetadata, Stored, StoredArray
+from artifex_devices.checkpoint.stored import PartMetadata, Stored
 
 
 @public("artifex_devices.checkpoint")
@@ -111,10 +111,10 @@ def metadata(path: Any) -> CheckpointMetadata:
         ((8, 2), 64, 10)
     """
     stored = Stored("checkpoint.metadata", check_path("checkpoint.metadata", "path", path))
-    arrays = {name: _array_metadata(array) for name, array in stored.arrays.items()}
-    count = None if stored.manifest is None else stored.manifest.process_count
-    return CheckpointMetadata(str(stored.path), MappingProxyType(arrays), MappingProxyType(stored.values), count)
-
-
-def _array_metadata(array: StoredArray) -> ArrayMetadata:
-    return ArrayMetadata(array.shape, array.dtype, array.type, tuple(array.parts))
+    arrays = {
+        name: ArrayMetadata(array.shape, array.dtype, array.type, tuple(map(PartMetadata._make, parts)))
+        for (name, array), parts in zip(stored.arrays.items(), stored.files.parts, strict=True)
+    }
+    return CheckpointMetadata(
+        str(stored.path), MappingProxyType(arrays), MappingProxyType(stored.values), stored.process_count
+    )

@@ -93,9 +93,14 @@ class Staging:
                 errno.ENOTDIR,
                 f"{self._operation}: {str(self._target.parent)!r} is a file; expected a folder; save to another path",
             ) from None
+        except OSError as error:
+            raise self._cannot_create(error) from None
         while True:
-            with suppress(FileExistsError):
-                os.mkdir(self.folder)
+            try:
+                with suppress(FileExistsError):
+                    os.mkdir(self.folder)
+            except OSError as error:
+                raise self._cannot_create(error) from None
             try:
                 descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
             except FileNotFoundError:
@@ -132,6 +137,13 @@ class Staging:
             self._unlock()
             raise
 
+    def _cannot_create(self, error: OSError) -> OSError:
+        return type(error)(
+            error.errno,
+            f"{self._operation}: cannot create {str(self.folder)!r}: {error.strerror}; expected a folder in which this "
+            "process can create files; nothing was written, save to another path",
+        )
+
     def commit(self) -> None:
         """Renames the folder to the target, in one step, and removes the old target."""
         sync(self.folder)
@@ -158,6 +170,16 @@ class Staging:
         with suppress(OSError):
             remove(self.folder)
         self._unlock()
+
+    def describe_remains(self, *, is_owner: bool) -> str:
+        """Returns what an unsuccessful save has left, for its error. The owner is the process that created the folder."""
+        target, folder = repr(str(self._target)), repr(str(self.folder))
+        before = f"{target} is as it was" if os.path.lexists(self._target) else f"there is nothing at {target}"
+        if not os.path.lexists(self.folder):
+            return f"{before}, and the files of this save are removed"
+        if not is_owner:
+            return f"{before}; process 0 removes the folder {folder}, or the next save to this path does"
+        return f"{before}; the folder {folder} is left, which the next save to this path removes"
 
     def _unlock(self) -> None:
         descriptor, self._descriptor = self._descriptor, None

@@ -119,8 +119,7 @@ class Save:
         self._staging = Staging(operation, self.path, overwrite)
         self._part = _core._SavePart(self._group.index, operation)
         self.operation = operation
-        self._check_types(leaves, structure)
-        if is_async:
+        if self._check_types(leaves, structure) and is_async:
             leaves = [np.array(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
         self._part.add(leaves, self._group.index == 0, operation)
         self._leaves, self._structure = leaves, structure
@@ -166,8 +165,8 @@ class Save:
         try:
             self._group.step("written", raise_error)
             self._group.step("committed", self._commit)
-        except BaseException:
-            self._staging.abandon()
+        except BaseException as raised:
+            self._abandon(raised)
             raise
 
     def give_up(self, error: BaseException) -> None:
@@ -180,12 +179,23 @@ class Save:
             self._group.step("written", raise_error)
         except BaseException as raised:
             if raised is not error:
+                self._abandon(raised)
                 raise
-        finally:
-            self._staging.abandon()
+        self._abandon(error)
 
-    def _check_types(self, leaves: list[Any], structure: tree_util.PyTreeDef) -> None:
-        for kind in set(map(type, leaves)):
+    def _abandon(self, error: BaseException) -> None:
+        """Removes what was written, and adds to the error what is left."""
+        self._staging.abandon()
+        remains = self._staging.describe_remains(is_owner=self._group.index == 0)
+        if isinstance(error, OSError) and isinstance(error.strerror, str):
+            error.strerror = f"{error.strerror}; {remains}"
+        elif isinstance(error, (KeyboardInterrupt, MemoryError, RuntimeError)):
+            error.args = (f"{error}; {remains}" if error.args else f"{self.operation}: interrupted; {remains}",)
+
+    def _check_types(self, leaves: list[Any], structure: tree_util.PyTreeDef) -> bool:
+        """Returns whether there are ndarrays among the leaves; TypeError for leaves of other types."""
+        kinds = set(map(type, leaves))
+        for kind in kinds:
             if kind in VALUE_TYPES or issubclass(kind, (Array, np.ndarray, np.generic)):
                 continue
             number = next(i for i, leaf in enumerate(leaves) if type(leaf) is kind)
@@ -194,6 +204,7 @@ class Save:
             raise wrong_type(
                 self.operation, f"the leaf {name!r}", leaves[number], expected, "convert it by np.asarray(x)"
             )
+        return any(issubclass(kind, np.ndarray) for kind in kinds)
 
     def _name(self) -> None:
         """Names the leaves, and describes them in the manifest."""
