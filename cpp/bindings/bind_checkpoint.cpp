@@ -69,25 +69,35 @@ std::shared_ptr<StoredCheckpoint> open_stored(std::vector<std::string> paths, co
   return std::make_shared<StoredCheckpoint>(StoredCheckpoint::open(std::move(paths), manifest, operation));
 }
 
-py::list array_rows(const StoredCheckpoint& self) {
-  py::list rows(self.arrays.size());
+// An instance of a subclass of NamedTuple; its own constructor is several times slower.
+py::object named_tuple(const py::type& type, py::tuple fields) {
+  const py::tuple arguments = py::make_tuple(std::move(fields));
+  PyObject* made = PyTuple_Type.tp_new(reinterpret_cast<PyTypeObject*>(type.ptr()), arguments.ptr(), nullptr);
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+
+py::object dtype_or_none(const StoredArray& array) {
+  return array.dtype ? numpy_dtype(*array.dtype) : py::object(py::none());
+}
+
+py::dict arrays_by_name(const StoredCheckpoint& self, const py::type& type) {
+  py::dict rows;
   for (size_t i = 0; i < self.arrays.size(); ++i) {
     const StoredArray& array = self.arrays[i];
-    rows[i] = py::make_tuple(array.name, tuple_from_dims(array.shape),
-                             array.dtype ? numpy_dtype(*array.dtype) : py::object(py::none()), array.type,
-                             self.bytes(i));
+    rows[py::str(array.name)] = named_tuple(
+        type, py::make_tuple(i, tuple_from_dims(array.shape), dtype_or_none(array), array.type, self.bytes(i)));
   }
   return rows;
 }
 
-// For each array: file, origin, shape and bytes of each part. The dimension of complex numbers is left out.
-py::list part_rows(const StoredCheckpoint& self) {
+// The dimension of complex numbers is left out of the parts.
+py::dict describe(const StoredCheckpoint& self, const py::type& array_type, const py::type& part_type) {
   std::vector<py::str> files;
   for (const std::string& path : self.paths) files.emplace_back(path.substr(path.rfind('/') + 1));
-  py::list rows(self.arrays.size());
-  for (size_t i = 0; i < self.arrays.size(); ++i) {
-    const StoredArray& array = self.arrays[i];
-    py::list parts(array.tensors.size());
+  py::dict rows;
+  for (const StoredArray& array : self.arrays) {
+    py::tuple parts(array.tensors.size());
     for (size_t k = 0; k < array.tensors.size(); ++k) {
       const StoredTensor& tensor = self.tensors[array.tensors[k]];
       const int64_t rank = std::min(tensor.shape.size(), array.shape.size());
@@ -97,10 +107,12 @@ py::list part_rows(const StoredCheckpoint& self) {
         origin[d] = tensor.origin ? (*tensor.origin)[d] : 0;
         shape[d] = tensor.shape[d];
       }
-      parts[k] = py::make_tuple(files[self.file_of_tensor[array.tensors[k]]], tuple_from_dims(origin),
-                                tuple_from_dims(shape), tensor.end - tensor.begin);
+      parts[k] = named_tuple(part_type, py::make_tuple(files[self.file_of_tensor[array.tensors[k]]],
+                                                       tuple_from_dims(origin), tuple_from_dims(shape),
+                                                       tensor.end - tensor.begin));
     }
-    rows[i] = std::move(parts);
+    rows[py::str(array.name)] = named_tuple(
+        array_type, py::make_tuple(tuple_from_dims(array.shape), dtype_or_none(array), array.type, std::move(parts)));
   }
   return rows;
 }
@@ -191,9 +203,11 @@ void bind_checkpoint(py::module_& module) {
                                                                   "The headers of all files of a checkpoint.")
       .def(py::init(&open_stored), py::arg("paths"), py::arg("manifest"), py::arg("operation"),
            "Reads the headers of safetensors files, and checkpoint.json unless its path is empty.")
-      .def_property_readonly("arrays", &array_rows, "For each array: name, shape, dtype or None, stored type, bytes.")
-      .def_property_readonly("parts", &part_rows,
-                             "For each array the rows of its parts: name of the file, origin, shape, bytes.")
+      .def("arrays", &arrays_by_name, py::arg("type"),
+           "By name, an instance of a NamedTuple of number, shape, dtype or None, stored type and bytes.")
+      .def("describe", &describe, py::arg("array_type"), py::arg("part_type"),
+           "By name, an instance of a NamedTuple of shape, dtype or None, stored type and parts, which are instances of "
+           "one of file, origin, shape and bytes.")
       .def_property_readonly(
           "process_count",
           [](const StoredCheckpoint& self) -> py::object {

@@ -70,6 +70,9 @@ class Staging:
     """The folder beside `target` in which a save writes, locked against other saves to the same target."""
 
     def __init__(self, operation: str, target: Path, overwrite: bool) -> None:
+        target = Path(os.path.realpath(target))  # a link stays, and its target is replaced
+        if not target.name:
+            raise ValueError(f"{operation}: the path is {str(target)!r}; expected that of a new folder; add a name")
         self.folder = target.with_name(f".{target.name}.saving")
         self._operation = operation
         self._target = target
@@ -102,9 +105,11 @@ class Staging:
             except OSError as error:
                 raise self._cannot_create(error) from None
             try:
-                descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+                descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             except FileNotFoundError:
                 continue  # another save has just renamed it
+            except OSError as error:
+                raise self._cannot_create(error) from None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if not os.path.samestat(os.fstat(descriptor), os.stat(self.folder)):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,10 +62,13 @@ class Stored:
         self._operation = operation
         manifest_path, paths = self._find_files()
         self.files = _core._StoredCheckpoint(paths, manifest_path, operation)
-        self.arrays = {
-            name: StoredArray(number, *row) for number, (name, *row) in enumerate(self.files.arrays)
-        }
         self.values = manifest.values_of(operation, path, self.files.values)
+
+    @cached_property
+    def arrays(self) -> dict[str, StoredArray]:
+        """The arrays, by name."""
+        arrays: dict[str, StoredArray] = self.files.arrays(StoredArray)
+        return arrays
 
     @property
     def process_count(self) -> int | None:

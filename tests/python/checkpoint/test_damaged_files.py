@@ -53,6 +53,10 @@ def test_wrong_arguments_of_save(tmp_path):
         checkpoint.save(tmp_path / "c", {"a.b": 1, "a": {"b": 2}})
     with pytest.raises(TypeError, match=r"checkpoint\.save: path is 3 \(int\); expected a path"):
         checkpoint.save(3, {"a": 1})
+    with pytest.raises(ValueError, match=r"checkpoint\.save: the path is '/'; expected that of a new folder"):
+        checkpoint.save("/", {"a": 1})
+    with pytest.raises(ValueError, match="a leaf has the name '__metadata__', which safetensors files use"):
+        checkpoint.save(tmp_path / "c", {"__metadata__": np.ones(1)})
     with pytest.raises(TypeError, match="overwrite is 1"):
         checkpoint.save(tmp_path / "c", {"a": 1}, overwrite=1)
     with pytest.raises(TypeError, match="dtype"):

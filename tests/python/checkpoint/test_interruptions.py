@@ -90,6 +90,24 @@ def test_a_folder_that_cannot_be_created_is_an_error(tmp_path):
             checkpoint.save(f"{parent}/c", {"w": 1})
 
 
+def test_the_folder_of_a_save_is_not_a_link_or_a_file(tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "checkpoint.json").write_text("")
+    (tmp_path / ".c.saving").symlink_to("precious")
+    with pytest.raises(NotADirectoryError, match=r"checkpoint\.save: cannot create .*\.c\.saving'"):
+        checkpoint.save(tmp_path / "c", {"w": 1})
+    assert os.listdir(tmp_path / "precious") == ["checkpoint.json"]
+
+
+def test_overwriting_a_link_replaces_the_checkpoint_that_it_names(tmp_path):
+    checkpoint.save(tmp_path / "1", {"w": 1})
+    (tmp_path / "latest").symlink_to("1")
+    checkpoint.save(tmp_path / "latest", {"w": 2}, overwrite=True)
+    assert (tmp_path / "latest").is_symlink()
+    assert checkpoint.restore(tmp_path / "1") == checkpoint.restore(tmp_path / "latest") == {"w": 2}
+    assert sorted(os.listdir(tmp_path)) == ["1", "latest"]
+
+
 def test_donated_and_deleted_arrays_are_saved_with_their_values(tmp_path, monkeypatch):
     """The memory of arrays is not used again before it is written."""
     write = checkpoint.saving.Save.write_alone

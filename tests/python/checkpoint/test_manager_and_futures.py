@@ -119,6 +119,14 @@ def test_metadata_lists_names_shapes_and_parts(tmp_path):
     ]
 
 
+def test_metadata_shows_ints_of_many_digits(tmp_path):
+    checkpoint.save(tmp_path / "c", {"n": 10**5000})
+    found = checkpoint.metadata(tmp_path / "c")
+    assert hex(10**5000)[:40] in str(found)
+    assert json.loads(found.to_json())["values"]["n"] == {"type": "int", "value": hex(10**5000)}
+    assert checkpoint.restore(tmp_path / "c") == {"n": 10**5000}
+
+
 def test_metadata_uses_no_device(tmp_path):
     checkpoint.save(tmp_path / "c", {"w": np.ones((8, 2), np.float32)})
     program = """
