@@ -53,9 +53,7 @@ def parse(
     """The command line of this script and of curves.py, by their families and the file that they write by default."""
     known = tuple(families)
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument(
-        "--against", default="jax,numpy", help="peers, by comma: jax, numpy, orbax; empty for none"
-    )
+    parser.add_argument("--against", default="jax,numpy", help="peers, by comma: jax, numpy, orbax; empty for none")
     parser.add_argument("--family", default=",".join(known), help=f"families, by comma: {', '.join(known)}")
     parser.add_argument("--json", type=Path, default=file, help="file for the numbers")
     parser.add_argument(
@@ -114,7 +112,9 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
     problems: list[str] = []
     for peer in options.against:
         if interpreter(peer, options) is None:
-            problems.append(f"{peer} is not installed here and was left out; give --jax-python PATH of a Python with it")
+            problems.append(
+                f"{peer} is not installed here and was left out; give --jax-python PATH of a Python with it"
+            )
     peers = [peer for peer in peers if interpreter(peer, options)]
     facts = machine_facts(quick=options.quick)
     limits: dict[str, float] = {}

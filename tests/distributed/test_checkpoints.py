@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from artifex_devices import _core, checkpoint
 from artifex_devices.checkpoint.stored import Stored
+from artifex_devices.testing import kill, run_processes
 
 SHAPE = (12, 10, 3)
 SPECS = [
@@ -176,13 +177,44 @@ def save_while_one_ends(folder):
 
 
 def test_a_process_that_has_ended_is_an_error_and_the_last_checkpoint_stays(tmp_path):
-    results = ad.testing.run_processes(save_while_one_ends, 3, args=(str(tmp_path / "c"),)).results
+    results = run_processes(save_while_one_ends, 3, args=(str(tmp_path / "c"),)).results
     assert results[1] == "ended"
     for text in (results[0], results[2]):
         assert text.startswith("CollectiveError")
         assert f"{str(tmp_path / 'c')!r} is as it was" in text
     assert checkpoint.restore(tmp_path / "c")["w"].tolist() == list(range(9))
     checkpoint.save(tmp_path / "c", {"w": np.ones(2)}, overwrite=True)
+    assert os.listdir(tmp_path) == ["c"]
+
+
+def save_steps(folder):
+    mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+    rows = ad.NamedSharding(mesh, ad.P("x"))
+    for step in range(3):
+        array = ad.make_array_from_callback((12,), rows, np.full(12, step).__getitem__)
+        checkpoint.save(folder, {"w": array, "step": step}, overwrite=True)
+
+
+@pytest.mark.parametrize("process", [0, 2])
+@pytest.mark.parametrize("call", range(2, 10))
+def test_a_process_that_is_killed_at_any_meeting_leaves_a_complete_checkpoint(process, call, tmp_path):
+    path = tmp_path / "c"
+    run = run_processes(
+        save_steps,
+        3,
+        args=(str(path),),
+        faults=[kill(process, at="checkpoint.save", call=call)],
+        return_exceptions=True,
+    )
+    others = [result for number, result in enumerate(run.results) if number != process]
+    assert run.unfinished == (process,)
+    for error in others:
+        assert type(error).__name__ == "CollectiveError"
+        assert f"{str(path)!r}" in str(error) or "there is nothing at" in str(error)
+    if path.exists():
+        found = checkpoint.restore(path, verify=True)
+        assert found["w"].tolist() == [found["step"]] * 12
+    checkpoint.save(path, {"w": np.ones(2)}, overwrite=True)
     assert os.listdir(tmp_path) == ["c"]
 
 

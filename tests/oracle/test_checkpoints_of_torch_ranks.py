@@ -73,7 +73,7 @@ def test_ranks_of_torch_load_what_our_processes_saved(ours, ranks, tmp_path):
 
     run_processes(save, ours)
     assert len(list(folder.glob("shard-*-model-00001-of-*.safetensors"))) == ours
-    everything = sorted(set(NAMES) - {"plain"}) + ["plain"]
+    everything = [*sorted(set(NAMES) - {"plain"}), "plain"]
     assert run_ranks("load", ranks, folder, tmp_path) == [everything] * ranks
 
 

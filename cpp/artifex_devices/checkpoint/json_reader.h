@@ -32,7 +32,7 @@ class JsonReader {
   /// A number from 0 to 2^63 - 1.
   int64_t integer();
   void skip() { skip(0); }
-  /// Skips a value and returns its text, which is valid JSON but for numbers and words. Its strings may have escaped
+  /// Skips a value and returns its text, which is valid JSON except for numbers and words. Its strings may have escaped
   /// halves of surrogate pairs, as texts of Python do.
   std::string_view raw();
   /// Checks that nothing follows but white space.

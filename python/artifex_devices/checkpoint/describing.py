@@ -73,7 +73,9 @@ class CheckpointMetadata:
             }
             for name, array in self.arrays.items()
         }
-        values = {name: {"type": type(value).__name__, "value": _text(value, str)} for name, value in self.values.items()}
+        values = {
+            name: {"type": type(value).__name__, "value": _text(value, str)} for name, value in self.values.items()
+        }
         document = {"path": self.path, "process_count": self.process_count, "nbytes": self.nbytes}
         return json.dumps({**document, "arrays": arrays, "values": values}, indent=2)
 

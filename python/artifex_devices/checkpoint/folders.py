@@ -78,6 +78,7 @@ class Staging:
         self._target = target
         self._overwrite = overwrite
         self._descriptor: int | None = None
+        self._is_committed = False
 
     def create(self) -> None:
         """Creates the folder, and removes what an interrupted save left in it.
@@ -159,12 +160,14 @@ class Staging:
                     f"{self._operation}: the file system of {str(self._target)!r} cannot exchange two folders in one "
                     "step; expected a new path; save to one and remove the old folder afterwards",
                 )
+            self._is_committed = True
             sync(self._target.parent)
             with suppress(OSError):  # what stays is removed by the next save
                 remove(self.folder)
         else:
             self._check_target()
             os.rename(self.folder, self._target)
+            self._is_committed = True
             sync(self._target.parent)
         self._unlock()
 
@@ -176,15 +179,23 @@ class Staging:
             remove(self.folder)
         self._unlock()
 
-    def describe_remains(self, *, is_owner: bool) -> str:
-        """Returns what an unsuccessful save has left, for its error. The owner is the process that created the folder."""
-        target, folder = repr(str(self._target)), repr(str(self.folder))
-        before = f"{target} is as it was" if os.path.lexists(self._target) else f"there is nothing at {target}"
+    @property
+    def is_created(self) -> bool:
+        """Whether this process has created the folder, and has neither committed nor abandoned it."""
+        return self._descriptor is not None
+
+    def describe_target(self) -> str:
+        """Returns what an unsuccessful save has left at the target, for its error."""
+        target = repr(str(self._target))
+        if self._is_committed:
+            return f"the checkpoint {target} is complete"
+        return f"{target} is as it was" if os.path.lexists(self._target) else f"there is nothing at {target}"
+
+    def describe_folder(self) -> str:
+        """Returns what an abandoned save of this process has left beside the target, for its error."""
         if not os.path.lexists(self.folder):
-            return f"{before}, and the files of this save are removed"
-        if not is_owner:
-            return f"{before}; process 0 removes the folder {folder}, or the next save to this path does"
-        return f"{before}; the folder {folder} is left, which the next save to this path removes"
+            return "the files of this save are removed"
+        return f"the folder {str(self.folder)!r} is left, which the next save to this path removes"
 
     def _unlock(self) -> None:
         descriptor, self._descriptor = self._descriptor, None

@@ -74,8 +74,8 @@ def values_of(operation: str, path: Path, text: str) -> dict[str, Any]:
         return {name: value(row) for name, row in json.loads(text).items()}
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise ValueError(
-            f"{operation}: {str(path / FILE)!r} has a value that is not valid: {safe_repr(error)}; expected a file that "
-            "checkpoint.save wrote; restore another checkpoint"
+            f"{operation}: {str(path / FILE)!r} has a value that is not valid: {safe_repr(error)}; expected a file "
+            "that checkpoint.save wrote; restore another checkpoint"
         ) from None
 
 

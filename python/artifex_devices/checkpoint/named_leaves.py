@@ -30,8 +30,8 @@ def name_leaves(operation: str, structure: tree_util.PyTreeDef) -> list[str]:
         )
     if _RESERVED in names:
         raise ValueError(
-            f"{operation}: a leaf has the name {_RESERVED!r}, which safetensors files use for themselves; expected another "
-            "name; rename the key"
+            f"{operation}: a leaf has the name {_RESERVED!r}, which safetensors files use for themselves; expected "
+            "another name; rename the key"
         )
     for name in names:
         try:

@@ -113,6 +113,7 @@ class Save:
         self.path = check_path(operation, "path", path)
         check_bool(operation, "overwrite", overwrite)
         self._after = after
+        self._is_written = False  # by all processes
         leaves, structure = tree_util.tree_flatten(tree)
         self._group = Group(client_of(leaves), operation)
         self.has_several_processes = self._group.count > 1
@@ -129,8 +130,11 @@ class Save:
             self._name()  # otherwise the thread does it: the caller waits for what is done here
         try:
             self._group.step("start", self._create, identity=self._identity())
-        except BaseException:
+        except OSError:  # says what is wrong with the path; nothing was created
             self._staging.abandon()
+            raise
+        except BaseException as error:
+            self._abandon(error)
             raise
 
     @property
@@ -164,6 +168,7 @@ class Save:
 
         try:
             self._group.step("written", raise_error)
+            self._is_written = True
             self._group.step("committed", self._commit)
         except BaseException as raised:
             self._abandon(raised)
@@ -185,8 +190,13 @@ class Save:
 
     def _abandon(self, error: BaseException) -> None:
         """Removes what was written, and adds to the error what is left."""
+        is_created = self._staging.is_created
         self._staging.abandon()
-        remains = self._staging.describe_remains(is_owner=self._group.index == 0)
+        remains = self._staging.describe_target()
+        if is_created:
+            remains += f"; {self._staging.describe_folder()}"
+        elif self._group.index != 0 and self._is_written:
+            remains = f"{str(self.path)!r} is the new checkpoint if process 0 has committed it, else as it was"
         if isinstance(error, OSError) and isinstance(error.strerror, str):
             error.strerror = f"{error.strerror}; {remains}"
         elif isinstance(error, (KeyboardInterrupt, MemoryError, RuntimeError)):

@@ -39,7 +39,7 @@ class PartMetadata(NamedTuple):
 
 
 class StoredArray(NamedTuple):
-    """One array: its shape, its dtype or None for a type that has no dtype here, that type, and the bytes of its parts."""
+    """One array: shape, dtype (None for a type that has no dtype here), type in the files, and bytes of its parts."""
 
     number: int
     shape: tuple[int, ...]
@@ -93,8 +93,8 @@ class Stored:
             wanted *= size
         if array.nbytes != wanted:
             raise ValueError(
-                f"{self._operation}: {name!a} has {array.nbytes} bytes in the files; expected {wanted} for {array.dtype.name} "
-                f"of shape {array.shape}; a file is missing or damaged, restore another checkpoint"
+                f"{self._operation}: {name!a} has {array.nbytes} bytes in the files; expected {wanted} for "
+                f"{array.dtype.name} of shape {array.shape}; a file is missing or damaged, restore another checkpoint"
             )
         return array.dtype
 

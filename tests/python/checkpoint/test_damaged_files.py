@@ -188,7 +188,9 @@ def test_a_damaged_manifest_is_an_error(saved, change):
 @pytest.mark.parametrize("text", ["", "[" * 100_000, "null", "{}", '{"format": 1}'])
 def test_a_manifest_that_is_not_one_is_an_error(saved, text):
     (saved / "checkpoint.json").write_text(text)
-    with pytest.raises(ValueError, match=r"checkpoint\.json': (the JSON is not valid at byte|the file does not have the format)"):
+    with pytest.raises(
+        ValueError, match=r"checkpoint\.json': (the JSON is not valid at byte|the file does not have the format)"
+    ):
         checkpoint.restore(saved)
 
 

@@ -44,7 +44,7 @@ def test_a_file_that_cannot_grow_is_an_error_and_leaves_nothing(way, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("OSError 27 "), done.stdout
     assert ".c.saving/shard-00001-model-00001-of-00001.safetensors: cannot write" in done.stdout
-    assert f"{str(path)!r} is as it was, and the files of this save are removed" in done.stdout
+    assert f"{str(path)!r} is as it was; the files of this save are removed" in done.stdout
     assert os.listdir(tmp_path) == ["c"]
     assert checkpoint.restore(path, verify=True)["w"].tolist() == [0, 1, 2]
 
@@ -63,13 +63,24 @@ def test_what_cannot_be_removed_is_named(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["c"]
 
 
+def test_an_error_after_the_commit_says_that_the_checkpoint_is_complete(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(5, "Input/output error")
+
+    manager = checkpoint.Manager(tmp_path)
+    monkeypatch.setattr(checkpoint.Manager, "_remove_old", fail)
+    with pytest.raises(OSError, match=r"Input/output error; the checkpoint .*/1' is complete$"):
+        manager.save(1, {"w": 1})
+    assert manager.restore(1) == {"w": 1}
+
+
 def test_ctrl_c_says_what_is_left(tmp_path, monkeypatch):
     def interrupt(self):
         raise KeyboardInterrupt
 
     checkpoint.save(tmp_path / "c", {"w": 1})
     monkeypatch.setattr(checkpoint.saving.Save, "_write", interrupt)
-    with pytest.raises(KeyboardInterrupt, match=r"checkpoint\.save: interrupted; .*c' is as it was, and the files"):
+    with pytest.raises(KeyboardInterrupt, match=r"checkpoint\.save: interrupted; .*c' is as it was; the files"):
         checkpoint.save(tmp_path / "c", {"w": 2}, overwrite=True)
     assert os.listdir(tmp_path) == ["c"]
     assert checkpoint.restore(tmp_path / "c") == {"w": 1}
@@ -78,7 +89,9 @@ def test_ctrl_c_says_what_is_left(tmp_path, monkeypatch):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every folder")
 def test_a_read_only_folder_is_an_error(tmp_path):
     (tmp_path / "run").mkdir(mode=0o555)
-    text = r"checkpoint\.save: cannot create .*\.c\.saving': Permission denied; expected a folder .* nothing was written"
+    text = (
+        r"checkpoint\.save: cannot create .*\.c\.saving': Permission denied; expected a folder .* nothing was written"
+    )
     with pytest.raises(PermissionError, match=text):
         checkpoint.save(tmp_path / "run" / "c", {"w": 1})
 
