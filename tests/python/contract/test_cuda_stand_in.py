@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -165,13 +166,69 @@ except ValueError as error:
     assert value in found
 
 
-def test_an_unusable_driver_is_explained(library):
-    program = """
+WHY_NO_GPU = """
 try:
     ad.devices("gpu")
 except RuntimeError as error:
     print(error)
 """
-    found = output_of(library, program, CUDA_STAND_IN="fail=cuInit:803")
-    assert "cuInit failed: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)" in found
-    assert "restart the machine" in found
+
+
+@pytest.mark.parametrize(
+    ("settings", "what", "repair"),
+    [
+        ("fail=cuInit:34", "cuInit failed: CUDA_ERROR_STUB_LIBRARY (34)", "remove its folder (.../stubs)"),
+        ("fail=cuInit:100", "cuInit failed: CUDA_ERROR_NO_DEVICE (100)", "check that nvidia-smi lists a GPU"),
+        ("fail=cuInit:304", "cuInit failed: CUDA_ERROR_OPERATING_SYSTEM (304)", "sudo nvidia-modprobe -u -c=0"),
+        ("fail=cuInit:802", "cuInit failed: CUDA_ERROR_SYSTEM_NOT_READY (802)", "nvidia-fabricmanager"),
+        ("fail=cuInit:803", "cuInit failed: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)", "restart the machine"),
+        ("gpus=0", "cuInit failed: CUDA_ERROR_NO_DEVICE (100)", "check that nvidia-smi lists a GPU"),
+    ],
+)
+def test_an_unusable_driver_is_explained(library, settings, what, repair):
+    found = output_of(library, WHY_NO_GPU, CUDA_STAND_IN=settings)
+    assert what in found
+    assert repair in found
+
+
+def test_hidden_gpus_name_the_variable_that_hides_them(library):
+    found = output_of(library, WHY_NO_GPU, CUDA_STAND_IN="fail=cuInit:100", CUDA_VISIBLE_DEVICES="7")
+    assert 'unset CUDA_VISIBLE_DEVICES, which is "7"' in found
+
+
+def test_an_old_driver_is_named_with_its_version(tmp_path):
+    source, old = tmp_path / "old.c", tmp_path / "libcuda.so.1"
+    source.write_text(
+        "int cuInit(unsigned flags) { return 0; }\n"
+        "int cuDriverGetVersion(int* version) { *version = 10020; return 0; }\n"
+    )
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", source, "-o", old], check=True)
+    found = output_of(str(old), WHY_NO_GPU)
+    assert f"{old} (of CUDA 10.2) has no function " in found
+    assert "update NVIDIA's driver to one for CUDA 11.2 or newer" in found
+
+
+@pytest.mark.parametrize(
+    ("settings", "repair"),
+    [("fail=cuInit:803", "restart the machine"), ("fail=cuInit:304", "sudo nvidia-modprobe -u -c=0")],
+)
+def test_the_doctor_has_the_same_reason_and_repair(library, settings, repair):
+    program = """
+import json
+from artifex_devices import doctor
+gpus = doctor.examine(measure=False).sections["gpus"]
+print(json.dumps([gpus.facts["cuda_devices"].problem, gpus.value("cuda_repair")]))
+"""
+    reason, found = json.loads(output_of(library, program, CUDA_STAND_IN=settings))
+    assert reason.startswith("cuInit failed: ")
+    assert repair in found
+
+
+def test_the_doctor_lists_usable_gpus(library):
+    program = """
+from artifex_devices import doctor
+gpus = doctor.examine(measure=False).sections["gpus"]
+print([gpu["name"] for gpu in gpus.value("cuda_devices")], gpus.value("cuda_repair"))
+"""
+    found = output_of(library, program, CUDA_STAND_IN="gpus=2;name=Spam 9000")
+    assert found == "['Spam 9000', 'Spam 9000'] none needed"
