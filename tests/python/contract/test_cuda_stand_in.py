@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from artifex_devices import _core
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 IMPORTS = "import numpy as np, artifex_devices as ad\n"
@@ -56,6 +58,43 @@ except TypeError as error:
     assert lines[0] == "cpu [CudaDevice(id=0), CudaDevice(id=1)] Spam 9000"
     assert lines[1] == "[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] 48"
     assert "pip install 'artifex_devices[cuda]'" in lines[2]
+
+
+def test_the_driver_is_loaded_when_gpus_are_asked_for_and_not_before(library):
+    program = """
+def is_loaded():
+    with open("/proc/self/maps") as maps:
+        return "libcuda" in maps.read()
+print(is_loaded())
+with ad.simulate(2, platform="gpu"):
+    float(ad.device_put(np.ones(4), ad.devices()[1]).sum())
+print(is_loaded(), ad.device_put(np.ones(4)).sum(), is_loaded())
+ad.devices("gpu")
+print(is_loaded())
+"""
+    assert output_of(library, program).splitlines() == ["False", "False 4.0 False", "True"]
+
+
+def test_the_extension_links_nothing_of_cuda():
+    sys.path.insert(0, str(CHECKOUT / "tools"))
+    try:
+        from check_hardening import NEEDED, read_library
+    finally:
+        sys.path.pop(0)
+    needed = read_library(Path(_core.__file__).read_bytes()).words[NEEDED]
+    assert "libc.so.6" in needed
+    assert [name for name in needed if "cu" in name or "nv" in name] == []
+
+
+def test_the_blocks_of_the_page_about_cuda_run(library):
+    page = (CHECKOUT / "docs" / "how_to" / "cuda.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"(?ms)^```py(?:thon)?\n(.*?)^```$", page)
+    kept = [block for block in blocks if "import cupy, torch" not in block and "except RuntimeError" not in block]
+    assert len(kept) == len(blocks) - 2 == 3
+    program = "".join(kept) + "print(ad.device_get(z).tolist())\n"
+    cupy = os.pathsep.join(map(str, (CHECKOUT / "tests" / "cupy_stand_in", Path(__file__).parent)))
+    found = output_of(library, program, CUDA_STAND_IN="gpus=2;memory=100000000", PYTHONPATH=cupy)
+    assert found.splitlines()[-1] == str([[0.25, 0.25]] * 8)
 
 
 def test_a_requested_platform_is_the_default(library):
