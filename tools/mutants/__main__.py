@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .calls import Calls, Test, recorded_calls
-from .copies import copy_package, run_tests
+from .copies import FOLDERS, copy_package, run_tests
 from .places import PACKAGE, Mutant, choose
 
 _FIRST_SECONDS = 10.0  # of tests, before the others follow in a second run of pytest
@@ -76,15 +76,16 @@ def judge(mutant: Mutant, calls: Calls, folder: Path, limit: float) -> Verdict:
 
 
 def _groups(tests: list[Test], limit: float) -> list[list[Test]]:
-    """The first tests, and the others within the limit, without empty groups."""
-    groups: list[list[Test]] = [[], []]
+    """The first tests, and the others within the limit, for each folder of tests; without empty groups."""
+    groups: dict[tuple[bool, str], list[Test]] = {}
     seconds = 0.0
     for test in tests:
         seconds += test.seconds
         if seconds > limit:
             break
-        groups[seconds > _FIRST_SECONDS].append(test)
-    return [group for group in groups if group]
+        folder = next(each for each in FOLDERS if test.name.startswith(each))
+        groups.setdefault((seconds > _FIRST_SECONDS, folder), []).append(test)
+    return [groups[key] for key in sorted(groups, key=lambda key: (key[0], FOLDERS.index(key[1])))]
 
 
 def main() -> int:
@@ -105,7 +106,7 @@ def main() -> int:
     if options.list:
         print(*(f"{n}: {mutant.title()}" for n, mutant in numbered), sep="\n")
         return 0
-    calls = recorded_calls(again=options.record)
+    calls = recorded_calls(again=options.record, jobs=options.jobs)
     survivors = []
     free: queue.SimpleQueue[Path] = queue.SimpleQueue()
 
