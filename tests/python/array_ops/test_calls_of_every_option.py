@@ -11,6 +11,9 @@ import pytest
 from artifex_devices.sharding import AxisType, NamedSharding, P
 from recorded_texts import check_recorded
 
+if np.lib.NumpyVersion(np.__version__) < "2.3.0":
+    pytest.skip("the recorded calls are those of newer versions of NumPy", allow_module_level=True)
+
 F = np.arange(1.0, 49.0).reshape(4, 6, 2) % 7.0 - 2.0
 I = np.arange(48).reshape(4, 6, 2) % 11 - 3
 V = np.array([3.0, -1.0, 2.0, 2.0, -5.0, 0.5, 7.0, 1.0])
