@@ -7,16 +7,18 @@
     python -m tools.mutants --seed 7 --list               what would be changed
 
 A mutant is a copy of the package with one change: of a comparison, an operator, a number, a condition, a return value
-or a statement. It runs the tests that call the changed function, then those that call another function of the file,
-until one fails. Mutants that no test notices are printed as diffs. Some of them cannot be noticed, because the change
-has no effect or concerns speed only; a person must sort these out.
+or a statement. It runs the tests that execute the changed block (a body, branch or loop), then those that call the
+function, then those that call another function of the file, until one fails. Mutants that no test notices are printed
+as diffs. Some of them cannot be noticed, because the change has no effect or concerns speed only; a person must sort
+these out.
 
-Not changed: annotations, docstrings, imports, `__all__`, `__slots__`, asserts, `strict=`, f-strings, the arguments of
-`raise`, and code below `if TYPE_CHECKING`. The tests are those of tests/python: code that only runs under mpiexec is
-left out. A seed draws the same mutants only of the same code.
+Not changed: annotations, overloads, docstrings, imports, `__all__`, `__slots__`, asserts, `strict=`, f-strings, the
+arguments of `raise`, and code below `if TYPE_CHECKING`. The tests are those of tests/python, and those of
+tests/distributed in simulated processes: code that only runs under mpiexec is left out. A seed draws the same mutants
+only of the same code. On a machine that others use, start it with `nice`.
 
-The first run records which test calls which function, in build/mutants; later runs do so again for test files that have
-changed. `--record` does it for all of them.
+The first run records which test executes which blocks, in build/mutants; later runs do so again for test files that
+have changed. `--record` does it for all of them.
 """
 
 from __future__ import annotations

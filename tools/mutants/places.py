@@ -168,6 +168,8 @@ class Finder(ast.NodeVisitor):
         self.places.append([Mutant(self.name, self.functions[-1], start, end, text) for text in texts])
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        if any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list):
+            return  # for type checkers only
         self.functions.append(node.name)
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if isinstance(default, ast.Constant) and isinstance(default.value, str):
