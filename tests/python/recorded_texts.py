@@ -21,5 +21,7 @@ def check_recorded(name, sections):
         path.write_text(text, encoding="utf-8")
     expected = path.read_text(encoding="utf-8")
     if text != expected:
-        lines = difflib.unified_diff(expected.splitlines(), text.splitlines(), f"recorded/{path.name}", "now", lineterm="")
+        lines = difflib.unified_diff(
+            expected.splitlines(), text.splitlines(), f"recorded/{path.name}", "now", lineterm=""
+        )
         raise AssertionError("\n".join([*lines, "", __doc__]))

@@ -15,7 +15,7 @@ if np.lib.NumpyVersion(np.__version__) < "2.3.0":
     pytest.skip("the recorded calls are those of newer versions of NumPy", allow_module_level=True)
 
 F = np.arange(1.0, 49.0).reshape(4, 6, 2) % 7.0 - 2.0
-I = np.arange(48).reshape(4, 6, 2) % 11 - 3
+I = np.arange(48).reshape(4, 6, 2) % 11 - 3  # noqa: E741 - a name in the calls below
 V = np.array([3.0, -1.0, 2.0, 2.0, -5.0, 0.5, 7.0, 1.0])
 N = np.where(F == 1.0, np.nan, F)
 B = I > 2
@@ -181,7 +181,7 @@ def operands(request):
         def placed(value):
             return ad.device_put(value, NamedSharding(mesh, P(*spec)) if spec else ad.devices()[1])
 
-        yield {name.lower(): placed(value) for name, value in dict(F=F, I=I, V=V, N=N, B=B, C=C, M=M).items()}
+        yield {name: placed(value) for name, value in PLAIN.items()}
 
 
 PLAIN = {"f": F, "i": I, "v": V, "n": N, "b": B, "c": C, "m": M}

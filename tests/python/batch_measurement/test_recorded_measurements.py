@@ -62,9 +62,7 @@ CASES = {
     "constant": lambda: Bench(lambda size, call: 0.5).measure(max_batch_size=1000),
     "blocks of 64": lambda: Bench(lambda size, call: 1.0 + math.ceil(size / 64)).measure(),
     "falls beyond 64": lambda: Bench(lambda size, call: (1 + size / 16) * (1 if size <= 64 else 3)).measure(),
-    "falls and rises again": lambda: Bench(
-        lambda size, call: (1 + size / 16) * (1.5 if size == 128 else 1)
-    ).measure(),
+    "falls and rises again": lambda: Bench(lambda size, call: (1 + size / 16) * (1.5 if size == 128 else 1)).measure(),
     "falls slowly": lambda: Bench(lambda size, call: 0.1 + size / 100 + (size / 300) ** 2).measure(),
     "noisy": lambda: Bench(noisy).measure(min_calls=7),
     "noisy, few calls": lambda: Bench(noisy).measure(min_calls=2, warmup_calls=0, probe_seconds=0.0),
@@ -87,9 +85,9 @@ CASES = {
     "memory of the host that hardly grows": lambda: Bench(
         affine(), peak=lambda size: 1_000_000 + size, bound=1_000_500, memory="host"
     ).measure(),
-    "memory that is mostly state": lambda: Bench(
-        affine(), peak=lambda size: 6000 + 10 * size, bound=10_000
-    ).measure(min_batch_size=10),
+    "memory that is mostly state": lambda: Bench(affine(), peak=lambda size: 6000 + 10 * size, bound=10_000).measure(
+        min_batch_size=10
+    ),
     "memory without a bound": lambda: Bench(affine(), peak=lambda size: 6000 + 10 * size).measure(max_batch_size=64),
     "several memories": lambda: TwoMemories(affine()).measure(),
     "out of memory beyond 100": lambda: Bench(affine(), raises=no_room(100)).measure(),

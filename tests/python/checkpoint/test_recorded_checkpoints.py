@@ -217,7 +217,7 @@ def test_entries_of_the_manifest_are_checked(change, message, tmp_path):
     checkpoint.save(tmp_path / "a", {"w": np.zeros(1, np.int8)})
     path = tmp_path / "a" / "checkpoint.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
         checkpoint.metadata(tmp_path / "a")
     assert str(caught.value).startswith(f"checkpoint.metadata: {str(path)!r} ")
     assert message in str(caught.value)

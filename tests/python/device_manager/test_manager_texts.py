@@ -54,16 +54,16 @@ def test_data_that_cannot_be_distributed_is_named_with_its_shapes(data, error, m
     assert str(caught.value) == f"JAXDeviceManager.distribute_data: {message}"
 
 
-def test_no_devices_are_no_target():
+def test_an_empty_list_of_devices_is_refused():
     with ad.simulate(2):
         manager = ad.JAXDeviceManager()
-        with pytest.raises(ValueError) as caught:
+        with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
             manager.distribute_data(np.zeros(4), manager.gpu_devices)
     assert str(caught.value) == (
         "JAXDeviceManager.distribute_data: target_devices is empty: this machine has no GPU; expected at least one "
         "Device; omit it for the devices of the default platform"
     )
-    with ad.simulate(2, platform="gpu"), pytest.raises(ValueError) as caught:
+    with ad.simulate(2, platform="gpu"), pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
         ad.JAXDeviceManager().distribute_data(np.zeros(4), [])
     assert "target_devices is empty; expected at least one Device" in str(caught.value)
 

@@ -53,7 +53,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "few threads": blas(2, 4),
     "as many threads": blas(2, 2),
     "unknown threads": blas(None, 2),
-    "threads that are no number": blas(True, 2),
+    "threads of another type": blas(True, 2),
     "allowed by the cgroup": sets("0", "0-1", "0-7"),
     "allowed by the cgroup, partly online": sets("0", "0-9", "0-7"),
     "online": sets("0-1", None, "0-7"),

@@ -53,7 +53,7 @@ def test_arguments_chosen_by_number_have_names_and_those_by_name_have_numbers():
     ],
 )
 def test_unknown_arguments_are_listed(f, numbers, names, message):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
         chosen(f, numbers, names)
     assert str(caught.value) == f"jit(f): {message}"
 
@@ -166,7 +166,9 @@ def test_donated_arrays_are_deleted_unless_they_are_returned():
         x, y = ad.device_put(np.arange(2)), ad.device_put(np.arange(2))
         ad.jit(lambda a, b: b, donate_argnums=(0, 1))(x, y)
         assert (x.is_deleted(), y.is_deleted()) == (True, False)
-        with pytest.raises(ad.errors.JaxRuntimeError, match=r"shape \(2,\) and dtype int64 is donated and passed twice"):
+        with pytest.raises(
+            ad.errors.JaxRuntimeError, match=r"shape \(2,\) and dtype int64 is donated and passed twice"
+        ):
             ad.jit(lambda a, b: b, donate_argnums=0)(y, y)
         assert not y.is_deleted()
 
@@ -198,8 +200,9 @@ def test_results_that_differ_between_devices_are_listed():
         eight = ", ".join(f"cpu:{i}" for i in range(3, 11))
         assert f"{replicated}others on {eight} and 1 more{named}" in refused(lambda: mapped(others(3), mesh, P()))
         assert np.asarray(mapped(others(4), mesh, P(), check_vma=False)).tolist() == [0.0, 0.0]
-        assert "has too few dimensions for its spec P('x', None); expected at least 2, got 1; shorten the spec" in refused(
-            lambda: mapped(lambda x: x, mesh, P("x", None))
+        assert (
+            "has too few dimensions for its spec P('x', None); expected at least 2, got 1; shorten the spec"
+            in refused(lambda: mapped(lambda x: x, mesh, P("x", None)))
         )
         assert "expected at least 1, got 0; return x[None] to stack numbers, or use P()" in refused(
             lambda: mapped(lambda x: 1.0, mesh, P("x"))
@@ -316,8 +319,9 @@ def test_jit_refuses_devices_that_differ():
         assert ad.jit(identity, out_shardings=sharding)(np.ones(2)).device == second
         assert ad.jit(lambda x: 1.5)(a).device == first
         assert ad.jit(lambda x: np.zeros(3))(b).device == second
-        assert "keyword arguments came with in_shardings; expected positional ones, to which in_shardings apply, got x" in (
-            refused(lambda: ad.jit(identity, in_shardings=sharding)(x=b))
+        assert (
+            "keyword arguments came with in_shardings; expected positional ones, to which in_shardings apply, got x"
+            in (refused(lambda: ad.jit(identity, in_shardings=sharding)(x=b)))
         )
         assert "device or backend came with in_shardings or out_shardings" in refused(
             lambda: ad.jit(identity, device=first, in_shardings=sharding)

@@ -11,7 +11,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices.sharding import NamedSharding, P
-from artifex_devices.testing import array_strategies, assertions, mesh_strategies, shared_globals, sharding_strategies
+from artifex_devices.testing import array_strategies, assertions, mesh_strategies, sharding_strategies, shared_globals
 from artifex_devices.testing.array_strategies import lay_out, random_bits
 from hypothesis import HealthCheck, given, settings
 
@@ -75,9 +75,11 @@ def test_layouts_of_few_elements_keep_them(shape):
 
 def test_bits_are_random_and_those_of_small_dtypes_are_valid():
     for dtype in array_strategies.NUMPY_DTYPES + array_strategies.ML_DTYPES:
-        kind = np.dtype(dtype) if dtype in array_strategies.NUMPY_DTYPES else np.dtype(getattr(
-            sys.modules["ml_dtypes"], dtype
-        ))
+        kind = (
+            np.dtype(dtype)
+            if dtype in array_strategies.NUMPY_DTYPES
+            else np.dtype(getattr(sys.modules["ml_dtypes"], dtype))
+        )
         raw = random_bits((3, 400), kind, 5)
         assert (raw.shape, raw.dtype) == ((3, 400), kind)
         count = len(set(raw.view(np.uint8).ravel().tolist()))
@@ -223,8 +225,14 @@ def test_shards_that_overlap_or_leave_gaps_are_found():
     check(Wrong((slice(None),), (slice(None),)), (4,))
     check(Wrong((slice(0, 0),), (slice(0, 4),)), (4,))
     check(Wrong((slice(0, 0),), (slice(0, 0),)), (0,))
-    assert failure(check, Wrong((slice(0, 2),), (slice(1, 4),)), (4,)) == "element (1,) is on 2 devices, expected 1 replicas"
-    assert failure(check, Wrong((slice(0, 2),), (slice(3, 4),)), (4,)) == "element (2,) is on 0 devices, expected 1 replicas"
+    assert (
+        failure(check, Wrong((slice(0, 2),), (slice(1, 4),)), (4,))
+        == "element (1,) is on 2 devices, expected 1 replicas"
+    )
+    assert (
+        failure(check, Wrong((slice(0, 2),), (slice(3, 4),)), (4,))
+        == "element (2,) is on 0 devices, expected 1 replicas"
+    )
     assert failure(check, Wrong((slice(None),)), (4,)) == "1 devices have an index, expected 2"
 
 
@@ -249,7 +257,7 @@ def test_shardings_that_differ_show_each_device():
         assert text.splitlines()[1].endswith("expected None")
 
 
-def test_changed_globals_are_those_bound_anew_or_with_other_elements():
+def test_changed_globals_are_those_with_another_object_or_other_elements():
     module = types.ModuleType("program_with_globals")
     module.__file__ = "/a/program_with_globals.py"
     module.a, module.b, module.c = 1, [1], {"k": 1}

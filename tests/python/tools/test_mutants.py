@@ -116,7 +116,9 @@ class C:
                 y()
     def f(self): ...
 """
-    blocks = [(block.function, block.number, block.first_line, block.last_line) for block in blocks_of(ast.parse(source))]
+    blocks = [
+        (block.function, block.number, block.first_line, block.last_line) for block in blocks_of(ast.parse(source))
+    ]
     assert blocks == [
         ("f", 0, 5, 17),
         ("f", 1, 6, 6),
@@ -133,7 +135,7 @@ class C:
 
 def test_tests_that_execute_the_changed_block_come_first():
     source = (ROOT / "python" / "artifex_devices" / "_base" / "text.py").read_text()
-    place = source.index("return f\"{count} byte")
+    place = source.index('return f"{count} byte')
     mutant = Mutant("_base/text.py", "bytes_text", place, place, "")
     assert mutant.block() == "_base/text.py::bytes_text#1"
     names = ["_base/text.py::bytes_text#0", mutant.block(), "_base/text.py::wrapped#0", "_base/toml.py::bytes_text#1"]

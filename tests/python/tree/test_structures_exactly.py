@@ -93,7 +93,9 @@ def test_wrong_numbers_of_leaves_are_refused():
         "order of tree_flatten"
     )
     assert structure.unflatten(iter("ab")) == ["a", "b"]
-    assert "leaves is 3 (int); expected an iterable; write [value]" in refused(lambda: structure.unflatten(3), TypeError)
+    assert "leaves is 3 (int); expected an iterable; write [value]" in refused(
+        lambda: structure.unflatten(3), TypeError
+    )
     assert "f_node is 3 (int)" in refused(lambda: structure.walk(3, None, [1, 2]), TypeError)
     assert "f_leaf is 3 (int)" in refused(lambda: structure.walk(max, 3, [1, 2]), TypeError)
 
@@ -179,7 +181,9 @@ def test_a_registered_class_has_numbers_as_keys_and_one_with_keys_has_them():
     ]
     doubled = tree_util.tree_map(lambda leaf: 2 * leaf, Pair(1, [2]))
     assert (doubled.x, doubled.y) == (2, [4])
-    assert "Pair is a node of trees already; expected another type" in refused(lambda: tree_util.register_pytree_node_class(Pair))
+    assert "Pair is a node of trees already; expected another type" in refused(
+        lambda: tree_util.register_pytree_node_class(Pair)
+    )
 
     class Named(Pair):
         def tree_flatten_with_keys(self):
