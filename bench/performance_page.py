@@ -114,6 +114,9 @@ little other load. Numbers in those texts come from these measurements and may d
 {_wrapped(f"Conditions of the tables: {_conditions(table['runs'])}.")}
 
 {_wrapped(f"Conditions of the curves: {_conditions([curves])}; {_course(curves)}.")}
+
+All numbers are of CPU devices. CUDA devices have run on a stand-in for the driver only, never on a GPU, so that no
+figure of them exists; [Use GPUs through CUDA](how_to/cuda.md) has the goals, and `make bench-gpu` measures them.
 """
 
 
