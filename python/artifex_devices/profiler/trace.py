@@ -109,12 +109,14 @@ class Trace(NotebookText):
         begins = [row[6] for row in rows] + [value[2] for value in memory]
         origin_ns = min(begins, default=0)
         self._events = tuple(
-            TraceEvent(
-                *row[:6],
-                (row[6] - origin_ns) / 1e9,
-                (row[7] - origin_ns) / 1e9 if row[7] else None,
-                row[8] / 1e9,
-                *row[9:],
+            TraceEvent._make(
+                (
+                    *row[:6],
+                    (row[6] - origin_ns) / 1e9,
+                    (row[7] - origin_ns) / 1e9 if row[7] else None,
+                    row[8] / 1e9,
+                    *row[9:],
+                )
             )
             for row in rows
         )
@@ -269,9 +271,11 @@ class Trace(NotebookText):
             slowest[_participant(meeting.slowest), _described(meeting.slowest)].append(meeting.waited_s)
         ordered = sorted(slowest.items(), key=lambda item: -sum(item[1]))[:_ROWS_SHOWN]
         if ordered:
-            rows = [(who, str(len(waited)), seconds_text(sum(waited), 3), what) for (who, what), waited in ordered]
+            rows: list[tuple[str, ...]] = [
+                (who, str(len(waited)), seconds_text(sum(waited), 3), what) for (who, what), waited in ordered
+            ]
             tables.append((("slowest", "times", "others waited", "operation"), rows, (1, 2)))
-        counts = []
+        counts: list[tuple[str, ...]] = []
         for kind in _KINDS:
             found = [event for event in self._events if event.kind == kind]
             if found:
@@ -328,8 +332,8 @@ class _Tracks:
             lanes[lane].append(end_s)
             where.append((event.process, name if lane == 0 else f"{name} ({lane + 1})", lane))
         self.names = [(process, name) for _, process, name in sorted(found)]
-        number = {track: place for place, track in enumerate(self.names)}
-        self.places = [number[process, name] for process, name, _ in where]
+        place_of = {track: place for place, track in enumerate(self.names)}
+        self.places = [place_of[process, name] for process, name, _ in where]
         self.place_of = {id(event): place for event, place in zip(events, self.places, strict=True)}
 
     def at(self, event: TraceEvent, time_s: float) -> dict[str, Any]:
