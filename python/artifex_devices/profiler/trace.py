@@ -385,7 +385,7 @@ def _arguments(event: TraceEvent) -> dict[str, Any]:
 def _clock_text(clock: ProcessClock) -> str:
     if clock.process == 0:
         return f"the reference, on {clock.host}"
-    error = "" if clock.error_s is None else f", at most {seconds_text(clock.error_s, 3)} wrong by round trips"
+    error = "" if not clock.error_s else f", at most {seconds_text(clock.error_s, 3)} wrong by round trips"
     if clock.is_shared:
         return f"that of process 0, on {clock.host}{error}"
     if clock.error_s is None:
