@@ -132,7 +132,9 @@ def _course(curves: dict[str, Any]) -> str:
 def _conditions(runs: list[dict[str, Any]]) -> str:
     first = runs[0]
     facts = first["machine"]
-    versions = ", ".join(f"{LABELS[peer].split(',')[0]} {version}" for peer, version in first["versions"].items())
+    versions = ", ".join(
+        f"{LABELS.get(peer, peer).split(',')[0]} {version}" for peer, version in first["versions"].items()
+    )
     dates = " and ".join(run["machine"]["date"].replace("T", " ").replace("+00:00", " UTC") for run in runs)
     loads = ", ".join(f"{run['machine']['load_before']:.1f}" for run in runs)
     rates = ", ".join(f"{max(run['copy_limits_bytes_per_s'].values()) / 1e9:.1f}" for run in runs)
