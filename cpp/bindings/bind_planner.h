@@ -15,6 +15,7 @@ namespace artifex_devices::bindings {
 /// Everything of planner/.
 void bind_planner(pybind11::module_& module);
 void bind_step(pybind11::module_& module);
+void bind_training(pybind11::module_& module);
 void bind_reshard_picture(pybind11::module_& module);
 void bind_calibration(pybind11::module_& module);
 
