@@ -9,12 +9,16 @@ from typing import Any
 from artifex_devices._base.checks import check_number, wrong_type, wrong_value
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices.planner.hf_config import from_hf_config
 from artifex_devices.planner.step_builder import StepBuilder
 from artifex_devices.planner.step_checks import is_count, plain
 from artifex_devices.planner.step_model import Operation, Optimizer, StepModel, Tensor
-from artifex_devices.planner.transformer_shape import SHAPES, TransformerShape
+from artifex_devices.planner.transformer_shape import SHAPES, ShapeParameters, TransformerShape
 
-__all__ = ["SHAPES", "Operation", "Optimizer", "StepModel", "Tensor", "TransformerShape", "mlp", "moe", "transformer"]
+__all__ = [
+    "SHAPES", "Operation", "Optimizer", "ShapeParameters", "StepModel", "Tensor", "TransformerShape", "from_hf_config",
+    "mlp", "moe", "transformer",
+]  # fmt: skip
 
 ADAM = Optimizer(8)
 _PRODUCTS = ("x", "q", "k", "v", "attended", "middle", "gate", "up", "logits", "last", "expert_in", "router")
