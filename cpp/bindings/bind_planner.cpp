@@ -153,6 +153,7 @@ void bind_planner(py::module_& module) {
       "The Cluster that a device belongs to, or None.");
   bind_step(module);
   bind_training(module);
+  bind_transformer_shape(module);
   bind_reshard_picture(module);
   bind_calibration(module);
 }

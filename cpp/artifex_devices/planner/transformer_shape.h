@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace artifex_devices {
 
@@ -18,7 +19,7 @@ std::string_view to_string(NormKind kind);
 
 /// Sizes of a decoder. The defaults are a Llama: RMS norms, rotary positions, gated MLPs, no biases, an output matrix
 /// of its own. Example: {.name = "small", .layers = 2, .embed = 64, .mlp = 128, .heads = 4, .kv_heads = 2,
-/// .head_dim = 16, .vocab = 1000} has 203,904 parameters.
+/// .head_dim = 16, .vocab = 1000} has 202,048 parameters.
 struct TransformerShape {
   std::string name;
   int64_t layers = 1;
@@ -45,7 +46,7 @@ struct TransformerShape {
   int64_t kv_lora_rank = 0;
   int64_t rope_head_dim = 0;
   int64_t nope_head_dim = 0;
-  int64_t value_head_dim = 0;  // 0 is head_dim
+  int64_t value_head_dim = 0;  // 0: head_dim
 
   // Attention over the last `window` tokens, where it is above 0: in all layers, or in all but each
   // `full_attention_period`-th one.
@@ -91,9 +92,11 @@ struct ShapeParameters {
   int64_t total() const { return embedding + layers + final_norm + head; }
 };
 
-/// Throws InvalidArgument, which names all that is wrong: sizes below their minimum, sizes that do not fit each other,
-/// 2^62 parameters or more.
-void check_shape(const TransformerShape& shape);
+/// All that is wrong, one text each: sizes below their minimum, sizes that do not fit each other, 2^62 parameters or
+/// more. Empty for a good shape.
+std::vector<std::string> shape_problems(const TransformerShape& shape);
+
+void check_shape(const TransformerShape& shape);  // throws InvalidArgument with all problems
 
 /// Whether a layer (0 to layers - 1) has experts. Example: with dense_layers 3, layers 0 to 2 do not.
 LayerKind layer_kind(const TransformerShape& shape, int64_t layer);

@@ -115,6 +115,21 @@ CALLS = [
         ],
     ),
     Calls(
+        "models.from_hf_config",
+        "models.from_hf_config(config).parameters.total",
+        [
+            bad("models.from_hf_config(3)", TypeError, "models.from_hf_config:", "source"),
+            bad("models.from_hf_config(None)", TypeError, "models.from_hf_config:", "source"),
+            bad("models.from_hf_config('/no/such/config.json')", ValueError, "models.from_hf_config:", "config.json"),
+            bad("models.from_hf_config({})", ValueError, "models.from_hf_config:", "model_type", "llama"),
+            bad("models.from_hf_config({**config, 'model_type': 'spam'})", ValueError, "models.from_hf_config:", "'spam'", "llama"),
+            bad("models.from_hf_config({**config, 'hidden_size': '64'})", ValueError, "models.from_hf_config:", "hidden_size", "'64'"),
+            bad("models.from_hf_config({**config, 'vocab_size': -1})", ValueError, "models.from_hf_config:", "vocab_size", "-1"),
+            bad("models.from_hf_config(config, name=3)", TypeError, "models.from_hf_config:", "name"),
+        ],
+        where="config = {'model_type': 'llama', 'hidden_size': 64, 'intermediate_size': 128, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'vocab_size': 1000}",
+    ),
+    Calls(
         "models.transformer",
         "models.transformer('llama-2-7b', batch=8, sequence=128).parameters",
         [
