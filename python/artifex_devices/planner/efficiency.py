@@ -34,7 +34,8 @@ class Efficiency(Report):
         attention_backward: Fraction that its backward pass reaches.
         memory: Fraction of the memory's bandwidth that element-wise kernels and the update reach.
         links: Fraction of the bandwidth of links inside a node or slice that large messages reach.
-        links_half_bytes: Bytes of a message that reaches half of that; a message of n bytes reaches n / (n + half).
+        links_half_bytes: Bytes of a message that reaches half of that; a message of n bytes reaches n / (n + half),
+            and at least a fifth.
         network: Fraction of the bandwidth between nodes or slices that large messages reach.
         network_half_bytes: Bytes of a message that reaches half of that.
         host: Fraction of the bandwidth between host and chip.
@@ -136,7 +137,9 @@ class Efficiency(Report):
     def _content(self) -> dict[str, Any]:
         return {
             "kind": "efficiency",
-            "factors": {name: {"value": value, "source": source} for name, (value, source) in self._described().items()},
+            "factors": {
+                name: {"value": value, "source": source} for name, (value, source) in self._described().items()
+            },
         }
 
     def __repr__(self) -> str:

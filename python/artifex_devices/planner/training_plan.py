@@ -285,7 +285,9 @@ def plan_layout(plan: TrainingPlan) -> Layout:
         )
     hidden = ", ".join(f"{name} {seconds_text(value)}" for name, value in plan.expected.hidden.items() if value > 0)
     facts.append(("hidden", hidden or "nothing"))
-    used = {name: source for name, source in plan.efficiency.sources.items() if getattr(plan.efficiency, name) not in (0, 1)}
+    used = {
+        name: source for name, source in plan.efficiency.sources.items() if getattr(plan.efficiency, name) not in (0, 1)
+    }
     facts.extend(
         ("factors" if i == 0 else "", f"{name} {getattr(plan.efficiency, name):.4g} [{source}]")
         for i, (name, source) in enumerate(used.items())

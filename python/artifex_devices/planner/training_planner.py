@@ -114,7 +114,10 @@ def training_plan(
         roofline=_seconds(found["roofline"]),
         expected=_seconds(expected),
         measured=measured,
-        **{name: found[name] for name in ("model_flops", "executed_flops", "peak_flops", "available", "bubble_fraction")},
+        **{
+            name: found[name]
+            for name in ("model_flops", "executed_flops", "peak_flops", "available", "bubble_fraction")
+        },
     )
 
 

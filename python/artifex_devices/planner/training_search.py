@@ -212,7 +212,9 @@ def _choices(
     per_node = devices // cluster.slices
     found = {
         "tensor": _divisors(shape.heads, most),
-        "context": [each for each in _powers(16) if config.sequence % (2 * each) == 0 and config.sequence // each >= 1024]
+        "context": [
+            each for each in _powers(16) if config.sequence % (2 * each) == 0 and config.sequence // each >= 1024
+        ]
         or [1],
         "pipeline": [each for each in _divisors(devices, shape.layers)],
         "chunks": [1, *[each for each in (2, 3, 4, 5, 6, 8, 10, 12, 16) if each * 2 <= shape.layers]],
