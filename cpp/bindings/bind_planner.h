@@ -16,6 +16,7 @@ namespace artifex_devices::bindings {
 /// Everything of planner/.
 void bind_planner(pybind11::module_& module);
 void bind_step(pybind11::module_& module);
+void bind_training(pybind11::module_& module);
 void bind_transformer_shape(pybind11::module_& module);
 
 /// The fields of models.TransformerShape. Not checked: `check_shape` does.
