@@ -154,6 +154,7 @@ void bind_planner(py::module_& module) {
   bind_step(module);
   bind_training(module);
   bind_transformer_shape(module);
+  bind_training_fit(module);
   bind_reshard_picture(module);
   bind_calibration(module);
 }
