@@ -45,12 +45,25 @@ double collective_seconds_of(const std::string& op, double bytes, const std::sha
   return links.seconds(*kind, bytes, devices, 1, efficiency_from_python(efficiency));
 }
 
+/// The arguments of Efficiency.
+py::dict published_of(const std::shared_ptr<Cluster>& cluster) {
+  const Efficiency efficiency = published_efficiency(*cluster);
+  py::dict result;
+  for (int i = 0; i < kFactorCount; ++i) {
+    const SourcedNumber& number = efficiency.factors[static_cast<size_t>(i)];
+    result[py::str(std::string(to_string(static_cast<Factor>(i))))] = py::make_tuple(number.value, number.source);
+  }
+  return result;
+}
+
 }  // namespace
 
 void bind_training_fit(py::module_& module) {
   module.def("_fit_training", &fit_of, py::arg("steps"), py::arg("efficiency"),
              "(number, source) of each fitted factor by name, and the seconds of each step with them. `steps`: shape, "
              "cluster, configuration and measured seconds of each.");
+  module.def("_published_efficiency", &published_of, py::arg("cluster"),
+             "(number, source) of each factor of a cluster's chip by name, without fits to training runs.");
   module.def("_training_collective_seconds", &collective_seconds_of, py::arg("op"), py::arg("bytes"),
              py::arg("cluster"), py::arg("devices"), py::arg("efficiency"),
              "Seconds of a collective over the first devices of a cluster, as plan_training prices it.");

@@ -32,14 +32,14 @@ const std::array<Coefficient, 8> kCoefficients = {{{{Factor::kMatmul}},
                                                    {{Factor::kStepSeconds}, true}}};
 constexpr double kLeastFraction = 0.01;
 constexpr double kLeastSeconds = 1e-9;  // of a layer or step, as the start of a coefficient that may grow
-constexpr double kMostLayerSeconds = 1e-3;  // some hundred launches of kernels
+constexpr double kSecondsPrior = 0.3;   // error of a step that the next two count as
+constexpr double kLayerPrior = 1e-4;    // seconds of a layer
+constexpr double kStepPrior = 0.1;      // seconds of a step
 constexpr double kStep = 1e-4;          // relative, of finite differences
-constexpr double kFixed = 1e3;         // weight of a coefficient that may not change
+constexpr double kFixed = 1e3;          // weight of a coefficient that may not change
 constexpr int kRounds = 30;
 
-double& value(Efficiency& efficiency, Factor factor) {
-  return efficiency.factors[static_cast<size_t>(factor)].value;
-}
+double& value(Efficiency& efficiency, Factor factor) { return efficiency.factors[static_cast<size_t>(factor)].value; }
 
 void scale(Efficiency& efficiency, const Coefficient& coefficient, double by) {
   for (const Factor factor : coefficient.factors) {
@@ -103,7 +103,7 @@ double squares(const std::vector<MeasuredStep>& steps, const std::vector<double>
   return sum;
 }
 
-/// Least squares, in which each fraction is drawn to its start and none exceeds 1, nor the seconds of a layer theirs.
+/// Least squares, in which each fraction is drawn to its start and none exceeds 1; fixed seconds are drawn to 0.
 std::vector<double> coefficients(std::vector<TimedTerms> samples, const Efficiency& start, const Efficiency& current) {
   const size_t count = kCoefficients.size();
   const auto draw = [&](size_t column, double to, double weight) {
@@ -113,23 +113,30 @@ std::vector<double> coefficients(std::vector<TimedTerms> samples, const Efficien
   };
   for (size_t k = 0; k < count; ++k) {
     const Factor factor = kCoefficients[k].factors[0];
-    if (!kCoefficients[k].is_seconds) draw(k, current[factor] / start[factor], kFitPrior);
+    if (!kCoefficients[k].is_seconds) {
+      draw(k, current[factor] / start[factor], kFitPrior);
+      continue;
+    }
+    // The last term has the coefficient 1, so that the error is what the fixed seconds add to it.
+    const double whole = factor == Factor::kLayerSeconds ? kLayerPrior : kStepPrior;
+    TimedTerms prior{std::vector<double>(count + 1, 0.0), 1, kSecondsPrior};
+    prior.terms[k] = std::max(current[factor], kLeastSeconds) / whole;
+    prior.terms[count] = 1;
+    samples.push_back(std::move(prior));
   }
   draw(count, 1, kFixed);  // what no coefficient scales stays
-  std::vector<bool> is_at_limit(count, false);
+  std::vector<bool> is_full(count, false);
   while (true) {
     std::vector<double> found = fit_relative(samples).coefficients;
     bool is_done = true;
     for (size_t k = 0; k < count; ++k) {
-      if (is_at_limit[k]) continue;
-      double limit = 0;  // of the coefficient: the most fixed seconds, or the fraction 1
-      for (const Factor factor : kCoefficients[k].factors) limit = std::max(limit, current[factor]);
-      if (kCoefficients[k].factors[0] == Factor::kLayerSeconds) limit = kMostLayerSeconds / std::max(limit, kLeastSeconds);
-      if (kCoefficients[k].factors[0] == Factor::kStepSeconds) continue;
-      if (kCoefficients[k].is_seconds ? found[k] <= limit : found[k] >= limit) continue;
-      is_at_limit[k] = true;
+      if (kCoefficients[k].is_seconds || is_full[k]) continue;
+      double most = 0;
+      for (const Factor factor : kCoefficients[k].factors) most = std::max(most, current[factor]);
+      if (found[k] >= most) continue;
+      is_full[k] = true;
       is_done = false;
-      draw(k, limit, kFixed);
+      draw(k, most, kFixed);
     }
     if (is_done) return found;
   }

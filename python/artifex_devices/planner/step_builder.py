@@ -92,9 +92,7 @@ class StepBuilder:
         self.add_product("project out", "bskgh,kghd->bsd", "attended", "w_o", "attention_out", needed=needed)
         self.add_tensor("middle", "bsd")  # x + attention_out
 
-    def add_mlp(
-        self, of: str, output: str, width: str = "f", prefix: str = "", *, is_gated: bool = True
-    ) -> None:
+    def add_mlp(self, of: str, output: str, width: str = "f", prefix: str = "", *, is_gated: bool = True) -> None:
         """Adds an MLP of `width`, gated or not."""
         for name in ("gate", "up") if is_gated else ("up",):
             name = prefix + name

@@ -35,8 +35,8 @@ MeasuredStep step(const TransformerShape& shape, int64_t nodes, int64_t tensor, 
 }
 
 std::vector<MeasuredStep> steps() {
-  return {step(model(32, 4096), 1, 1, 2048), step(model(32, 4096), 4, 1, 8192), step(model(40, 5120), 2, 8, 4096),
-          step(model(24, 2048), 1, 2, 4096), step(model(80, 8192), 8, 8, 2048), step(model(24, 2048), 1, 1, 65536),
+  return {step(model(32, 4096), 1, 1, 2048),  step(model(32, 4096), 4, 1, 8192), step(model(40, 5120), 2, 8, 4096),
+          step(model(24, 2048), 1, 2, 4096),  step(model(80, 8192), 8, 8, 2048), step(model(24, 2048), 1, 1, 65536),
           step(model(32, 2560), 16, 1, 2048), step(model(12, 1024), 1, 4, 512)};
 }
 
