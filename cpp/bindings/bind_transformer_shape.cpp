@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/transformer_shape.h"
-
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "artifex_devices/planner/transformer_shape.h"
 #include "bind_planner.h"
 
 namespace artifex_devices::bindings {

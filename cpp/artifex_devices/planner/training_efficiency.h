@@ -44,6 +44,10 @@ Efficiency ideal_efficiency();
 
 /// The published factors of a cluster's chip, or "model" where nothing is published.
 /// Example: an H100 has kMatmul 0.801, as 792.1 of 989 TFLOP/s were measured [S12].
+Efficiency published_efficiency(const Cluster& cluster);
+
+/// The published factors, replaced where fit_training() found others for the chip from published training runs
+/// (bench/published_runs.json): kernels of whole steps are slower than the best ones alone.
 Efficiency default_efficiency(const Cluster& cluster);
 
 /// Everything that is wrong with the factors: fractions outside (0, 1], tiles below 1, seconds below 0. Empty if

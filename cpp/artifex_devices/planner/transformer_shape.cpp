@@ -132,8 +132,7 @@ void add_small_sizes(const TransformerShape& shape, std::vector<std::string>& pr
 
 void add_expert_problems(const TransformerShape& shape, std::vector<std::string>& problems) {
   if (shape.experts_per_token < std::min<int64_t>(shape.experts, 1) || shape.experts_per_token > shape.experts) {
-    problems.push_back(
-        fmt::format("each token is routed to {} of {} experts", shape.experts_per_token, shape.experts));
+    problems.push_back(fmt::format("each token is routed to {} of {} experts", shape.experts_per_token, shape.experts));
   }
   if ((shape.shared_experts > 0) != (shape.shared_mlp > 0)) {
     problems.push_back(fmt::format("{} shared_experts have a shared_mlp of {}; both are 0, or neither",
@@ -148,9 +147,10 @@ void add_expert_problems(const TransformerShape& shape, std::vector<std::string>
       problems.push_back("dense_layers, dense_mlp, expert_period, shared experts or router_bias without experts");
     }
   } else if (is_mixed != (shape.dense_mlp > 0)) {
-    problems.push_back(fmt::format("dense_mlp is {} with dense_layers {} and expert_period {}; it is above 0 if and "
-                                   "only if some layers have no experts",
-                                   shape.dense_mlp, shape.dense_layers, shape.expert_period));
+    problems.push_back(
+        fmt::format("dense_mlp is {} with dense_layers {} and expert_period {}; it is above 0 if and "
+                    "only if some layers have no experts",
+                    shape.dense_mlp, shape.dense_layers, shape.expert_period));
   }
 }
 
@@ -160,11 +160,10 @@ void add_attention_problems(const TransformerShape& shape, std::vector<std::stri
   }
   if (shape.kv_lora_rank > 0) {
     if (shape.nope_head_dim + shape.rope_head_dim != shape.head_dim || shape.kv_heads != shape.heads) {
-      problems.push_back(
-          fmt::format("latent attention (kv_lora_rank {}) has head_dim {} with nope_head_dim {} and rope_head_dim {}, "
-                      "and {} kv_heads of {} heads; head_dim is the sum of the two, and kv_heads equals heads",
-                      shape.kv_lora_rank, shape.head_dim, shape.nope_head_dim, shape.rope_head_dim, shape.kv_heads,
-                      shape.heads));
+      problems.push_back(fmt::format(
+          "latent attention (kv_lora_rank {}) has head_dim {} with nope_head_dim {} and rope_head_dim {}, "
+          "and {} kv_heads of {} heads; head_dim is the sum of the two, and kv_heads equals heads",
+          shape.kv_lora_rank, shape.head_dim, shape.nope_head_dim, shape.rope_head_dim, shape.kv_heads, shape.heads));
     }
     if (shape.qkv_bias || shape.query_key_norm) {
       problems.push_back("latent attention with qkv_bias or query_key_norm");

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys of a config.json of Hugging Face, and their defaults, for each family of decoders.
 
-The keys, and the values that a config leaves out, are those of the classes `<Family>Config` in the library transformers,
-https://github.com/huggingface/transformers, src/transformers/models.
+The keys, and the values that a config leaves out, are those of the classes `<Family>Config` in the library
+transformers, https://github.com/huggingface/transformers, src/transformers/models.
 """
 
 from __future__ import annotations

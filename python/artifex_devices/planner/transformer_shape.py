@@ -185,8 +185,12 @@ class TransformerShape:
 
 _NORMS = ("rms", "layer", "layer without bias")
 _FROM_ZERO = frozenset(
-    ["experts", "experts_per_token", "shared_experts", "shared_mlp", "dense_layers", "dense_mlp", "q_lora_rank", "kv_lora_rank", "rope_head_dim", "nope_head_dim", "value_head_dim", "window", "full_attention_period", "positions", "prediction_layers", "norms_per_layer"]
-)
+    {
+        "experts", "experts_per_token", "shared_experts", "shared_mlp", "dense_layers", "dense_mlp", "q_lora_rank",
+        "kv_lora_rank", "rope_head_dim", "nope_head_dim", "value_head_dim", "window", "full_attention_period",
+        "positions", "prediction_layers", "norms_per_layer",
+    }
+)  # fmt: skip
 
 
 def _fits(name: str, kind: str, value: object) -> bool:

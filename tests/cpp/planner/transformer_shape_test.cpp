@@ -9,14 +9,8 @@ namespace artifex_devices {
 namespace {
 
 TransformerShape small() {
-  return {.name = "small",
-          .layers = 2,
-          .embed = 64,
-          .mlp = 128,
-          .heads = 4,
-          .kv_heads = 2,
-          .head_dim = 16,
-          .vocab = 1000};
+  return {
+      .name = "small", .layers = 2, .embed = 64, .mlp = 128, .heads = 4, .kv_heads = 2, .head_dim = 16, .vocab = 1000};
 }
 
 TransformerShape with_experts() {

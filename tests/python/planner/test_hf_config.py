@@ -161,7 +161,7 @@ def test_arguments_of_wrong_types(tmp_path):
         models.from_hf_config(3)
     with pytest.raises(TypeError, match=r"name is 3 \(int\); expected a str or None"):
         models.from_hf_config(LLAMA, name=3)
-    with pytest.raises(ValueError, match="cannot read '.*missing.json'.*; give the path of a config.json"):
+    with pytest.raises(ValueError, match=r"cannot read '.*missing\.json'.*; give the path of a config\.json"):
         models.from_hf_config(tmp_path / "missing.json")
     with pytest.raises(ValueError, match="cannot read"):
         models.from_hf_config("a\0b")
