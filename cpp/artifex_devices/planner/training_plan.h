@@ -39,4 +39,10 @@ struct TrainingPlan {
 TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster, const TrainingConfig& config,
                            const Efficiency& efficiency, int64_t devices);
 
+/// The same on all devices of the cluster.
+inline TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster, const TrainingConfig& config,
+                                  const Efficiency& efficiency) {
+  return plan_training(shape, cluster, config, efficiency, cluster.device_count());
+}
+
 }  // namespace artifex_devices

@@ -27,9 +27,9 @@ class Efficiency(Report):
     Attributes:
         matmul: Fraction of the peak that large 16-bit products reach.
         matmul_float8: Fraction of the 8-bit peak that large products reach.
-        tile_rows: Rows of a result that one processor computes at once; 1 is no tile quantisation.
+        tile_rows: Rows of a result that one processor computes at once; 1 turns off tile quantisation.
         tile_columns: Columns of it.
-        processors: Processors of a device that compute tiles at once; 0 is no wave quantisation.
+        processors: Processors of a device that compute tiles at once; 0 turns off wave quantisation.
         attention_forward: Fraction of the peak that the forward pass of attention reaches.
         attention_backward: Fraction that its backward pass reaches.
         memory: Fraction of the memory's bandwidth that element-wise kernels and the update reach.

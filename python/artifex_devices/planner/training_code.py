@@ -91,7 +91,7 @@ def jax_code(plan: TrainingPlan) -> str:
 
 
 def megatron_flags(plan: TrainingPlan) -> str:
-    """Returns options of Megatron-LM (its megatron/training/arguments.py), one a line."""
+    """Returns options of Megatron-LM (its megatron/training/arguments.py), each on a line of its own."""
     config, shape = plan.config, plan.shape
     flags = [
         f"--num-layers {shape.layers}",
@@ -143,7 +143,7 @@ def megatron_flags(plan: TrainingPlan) -> str:
 
 
 def maxtext_flags(plan: TrainingPlan) -> str:
-    """Returns settings of MaxText (its configs/base.yml), one a line."""
+    """Returns settings of MaxText (its configs/base.yml), each on a line of its own."""
     config, cluster = plan.config, plan.cluster
     data, shards = config.data or 1, config.zero_shards or config.data or 1
     fsdp = min(shards, data) if config.zero == 3 else 1

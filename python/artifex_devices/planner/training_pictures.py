@@ -84,7 +84,8 @@ def _schedule(plan: TrainingPlan) -> Picture:
         for word in ("forward", "backward")
     ]
     notes = [
-        f"{count} of {plan.microbatches} microbatches; idle {1 - busy / end:.1%} of the time shown; messages take no time",
+        f"{count} of {plan.microbatches} microbatches; idle {1 - busy / end:.1%} of the time shown; "
+        "messages take no time",
         _SECONDS_FROM,
     ]
     rows = [f"stage {i}" for i in range(stages)]

@@ -42,8 +42,8 @@ def plan_training(
         A TrainingPlan; `print` shows it, `to_svg` draws it.
 
     Raises:
-        ValueError: The shape is unknown, or values of the configuration do not fit the model, the cluster or each other;
-            the text names all of them.
+        ValueError: The shape is unknown, or values of the configuration do not fit the model, the cluster or each
+            other; the text names all of them.
         TypeError: An argument has the wrong type.
         RuntimeError: A rate of the cluster that is needed is not known.
 

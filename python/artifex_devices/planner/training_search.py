@@ -52,8 +52,8 @@ def suggest_training(
         max_tensor: Largest tensor parallelism; None means the devices of a node, at most 8 behind switches and 16 on a
             torus.
         memory_headroom: Part of a device's memory that stays free, for fragmentation and buffers.
-        device_counts: Numbers of devices to compare; None means all of the cluster, and half and a quarter of it for the
-            front.
+        device_counts: Numbers of devices to compare; None means all of the cluster, and half and a quarter of it for
+            the front.
         efficiency: Factors of the seconds; None means `Efficiency.of(cluster)`.
         progress: Whether to show a progress bar on standard error, if that is a terminal.
         **pinned: Fields of TrainingConfig. A number or text pins a searched one (tensor, context, pipeline, chunks,
@@ -190,8 +190,8 @@ def _memory(cluster: Cluster) -> float:
     found = cluster.parts["memory_bytes"]
     if found is None:
         raise RuntimeError(
-            f"suggest_training: the memory of a device of {cluster.name} is not known; expected it in the cluster; give "
-            "the cluster's chip its memory_bytes"
+            f"suggest_training: the memory of a device of {cluster.name} is not known; expected it in the cluster; "
+            "give the cluster's chip its memory_bytes"
         )
     return float(found[0]) / cluster.parts["devices_per_chip"]
 
@@ -216,9 +216,9 @@ def _choices(
             each for each in _powers(16) if config.sequence % (2 * each) == 0 and config.sequence // each >= 1024
         ]
         or [1],
-        "pipeline": [each for each in _divisors(devices, shape.layers)],
+        "pipeline": _divisors(devices, shape.layers),
         "chunks": [1, *[each for each in (2, 3, 4, 5, 6, 8, 10, 12, 16) if each * 2 <= shape.layers]],
-        "expert": [each for each in _divisors(max(shape.experts, 1), devices)],
+        "expert": _divisors(max(shape.experts, 1), devices),
         "microbatch": [each for each in _powers(16) if config.batch % each == 0],
         "zero": [0, 1, 2, 3],
         "zero_shards": [0, per_node] if cluster.slices > 1 else [0],
@@ -228,7 +228,10 @@ def _choices(
 
 
 def _front(choices: list[TrainingChoice]) -> tuple[TrainingChoice, ...]:
-    """Returns the choices that no other one beats in seconds, memory and devices."""
+    """Returns the choices that no other one beats in seconds, memory and devices, without near equals.
+
+    A slower choice with as many devices counts only where it saves a twentieth of the memory.
+    """
 
     def numbers(each: TrainingChoice) -> tuple[float, float, int]:
         return (each.plan.seconds, each.plan.memory, each.plan.devices)
@@ -236,7 +239,7 @@ def _front(choices: list[TrainingChoice]) -> tuple[TrainingChoice, ...]:
     kept = []
     for each in sorted(choices, key=numbers):
         own = numbers(each)
-        if not any(all(a <= b for a, b in zip(numbers(other), own, strict=True)) for other in kept):
+        if not any(other.plan.devices <= own[2] and 0.95 * other.plan.memory <= own[1] for other in kept):
             kept.append(each)
     return tuple(kept)
 
