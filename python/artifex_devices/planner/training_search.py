@@ -87,7 +87,7 @@ def suggest_training(
     most = _max_tensor(cluster, max_tensor)
     counts = _device_counts(cluster, device_counts)
     limit = (1 - headroom) * _memory(cluster)
-    space = {
+    space: dict[str, Any] = {
         "base": config.replaced(data=1)._described(cluster.device_count),
         "recompute_parts": list(_PARTS),
         "memory_limit": limit,
@@ -95,7 +95,7 @@ def suggest_training(
         **_choices(shape, cluster, config, most, choices),
         "devices": [cluster.device_count],
     }
-    searched = {key: tuple(space[key]) for key in _SEARCHED}
+    searched: dict[str, tuple[Any, ...]] = {key: tuple(space[key]) for key in _SEARCHED}
     total = _core._training_groups(space) * len(counts)
     found: dict[int, dict[str, Any]] = {}
     with progress_bar(name, total, is_wanted=bool(progress)) as report:
@@ -193,7 +193,7 @@ def _memory(cluster: Cluster) -> float:
             f"suggest_training: the memory of a device of {cluster.name} is not known; expected it in the cluster; "
             "give the cluster's chip its memory_bytes"
         )
-    return float(found[0]) / cluster.parts["devices_per_chip"]
+    return float(found[0]) / int(cluster.parts["devices_per_chip"])
 
 
 def _divisors(number: int, most: int) -> list[int]:
@@ -210,7 +210,7 @@ def _choices(
     """Returns the choices of every searched field."""
     devices = cluster.device_count
     per_node = devices // cluster.slices
-    found = {
+    found: dict[str, list[Any]] = {
         "tensor": _divisors(shape.heads, most),
         "context": [
             each for each in _powers(16) if config.sequence % (2 * each) == 0 and config.sequence // each >= 1024
@@ -236,7 +236,7 @@ def _front(choices: list[TrainingChoice]) -> tuple[TrainingChoice, ...]:
     def numbers(each: TrainingChoice) -> tuple[float, float, int]:
         return (each.plan.seconds, each.plan.memory, each.plan.devices)
 
-    kept = []
+    kept: list[TrainingChoice] = []
     for each in sorted(choices, key=numbers):
         own = numbers(each)
         if not any(other.plan.devices <= own[2] and 0.95 * other.plan.memory <= own[1] for other in kept):

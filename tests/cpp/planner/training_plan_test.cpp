@@ -139,7 +139,11 @@ TEST(TrainingSearch, FindsTheBestOfAllCombinations) {
   shape.heads = shape.kv_heads = 16;
   const TrainingModel model = training_model(shape);
   const Efficiency efficiency = default_efficiency(*cluster);
-  TrainingSpace space{.base = gpt_config(), .devices = {16}, .tensor = {1, 2, 4, 8}, .context = {1}};
+  TrainingSpace space;
+  space.base = gpt_config();
+  space.devices = {16};
+  space.tensor = {1, 2, 4, 8};
+  space.context = {1};
   space.base.flash_attention = true;
   space.pipeline = {1, 2, 4};
   space.chunks = {1, 2};
