@@ -3394,6 +3394,11 @@ def _build_facts() -> dict[typing.Any, typing.Any]:
     Returns the versions that the core was built with (dict of texts).
     """
 
+def _cache_elements(shape: dict[typing.Any, typing.Any], tokens: int) -> int:
+    """
+    Elements of the KV cache of a sequence.
+    """
+
 def _cached_host_value(array: Array) -> typing.Any:
     """
     Returns the value that np.asarray(array) has gathered and cached, or None.
@@ -4014,6 +4019,14 @@ def _set_thread_caller(file: str, line: int) -> None:
 def _set_trace_process(process: int) -> None:
     """
     Sets the process of events of this thread; -1 for that of the trace.
+def _shape_parameters(shape: dict[typing.Any, typing.Any]) -> dict[typing.Any, typing.Any]:
+    """
+    The arguments of ShapeParameters.
+    """
+
+def _shape_problems(shape: dict[typing.Any, typing.Any]) -> list[str]:
+    """
+    Everything that is inconsistent in the sizes of a decoder, one text each.
     """
 
 def _sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Sharding:
