@@ -3371,6 +3371,19 @@ def _axis_groups(sizes: collections.abc.Sequence[int], axes: collections.abc.Seq
     The groups of participants that differ along these axes only, each row-major over them as they are listed.
     """
 
+def _bar_chart_svg(
+    title: str,
+    kinds: collections.abc.Sequence[str],
+    bars: collections.abc.Sequence[tuple[str, collections.abc.Sequence[float], collections.abc.Sequence[str], str]],
+    limit: float,
+    limit_text: str,
+    is_waterfall: bool,
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total.
+    """
+
 def _base_client_exists() -> bool: ...
 def _batch_share(sharding: Sharding, length: int, dimension: int) -> tuple[int, int]:
     """
@@ -3547,6 +3560,11 @@ def _cuda_report() -> dict[typing.Any, typing.Any]:
 
 def _current_client() -> Client: ...
 def _default_device() -> Device: ...
+def _default_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:
+    """
+    (number, source) of each factor of a cluster's chip, by name.
+    """
+
 def _derived_batch_size(hardware: str) -> typing.Any: ...
 def _describe_process(
     machine: Machine | None = None, num_devices: int | None = None
@@ -3563,6 +3581,11 @@ def _devices() -> list[typing.Any]: ...
 def _divide(array: typing.Any, by: float) -> None:
     """
     Divides a dense array of 16-bit floats in place, each number in float32.
+    """
+
+def _efficiency_mistakes(efficiency: dict[typing.Any, typing.Any]) -> str:
+    """
+    Everything that is wrong with factors; empty if nothing.
     """
 
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
@@ -3594,6 +3617,14 @@ def _fit_relative(
     (coefficients, relative errors): non-negative least squares of relative errors; one list of terms per sample.
     """
 
+def _fit_training(
+    steps: collections.abc.Sequence[tuple[dict[typing.Any, typing.Any], Cluster, dict[typing.Any, typing.Any], float]],
+    efficiency: dict[typing.Any, typing.Any],
+) -> tuple[typing.Any, ...]:
+    """
+    (number, source) of each fitted factor by name, and the seconds of each step with them. `steps`: shape, cluster, configuration and measured seconds of each.
+    """
+
 def _flight_timeline(
     records: collections.abc.Sequence[_FlightRecord],
 ) -> tuple[list[typing.Any], list[int], list[typing.Any]]:
@@ -3609,6 +3640,17 @@ def _fold(kind: str, array: typing.Any, first: int, last: int, out: typing.Any) 
 def _forget_recent() -> None:
     """
     Clears the caches of meshes, shardings and index maps.
+    """
+
+def _front_svg(
+    title: str,
+    x_name: str,
+    y_name: str,
+    points: collections.abc.Sequence[tuple[float, float, int, str]],
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Points in logarithmic axes as a stand-alone SVG picture. Points: x, y, colour, label.
     """
 
 def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> bytes:
@@ -3671,6 +3713,11 @@ def _hybrid_mesh_order(
     Positions of the devices for each place of a mesh over several granules.
     """
 
+def _ideal_efficiency() -> dict[typing.Any, typing.Any]:
+    """
+    (number, source) of each factor without losses, by name.
+    """
+
 def _is_constant(array: typing.Any) -> bool:
     """
     Returns whether an ndarray shows memory of Arrays or results that cannot be written.
@@ -3715,6 +3762,11 @@ def _last_level_cache_bytes() -> int:
     """
 
 def _layout_from_text(text: str) -> Layout: ...
+def _least_memory(shape: dict[typing.Any, typing.Any], space: dict[typing.Any, typing.Any], devices: int) -> typing.Any:
+    """
+    The configuration with the least memory on so many devices, or None.
+    """
+
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
 def _likeness(parts: list[typing.Any]) -> int:
     """
@@ -3845,6 +3897,17 @@ def _parse_world(text: str) -> tuple[Machine, int | None, str | None]:
     Machine (None for this one), number of devices or None, and the name of GPUs or None.
     """
 
+def _pipeline_timeline(
+    schedule: str,
+    microbatches: int,
+    chunks: int,
+    forward: collections.abc.Sequence[float],
+    backward: collections.abc.Sequence[float],
+) -> list[typing.Any]:
+    """
+    (stage, microbatch, chunk, is_backward, start, end) of each pass of a pipeline.
+    """
+
 def _placed_dtype(dtype: typing.Any) -> typing.Any:
     """
     Returns the dtype that data of `dtype` has after it is placed in this context.
@@ -3878,6 +3941,16 @@ def _plan_cpu_shares(
     For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
     """
 
+def _plan_inference(
+    shape: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    config: dict[typing.Any, typing.Any],
+    efficiency: dict[typing.Any, typing.Any],
+) -> dict[typing.Any, typing.Any]:
+    """
+    Memory and seconds of prefill and decoding, as a dict.
+    """
+
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
 def _plan_reshard(
     shape: typing.Any,
@@ -3903,6 +3976,17 @@ def _plan_step(
     Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one number for each logical axis.
     """
 
+def _plan_training(
+    shape: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    config: dict[typing.Any, typing.Any],
+    efficiency: dict[typing.Any, typing.Any],
+    devices: int,
+) -> dict[typing.Any, typing.Any]:
+    """
+    Memory and seconds of a training step on the first `devices` of a cluster, as a dict.
+    """
+
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
 def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
@@ -3913,6 +3997,11 @@ def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
 def _process_starts(sharding: Sharding, shape: typing.Any) -> list[list[int]]:
     """
     Where this process's parts of each dimension begin, ascending.
+    """
+
+def _published_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:
+    """
+    (number, source) of each factor of a cluster's chip by name, without fits to training runs.
     """
 
 def _push_world(client: Client) -> typing.Any: ...
@@ -4004,7 +4093,29 @@ def _safe_repr(object: typing.Any) -> str:
     Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
     """
 
+def _schedule_svg(
+    title: str,
+    rows: collections.abc.Sequence[str],
+    kinds: collections.abc.Sequence[str],
+    tiles: collections.abc.Sequence[tuple[int, int, float, float, str]],
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Tiles over time as a stand-alone SVG picture. Tiles: row, kind, start, end, label.
+    """
+
 def _scoped_option(name: str) -> typing.Any: ...
+def _search_training(
+    shape: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    space: dict[typing.Any, typing.Any],
+    efficiency: dict[typing.Any, typing.Any],
+    progress: typing.Any,
+) -> dict[typing.Any, typing.Any]:
+    """
+    The best configurations of a space, as a dict.
+    """
+
 def _select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typing.Any, stream: bool) -> None:
     """
     Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().
@@ -4019,6 +4130,8 @@ def _set_thread_caller(file: str, line: int) -> None:
 def _set_trace_process(process: int) -> None:
     """
     Sets the process of events of this thread; -1 for that of the trace.
+    """
+
 def _shape_parameters(shape: dict[typing.Any, typing.Any]) -> dict[typing.Any, typing.Any]:
     """
     The arguments of ShapeParameters.
@@ -4160,6 +4273,18 @@ def _trace_meetings(
 ) -> list[typing.Any]:
     """
     Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.
+    """
+
+def _training_collective_seconds(
+    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any]
+) -> float:
+    """
+    Seconds of a collective over the first devices of a cluster, as plan_training prices it.
+    """
+
+def _training_groups(space: dict[typing.Any, typing.Any]) -> int:
+    """
+    The number that `progress` of _search_training counts up to.
     """
 
 def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
