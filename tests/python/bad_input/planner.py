@@ -32,6 +32,64 @@ CALLS = [
         where="pod = ad.cluster.tpu('v5e', (2, 2)); pod_mesh = Mesh(np.array(pod.devices()).reshape(2, 2), ('x', 'y'))",
     ),
     Calls(
+        "planner.TrainingConfig",
+        "planner.TrainingConfig(batch=8, sequence=2048)",
+        [
+            bad("planner.TrainingConfig(batch=0, sequence=2048)", ValueError, "TrainingConfig:", "batch"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048.5)", TypeError, "TrainingConfig:", "sequence"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, zero=4)", ValueError, "TrainingConfig:", "zero"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, schedule='spam')", ValueError, "TrainingConfig:", "schedule"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, overlap={'spam': 1})", ValueError, "TrainingConfig:", "overlap"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, overlap={'data': 2})", ValueError, "TrainingConfig:", "overlap"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, gradient_dtype='spam')", ValueError, "TrainingConfig:", "gradient_dtype"),
+        ],
+    ),
+    Calls(
+        "planner.Efficiency",
+        "planner.Efficiency.ideal()",
+        [
+            bad("planner.Efficiency.ideal().replaced(matmul=2)", ValueError, "Efficiency:", "matmul"),
+            bad("planner.Efficiency.ideal().replaced(memory='fast')", TypeError, "Efficiency:", "memory"),
+            bad("planner.Efficiency.ideal().replaced(spam=1)", ValueError, "Efficiency.replaced:", "spam"),
+            bad("planner.Efficiency.of(3)", TypeError, "Efficiency.of:", "cluster"),
+        ],
+    ),
+    Calls(
+        "planner.plan_training",
+        "planner.plan_training('llama-2-7b', nodes, planner.TrainingConfig(batch=16, sequence=2048))",
+        [
+            bad("planner.plan_training('spam', nodes, planner.TrainingConfig(batch=16, sequence=2048))", ValueError, "plan_training:", "shape"),
+            bad("planner.plan_training('llama-2-7b', 3, planner.TrainingConfig(batch=16, sequence=2048))", TypeError, "plan_training:", "cluster"),
+            bad("planner.plan_training('llama-2-7b', nodes, {})", TypeError, "plan_training:", "config"),
+            bad("planner.plan_training('llama-2-7b', nodes, planner.TrainingConfig(batch=16, sequence=2048, tensor=3))", ValueError, "plan_training:", "tensor"),
+            bad("planner.plan_training('llama-2-7b', nodes, planner.TrainingConfig(batch=15, sequence=2048))", ValueError, "plan_training:", "batch"),
+            bad("planner.plan_training('llama-2-7b', nodes, planner.TrainingConfig(batch=16, sequence=2048), measured=0)", ValueError, "plan_training:", "measured"),
+        ],
+        where="nodes = ad.cluster.dgx('h100')",
+    ),
+    Calls(
+        "planner.suggest_training",
+        "planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, progress=False)",
+        [
+            bad("planner.suggest_training('spam', nodes, batch=16, sequence=2048)", ValueError, "suggest_training:", "shape"),
+            bad("planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, memory_headroom=1)", ValueError, "suggest_training:", "memory_headroom"),
+            bad("planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, spam=1)", ValueError, "suggest_training:", "spam"),
+            bad("planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, device_counts=[])", ValueError, "suggest_training:", "device_counts"),
+        ],
+        where="nodes = ad.cluster.dgx('h100')",
+    ),
+    Calls(
+        "planner.plan_inference",
+        "planner.plan_inference('llama-2-7b', nodes, batch=4, prompt=128, output=128)",
+        [
+            bad("planner.plan_inference('spam', nodes, batch=4, prompt=128, output=128)", ValueError, "plan_inference:", "shape"),
+            bad("planner.plan_inference('llama-2-7b', nodes, batch=0, prompt=128, output=128)", ValueError, "plan_inference:", "batch"),
+            bad("planner.plan_inference('llama-2-7b', nodes, batch=4, prompt=128, output=128, tensor=3)", ValueError, "plan_inference:", "tensor"),
+            bad("planner.plan_inference('llama-2-7b', nodes, batch=4, prompt=128, output=128, cache_dtype='spam')", ValueError, "plan_inference:", "cache_dtype"),
+        ],
+        where="nodes = ad.cluster.dgx('h100')",
+    ),
+    Calls(
         "planner.plan_reshard",
         "planner.plan_reshard((8, 8), 'float32', NamedSharding(pod_mesh, P('x')), NamedSharding(pod_mesh, P(None, 'x')))",
         [
@@ -113,6 +171,21 @@ CALLS = [
             bad("models.moe(embed=64, mlp=64, experts=4, experts_per_token=2, layers=1, tokens=64, capacity_factor=-1)", ValueError, "models.moe:", "capacity_factor"),
             bad("models.moe(embed=64, mlp=64, experts=4, experts_per_token=2, layers=1, tokens=64, capacity_factor=NAN)", ValueError, "models.moe:", "capacity_factor"),
         ],
+    ),
+    Calls(
+        "models.from_hf_config",
+        "models.from_hf_config(config).parameters.total",
+        [
+            bad("models.from_hf_config(3)", TypeError, "models.from_hf_config:", "source"),
+            bad("models.from_hf_config(None)", TypeError, "models.from_hf_config:", "source"),
+            bad("models.from_hf_config('/no/such/config.json')", ValueError, "models.from_hf_config:", "config.json"),
+            bad("models.from_hf_config({})", ValueError, "models.from_hf_config:", "model_type", "llama"),
+            bad("models.from_hf_config({**config, 'model_type': 'spam'})", ValueError, "models.from_hf_config:", "'spam'", "llama"),
+            bad("models.from_hf_config({**config, 'hidden_size': '64'})", ValueError, "models.from_hf_config:", "hidden_size", "'64'"),
+            bad("models.from_hf_config({**config, 'vocab_size': -1})", ValueError, "models.from_hf_config:", "vocab_size", "-1"),
+            bad("models.from_hf_config(config, name=3)", TypeError, "models.from_hf_config:", "name"),
+        ],
+        where="config = {'model_type': 'llama', 'hidden_size': 64, 'intermediate_size': 128, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'vocab_size': 1000}",
     ),
     Calls(
         "models.transformer",

@@ -8,7 +8,7 @@ import warnings
 
 import artifex_devices as ad
 import numpy as np
-from artifex_devices import cluster, config, dlpack, lax, mesh_utils, models, multihost_utils  # noqa: F401 - CALLS has them
+from artifex_devices import cluster, config, dlpack, lax, mesh_utils, models, multihost_utils  # noqa: F401 - for calls
 from artifex_devices.layout import Format, Layout  # noqa: F401
 from artifex_devices.planner import plan_collective, plan_reshard, plan_step, suggest  # noqa: F401
 from artifex_devices.roofline import accelerator, roofline  # noqa: F401
