@@ -4019,6 +4019,8 @@ def _set_thread_caller(file: str, line: int) -> None:
 def _set_trace_process(process: int) -> None:
     """
     Sets the process of events of this thread; -1 for that of the trace.
+    """
+
 def _shape_parameters(shape: dict[typing.Any, typing.Any]) -> dict[typing.Any, typing.Any]:
     """
     The arguments of ShapeParameters.
