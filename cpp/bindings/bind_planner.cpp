@@ -152,6 +152,7 @@ void bind_planner(py::module_& module) {
       "_cluster_of_device", [](const Device& device) { return handle_of_cluster(device.client()); }, py::arg("device"),
       "The Cluster that a device belongs to, or None.");
   bind_step(module);
+  bind_charts(module);
   bind_training(module);
   bind_transformer_shape(module);
   bind_training_fit(module);

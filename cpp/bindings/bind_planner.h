@@ -17,6 +17,7 @@ namespace artifex_devices::bindings {
 void bind_planner(pybind11::module_& module);
 void bind_step(pybind11::module_& module);
 void bind_training(pybind11::module_& module);
+void bind_charts(pybind11::module_& module);
 void bind_transformer_shape(pybind11::module_& module);
 void bind_training_fit(pybind11::module_& module);
 

@@ -46,7 +46,7 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
   if (!is_counted) return;
   if (c.devices() != devices) {
     wrong([&] {
-      return fmt::format("tensor {} x context {} x data {} x pipeline {} are {} devices, expected the cluster's {}",
+      return fmt::format("tensor {} x context {} x data {} x pipeline {} are {} devices, expected {}",
                          c.tensor, c.context, c.data, c.pipeline, c.devices(), devices);
     });
   }

@@ -21,6 +21,7 @@ struct StageLayers {
   bool has_embedding = false;
   bool has_head = false;
   int64_t total() const noexcept { return dense + with_experts; }
+  friend bool operator==(const StageLayers&, const StageLayers&) = default;
 };
 /// The layers of each stage, first to last.
 std::vector<StageLayers> layers_of_stages(const TrainingModel& model, const TrainingConfig& config);

@@ -165,7 +165,8 @@ void PassPricer::add_experts(PassSeconds& pass, bool is_backward) {
   const TransformerShape& shape = model_.shape;
   const TrainingLayer& layer = model_.layer(LayerKind::kExperts);
   const double routed = expert_tokens(model_, config_);
-  const double own = to_real(shape.experts) / to_real(config_.expert);  // experts of this device
+  // Experts of this device that have a token: all of them in training, fewer where few tokens are decoded.
+  const double own = std::min(to_real(shape.experts) / to_real(config_.expert), std::max(routed, 1.0));
   pass.products += own * products(layer.expert, routed / own, config_.expert_tensor, is_backward);
   const double bytes = routed * to_real(shape.embed) * config_.activation_bytes;
   if (config_.expert > 1) {

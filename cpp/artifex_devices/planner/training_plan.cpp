@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/planner/training_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "artifex_devices/base/error.h"
@@ -23,9 +25,13 @@ double TrainingPlan::hfu(double seconds) const noexcept {
 }
 
 TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster, const TrainingConfig& config,
-                           const Efficiency& efficiency) {
+                           const Efficiency& efficiency, int64_t devices) {
   const TrainingModel model = training_model(shape);
-  std::string wrong = training_mistakes(shape, config, cluster.device_count());
+  std::string wrong = training_mistakes(shape, config, devices);
+  if (devices > cluster.device_count()) {
+    wrong += fmt::format("{}devices is {}, expected at most the cluster's {}", wrong.empty() ? "" : "; ", devices,
+                         cluster.device_count());
+  }
   const std::string factors = efficiency_mistakes(efficiency);
   if (!factors.empty()) wrong += (wrong.empty() ? "" : "; ") + factors;
   if (!wrong.empty()) throw_error("plan_training: {}; correct the configuration", wrong);

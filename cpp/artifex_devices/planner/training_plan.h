@@ -34,9 +34,9 @@ struct TrainingPlan {
   double hfu(double seconds) const noexcept;
 };
 
-/// Plans one step. Throws InvalidArgument with all mistakes of the configuration, Unavailable for rates that are not
+/// Plans one step on the first `devices` of a cluster. Throws InvalidArgument with all mistakes of the configuration, Unavailable for rates that are not
 /// known.
 TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster, const TrainingConfig& config,
-                           const Efficiency& efficiency);
+                           const Efficiency& efficiency, int64_t devices);
 
 }  // namespace artifex_devices

@@ -208,6 +208,15 @@ class StagePricer {
   double send_ = 0;
 };
 
+/// For each stage the first one with the same layers.
+std::vector<size_t> first_equals(const std::vector<StageLayers>& stages) {
+  std::vector<size_t> result;
+  for (const StageLayers& each : stages) {
+    result.push_back(static_cast<size_t>(std::ranges::find(stages, each) - stages.begin()));
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string_view to_string(TimePart part) noexcept { return kTimeNames[static_cast<size_t>(part)]; }
@@ -226,13 +235,14 @@ TrainingSeconds training_seconds(const TrainingModel& model, const TrainingConfi
                                  const TrainingHardware& hardware, TrainingLinks& links, const Efficiency& efficiency) {
   StagePricer pricer(model, config, hardware, links, efficiency);
   const std::vector<StageLayers> stages = layers_of_stages(model, config);
+  const std::vector<size_t> like = first_equals(stages);
   std::vector<Slot> slots;
   size_t slowest = 0;
   double sum = 0;
-  for (const StageLayers& each : stages) {
-    slots.push_back(pricer.slot(each));
+  for (size_t i = 0; i < stages.size(); ++i) {
+    slots.push_back(like[i] < i ? slots[like[i]] : pricer.slot(stages[i]));
     sum += slots.back().total();
-    if (slots.back().total() > slots[slowest].total()) slowest = slots.size() - 1;
+    if (slots.back().total() > slots[slowest].total()) slowest = i;
   }
   const double m = to_real(config.microbatches());
   TrainingSeconds step;
@@ -245,13 +255,15 @@ TrainingSeconds training_seconds(const TrainingModel& model, const TrainingConfi
   Hidden data;
   Hidden offload;
   for (size_t i = 0; i < stages.size(); ++i) {
+    step.forward.push_back(slots[i].forward);
+    step.backward.push_back(slots[i].backward);
+    const bool is_repeated = like[i] < i;
+    if (is_repeated && !config.offload_activations) continue;
     const Hidden own = pricer.data_seconds(stages[i], slots[i]);
     if (i == 0 || own.exposed > data.exposed) data = own;
     const Hidden moved = pricer.offload_seconds(stages[i], slots[i], static_cast<int64_t>(i));
     if (i == 0 || moved.exposed > offload.exposed) offload = moved;
     step[TimePart::kUpdate] = std::max(step[TimePart::kUpdate], pricer.update_seconds(stages[i]));
-    step.forward.push_back(slots[i].forward);
-    step.backward.push_back(slots[i].backward);
   }
   step[TimePart::kData] = data.exposed;
   step.hidden[static_cast<size_t>(Traffic::kData)] = data.hidden;
