@@ -114,6 +114,9 @@ little other load. Numbers in those texts come from these measurements and may d
 {_wrapped(f"Conditions of the tables: {_conditions(table['runs'])}.")}
 
 {_wrapped(f"Conditions of the curves: {_conditions([curves])}; {_course(curves)}.")}
+
+All numbers are of CPU devices. CUDA devices have run on a stand-in for the driver only, never on a GPU, so that no
+figure of them exists; [Use GPUs through CUDA](how_to/cuda.md) has the goals, and `make bench-gpu` measures them.
 """
 
 
@@ -129,7 +132,9 @@ def _course(curves: dict[str, Any]) -> str:
 def _conditions(runs: list[dict[str, Any]]) -> str:
     first = runs[0]
     facts = first["machine"]
-    versions = ", ".join(f"{LABELS[peer].split(',')[0]} {version}" for peer, version in first["versions"].items())
+    versions = ", ".join(
+        f"{LABELS.get(peer, peer).split(',')[0]} {version}" for peer, version in first["versions"].items()
+    )
     dates = " and ".join(run["machine"]["date"].replace("T", " ").replace("+00:00", " UTC") for run in runs)
     loads = ", ".join(f"{run['machine']['load_before']:.1f}" for run in runs)
     rates = ", ".join(f"{max(run['copy_limits_bytes_per_s'].values()) / 1e9:.1f}" for run in runs)

@@ -11,6 +11,7 @@ Example:
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import json
 import os
@@ -40,7 +41,9 @@ FAMILIES = (
     "checkpoints",
 )
 MODULES = {"import": "importing", "functions": "numpy_functions"}
-PEERS = ("jax", "numpy")
+PEERS = ("jax", "numpy", "orbax")
+PACKAGES = {"jax": "jax", "orbax": "orbax"}  # of peers that may be missing
+ONLY = {"orbax": ("checkpoints",)}  # families of a peer; others: all
 DEVICES = {"many": 4096, "spmd": 256}  # others: 8
 
 
@@ -50,11 +53,11 @@ def parse(
     """The command line of this script and of curves.py, by their families and the file that they write by default."""
     known = tuple(families)
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--against", default="jax,numpy", help="peers, by comma: jax, numpy; empty for none")
+    parser.add_argument("--against", default="jax,numpy", help="peers, by comma: jax, numpy, orbax; empty for none")
     parser.add_argument("--family", default=",".join(known), help=f"families, by comma: {', '.join(known)}")
     parser.add_argument("--json", type=Path, default=file, help="file for the numbers")
     parser.add_argument(
-        "--jax-python", default="", help="an interpreter that has jax; default: this one, if it has jax"
+        "--jax-python", default="", help="an interpreter that has jax or orbax; default: this one, if it has them"
     )
     parser.add_argument("--rounds", type=int, default=2, help="number of turns of each peer")
     parser.add_argument("--quick", action="store_true", help="few repeats, one round, to test the script")
@@ -69,12 +72,20 @@ def parse(
 
 
 def interpreter(peer: str, options: argparse.Namespace) -> str | None:
-    """The Python that runs a peer, or None."""
-    if peer != "jax":
+    """The Python that runs a peer, or None where its package is missing."""
+    package = PACKAGES.get(peer)
+    if package is None:
         return sys.executable
-    if options.jax_python:
-        return str(options.jax_python)
-    return sys.executable if importlib.util.find_spec("jax") else None
+    if not options.jax_python:
+        return sys.executable if importlib.util.find_spec(package) else None
+    return str(options.jax_python) if has_package(str(options.jax_python), package) else None
+
+
+@functools.cache
+def has_package(python: str, package: str) -> bool:
+    """Whether an interpreter has a package."""
+    program = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
+    return subprocess.run([python, "-c", program], check=False).returncode == 0
 
 
 def run_worker(python: str, peer: str, family: str, quick: bool, devices: int) -> tuple[list[dict[str, Any]], str, str]:
@@ -101,7 +112,9 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
     problems: list[str] = []
     for peer in options.against:
         if interpreter(peer, options) is None:
-            problems.append(f"{peer} is not installed here and was left out; give --jax-python PATH")
+            problems.append(
+                f"{peer} is not installed here and was left out; give --jax-python PATH of a Python with it"
+            )
     peers = [peer for peer in peers if interpreter(peer, options)]
     facts = machine_facts(quick=options.quick)
     limits: dict[str, float] = {}
@@ -111,6 +124,8 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
         limits = raised(limits, copy_limits(quick=options.quick))
         for turn in range(1 if options.quick else options.rounds):
             for peer in peers if turn % 2 == 0 else peers[::-1]:
+                if family not in ONLY.get(peer, (family,)):
+                    continue
                 print(f"{family}: {peer}, round {turn + 1}", file=sys.stderr, flush=True)
                 python = interpreter(peer, options)
                 assert python is not None

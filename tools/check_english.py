@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu", ".md", ".toml", ".cmake", ".txt", ".sh", ".yml", ".ipynb", ""}
 SKIPPED = re.compile(
-    r"^(LICENSE$|tests/data/|tests/fuzz/.*corpus/|tools/check_english\.py$|.*/test_check_english\.py$)"
+    r"^(LICENSE$|tests/data/|tests/python/recorded/|tests/fuzz/.*corpus/|tools/check_english\.py$|.*/test_check_english\.py$)"
 )
 # Phrases quoted from JAX, NumPy or another library, or with another meaning: path -> phrases as found.
 EXCEPTIONS: dict[str, set[str]] = {}

@@ -39,6 +39,14 @@ WIDTHS = (420, 1200)
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 COLOURS = 32  # of a picture
 START_SECONDS = 60
+STEADY_POLLS = 4  # equal states in a row
+
+# The height of the notebook, the number of its cells, and that of its pictures that are not loaded.
+STATE = """() => [
+  document.querySelector('.jp-WindowedPanel-outer').scrollHeight,
+  document.querySelectorAll('.jp-Notebook .jp-Cell:has(.jp-Cell-inputWrapper)').length,
+  [...document.querySelectorAll('.jp-Notebook img')].filter(image => !image.complete).length,
+]"""
 
 # Outputs that are wider than their cell and cannot be scrolled.
 OVERFLOWING = """() => [...document.querySelectorAll('.jp-OutputArea-output *')].filter(element => {
@@ -99,7 +107,23 @@ def wait_for(address: str) -> None:
             time.sleep(0.2)
 
 
-def picture_of(page: Page, address: str, width: int, max_height: int, theme: str) -> tuple[Image.Image, list[str]]:
+def wait_until_drawn(page: Page, cells: int) -> int:
+    """Waits until all cells and pictures are there and the height no longer changes; returns the height."""
+    end = time.monotonic() + START_SECONDS
+    before, unchanged = None, 0
+    while unchanged < STEADY_POLLS:
+        now = page.evaluate(STATE)
+        unchanged = unchanged + 1 if now == before and now[1] == cells and now[2] == 0 else 0
+        before = now
+        if time.monotonic() > end:
+            raise TimeoutError(f"a notebook is not drawn after {START_SECONDS} s: {now}")
+        page.wait_for_timeout(200)
+    return int(before[0])
+
+
+def picture_of(
+    page: Page, address: str, width: int, max_height: int, theme: str, cells: int
+) -> tuple[Image.Image, list[str]]:
     """The cells of a notebook as they are drawn, and the outputs that do not fit."""
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     page.set_viewport_size({"width": width, "height": 1000})
@@ -113,9 +137,9 @@ def picture_of(page: Page, address: str, width: int, max_height: int, theme: str
     page.add_style_tag(
         content=".jp-Notebook-footer, .jp-Toolbar, .jp-cell-toolbar, #jp-top-panel { display: none !important }"
     )
-    height = page.evaluate("document.querySelector('.jp-WindowedPanel-outer').scrollHeight")
+    height = wait_until_drawn(page, cells)
     page.set_viewport_size({"width": width, "height": min(height, max_height) + 60})
-    page.wait_for_timeout(500)
+    wait_until_drawn(page, cells)
     shot = page.locator(".jp-NotebookPanel-notebook").screenshot(animations="disabled")
     return Image.open(io.BytesIO(shot)).convert("RGB"), page.evaluate(OVERFLOWING)
 
@@ -144,9 +168,10 @@ def main() -> int:
             with lab(folder, jupyter_theme) as address:
                 page = browser.new_page()
                 for path in notebooks:
+                    cells = len(json.loads(path.read_text(encoding="utf-8"))["cells"])
                     for width in WIDTHS:
                         target = arguments.folder / f"{path.stem}_{theme}_{width}.png"
-                        how = (width, arguments.height, theme)
+                        how = (width, arguments.height, theme, cells)
                         picture, wide = picture_of(page, address.format(f"untrusted/{path.name}"), *how)
                         again, _ = picture_of(page, address.format(f"trusted/{path.name}"), *how)
                         problems += [f"{target.name}: {each}" for each in wide]

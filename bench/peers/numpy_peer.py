@@ -114,7 +114,7 @@ def save(path: Any, array: Any) -> None:
         os.fsync(file.fileno())
 
 
-def restore(path: Any, where: Any) -> np.ndarray:
+def restore(path: Any, where: Any, like: Any) -> np.ndarray:
     """Reads the bytes of one file in large pieces."""
     with open(path, "rb", buffering=0) as file:
         found = np.empty(os.fstat(file.fileno()).st_size, np.uint8)

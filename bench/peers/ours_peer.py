@@ -93,9 +93,15 @@ def save_async(path: Any, tree: Any) -> Any:
     return checkpoint.save_async(path, tree, overwrite=True)
 
 
-def restore(path: Any, where: Any) -> Any:
+save_tree = save
+
+
+def restore(path: Any, where: Any, like: Any) -> Any:
     """Restores a checkpoint of one array."""
     return checkpoint.restore(path, where)
+
+
+restore_tree = checkpoint.restore
 
 
 def checkpoint_metadata(path: Any) -> Any:

@@ -5,9 +5,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "artifex_devices/base/file.h"
@@ -15,8 +16,8 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/checkpoint/boxes.h"
 #include "artifex_devices/checkpoint/read_boxes.h"
-#include "artifex_devices/checkpoint/safetensors.h"
 #include "artifex_devices/checkpoint/save_part.h"
+#include "artifex_devices/checkpoint/stored_checkpoint.h"
 #include "artifex_devices/transfer/place.h"
 #include "gil.h"
 #include "numpy_bridge.h"
@@ -36,10 +37,12 @@ struct __attribute__((visibility("hidden"))) HeldPart {
 
 // Adds the Arrays of the leaves and, in process 0, the ndarrays and NumPy scalars.
 void add_leaves(HeldPart& self, const py::list& leaves, bool with_ndarrays, const std::string& operation) {
+  self.part.reserve(leaves.size());
+  py::detail::make_caster<ArrayRef> array;
   for (size_t i = 0; i < leaves.size(); ++i) {
     const py::handle leaf = leaves[i];
-    if (py::isinstance<Array>(leaf)) {
-      self.part.add(i, leaf.cast<ArrayRef>());
+    if (array.load(leaf, false)) {
+      self.part.add(i, py::detail::cast_op<ArrayRef>(array));
     } else if (with_ndarrays && py::hasattr(leaf, "dtype")) {
       Leaf host = leaf_from_python(leaf, operation);
       self.part.add(i, host.view);
@@ -49,39 +52,67 @@ void add_leaves(HeldPart& self, const py::list& leaves, bool with_ndarrays, cons
   }
 }
 
-// The tensors of some safetensors files, in their order.
-struct __attribute__((visibility("hidden"))) StoredFiles {
-  std::vector<std::string> paths;
-  std::vector<StoredTensor> tensors = {};
-  std::vector<size_t> file_of_tensor = {};
-};
-
-std::shared_ptr<StoredFiles> open_files(std::vector<std::string> paths, const std::string& operation) {
-  const ReleaseGil release;
-  auto files = std::make_shared<StoredFiles>(StoredFiles{std::move(paths)});
-  for (size_t file = 0; file < files->paths.size(); ++file) {
-    check_interrupt();
-    for (StoredTensor& tensor : read_safetensors(files->paths[file], operation)) {
-      files->tensors.push_back(std::move(tensor));
-      files->file_of_tensor.push_back(file);
-    }
+// The client of the first Array that spans processes; None without one.
+py::object spanning_client(const py::list& leaves) {
+  py::detail::make_caster<Array> array;
+  for (const py::handle leaf : leaves) {
+    if (!array.load(leaf, false)) continue;
+    const Sharding& sharding = *py::detail::cast_op<Array&>(array).sharding();
+    if (!sharding.is_fully_addressable()) return py::cast(sharding.devices()->client());
   }
-  return files;
+  return py::none();
 }
 
-py::list tensor_rows(const StoredFiles& self) {
-  const auto dims = [](const std::optional<Dims>& value) -> py::object {
-    if (!value) return py::none();
-    return tuple_from_dims(*value);
-  };
-  py::list rows(self.tensors.size());
-  for (size_t i = 0; i < self.tensors.size(); ++i) {
-    const StoredTensor& tensor = self.tensors[i];
-    const auto dtype = dtype_of_stored(tensor.type);
-    rows[i] =
-        py::make_tuple(tensor.name, tensor.type, dtype ? py::object(py::str(std::string(name(*dtype)))) : py::none(),
-                       tuple_from_dims(tensor.shape), dims(tensor.origin), dims(tensor.global_shape),
-                       self.file_of_tensor[i], tensor.end - tensor.begin);
+std::shared_ptr<StoredCheckpoint> open_stored(std::vector<std::string> paths, const std::string& manifest,
+                                              const std::string& operation) {
+  const ReleaseGil release;
+  return std::make_shared<StoredCheckpoint>(StoredCheckpoint::open(std::move(paths), manifest, operation));
+}
+
+// An instance of a subclass of NamedTuple; its own constructor is several times slower.
+py::object named_tuple(const py::type& type, py::tuple fields) {
+  const py::tuple arguments = py::make_tuple(std::move(fields));
+  PyObject* made = PyTuple_Type.tp_new(reinterpret_cast<PyTypeObject*>(type.ptr()), arguments.ptr(), nullptr);
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+
+py::object dtype_or_none(const StoredArray& array) {
+  return array.dtype ? numpy_dtype(*array.dtype) : py::object(py::none());
+}
+
+py::dict arrays_by_name(const StoredCheckpoint& self, const py::type& type) {
+  py::dict rows;
+  for (size_t i = 0; i < self.arrays.size(); ++i) {
+    const StoredArray& array = self.arrays[i];
+    rows[py::str(array.name)] = named_tuple(
+        type, py::make_tuple(i, tuple_from_dims(array.shape), dtype_or_none(array), array.type, self.bytes(i)));
+  }
+  return rows;
+}
+
+// The dimension of complex numbers is left out of the parts.
+py::dict describe(const StoredCheckpoint& self, const py::type& array_type, const py::type& part_type) {
+  std::vector<py::str> files;
+  for (const std::string& path : self.paths) files.emplace_back(path.substr(path.rfind('/') + 1));
+  py::dict rows;
+  for (const StoredArray& array : self.arrays) {
+    py::tuple parts(array.tensors.size());
+    for (size_t k = 0; k < array.tensors.size(); ++k) {
+      const StoredTensor& tensor = self.tensors[array.tensors[k]];
+      const int64_t rank = std::min(tensor.shape.size(), array.shape.size());
+      Dims origin(rank, 0);
+      Dims shape(rank, 0);
+      for (int64_t d = 0; d < rank; ++d) {
+        origin[d] = tensor.origin ? (*tensor.origin)[d] : 0;
+        shape[d] = tensor.shape[d];
+      }
+      parts[k] = named_tuple(part_type, py::make_tuple(files[self.file_of_tensor[array.tensors[k]]],
+                                                       tuple_from_dims(origin), tuple_from_dims(shape),
+                                                       tensor.end - tensor.begin));
+    }
+    rows[py::str(array.name)] = named_tuple(
+        array_type, py::make_tuple(tuple_from_dims(array.shape), dtype_or_none(array), array.type, std::move(parts)));
   }
   return rows;
 }
@@ -96,10 +127,9 @@ ArrayRef empty_array(py::handle shape, py::handle dtype, const std::shared_ptr<S
   return Array::make(dims, element, sharding, std::move(storage), nullptr, true);
 }
 
-ReadRequest request_from_python(const StoredFiles& files, py::handle row, const std::string& operation) {
-  const auto [name, destination, numbers] = row.cast<std::tuple<std::string, py::object, std::vector<size_t>>>();
-  ReadRequest request;
-  request.name = name;
+ReadRequest request_from_python(const StoredCheckpoint& stored, py::handle row, const std::string& operation) {
+  const auto [number, destination] = row.cast<std::pair<size_t, py::object>>();
+  ReadRequest request = stored.request(number);
   if (py::isinstance<Array>(destination)) {
     const auto& array = destination.cast<const Array&>();
     request.dtype = array.dtype();
@@ -107,41 +137,35 @@ ReadRequest request_from_python(const StoredFiles& files, py::handle row, const 
     request.destinations = boxes_of_array(array, hold_buffers(array, operation), operation);
   } else {
     const Leaf leaf = leaf_from_python(destination, operation);
-    if (!leaf.view.writable) throw_error("{}: the ndarray for {} is read-only; expected a new one", operation, name);
+    if (!leaf.view.writable) {
+      throw_error("{}: the ndarray for {} is read-only; expected a new one", operation, request.name);
+    }
     request.dtype = leaf.view.dtype;
     request.shape = leaf.view.shape;
     request.destinations.push_back({IndexDomain{Dims(request.shape.size(), 0), request.shape},
                                     static_cast<std::byte*>(leaf.view.data), leaf.view.byte_strides});
   }
-  for (const size_t number : numbers) {
-    request.stored.push_back({files.file_of_tensor.at(number), &files.tensors.at(number)});
-  }
   return request;
 }
 
-// Adds part `index` of `count` of a stored array, which is read piece by piece while it is written.
-void add_stored(HeldPart& self, size_t leaf, const std::shared_ptr<StoredFiles>& files, const std::string& name,
-                py::handle dtype, py::handle shape, const std::vector<size_t>& numbers, int64_t index, int64_t count) {
+// Adds part `index` of `count` of each stored array, which is read piece by piece while it is written.
+void add_stored(HeldPart& self, const std::shared_ptr<StoredCheckpoint>& stored, int64_t index, int64_t count) {
   constexpr std::string_view kOperation = "checkpoint.convert";
-  ReadRequest request;
-  request.name = name;
-  request.dtype = dtype_from_python(dtype, kOperation);
-  request.shape = dims_from_python(shape, kOperation, "shape");
-  for (const size_t number : numbers) {
-    request.stored.push_back({files->file_of_tensor.at(number), &files->tensors.at(number)});
+  for (size_t number = 0; number < stored->arrays.size(); ++number) {
+    const ReadRequest request = stored->request(number);
+    const IndexDomain whole{Dims(request.shape.size(), 0), request.shape};
+    self.part.add(number, request.dtype, request.shape, part_of_box(whole, index, count),
+                  [stored, request, kOperation](std::byte* data, const IndexDomain& piece) {
+                    ReadRequest part = request;
+                    part.destinations.push_back({piece, data, row_major_strides(piece.shape, itemsize(part.dtype))});
+                    std::vector<ReadRequest> parts;
+                    parts.push_back(std::move(part));
+                    read_boxes(stored->paths, std::move(parts), {kOperation, false});
+                  });
   }
-  const IndexDomain whole{Dims(request.shape.size(), 0), request.shape};
-  self.part.add(leaf, request.dtype, request.shape, part_of_box(whole, index, count),
-                [files, request, kOperation](std::byte* data, const IndexDomain& piece) {
-                  ReadRequest part = request;
-                  part.destinations.push_back({piece, data, row_major_strides(piece.shape, itemsize(part.dtype))});
-                  std::vector<ReadRequest> parts;
-                  parts.push_back(std::move(part));
-                  read_boxes(files->paths, std::move(parts), {kOperation, false});
-                });
 }
 
-int64_t read_into(const StoredFiles& self, const py::list& rows, bool verify, const std::string& operation) {
+int64_t read_into(const StoredCheckpoint& self, const py::list& rows, bool verify, const std::string& operation) {
   std::vector<ReadRequest> requests;
   for (const py::handle row : rows) requests.push_back(request_from_python(self, row, operation));
   const ReleaseGil release;
@@ -175,28 +199,32 @@ void bind_checkpoint(py::module_& module) {
           "bytes", [](const HeldPart& self) { return self.part.bytes(); }, "Bytes of all boxes.")
       .def_property_readonly(
           "bytes_written", [](const HeldPart& self) { return self.part.bytes_written(); }, "Bytes written so far.");
-  py::class_<StoredFiles, std::shared_ptr<StoredFiles>>(module, "_StoredFiles",
-                                                        "The tensors of some safetensors files.")
-      .def(py::init(&open_files), py::arg("paths"), py::arg("operation"))
+  py::class_<StoredCheckpoint, std::shared_ptr<StoredCheckpoint>>(module, "_StoredCheckpoint",
+                                                                  "The headers of all files of a checkpoint.")
+      .def(py::init(&open_stored), py::arg("paths"), py::arg("manifest"), py::arg("operation"),
+           "Reads the headers of safetensors files, and checkpoint.json unless its path is empty.")
+      .def("arrays", &arrays_by_name, py::arg("type"),
+           "By name, an instance of a NamedTuple of number, shape, dtype or None, stored type and bytes.")
+      .def("describe", &describe, py::arg("array_type"), py::arg("part_type"),
+           "By name, an instance of a NamedTuple of shape, dtype or None, stored type and parts, which are instances of "
+           "one of file, origin, shape and bytes.")
       .def_property_readonly(
-          "tensors", &tensor_rows,
-          "For each tensor: name, stored type, dtype or None, shape, origin or None, global shape or "
-          "None, number of its file, bytes.")
-      .def(
-          "read", &read_into, py::arg("requests"), py::arg("verify"), py::arg("operation"),
-          "Fills Arrays of _checkpoint_array and ndarrays: (name, destination, numbers of its tensors) for each. Returns the "
-          "number of bytes read.");
-  module.def("_add_stored", &add_stored, py::arg("part"), py::arg("leaf"), py::arg("files"), py::arg("name"),
-             py::arg("dtype"), py::arg("shape"), py::arg("numbers"), py::arg("index"), py::arg("count"),
-             "Adds part `index` of `count` of a stored array to a _SavePart, which reads it while it writes.");
-  module.def(
-      "_dtype_from_name",
-      [](const std::string& text) {
-        const auto dtype = dtype_from_name(text);
-        if (!dtype) throw_error("dtype: {} is not the name of a dtype; expected one such as float32", text);
-        return numpy_dtype(*dtype);
-      },
-      py::arg("name"), "Returns the dtype whose `name` it is.");
+          "process_count",
+          [](const StoredCheckpoint& self) -> py::object {
+            if (!self.manifest) return py::none();
+            return py::int_(self.manifest->process_count);
+          },
+          "Number of processes that saved it; None without checkpoint.json.")
+      .def_property_readonly(
+          "values", [](const StoredCheckpoint& self) { return self.manifest ? self.manifest->values : "{}"; },
+          "JSON of the Python values.")
+      .def("read", &read_into, py::arg("requests"), py::arg("verify"), py::arg("operation"),
+           "Fills Arrays of _checkpoint_array and ndarrays: (number of the stored array, destination) for each. Returns "
+           "the number of bytes read.");
+  module.def("_add_stored", &add_stored, py::arg("part"), py::arg("stored"), py::arg("index"), py::arg("count"),
+             "Adds part `index` of `count` of each stored array to a _SavePart, which reads it while it writes.");
+  module.def("_spanning_client", &spanning_client, py::arg("leaves"),
+             "Returns the client of the first Array that spans processes; None without one.");
   module.def("_checkpoint_array", &empty_array, py::arg("shape"), py::arg("dtype"), py::arg("sharding"),
              py::arg("operation"), "Returns an Array whose memory _StoredFiles.read writes.");
   module.def(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "artifex_devices/cluster/cluster_machine.h"
+#include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/partition/reshard_check.h"
 #include "artifex_devices/planner/collective_planner.h"
@@ -151,6 +152,15 @@ void bind_planner(py::module_& module) {
   module.def(
       "_cluster_of_device", [](const Device& device) { return handle_of_cluster(device.client()); }, py::arg("device"),
       "The Cluster that a device belongs to, or None.");
+  module.def(
+      "_network_of_device",
+      [](const Device& device) {
+        std::shared_ptr<Cluster> found = handle_of_cluster(device.client());
+        if (found || device.platform() != "gpu") return found;
+        return std::const_pointer_cast<Cluster>(links_of_gpus(device.device_kind(), device.client().device_count()));
+      },
+      py::arg("device"),
+      "What joins the devices of a client: their Cluster, or the links of GPUs of the catalogue; or None.");
   bind_step(module);
   bind_charts(module);
   bind_training(module);

@@ -292,7 +292,8 @@ void bind_training(py::module_& module) {
         const TransformerShape sizes = shape_from_python(shape);
         const TrainingConfig parsed = training_config_from_python(config);
         const Efficiency factors = efficiency_from_python(efficiency);
-        return training_plan_dict(without_gil([&] { return plan_training(sizes, *cluster, parsed, factors, devices); }));
+        return training_plan_dict(
+            without_gil([&] { return plan_training(sizes, *cluster, parsed, factors, devices); }));
       },
       py::arg("shape"), py::arg("cluster"), py::arg("config"), py::arg("efficiency"), py::arg("devices"),
       "Memory and seconds of a training step on the first `devices` of a cluster, as a dict.");

@@ -3782,6 +3782,11 @@ def _narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
     Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.
     """
 
+def _network_of_device(device: Device) -> Cluster:
+    """
+    What joins the devices of a client: their Cluster, or the links of GPUs of the catalogue; or None.
+    """
+
 def _new_stage(
     rendezvous: typing.Any,
     participant_class: type[typing.Any],

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.real_processes
+
 
 def work(steps):
     """So many reshards, each from rows to columns over all devices."""

@@ -17,6 +17,7 @@ KEPT_ATTRIBUTES = {
     "td": {"style"},
     "th": {"style"},
     "tr": {"style"},
+    "wbr": set(),
 }
 KEPT_STYLES = {
     "background-color", "border-collapse", "font-family", "font-size", "font-weight", "height", "line-height", "margin",

@@ -83,7 +83,7 @@ def test_ctrl_c_ends_a_save_and_removes_its_files(tmp_path):
         finally:
             process.kill()
         assert process.returncode == -signal.SIGINT, text
-        assert text.rstrip().endswith(b"KeyboardInterrupt"), text
+        assert text.rstrip().splitlines()[-1].startswith(b"KeyboardInterrupt"), text
         assert os.listdir(tmp_path) == ["c"]
         assert "turn" in checkpoint.restore(tmp_path / "c", verify=True)
 

@@ -7,16 +7,18 @@
     python -m tools.mutants --seed 7 --list               what would be changed
 
 A mutant is a copy of the package with one change: of a comparison, an operator, a number, a condition, a return value
-or a statement. It runs the tests that call the changed function, then those that call another function of the file,
-until one fails. Mutants that no test notices are printed as diffs. Some of them cannot be noticed, because the change
-has no effect or concerns speed only; a person must sort these out.
+or a statement. It runs the tests that execute the changed block (a body, branch or loop), then those that call the
+function, then those that call another function of the file, until one fails. Mutants that no test notices are printed
+as diffs. Some of them cannot be noticed, because the change has no effect or concerns speed only; a person must sort
+these out.
 
-Not changed: annotations, docstrings, imports, `__all__`, `__slots__`, asserts, `strict=`, f-strings, the arguments of
-`raise`, and code below `if TYPE_CHECKING`. The tests are those of tests/python: code that only runs under mpiexec is
-left out. A seed draws the same mutants only of the same code.
+Not changed: annotations, overloads, docstrings, imports, `__all__`, `__slots__`, asserts, `strict=`, f-strings, the
+arguments of `raise`, and code below `if TYPE_CHECKING`. The tests are those of tests/python, and those of
+tests/distributed in simulated processes: code that only runs under mpiexec is left out. A seed draws the same mutants
+only of the same code. On a machine that others use, start it with `nice`.
 
-The first run records which test calls which function, in build/mutants; later runs do so again for test files that have
-changed. `--record` does it for all of them.
+The first run records which test executes which blocks, in build/mutants; later runs do so again for test files that
+have changed. `--record` does it for all of them.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .calls import Calls, Test, recorded_calls
-from .copies import copy_package, run_tests
+from .copies import FOLDERS, copy_package, run_tests
 from .places import PACKAGE, Mutant, choose
 
 _FIRST_SECONDS = 10.0  # of tests, before the others follow in a second run of pytest
@@ -76,15 +78,16 @@ def judge(mutant: Mutant, calls: Calls, folder: Path, limit: float) -> Verdict:
 
 
 def _groups(tests: list[Test], limit: float) -> list[list[Test]]:
-    """The first tests, and the others within the limit, without empty groups."""
-    groups: list[list[Test]] = [[], []]
+    """The first tests, and the others within the limit, for each folder of tests; without empty groups."""
+    groups: dict[tuple[bool, str], list[Test]] = {}
     seconds = 0.0
     for test in tests:
         seconds += test.seconds
         if seconds > limit:
             break
-        groups[seconds > _FIRST_SECONDS].append(test)
-    return [group for group in groups if group]
+        folder = next(each for each in FOLDERS if test.name.startswith(each))
+        groups.setdefault((seconds > _FIRST_SECONDS, folder), []).append(test)
+    return [groups[key] for key in sorted(groups, key=lambda key: (key[0], FOLDERS.index(key[1])))]
 
 
 def main() -> int:
@@ -105,7 +108,7 @@ def main() -> int:
     if options.list:
         print(*(f"{n}: {mutant.title()}" for n, mutant in numbered), sep="\n")
         return 0
-    calls = recorded_calls(again=options.record)
+    calls = recorded_calls(again=options.record, jobs=options.jobs)
     survivors = []
     free: queue.SimpleQueue[Path] = queue.SimpleQueue()
 

@@ -9,8 +9,9 @@ import difflib
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["PACKAGE", "Finder", "Mutant", "choose"]
+__all__ = ["PACKAGE", "Block", "Finder", "Mutant", "blocks_of", "choose"]
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "artifex_devices"
 _ONLY_UNDER_MPIEXEC = (
@@ -70,6 +71,18 @@ class Mutant:
         before = (PACKAGE / self.path).read_bytes()
         return (before[: self.start] + self.text.encode() + before[self.end :]).decode()
 
+    def block(self) -> str:
+        """Key of the innermost block around the change, as in `Block`; that of the function if it is in its head."""
+        source = (PACKAGE / self.path).read_bytes()
+        line = source[: self.start].count(b"\n") + 1
+        around = [
+            block
+            for block in blocks_of(ast.parse(source))
+            if block.function == self.function and block.first_line <= line <= block.last_line
+        ]
+        number = min(around, key=lambda block: block.last_line - block.first_line).number if around else 0
+        return f"{self.path}::{self.function}#{number}"
+
     def diff(self) -> str:
         """The change with the lines around it."""
         before = (PACKAGE / self.path).read_text().splitlines()
@@ -82,6 +95,56 @@ class Mutant:
         old = " ".join(before[self.start : self.end].decode().split())
         line = before[: self.start].count(b"\n") + 1
         return f"{self.path}:{line} {old if len(old) < 60 else old[:57] + '...'}  ->  {self.text[:60]}"
+
+
+class Block(NamedTuple):
+    """A list of statements in a function: a body, a branch, a loop, a handler.
+
+    Attributes:
+        function: Name of the function.
+        number: Position among the blocks of functions of this name in the file.
+        statements: The list in the syntax tree.
+        begin: Index of its first statement after a docstring.
+    """
+
+    function: str
+    number: int
+    statements: list[ast.stmt]
+    begin: int
+
+    @property
+    def first_line(self) -> int:
+        """Line on which the first statement begins."""
+        return self.statements[self.begin].lineno
+
+    @property
+    def last_line(self) -> int:
+        """Line on which the last statement ends."""
+        return self.statements[-1].end_lineno or self.statements[-1].lineno
+
+
+def blocks_of(tree: ast.AST) -> list[Block]:
+    """All blocks of the functions of a file, in the order of the file."""
+    blocks: list[Block] = []
+    numbers: dict[str, int] = {}
+
+    def collect(node: ast.AST, function: str) -> None:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            function = node.name
+        for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+            children = getattr(node, name, None)
+            if not isinstance(children, list):  # the body of a lambda
+                continue
+            if function and children and isinstance(children[0], ast.stmt) and not isinstance(node, ast.ClassDef):
+                is_documented = function == getattr(node, "name", None) and ast.get_docstring(node) is not None
+                if is_documented < len(children):
+                    blocks.append(Block(function, numbers.setdefault(function, 0), children, int(is_documented)))
+                    numbers[function] += 1
+            for child in children:
+                collect(child, function)
+
+    collect(tree, "")
+    return blocks
 
 
 class Finder(ast.NodeVisitor):
@@ -105,6 +168,8 @@ class Finder(ast.NodeVisitor):
         self.places.append([Mutant(self.name, self.functions[-1], start, end, text) for text in texts])
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        if any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list):
+            return  # for type checkers only
         self.functions.append(node.name)
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if isinstance(default, ast.Constant) and isinstance(default.value, str):

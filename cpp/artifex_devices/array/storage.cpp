@@ -254,6 +254,14 @@ void Storage::drop_blocks() const noexcept {
 
 void Storage::drop_host_value() const noexcept { delete host_value_.exchange(nullptr, std::memory_order_acq_rel); }
 
+namespace {
+
+[[noreturn, gnu::cold]] void throw_deleted() {
+  throw_error<DeletedArray>("buffer: the Array was deleted; create it again, or delete it only after its last use");
+}
+
+}  // namespace
+
 BufferRef Storage::buffer(int64_t number) const {
   if (enter()) {
     BufferRef found;
@@ -265,7 +273,21 @@ BufferRef Storage::buffer(int64_t number) const {
     leave();
     if (found.block) return found;
   }
-  throw_error<DeletedArray>("buffer: the Array was deleted; create it again, or delete it only after its last use");
+  throw_deleted();
+}
+
+std::vector<BufferRef> Storage::all_buffers() const {
+  std::vector<BufferRef> found;
+  found.reserve(static_cast<size_t>(count_));
+  if (!enter()) throw_deleted();
+  if (slab_) {
+    const int64_t first = slab_data_ - slab_->device_data();
+    for (int64_t number = 0; number < count_; ++number) found.push_back({slab_, first + number * stride_});
+  } else {
+    found.insert(found.end(), buffers_.begin(), buffers_.end());
+  }
+  leave();
+  return found;
 }
 
 std::shared_ptr<const HostView> Storage::cached_host_value() const {

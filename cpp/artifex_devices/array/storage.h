@@ -52,6 +52,8 @@ class Storage {
   int64_t buffer_count() const noexcept { return count_; }
   /// Throws DeletedArray. The reference keeps the memory alive after a delete.
   BufferRef buffer(int64_t number) const;
+  /// All buffers by number; as buffer(), in one step.
+  std::vector<BufferRef> all_buffers() const;
   /// Block::device_data of a buffer. Without a check or a reference, for the caller that has just allocated it.
   std::byte* device_data(int64_t number) const noexcept {
     return slab_data_ ? slab_data_ + number * stride_ : buffers_[static_cast<size_t>(number)].device_data();

@@ -35,6 +35,9 @@ struct BoxMemory {
 inline std::vector<BufferRef> hold_buffers(const Array& array, std::string_view operation) {
   array.check_alive(operation);
   const Sharding& sharding = *array.sharding();
+  if (array.position_in_storage() < 0 && array.sharding() == array.storage()->sharding()) {
+    return array.storage()->all_buffers();
+  }
   const auto count = static_cast<size_t>(sharding.buffers().size());
   std::vector<BufferRef> buffers;
   buffers.reserve(count);

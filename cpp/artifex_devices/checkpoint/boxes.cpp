@@ -51,11 +51,9 @@ IndexDomain PieceGrid::piece(int64_t index) const {
   return box;
 }
 
-IndexDomain part_of_box(IndexDomain box, int64_t index, int64_t count) {
-  if (count == 1 || box.rank() == 0) {
-    if (index > 0) box.shape = Dims(box.rank(), 0);
-    return box;
-  }
+std::optional<IndexDomain> part_of_box(IndexDomain box, int64_t index, int64_t count) {
+  if (box.rank() == 0 && index > 0) return std::nullopt;  // the one element is in the first part
+  if (box.rank() == 0 || count == 1) return box;
   int64_t dimension = 0;
   while (dimension < box.rank() && box.shape[dimension] < count) ++dimension;
   if (dimension == box.rank()) dimension = std::ranges::max_element(box.shape) - box.shape.begin();
@@ -63,6 +61,7 @@ IndexDomain part_of_box(IndexDomain box, int64_t index, int64_t count) {
   const auto begin = [&](int64_t i) { return size / count * i + std::min(i, size % count); };
   box.origin[dimension] += begin(index);
   box.shape[dimension] = begin(index + 1) - begin(index);
+  if (box.volume() == 0) return std::nullopt;
   return box;
 }
 
@@ -124,9 +123,9 @@ std::vector<IndexDomain> owned_boxes(const Sharding& sharding, const Dims& shape
       if (holders[last].second == process) mine = last;
     }
     if (mine < holders.size()) {
-      IndexDomain box = part_of_box(domains.domain(holders[first].first), static_cast<int64_t>(mine - first),
-                                    static_cast<int64_t>(last - first));
-      if (box.volume() > 0) boxes.push_back(std::move(box));
+      auto box = part_of_box(domains.domain(holders[first].first), static_cast<int64_t>(mine - first),
+                             static_cast<int64_t>(last - first));
+      if (box && box->volume() > 0) boxes.push_back(std::move(*box));
     }
     first = last;
   }

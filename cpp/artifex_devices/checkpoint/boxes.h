@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "artifex_devices/base/index_domain.h"
@@ -38,7 +39,8 @@ int64_t row_major_offset(const Dims& shape, const Dims& index) noexcept;
 std::vector<IndexDomain> join_boxes(std::vector<IndexDomain> boxes);
 
 /// Part `index` of `count` of a box, divided along its first dimension that is long enough, else along its longest.
-IndexDomain part_of_box(IndexDomain box, int64_t index, int64_t count);
+/// Nothing for a part without elements.
+std::optional<IndexDomain> part_of_box(IndexDomain box, int64_t index, int64_t count);
 
 /// The boxes of an array that `process` writes: no element belongs to two processes, and processes that hold the same
 /// tile share it evenly. An array of one process is one box, even if it is empty.

@@ -9,6 +9,8 @@
 namespace artifex_devices {
 namespace {
 
+constexpr uint32_t kReplacement = 0xFFFD;
+
 void append_utf8(std::string& text, uint32_t code) {
   if (code < 0x80) {
     text += static_cast<char>(code);
@@ -34,9 +36,8 @@ void JsonReader::fail(std::string_view expected) const {
 }
 
 char JsonReader::peek() {
-  while (position_ < text_.size() && std::string_view(" \t\r\n").find(text_[position_]) != std::string_view::npos) {
-    ++position_;
-  }
+  const auto is_blank = [](char sign) { return sign == ' ' || sign == '\n' || sign == '\r' || sign == '\t'; };
+  while (position_ < text_.size() && is_blank(text_[position_])) ++position_;
   return position_ < text_.size() ? text_[position_] : '\0';
 }
 
@@ -94,37 +95,58 @@ uint32_t JsonReader::code_unit() {
 std::string JsonReader::string() {
   expect('"');
   std::string result;
+  bool is_ascii = true;
   for (;;) {
     const size_t begin = position_;
-    while (position_ < text_.size() && text_[position_] != '"' && text_[position_] != '\\' &&
-           static_cast<unsigned char>(text_[position_]) >= 0x20) {
-      ++position_;
+    unsigned char sign = 0;
+    for (; position_ < text_.size(); ++position_) {
+      sign = static_cast<unsigned char>(text_[position_]);
+      if (sign == '"' || sign == '\\' || sign < 0x20) break;
+      is_ascii &= sign < 0x80;
     }
-    result.append(text_.substr(begin, position_ - begin));
-    if (position_ >= text_.size() || static_cast<unsigned char>(text_[position_]) < 0x20) fail("the end of a string");
-    if (text_[position_++] == '"') break;
-    const char escape = position_ < text_.size() ? text_[position_++] : '\0';
-    constexpr std::string_view kEscapes = "\"\\/bfnrt";
-    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
-    if (const size_t which = kEscapes.find(escape); escape != '\0' && which != std::string_view::npos) {
-      result += kMeanings[which];
-      continue;
-    }
-    if (escape != 'u') fail("an escape sequence");
-    uint32_t code = code_unit();
-    if (code >= 0xD800 && code < 0xDC00) {
-      if (text_.substr(position_, 2) != "\\u") fail("the second half of a surrogate pair");
-      position_ += 2;
-      const uint32_t low = code_unit();
-      if (low < 0xDC00 || low >= 0xE000) fail("the second half of a surrogate pair");
-      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-    } else if (code >= 0xDC00 && code < 0xE000) {
-      fail("the first half of a surrogate pair");
-    }
-    append_utf8(result, code);
+    result.append(text_, begin, position_ - begin);
+    if (position_ >= text_.size() || sign < 0x20) fail("the end of a string");
+    ++position_;
+    if (sign == '"') break;
+    append_escape(result);
   }
-  if (!is_utf8(result)) fail("UTF-8");
+  if (!is_ascii && !is_utf8(result)) fail("UTF-8");
   return result;
+}
+
+void JsonReader::append_escape(std::string& result) {
+  const char escape = position_ < text_.size() ? text_[position_++] : '\0';
+  if (escape == '"' || escape == '\\') {
+    result += escape;
+    return;
+  }
+  constexpr std::string_view kEscapes = "/bfnrt";
+  constexpr std::string_view kMeanings = "/\b\f\n\r\t";
+  if (const size_t which = kEscapes.find(escape); which != std::string_view::npos) {
+    result += kMeanings[which];
+    return;
+  }
+  if (escape != 'u') fail("an escape sequence");
+  uint32_t code = code_unit();
+  if (code >= 0xD800 && code < 0xDC00) {
+    const size_t begin = position_;
+    uint32_t low = 0;
+    if (text_.substr(position_, 2) == "\\u") {
+      position_ += 2;
+      low = code_unit();
+    }
+    if (low >= 0xDC00 && low < 0xE000) {
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    } else {
+      if (!allows_lone_surrogates_) fail("the second half of a surrogate pair");
+      position_ = begin;
+      code = kReplacement;
+    }
+  } else if (code >= 0xDC00 && code < 0xE000) {
+    if (!allows_lone_surrogates_) fail("the first half of a surrogate pair");
+    code = kReplacement;
+  }
+  append_utf8(result, code);
 }
 
 int64_t JsonReader::integer() {
@@ -140,6 +162,15 @@ int64_t JsonReader::integer() {
   const char next = position_ < text_.size() ? text_[position_] : '\0';
   if (next == '.' || next == 'e' || next == 'E' || (first == '0' && position_ - begin > 1)) fail("an integer");
   return value;
+}
+
+std::string_view JsonReader::raw() {
+  peek();
+  const size_t begin = position_;
+  allows_lone_surrogates_ = true;
+  skip();
+  allows_lone_surrogates_ = false;
+  return text_.substr(begin, position_ - begin);
 }
 
 void JsonReader::skip_word() {

@@ -32,6 +32,9 @@ class JsonReader {
   /// A number from 0 to 2^63 - 1.
   int64_t integer();
   void skip() { skip(0); }
+  /// Skips a value and returns its text, which is valid JSON except for numbers and words. Its strings may have escaped
+  /// halves of surrogate pairs, as texts of Python do.
+  std::string_view raw();
   /// Checks that nothing follows but white space.
   void end();
 
@@ -44,10 +47,12 @@ class JsonReader {
   void skip(int depth);
   void skip_word();
   uint32_t code_unit();
+  void append_escape(std::string& result);
 
   std::string_view text_;
   std::string_view what_;
   size_t position_ = 0;
+  bool allows_lone_surrogates_ = false;
 };
 
 /// The text as a JSON string, with its quotation marks.

@@ -143,10 +143,12 @@ void SavePart::add(size_t leaf, const HostView& view) {
   bytes_ += view.nbytes();
 }
 
-void SavePart::add(size_t leaf, DType dtype, Dims shape, IndexDomain box, Load load) {
-  bytes_ += box.volume() * itemsize(dtype);
+void SavePart::add(size_t leaf, DType dtype, Dims shape, std::optional<IndexDomain> box, Load load) {
   std::vector<IndexDomain> boxes;
-  if (box.volume() > 0) boxes.push_back(std::move(box));
+  if (box && box->volume() > 0) {
+    bytes_ += box->volume() * itemsize(dtype);
+    boxes.push_back(std::move(*box));
+  }
   entries_.push_back({leaf, dtype, std::move(shape), nullptr, {}, std::move(boxes), {}, std::move(load)});
 }
 

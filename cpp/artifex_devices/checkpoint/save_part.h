@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace artifex_devices {
 class SavePart {
  public:
   SavePart(int64_t process, std::string operation) : process_(process), operation_(std::move(operation)) {}
+  void reserve(size_t count) { entries_.reserve(count); }
 
   /// Takes the boxes of the array that this process owns (owned_boxes). `leaf` is its number in the tree. Throws
   /// DeletedArray. Quick: the caller waits for it also when the save runs in the background.
@@ -26,9 +28,9 @@ class SavePart {
   /// Takes all of a host array, whose memory the caller keeps alive and does not change.
   void add(size_t leaf, const HostView& view);
 
-  /// Takes a box of an array that `load` reads to dense memory, piece by piece, on workers.
+  /// Takes a box of an array, if any, that `load` reads to dense memory, piece by piece, on workers.
   using Load = std::function<void(std::byte* data, const IndexDomain& piece)>;
-  void add(size_t leaf, DType dtype, Dims shape, IndexDomain box, Load load);
+  void add(size_t leaf, DType dtype, Dims shape, std::optional<IndexDomain> box, Load load);
 
   int64_t bytes() const noexcept { return bytes_; }
   int64_t bytes_written() const noexcept { return bytes_written_.load(std::memory_order_relaxed); }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "artifex_devices/base/throw_error.h"
@@ -259,6 +260,19 @@ ClusterRef gpu_cluster(std::string_view gpu, int64_t nodes, const GpuOptions& op
   if (is_rack) parts.notes.emplace_back("hosts of 4 GPUs (18 trays a rack) are common knowledge and not checked");
   if (is_mesh) parts.notes.emplace_back("the step between chips is NCCL's on NVLink, not AMD's");
   return Cluster::make(std::move(parts));
+}
+
+ClusterRef links_of_gpus(std::string_view device_kind, int64_t count) {
+  if (count < 1 || count > std::numeric_limits<int>::max()) return nullptr;
+  try {
+    const ClusterRef node = gpu_cluster(device_kind, 1, {});
+    const int64_t each = node->device_count();
+    if (count == each) return node;
+    if (count < each) return gpu_cluster(device_kind, 1, {.chips_per_node = static_cast<int>(count)});
+    return count % each == 0 ? gpu_cluster(device_kind, count / each, {}) : nullptr;
+  } catch (const InvalidArgument&) {
+    return nullptr;  // the catalogue does not have the GPU, or the number in its nodes
+  }
 }
 
 }  // namespace artifex_devices

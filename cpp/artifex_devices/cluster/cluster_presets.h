@@ -38,4 +38,8 @@ struct GpuOptions {
 /// does not know without `chips_per_node`.
 ClusterRef gpu_cluster(std::string_view gpu, int64_t nodes, const GpuOptions& options);
 
+/// What joins `count` GPUs that report the name `device_kind`: one node of them up to the catalogue's number in a node,
+/// and whole nodes beyond. Null where the catalogue does not know, or where `count` is not a number of whole nodes.
+ClusterRef links_of_gpus(std::string_view device_kind, int64_t count);
+
 }  // namespace artifex_devices

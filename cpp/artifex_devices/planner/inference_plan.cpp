@@ -69,9 +69,8 @@ double forward_seconds(const TrainingModel& model, const TrainingConfig& config,
   }
   sum.add(PassPricer(model, last, hardware, links, efficiency).head(false), 1);
   const double stream = pricer.tokens() * to_real(model.shape.embed) * config.activation_bytes;
-  const double sends = config.pipeline > 1 ? to_real(config.pipeline - 1) *
-                                                 links.send_seconds(stream, config.tensor, efficiency)
-                                           : 0;
+  const double sends =
+      config.pipeline > 1 ? to_real(config.pipeline - 1) * links.send_seconds(stream, config.tensor, efficiency) : 0;
   return sum.compute() + sum.tensor + sum.expert + sum.fixed + sends;
 }
 
@@ -112,7 +111,9 @@ InferencePlan plan_inference(const TransformerShape& shape, const Cluster& clust
     seconds.prefill = forward_seconds(model, prefill, decode, hardware, links, rates);
     const double step = forward_seconds(model, decode, decode, hardware, links, rates);
     const double bandwidth = hardware.device.memory_bandwidth * rates[Factor::kMemory];
-    const auto reads = [&](int64_t tokens) { return to_real(config.batch) * cache_of(shape, config, tokens) / bandwidth; };
+    const auto reads = [&](int64_t tokens) {
+      return to_real(config.batch) * cache_of(shape, config, tokens) / bandwidth;
+    };
     seconds.decode = step + reads(config.prompt + config.output / 2);
     seconds.last_decode = step + reads(context);
     return seconds;
@@ -125,7 +126,9 @@ InferencePlan plan_inference(const TransformerShape& shape, const Cluster& clust
   const double space = plan.available - plan.parameters - plan.working;
   int64_t low = 0;
   int64_t high = 1;
-  const auto is_small = [&](int64_t tokens) { return to_real(config.batch) * cache_of(shape, config, tokens) <= space; };
+  const auto is_small = [&](int64_t tokens) {
+    return to_real(config.batch) * cache_of(shape, config, tokens) <= space;
+  };
   while (high < kLongest && is_small(high)) high *= 2;
   while (low + 1 < high) {
     const int64_t middle = low + (high - low) / 2;

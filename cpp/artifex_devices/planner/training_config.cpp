@@ -27,16 +27,15 @@ std::optional<Kind> kind_from_name(const std::array<std::string_view, N>& names,
 /// Calls `wrong(text)` for each mistake; texts are built only where `wrong` takes them.
 template <class Wrong>
 void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64_t devices, Wrong wrong) {
-  const std::array<std::pair<std::string_view, int64_t>, 9> counts = {
-      {{"tensor", c.tensor},
-       {"context", c.context},
-       {"data", c.data},
-       {"pipeline", c.pipeline},
-       {"expert", c.expert},
-       {"chunks", c.chunks},
-       {"microbatch", c.microbatch},
-       {"batch", c.batch},
-       {"sequence", c.sequence}}};
+  const std::array<std::pair<std::string_view, int64_t>, 9> counts = {{{"tensor", c.tensor},
+                                                                       {"context", c.context},
+                                                                       {"data", c.data},
+                                                                       {"pipeline", c.pipeline},
+                                                                       {"expert", c.expert},
+                                                                       {"chunks", c.chunks},
+                                                                       {"microbatch", c.microbatch},
+                                                                       {"batch", c.batch},
+                                                                       {"sequence", c.sequence}}};
   bool is_counted = true;
   for (const auto& [name, value] : counts) {
     if (value >= 1 && value <= (int64_t{1} << 31)) continue;
@@ -46,8 +45,8 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
   if (!is_counted) return;
   if (c.devices() != devices) {
     wrong([&] {
-      return fmt::format("tensor {} x context {} x data {} x pipeline {} are {} devices, expected {}",
-                         c.tensor, c.context, c.data, c.pipeline, c.devices(), devices);
+      return fmt::format("tensor {} x context {} x data {} x pipeline {} are {} devices, expected {}", c.tensor,
+                         c.context, c.data, c.pipeline, c.devices(), devices);
     });
   }
   const auto divides = [&](std::string_view name, int64_t value, std::string_view whole_name, int64_t whole) {
@@ -70,8 +69,9 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
   divides("data x microbatch", c.data * c.microbatch, "the batch,", c.batch);
   if (c.pipeline * c.chunks > model.layers + 2) {
     wrong([&] {
-      return fmt::format("pipeline {} x chunks {} are {} stages, expected at most {} for {} layers, embedding and output",
-                         c.pipeline, c.chunks, c.pipeline * c.chunks, model.layers + 2, model.layers);
+      return fmt::format(
+          "pipeline {} x chunks {} are {} stages, expected at most {} for {} layers, embedding and output", c.pipeline,
+          c.chunks, c.pipeline * c.chunks, model.layers + 2, model.layers);
     });
   }
   const bool is_interleaved = c.schedule == PipelineSchedule::kInterleaved;
@@ -107,9 +107,7 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
   } else {
     divides("expert", c.expert, "the number of experts,", model.experts);
     if (c.expert_tensor != 1 && c.expert_tensor != c.tensor) {
-      wrong([&] {
-        return fmt::format("expert_tensor is {}, expected 1 or tensor, {}", c.expert_tensor, c.tensor);
-      });
+      wrong([&] { return fmt::format("expert_tensor is {}, expected 1 or tensor, {}", c.expert_tensor, c.tensor); });
     } else {
       divides("expert x expert_tensor", c.expert * c.expert_tensor, "tensor x context x data,",
               c.tensor * c.context * c.data);
@@ -118,9 +116,9 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
   if (c.recompute_layers < -1) {
     wrong([&] { return fmt::format("recompute_layers is {}, expected 0 or more, or -1 for all", c.recompute_layers); });
   }
-  for (const auto& [name, value] : {std::pair{"parameter_bytes", c.parameter_bytes},
-                                    std::pair{"gradient_bytes", c.gradient_bytes},
-                                    std::pair{"activation_bytes", c.activation_bytes}}) {
+  for (const auto& [name, value] :
+       {std::pair{"parameter_bytes", c.parameter_bytes}, std::pair{"gradient_bytes", c.gradient_bytes},
+        std::pair{"activation_bytes", c.activation_bytes}}) {
     if (!(value > 0 && value <= 16)) {
       wrong([&] { return fmt::format("{} is {}, expected above 0, at most 16", name, value); });
     }

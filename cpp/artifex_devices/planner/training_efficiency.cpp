@@ -11,10 +11,21 @@
 namespace artifex_devices {
 namespace {
 
-constexpr std::array<std::string_view, kFactorCount> kFactorNames = {
-    "matmul",  "matmul_float8",      "tile_rows", "tile_columns",       "processors",
-    "attention_forward", "attention_backward", "memory",    "links", "links_half_bytes",
-    "network", "network_half_bytes", "host",      "layer_seconds",      "step_seconds"};
+constexpr std::array<std::string_view, kFactorCount> kFactorNames = {"matmul",
+                                                                     "matmul_float8",
+                                                                     "tile_rows",
+                                                                     "tile_columns",
+                                                                     "processors",
+                                                                     "attention_forward",
+                                                                     "attention_backward",
+                                                                     "memory",
+                                                                     "links",
+                                                                     "links_half_bytes",
+                                                                     "network",
+                                                                     "network_half_bytes",
+                                                                     "host",
+                                                                     "layer_seconds",
+                                                                     "step_seconds"};
 
 constexpr std::string_view kTiles = "NVIDIA, Matrix Multiplication Background User's Guide: tile and wave quantization";
 constexpr std::string_view kSizes =
@@ -99,8 +110,8 @@ Efficiency ideal_efficiency() {
 Efficiency published_efficiency(const Cluster& cluster) {
   Efficiency result = ideal_efficiency();
   const ClusterChip& chip = cluster.chip();
-  const auto* const row =
-      std::ranges::find_if(kChips, [&](const ChipFactors& each) { return chip.name.find(each.chip) != std::string::npos; });
+  const auto* const row = std::ranges::find_if(
+      kChips, [&](const ChipFactors& each) { return chip.name.find(each.chip) != std::string::npos; });
   const bool is_known = row != kChips.end();
   const bool is_torus = cluster.inside().kind == NetworkKind::kTorus;
   set(result, Factor::kMatmul, is_known ? row->matmul : 0.8, is_known ? row->matmul_source : "model");
@@ -112,7 +123,8 @@ Efficiency published_efficiency(const Cluster& cluster) {
     set(result, Factor::kProcessors, row->processors, "vendor's data sheet");
   } else if (is_torus) {
     // The matrix unit of a TPU has 128 x 128 elements, of a v6e 256 x 256; a whole array is the smallest tile.
-    const double unit = chip.name.find("v6e") != std::string::npos || chip.name.find("7x") != std::string::npos ? 256 : 128;
+    const double unit =
+        chip.name.find("v6e") != std::string::npos || chip.name.find("7x") != std::string::npos ? 256 : 128;
     set(result, Factor::kTileRows, 8, "S5, chapter TPUs: rows are padded to 8");
     set(result, Factor::kTileColumns, unit, "S5, chapter TPUs: size of the matrix unit");
   }
@@ -144,8 +156,9 @@ std::string efficiency_mistakes(const Efficiency& efficiency) {
     const double value = efficiency[factor];
     const bool is_tile = factor == Factor::kTileRows || factor == Factor::kTileColumns;
     const std::string_view expected = is_fraction(factor) ? "above 0, at most 1" : is_tile ? "1 or more" : "0 or more";
-    const bool is_right = std::isfinite(value) &&
-                          (is_fraction(factor) ? value > 0 && value <= 1 : is_tile ? value >= 1 : value >= 0);
+    const bool is_right = std::isfinite(value) && (is_fraction(factor) ? value > 0 && value <= 1
+                                                   : is_tile           ? value >= 1
+                                                                       : value >= 0);
     if (!is_right) wrong.push_back(fmt::format("{} is {}, expected a number {}", to_string(factor), value, expected));
   }
   return fmt::format("{}", fmt::join(wrong, "; "));

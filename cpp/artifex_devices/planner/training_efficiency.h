@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -49,7 +50,8 @@ Efficiency published_efficiency(const Cluster& cluster);
 /// (bench/published_runs.json): kernels of whole steps are slower than the best ones alone.
 Efficiency default_efficiency(const Cluster& cluster);
 
-/// Everything that is wrong with the factors: fractions outside (0, 1], tiles below 1, seconds below 0. Empty if nothing.
+/// Everything that is wrong with the factors: fractions outside (0, 1], tiles below 1, seconds below 0. Empty if
+/// nothing.
 std::string efficiency_mistakes(const Efficiency& efficiency);
 
 /// The part of a device's work on an m x n result that is not padding: whole tiles, and whole waves of them over the
@@ -66,9 +68,11 @@ struct ProductRates {
 };
 double product_seconds(double m, double n, double k, const ProductRates& rates, const Efficiency& efficiency) noexcept;
 
-/// The fraction of a bandwidth that a message of so many bytes reaches: `full` x bytes / (bytes + half).
+/// The fraction of a bandwidth that a message of so many bytes reaches: `full` x bytes / (bytes + half), and for small
+/// messages a fifth of `full`, because the cluster's latency is counted beside it.
 inline double message_efficiency(double bytes, double full, double half) noexcept {
-  return bytes > 0 ? full * bytes / (bytes + half) : full;
+  constexpr double kSmallMessages = 0.2;
+  return bytes > 0 ? full * std::max(bytes / (bytes + half), kSmallMessages) : full;
 }
 
 }  // namespace artifex_devices

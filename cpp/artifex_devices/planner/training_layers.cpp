@@ -88,10 +88,12 @@ double model_flops(const TrainingModel& model, double sequences, double sequence
   const TrainingLayer& dense = model.layer(LayerKind::kDense);
   const TrainingLayer& sparse = model.layer(LayerKind::kExperts);
   const double with_experts = to_real(model.layers_with_experts);
-  double used = to_real(shape.layers) * elements(dense.attention) + (to_real(shape.layers) - with_experts) * elements(dense.mlp);
+  double used =
+      to_real(shape.layers) * elements(dense.attention) + (to_real(shape.layers) - with_experts) * elements(dense.mlp);
   used += with_experts * (elements(sparse.mlp) + to_real(shape.experts_per_token) * elements(sparse.expert));
   used += to_real(shape.vocab * shape.embed);
-  const double attention = 6 * to_real(shape.layers * shape.heads) * (to_real(shape.head_dim) + model.value_dim) * sequence;
+  const double attention =
+      6 * to_real(shape.layers * shape.heads) * (to_real(shape.head_dim) + model.value_dim) * sequence;
   return sequences * sequence * (6 * used + attention);
 }
 

@@ -32,7 +32,7 @@ struct TrainingLayer {
   double expert_parameters = 0;      // of all routed experts
 };
 
-/// What the planner knows of a model: numbers that do not depend on how it is sharded.
+/// Sizes and parameters of a model that do not depend on how it is sharded.
 struct TrainingModel {
   TransformerShape shape;
   ShapeParameters parameters;

@@ -24,8 +24,8 @@ class TrainingLinks {
   /// Whether the devices of the group are in one slice.
   bool is_inside(int64_t devices, int64_t stride);
 
-  /// Seconds of the cheapest algorithm; `bytes` of the global array, as in collective_costs. Throws InvalidArgument where
-  /// the group is not a box.
+  /// Seconds of the cheapest algorithm; `bytes` of the global array, as in collective_costs. Throws InvalidArgument
+  /// where the group is not a box.
   double seconds(Collective op, double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency);
   /// Seconds of one message from each device to the one `stride` ids on.
   double send_seconds(double bytes, int64_t stride, const Efficiency& efficiency);

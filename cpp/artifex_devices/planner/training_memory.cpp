@@ -10,7 +10,7 @@ namespace artifex_devices {
 namespace {
 
 constexpr std::array<std::string_view, kMemoryPartCount> kMemoryNames = {"parameters", "gradients", "optimizer",
-                                                                   "activations", "working"};
+                                                                         "activations", "working"};
 constexpr double kLogitBytes = 4;  // float32
 
 double tokens_of(const TrainingConfig& config) {
@@ -89,7 +89,8 @@ LocalParameters stage_parameters(const TrainingModel& model, const TrainingConfi
 
 std::array<double, 3> state_bytes(double parameters, double shards, const TrainingConfig& config) noexcept {
   const auto part = [&](int from) { return config.zero >= from ? parameters / shards : parameters; };
-  return {config.parameter_bytes * part(3), config.gradient_bytes * part(2), optimizer_bytes(config.optimizer) * part(1)};
+  return {config.parameter_bytes * part(3), config.gradient_bytes * part(2),
+          optimizer_bytes(config.optimizer) * part(1)};
 }
 
 double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept {
@@ -107,7 +108,8 @@ LayerActivations layer_activations(const TrainingModel& model, const TrainingCon
   const double t = to_real(config.tensor);
   const double mask = config.dropout ? 1 : 0;
   // Inputs of norms and of the two regions, and the masks of dropout.
-  const double inputs = to_real(shape.norms_per_layer) * act * h + (shape.parallel_layers ? 1 : 2) * act * h + 2 * mask * h;
+  const double inputs =
+      to_real(shape.norms_per_layer) * act * h + (shape.parallel_layers ? 1 : 2) * act * h + 2 * mask * h;
   double attention = act * local_columns(layer.attention, config.tensor) * tokens;
   attention += act * to_real(shape.heads) * model.value_dim / t * tokens;  // input of the projection
   double scores = 0;
@@ -119,7 +121,8 @@ LayerActivations layer_activations(const TrainingModel& model, const TrainingCon
   double mlp = act * mlp_values(shape, layer.mlp_width) / t * tokens;
   if (kind == LayerKind::kExperts) {
     const double routed = expert_tokens(model, config);
-    mlp += act * routed * (2 * to_real(shape.embed) + mlp_values(shape, to_real(shape.mlp)) / to_real(config.expert_tensor));
+    mlp += act * routed *
+           (2 * to_real(shape.embed) + mlp_values(shape, to_real(shape.mlp)) / to_real(config.expert_tensor));
   }
   LayerActivations result;
   result.input = act * h;

@@ -32,7 +32,8 @@ struct LocalParameters {
   double experts = 0;  // over config.expert_shards() devices
   double total() const noexcept { return dense + experts; }
 };
-LocalParameters layer_local_parameters(const TrainingModel& model, const TrainingConfig& config, LayerKind kind) noexcept;
+LocalParameters layer_local_parameters(const TrainingModel& model, const TrainingConfig& config,
+                                       LayerKind kind) noexcept;
 LocalParameters stage_parameters(const TrainingModel& model, const TrainingConfig& config,
                                  const StageLayers& layers) noexcept;
 

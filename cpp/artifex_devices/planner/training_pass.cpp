@@ -136,8 +136,9 @@ double PassPricer::context_seconds(bool is_backward) {
   const TransformerShape& shape = model_.shape;
   const double act = config_.activation_bytes;
   const double ways = to_real(std::min(config_.tensor, shape.kv_heads));
-  const double pair = shape.kv_lora_rank > 0 ? to_real(shape.kv_lora_rank + shape.rope_head_dim)
-                                             : to_real(shape.kv_heads) * (to_real(shape.head_dim) + model_.value_dim) / ways;
+  const double pair = shape.kv_lora_rank > 0
+                          ? to_real(shape.kv_lora_rank + shape.rope_head_dim)
+                          : to_real(shape.kv_heads) * (to_real(shape.head_dim) + model_.value_dim) / ways;
   const double keys = act * tokens_ * pair;  // and values, of this device
   const double c = to_real(config_.context);
   switch (config_.context_method) {
@@ -145,7 +146,8 @@ double PassPricer::context_seconds(bool is_backward) {
       // Keys and values make c - 1 steps; backward their gradients move with them.
       return (c - 1) * links_.send_seconds((is_backward ? 2 : 1) * keys, config_.tensor, efficiency_);
     case ContextMethod::kAllGather: {
-      const double gather = links_.seconds(Collective::kAllGather, c * keys, config_.context, config_.tensor, efficiency_);
+      const double gather =
+          links_.seconds(Collective::kAllGather, c * keys, config_.context, config_.tensor, efficiency_);
       if (!is_backward) return gather;
       return gather +
              links_.seconds(Collective::kReduceScatter, c * keys, config_.context, config_.tensor, efficiency_);
@@ -198,7 +200,8 @@ PassSeconds PassPricer::embedding(bool is_backward) {
   const double stream = tokens_ * to_real(model_.shape.embed) * config_.activation_bytes;
   pass.elementwise = (is_backward ? 2 : 1) * 2 * stream / (rates_.memory_bandwidth * efficiency_[Factor::kMemory]);
   if (!is_backward && config_.tensor > 1) {
-    pass.tensor = tensor_seconds(config_.sequence_parallel ? Collective::kReduceScatter : Collective::kAllReduce, stream);
+    pass.tensor =
+        tensor_seconds(config_.sequence_parallel ? Collective::kReduceScatter : Collective::kAllReduce, stream);
   } else if (config_.tensor > 1 && config_.sequence_parallel) {
     pass.tensor = tensor_seconds(Collective::kAllGather, stream);
   }
@@ -208,7 +211,8 @@ PassSeconds PassPricer::embedding(bool is_backward) {
 PassSeconds PassPricer::head(bool is_backward) {
   PassSeconds pass;
   const double columns = to_real(model_.shape.vocab) / to_real(config_.tensor);
-  const LayerProduct product{to_real(model_.shape.embed), to_real(model_.shape.vocab), LayerProduct::Split::kColumns, 0};
+  const LayerProduct product{to_real(model_.shape.embed), to_real(model_.shape.vocab), LayerProduct::Split::kColumns,
+                             0};
   pass.products = products({product}, tokens_, config_.tensor, is_backward);
   // Logits are written and read in float32 by the loss.
   pass.elementwise = tokens_ * columns * 8 / (rates_.memory_bandwidth * efficiency_[Factor::kMemory]);

@@ -56,7 +56,8 @@ TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster
   plan.executed_flops = plan.model_flops * (1 + recomputed_part(model, config));
   plan.peak_flops = hardware.device.peak_flops[static_cast<size_t>(config.format)].value_or(0);
   plan.available = static_cast<double>(hardware.device.memory_bytes);
-  plan.bubble_fraction = static_cast<double>(config.pipeline - 1) / static_cast<double>(config.chunks * config.microbatches());
+  plan.bubble_fraction =
+      static_cast<double>(config.pipeline - 1) / static_cast<double>(config.chunks * config.microbatches());
   return plan;
 }
 

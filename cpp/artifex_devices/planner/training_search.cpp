@@ -69,8 +69,8 @@ void visit_group(const TrainingModel& model, const TrainingSpace& space, Trainin
         for (const int zero : space.zero) {
           config.zero = zero;
           for (const int64_t shards : space.zero_shards) {
-            if (shards > 0 && (zero == 0 || shards >= config.context * config.data ||
-                               config.context * config.data % shards != 0)) {
+            if (shards > 0 &&
+                (zero == 0 || shards >= config.context * config.data || config.context * config.data % shards != 0)) {
               continue;
             }
             config.zero_shards = shards;
@@ -107,8 +107,7 @@ bool dominates(const TrainingCandidate& a, const TrainingCandidate& b) {
 
 class Searcher {
  public:
-  Searcher(const TrainingModel& model, const Cluster& cluster, const TrainingSpace& space,
-           const Efficiency& efficiency)
+  Searcher(const TrainingModel& model, const Cluster& cluster, const TrainingSpace& space, const Efficiency& efficiency)
       : model_(model),
         space_(space),
         efficiency_(efficiency),
@@ -141,14 +140,17 @@ class Searcher {
     const int64_t others = config.tensor * config.context * config.pipeline;
     if (devices % others != 0) return true;  // counted as inconsistent
     const int64_t data = devices / others;
-    const auto is_box = [&](int64_t size, int64_t stride) { return size == 1 || links_.group(size, stride) != nullptr; };
+    const auto is_box = [&](int64_t size, int64_t stride) {
+      return size == 1 || links_.group(size, stride) != nullptr;
+    };
     return is_box(config.tensor, 1) && is_box(config.context, config.tensor) &&
            is_box(config.context * data, config.tensor) &&
            (config.pipeline == 1 || is_box(2, config.tensor * config.context * data));
   }
 
   double bound(const TrainingConfig& config) const {
-    const double fraction = efficiency_[config.format == MatmulFormat::kFloat8 ? Factor::kMatmulFloat8 : Factor::kMatmul];
+    const double fraction =
+        efficiency_[config.format == MatmulFormat::kFloat8 ? Factor::kMatmulFloat8 : Factor::kMatmul];
     const double peak = hardware_.device.peak_flops[static_cast<size_t>(config.format)].value_or(0) * fraction;
     if (peak <= 0) return 0;
     const double bubble = to_real(config.pipeline - 1) / to_real(config.chunks * config.microbatches());
@@ -213,7 +215,8 @@ class Searcher {
 }  // namespace
 
 int64_t count_of_groups(const TrainingSpace& space) noexcept {
-  return static_cast<int64_t>(space.devices.size() * space.tensor.size() * space.context.size() * space.pipeline.size());
+  return static_cast<int64_t>(space.devices.size() * space.tensor.size() * space.context.size() *
+                              space.pipeline.size());
 }
 
 TrainingSearch search_training(const TrainingModel& model, const Cluster& cluster, const TrainingSpace& space,
@@ -221,8 +224,7 @@ TrainingSearch search_training(const TrainingModel& model, const Cluster& cluste
   return Searcher(model, cluster, space, efficiency).search(report);
 }
 
-std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const TrainingSpace& space,
-                                              int64_t devices) {
+std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const TrainingSpace& space, int64_t devices) {
   std::optional<TrainingCandidate> least;
   TrainingSearch counts;
   TrainingSpace wider = space;

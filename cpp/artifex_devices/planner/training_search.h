@@ -44,13 +44,13 @@ struct TrainingSearch {
 int64_t count_of_groups(const TrainingSpace& space) noexcept;
 
 /// Searches the whole space. Exact: a combination is skipped only where a lower bound of its seconds (its FLOPs at the
-/// reached rate, and the bubble of equal stages) is above the seconds of options found already. `report(done)` is called
-/// for each group. Throws Interrupted on Ctrl-C.
+/// reached rate, and the bubble of equal stages) is above the seconds of options found already. `report(done)` is
+/// called for each group. Throws Interrupted on Ctrl-C.
 TrainingSearch search_training(const TrainingModel& model, const Cluster& cluster, const TrainingSpace& space,
                                const Efficiency& efficiency, const std::function<void(int64_t)>& report);
 
-/// The smallest memory of any consistent combination on so many devices, without links or seconds; nothing where none is
-/// consistent. Devices may be more than a cluster has.
+/// The smallest memory of any consistent combination on so many devices, without links or seconds; nothing where none
+/// is consistent. Devices may be more than a cluster has.
 std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const TrainingSpace& space, int64_t devices);
 
 }  // namespace artifex_devices

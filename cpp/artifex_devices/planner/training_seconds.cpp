@@ -11,8 +11,8 @@ namespace artifex_devices {
 namespace {
 
 constexpr std::array<std::string_view, kTimePartCount> kTimeNames = {
-    "products", "attention", "elementwise", "recompute", "tensor",  "context", "expert",
-    "pipeline", "bubble",    "data",        "offload",   "update",  "fixed"};
+    "products", "attention", "elementwise", "recompute", "tensor", "context", "expert",
+    "pipeline", "bubble",    "data",        "offload",   "update", "fixed"};
 
 /// Communication and how much of it computation hides.
 struct Hidden {
@@ -51,8 +51,8 @@ class StagePricer {
     if (config.pipeline > 1) {
       const double bytes = pricer_.tokens() * to_real(model.shape.embed) * config.activation_bytes /
                            (config.sequence_parallel ? to_real(config.tensor) : 1);
-      send_ = to_real(config.chunks) *
-              links.send_seconds(bytes, config.tensor * config.context * config.data, efficiency);
+      send_ =
+          to_real(config.chunks) * links.send_seconds(bytes, config.tensor * config.context * config.data, efficiency);
     }
   }
 
@@ -67,7 +67,8 @@ class StagePricer {
       repeated.add(layers_[0][0], part * to_real(layers.dense)).add(layers_[1][0], part * to_real(layers.with_experts));
       result.backward += add_pass(result.time, repeated, TimePart::kRecompute);
     } else if (config_.recompute == Recompute::kSelective && !config_.flash_attention) {
-      const double scores = to_real(layers.dense) * layers_[0][0].attention + to_real(layers.with_experts) * layers_[1][0].attention;
+      const double scores =
+          to_real(layers.dense) * layers_[0][0].attention + to_real(layers.with_experts) * layers_[1][0].attention;
       result.time[TimePart::kRecompute] += scores;
       result.backward += scores;
     }
@@ -111,7 +112,8 @@ class StagePricer {
     // ZeRO-3 behind all passes.
     const double part = overlap(Traffic::kData);
     const Hidden reduced = hide(reduce, part, repeats * slot.backward);
-    const double passes = config_.zero == 3 ? to_real(config_.microbatches()) * slot.total() - reduced.hidden : slot.forward;
+    const double passes =
+        config_.zero == 3 ? to_real(config_.microbatches()) * slot.total() - reduced.hidden : slot.forward;
     const Hidden gathered = hide(gather, part, passes);
     return {reduced.exposed + gathered.exposed, reduced.hidden + gathered.hidden};
   }

@@ -34,10 +34,10 @@ std::string_view to_string(TimePart part) noexcept;  // "products", "attention",
 
 /// Seconds of one step.
 struct TrainingSeconds {
-  std::array<double, kTimePartCount> parts{};   // exposed: they sum to the step
-  std::array<double, kTrafficCount> hidden{};   // behind computation
-  std::vector<double> forward;                  // of a microbatch, for each stage
-  std::vector<double> backward;                 // the same, recomputation included
+  std::array<double, kTimePartCount> parts{};  // exposed: they sum to the step
+  std::array<double, kTrafficCount> hidden{};  // behind computation
+  std::vector<double> forward;                 // of a microbatch, for each stage
+  std::vector<double> backward;                // the same, recomputation included
   double total() const noexcept;
   double& operator[](TimePart part) noexcept { return parts[static_cast<size_t>(part)]; }
   double operator[](TimePart part) const noexcept { return parts[static_cast<size_t>(part)]; }

@@ -86,7 +86,7 @@ struct ShapeParameters {
   int64_t embedding = 0;   // with learned positions and the embedding's norm
   int64_t layers = 0;      // all layers
   int64_t final_norm = 0;  // before the output
-  int64_t head = 0;        // 0 where it uses the embedding's matrix, but for its bias
+  int64_t head = 0;        // 0 where it uses the embedding's matrix, except for its bias
   int64_t active = 0;      // elements that one token uses: all but the experts to which it is not routed
   int64_t prediction = 0;  // layers of multi-token prediction, in no other number here
   int64_t total() const { return embedding + layers + final_norm + head; }

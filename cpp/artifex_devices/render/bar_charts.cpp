@@ -177,7 +177,8 @@ std::string front_svg(const std::string& title, const std::string& x_name, const
   const auto is_right = [](double value) { return std::isfinite(value) && value >= 1e-30 && value <= 1e30; };
   if (points.empty() || points.size() > kMostFrontPoints || !std::ranges::all_of(xs, is_right) ||
       !std::ranges::all_of(ys, is_right)) {
-    throw_error("to_svg: {} points; expected 1 to {}, with coordinates of 1e-30 to 1e30", points.size(), kMostFrontPoints);
+    throw_error("to_svg: {} points; expected 1 to {}, with coordinates of 1e-30 to 1e30", points.size(),
+                kMostFrontPoints);
   }
   constexpr double kFrontLeft = 92;
   const LogAxis x_axis(xs, kFrontLeft, kFrontLeft + kChartWidth);

@@ -9,11 +9,13 @@ All text is escaped.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 _MAX_OPEN_LINES = 4
 _MAX_UNBROKEN = 24  # letters of a text in a table that stays on one line
+_SEPARATORS = re.compile(r"([/.,=_])(?=\w)")
 
 # Notebooks align the cells of tables to the right, centre tables and shade every second row.
 _TABLE = "margin:0 0 0.5em 0;border-collapse:collapse;font-size:13px"
@@ -44,10 +46,19 @@ def facts(rows: Iterable[tuple[str, str]]) -> str:
     """Names and texts in two columns."""
     lines = [
         f'<tr style="{_ROW}"><td style="{_CELL};white-space:nowrap;opacity:0.7">{html.escape(name)}</td>'
-        f'<td style="{_CELL}">{html.escape(text)}</td></tr>'
+        f'<td style="{_CELL}">{_breakable(text)}</td></tr>'
         for name, text in rows
     ]
     return _scrolled("".join(lines)) if lines else ""
+
+
+def _breakable(text: str) -> str:
+    """Escaped text; long words, such as addresses, may break behind their slashes and dots."""
+    words = (
+        _SEPARATORS.sub(r"\1<wbr/>", html.escape(word)) if len(word) > _MAX_UNBROKEN else html.escape(word)
+        for word in text.split(" ")
+    )
+    return " ".join(words)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

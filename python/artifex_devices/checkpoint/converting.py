@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_int
+from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices.checkpoint import manifest
 from artifex_devices.checkpoint.folders import Staging, check_path
 from artifex_devices.checkpoint.manifest import Manifest
 from artifex_devices.checkpoint.stored import Stored
 
 _OPERATION = "checkpoint.convert"
+_INTERVAL_S = 0.1  # of reports while a file is written
 
 
 def convert(
@@ -33,7 +36,8 @@ def convert(
         target: Folder of the new checkpoint.
         num_files: Number of files. Each has an equal part of each array, as that many processes would save it.
         overwrite: Whether a checkpoint at `target` is replaced.
-        progress: Called with the number of bytes written after each file.
+        progress: Called with the number of bytes written so far: after each file, and ten times a second on another
+            thread while a file is written.
 
     Raises:
         FileNotFoundError: `source` has no checkpoint.
@@ -62,15 +66,39 @@ def convert(
         written = 0
         for index in range(num_files):
             part = _core._SavePart(index, _OPERATION)
-            for leaf, (name, (shape, dtype)) in enumerate(arrays.items()):
-                numbers = stored.arrays[name].numbers
-                _core._add_stored(part, leaf, stored.files, name, dtype, shape, numbers, index, num_files)
-            part.write(str(staging.folder), names)
+            _core._add_stored(part, stored.files, index, num_files)
+            if progress is None:
+                part.write(str(staging.folder), names)
+            else:
+                _write(part, str(staging.folder), names, progress, written)
             written += part.bytes_written
-            if progress is not None:
-                progress(written)
         manifest.write(staging.folder, Manifest(arrays, stored.values, num_files))
         staging.commit()
     except BaseException:
         staging.abandon()
         raise
+
+
+def _write(part: Any, folder: str, names: list[str], progress: Callable[[int], None], before: int) -> None:
+    """Writes a part and reports the bytes, of which `before` were written earlier."""
+    is_written = threading.Event()
+    errors: list[BaseException] = []
+
+    def report(thread: DaemonThread) -> None:
+        thread.began()
+        try:
+            while not is_written.wait(_INTERVAL_S):
+                progress(before + part.bytes_written)
+        except BaseException as error:
+            errors.append(error)
+
+    reporter = DaemonThread("artifex_devices-progress", report)
+    reporter.start()
+    try:
+        part.write(folder, names)
+    finally:
+        is_written.set()
+        reporter.join()
+    if errors:
+        raise errors[0]
+    progress(before + part.bytes_written)

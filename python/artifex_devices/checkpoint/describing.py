@@ -4,22 +4,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, table_lines
 from artifex_devices.checkpoint.folders import check_path
-from artifex_devices.checkpoint.stored import PartMetadata, Stored, StoredArray
+from artifex_devices.checkpoint.stored import PartMetadata, Stored
 
 
 @public("artifex_devices.checkpoint")
-@dataclass(frozen=True)
-class ArrayMetadata:
+class ArrayMetadata(NamedTuple):
     """One array of a checkpoint.
 
     Attributes:
@@ -74,7 +73,9 @@ class CheckpointMetadata:
             }
             for name, array in self.arrays.items()
         }
-        values = {name: {"type": type(value).__name__, "value": str(value)} for name, value in self.values.items()}
+        values = {
+            name: {"type": type(value).__name__, "value": _text(value, str)} for name, value in self.values.items()
+        }
         document = {"path": self.path, "process_count": self.process_count, "nbytes": self.nbytes}
         return json.dumps({**document, "arrays": arrays, "values": values}, indent=2)
 
@@ -84,7 +85,7 @@ class CheckpointMetadata:
         for name, array in self.arrays.items():
             dtype = array.type if array.dtype is None else array.dtype.name
             rows.append((name, dtype, str(array.shape), str(len(array.parts)), bytes_text(array.nbytes)))
-        rows += [(name, type(value).__name__, repr(value)[:40], "", "") for name, value in self.values.items()]
+        rows += [(name, type(value).__name__, _text(value, repr)[:40], "", "") for name, value in self.values.items()]
         files = len({part.file for array in self.arrays.values() for part in array.parts})
         total = f"{len(self.arrays)} arrays, {bytes_text(self.nbytes)} in {files} files"
         return "\n".join([self.path, *table_lines(rows), total])
@@ -111,10 +112,14 @@ def metadata(path: Any) -> CheckpointMetadata:
         ((8, 2), 64, 10)
     """
     stored = Stored("checkpoint.metadata", check_path("checkpoint.metadata", "path", path))
-    arrays = {name: _array_metadata(array) for name, array in stored.arrays.items()}
-    count = None if stored.manifest is None else stored.manifest.process_count
-    return CheckpointMetadata(str(stored.path), MappingProxyType(arrays), MappingProxyType(stored.values), count)
+    arrays: dict[str, ArrayMetadata] = stored.files.describe(ArrayMetadata, PartMetadata)
+    return CheckpointMetadata(
+        str(stored.path), MappingProxyType(arrays), MappingProxyType(stored.values), stored.process_count
+    )
 
 
-def _array_metadata(array: StoredArray) -> ArrayMetadata:
-    return ArrayMetadata(array.shape, array.dtype, array.type, tuple(array.parts))
+def _text(value: Any, write: Callable[[Any], str]) -> str:
+    try:
+        return write(value)
+    except ValueError:
+        return hex(value)  # an int with more digits than Python writes in decimal

@@ -70,11 +70,15 @@ class Staging:
     """The folder beside `target` in which a save writes, locked against other saves to the same target."""
 
     def __init__(self, operation: str, target: Path, overwrite: bool) -> None:
+        target = Path(os.path.realpath(target))  # a link stays, and its target is replaced
+        if not target.name:
+            raise ValueError(f"{operation}: the path is {str(target)!r}; expected that of a new folder; add a name")
         self.folder = target.with_name(f".{target.name}.saving")
         self._operation = operation
         self._target = target
         self._overwrite = overwrite
         self._descriptor: int | None = None
+        self._is_committed = False
 
     def create(self) -> None:
         """Creates the folder, and removes what an interrupted save left in it.
@@ -93,13 +97,20 @@ class Staging:
                 errno.ENOTDIR,
                 f"{self._operation}: {str(self._target.parent)!r} is a file; expected a folder; save to another path",
             ) from None
+        except OSError as error:
+            raise self._cannot_create(error) from None
         while True:
-            with suppress(FileExistsError):
-                os.mkdir(self.folder)
             try:
-                descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+                with suppress(FileExistsError):
+                    os.mkdir(self.folder)
+            except OSError as error:
+                raise self._cannot_create(error) from None
+            try:
+                descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             except FileNotFoundError:
                 continue  # another save has just renamed it
+            except OSError as error:
+                raise self._cannot_create(error) from None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if not os.path.samestat(os.fstat(descriptor), os.stat(self.folder)):
@@ -132,6 +143,13 @@ class Staging:
             self._unlock()
             raise
 
+    def _cannot_create(self, error: OSError) -> OSError:
+        return type(error)(
+            error.errno,
+            f"{self._operation}: cannot create {str(self.folder)!r}: {error.strerror}; expected a folder in which this "
+            "process can create files; nothing was written, save to another path",
+        )
+
     def commit(self) -> None:
         """Renames the folder to the target, in one step, and removes the old target."""
         sync(self.folder)
@@ -142,12 +160,14 @@ class Staging:
                     f"{self._operation}: the file system of {str(self._target)!r} cannot exchange two folders in one "
                     "step; expected a new path; save to one and remove the old folder afterwards",
                 )
+            self._is_committed = True
             sync(self._target.parent)
             with suppress(OSError):  # what stays is removed by the next save
                 remove(self.folder)
         else:
             self._check_target()
             os.rename(self.folder, self._target)
+            self._is_committed = True
             sync(self._target.parent)
         self._unlock()
 
@@ -158,6 +178,24 @@ class Staging:
         with suppress(OSError):
             remove(self.folder)
         self._unlock()
+
+    @property
+    def is_created(self) -> bool:
+        """Whether this process has created the folder, and has neither committed nor abandoned it."""
+        return self._descriptor is not None
+
+    def describe_target(self) -> str:
+        """Returns what an unsuccessful save has left at the target, for its error."""
+        target = repr(str(self._target))
+        if self._is_committed:
+            return f"the checkpoint {target} is complete"
+        return f"{target} is as it was" if os.path.lexists(self._target) else f"there is nothing at {target}"
+
+    def describe_folder(self) -> str:
+        """Returns what an abandoned save of this process has left beside the target, for its error."""
+        if not os.path.lexists(self.folder):
+            return "the files of this save are removed"
+        return f"the folder {str(self.folder)!r} is left, which the next save to this path removes"
 
     def _unlock(self) -> None:
         descriptor, self._descriptor = self._descriptor, None

@@ -9,6 +9,7 @@ from artifex_devices import tree_util
 from artifex_devices._base.safe_repr import safe_repr
 
 _ROOT = "value"  # name of a tree that is one leaf
+_RESERVED = "__metadata__"
 _SHOWN = 8  # names in a message
 
 
@@ -16,7 +17,7 @@ def name_leaves(operation: str, structure: tree_util.PyTreeDef) -> list[str]:
     """Returns a name for each leaf of a tree, in order.
 
     Raises:
-        ValueError: Two leaves have one name, or a key is not valid Unicode.
+        ValueError: Two leaves have one name, or a name is reserved or not valid Unicode.
     """
     numbered = tree_util.tree_unflatten(structure, range(structure.num_leaves))
     paths = [path for path, _ in tree_util.tree_flatten_with_path(numbered)[0]]
@@ -26,6 +27,11 @@ def name_leaves(operation: str, structure: tree_util.PyTreeDef) -> list[str]:
         raise ValueError(
             f"{operation}: {list_of(twice)} each name two leaves of the tree; expected a different name for each leaf; "
             "rename a key, such as 'a.b' beside {'a': {'b': ...}}"
+        )
+    if _RESERVED in names:
+        raise ValueError(
+            f"{operation}: a leaf has the name {_RESERVED!r}, which safetensors files use for themselves; expected "
+            "another name; rename the key"
         )
     for name in names:
         try:

@@ -7,17 +7,13 @@ import hashlib
 from collections.abc import Callable
 
 from artifex_devices import _core
-from artifex_devices._core import Array, Client
+from artifex_devices._core import Client
 from artifex_devices.distributed import transport as transports
 
 
 def client_of(leaves: list[object]) -> Client:
     """Returns the client of the arrays that span processes, or of the current world."""
-    for leaf in leaves:
-        if isinstance(leaf, Array) and not leaf.is_fully_addressable:
-            client: Client = next(iter(leaf.sharding.device_set)).client
-            return client
-    return _core._current_client()
+    return _core._spanning_client(leaves) or _core._current_client()
 
 
 class Group:

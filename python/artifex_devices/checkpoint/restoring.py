@@ -145,8 +145,6 @@ def _destination(stored: Stored, name: str, leaf: Any) -> Any:
 
 def _read(stored: Stored, names: list[str], leaves: list[Any], verify: bool) -> int:
     requests = [
-        (name, leaf, stored.arrays[name].numbers)
-        for name, leaf in zip(names, leaves, strict=True)
-        if name in stored.arrays
+        (stored.arrays[name].number, leaf) for name, leaf in zip(names, leaves, strict=True) if name in stored.arrays
     ]
     return stored.files.read(requests, verify, _OPERATION)

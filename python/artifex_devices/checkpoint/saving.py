@@ -113,14 +113,14 @@ class Save:
         self.path = check_path(operation, "path", path)
         check_bool(operation, "overwrite", overwrite)
         self._after = after
+        self._is_written = False  # by all processes
         leaves, structure = tree_util.tree_flatten(tree)
         self._group = Group(client_of(leaves), operation)
         self.has_several_processes = self._group.count > 1
         self._staging = Staging(operation, self.path, overwrite)
         self._part = _core._SavePart(self._group.index, operation)
         self.operation = operation
-        self._check_types(leaves, structure)
-        if is_async:
+        if self._check_types(leaves, structure) and is_async:
             leaves = [np.array(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
         self._part.add(leaves, self._group.index == 0, operation)
         self._leaves, self._structure = leaves, structure
@@ -130,8 +130,11 @@ class Save:
             self._name()  # otherwise the thread does it: the caller waits for what is done here
         try:
             self._group.step("start", self._create, identity=self._identity())
-        except BaseException:
+        except OSError:  # says what is wrong with the path; nothing was created
             self._staging.abandon()
+            raise
+        except BaseException as error:
+            self._abandon(error)
             raise
 
     @property
@@ -165,9 +168,10 @@ class Save:
 
         try:
             self._group.step("written", raise_error)
+            self._is_written = True
             self._group.step("committed", self._commit)
-        except BaseException:
-            self._staging.abandon()
+        except BaseException as raised:
+            self._abandon(raised)
             raise
 
     def give_up(self, error: BaseException) -> None:
@@ -180,12 +184,28 @@ class Save:
             self._group.step("written", raise_error)
         except BaseException as raised:
             if raised is not error:
+                self._abandon(raised)
                 raise
-        finally:
-            self._staging.abandon()
+        self._abandon(error)
 
-    def _check_types(self, leaves: list[Any], structure: tree_util.PyTreeDef) -> None:
-        for kind in set(map(type, leaves)):
+    def _abandon(self, error: BaseException) -> None:
+        """Removes what was written, and adds to the error what is left."""
+        is_created = self._staging.is_created
+        self._staging.abandon()
+        remains = self._staging.describe_target()
+        if is_created:
+            remains += f"; {self._staging.describe_folder()}"
+        elif self._group.index != 0 and self._is_written:
+            remains = f"{str(self.path)!r} is the new checkpoint if process 0 has committed it, else as it was"
+        if isinstance(error, OSError) and isinstance(error.strerror, str):
+            error.strerror = f"{error.strerror}; {remains}"
+        elif isinstance(error, (KeyboardInterrupt, MemoryError, RuntimeError)):
+            error.args = (f"{error}; {remains}" if error.args else f"{self.operation}: interrupted; {remains}",)
+
+    def _check_types(self, leaves: list[Any], structure: tree_util.PyTreeDef) -> bool:
+        """Returns whether there are ndarrays among the leaves; TypeError for leaves of other types."""
+        kinds = set(map(type, leaves))
+        for kind in kinds:
             if kind in VALUE_TYPES or issubclass(kind, (Array, np.ndarray, np.generic)):
                 continue
             number = next(i for i, leaf in enumerate(leaves) if type(leaf) is kind)
@@ -194,6 +214,7 @@ class Save:
             raise wrong_type(
                 self.operation, f"the leaf {name!r}", leaves[number], expected, "convert it by np.asarray(x)"
             )
+        return any(issubclass(kind, np.ndarray) for kind in kinds)
 
     def _name(self) -> None:
         """Names the leaves, and describes them in the manifest."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +14,7 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.public_path import public
-from artifex_devices.checkpoint import folders, manifest
-from artifex_devices.checkpoint.manifest import Manifest
+from artifex_devices.checkpoint import manifest
 
 _SUFFIX = ".safetensors"
 _INDEX_SUFFIX = ".safetensors.index.json"
@@ -38,17 +38,14 @@ class PartMetadata(NamedTuple):
     nbytes: int
 
 
-class StoredArray:
-    """One array: its shape, its dtype or the type in the files that has no dtype here, and its parts."""
+class StoredArray(NamedTuple):
+    """One array: shape, dtype (None for a type that has no dtype here), type in the files, and bytes of its parts."""
 
-    __slots__ = ("dtype", "numbers", "parts", "shape", "type")
-
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any] | None, type_name: str) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.type = type_name
-        self.parts: list[PartMetadata] = []
-        self.numbers: list[int] = []  # of the parts, in the list of all tensors
+    number: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] | None
+    type: str
+    nbytes: int
 
 
 class Stored:
@@ -63,20 +60,21 @@ class Stored:
         """
         self.path = path
         self._operation = operation
-        self.manifest, paths = self._find_files()
-        self.files = _core._StoredFiles([str(path) for path in paths], operation)
-        self.arrays: dict[str, StoredArray] = {}
-        if self.manifest is not None:
-            for name, (shape, dtype) in self.manifest.arrays.items():
-                self.arrays[name] = StoredArray(shape, dtype, "")
-        file_names = [path.name for path in paths]
-        for number, row in enumerate(self.files.tensors):
-            self._add(number, file_names, *row)
+        manifest_path, paths = self._find_files()
+        self.files = _core._StoredCheckpoint(paths, manifest_path, operation)
+        self.values = manifest.values_of(operation, path, self.files.values)
+
+    @cached_property
+    def arrays(self) -> dict[str, StoredArray]:
+        """The arrays, by name."""
+        arrays: dict[str, StoredArray] = self.files.arrays(StoredArray)
+        return arrays
 
     @property
-    def values(self) -> dict[str, Any]:
-        """The Python values, by name."""
-        return {} if self.manifest is None else self.manifest.values
+    def process_count(self) -> int | None:
+        """Number of processes that saved it; None for files of other programs."""
+        count: int | None = self.files.process_count
+        return count
 
     def dtype_of(self, name: str) -> np.dtype[Any]:
         """Returns the dtype of an array whose elements are all in the files.
@@ -93,38 +91,37 @@ class Stored:
         wanted = array.dtype.itemsize
         for size in array.shape:
             wanted *= size
-        has = sum(part.nbytes for part in array.parts)
-        if has != wanted:
+        if array.nbytes != wanted:
             raise ValueError(
-                f"{self._operation}: {name!a} has {has} bytes in the files; expected {wanted} for {array.dtype.name} "
-                f"of shape {array.shape}; a file is missing or damaged, restore another checkpoint"
+                f"{self._operation}: {name!a} has {array.nbytes} bytes in the files; expected {wanted} for "
+                f"{array.dtype.name} of shape {array.shape}; a file is missing or damaged, restore another checkpoint"
             )
         return array.dtype
 
-    def _find_files(self) -> tuple[Manifest | None, list[Path]]:
-        path, operation = self.path, self._operation
-        if path.is_file():
-            return None, [path]
-        if not path.is_dir():
+    def _find_files(self) -> tuple[str, list[str]]:
+        """The paths of checkpoint.json, or an empty text, and of the safetensors files."""
+        path, operation = str(self.path), self._operation
+        if os.path.isfile(path):
+            return "", [path]
+        if not os.path.isdir(path):
             raise FileNotFoundError(
                 errno.ENOENT,
-                f"{operation}: {str(path)!r} does not exist; expected a checkpoint or a safetensors file; "
-                "correct the path",
+                f"{operation}: {path!r} does not exist; expected a checkpoint or a safetensors file; correct the path",
             )
         names = sorted(os.listdir(path))
-        files = [path / name for name in names if name.endswith(_SUFFIX)]
-        if folders.is_checkpoint(path):
-            return manifest.read(operation, path), files
+        files = [f"{path}/{name}" for name in names if name.endswith(_SUFFIX)]
+        if manifest.FILE in names:
+            return f"{path}/{manifest.FILE}", files
         indexes = [name for name in names if name.endswith(_INDEX_SUFFIX)]
         if indexes:
-            return None, [path / name for name in self._read_index(path / indexes[0])]
+            return "", [f"{path}/{name}" for name in self._read_index(self.path / indexes[0])]
         if not files:
             raise FileNotFoundError(
                 errno.ENOENT,
-                f"{operation}: {str(path)!r} has neither {manifest.FILE} nor safetensors files; expected a checkpoint; "
+                f"{operation}: {path!r} has neither {manifest.FILE} nor safetensors files; expected a checkpoint; "
                 "correct the path",
             )
-        return None, files
+        return "", files
 
     def _read_index(self, path: Path) -> list[str]:
         """The files that model.safetensors.index.json names."""
@@ -144,43 +141,3 @@ class Stored:
                     "the same folder; download the file again"
                 )
         return names
-
-    def _add(
-        self,
-        number: int,
-        files: list[str],
-        name: str,
-        type_name: str,
-        dtype_name: str | None,
-        shape: tuple[int, ...],
-        origin: tuple[int, ...] | None,
-        global_shape: tuple[int, ...] | None,
-        file: int,
-        nbytes: int,
-    ) -> None:
-        """Adds a tensor to its array."""
-        found = self.arrays.get(name)
-        start = (0,) * len(shape) if origin is None else origin
-        if self.manifest is not None:
-            if found is None:
-                raise ValueError(
-                    f"{self._operation}: {str(self.path / files[file])!r} has {name!a}, which {manifest.FILE} does not "
-                    "list; expected files of one save; restore another checkpoint"
-                )
-            rank = len(found.shape)  # complex numbers are stored with a further dimension
-            found.type = type_name
-            found.parts.append(PartMetadata(files[file], start[:rank], shape[:rank], nbytes))
-            found.numbers.append(number)
-            return
-        whole = tuple(a + b for a, b in zip(start, shape, strict=True)) if global_shape is None else global_shape
-        if found is None:
-            dtype = None if dtype_name is None else _core._dtype_from_name(dtype_name)
-            found = self.arrays[name] = StoredArray(whole, dtype, type_name)
-        elif len(found.shape) != len(whole) or found.type != type_name:
-            raise ValueError(
-                f"{self._operation}: the parts of {name!a} have several types or numbers of dimensions; expected parts "
-                "of one array; restore another checkpoint"
-            )
-        found.shape = tuple(map(max, found.shape, whole))
-        found.parts.append(PartMetadata(files[file], start, shape, nbytes))
-        found.numbers.append(number)

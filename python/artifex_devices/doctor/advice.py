@@ -161,7 +161,7 @@ def _missing_facts(sections: _Sections) -> Iterator[Finding]:
             "facts-missing",
             _HINT,
             f"the system does not show: {'; '.join(missing)}",
-            "devices are cut and bound by what is assumed; limits that cannot be seen are met as failures",
+            "devices are divided and bound by assumed values; limits that cannot be seen show as failures",
             "mount /sys and /proc into the container (docker run -v /sys:/sys:ro), and unset HWLOC_ variables",
             ("topology.missing_facts",),
         )
@@ -209,7 +209,7 @@ def _silent_gpus(sections: _Sections) -> Iterator[Finding]:
             "gpu-without-driver",
             _HINT,
             f"{len(silent)} NVIDIA GPU{'s are' if len(silent) > 1 else ' is'} on the PCI bus, and no driver answers",
-            "nothing here: the devices of this library are CPUs. Other libraries cannot use the hardware",
-            "install NVIDIA's driver, or show it to the container (docker run --gpus all)",
+            'devices("gpu") raises an error, and other libraries cannot use the hardware either',
+            str(_value(sections, "gpus", "cuda_repair") or "install NVIDIA's driver"),
             (*(f"gpus.{name}" for name in silent), "gpus.driver"),
         )

@@ -28,14 +28,15 @@ class Efficiency(Report):
     Attributes:
         matmul: Fraction of the peak that large 16-bit products reach.
         matmul_float8: Fraction of the 8-bit peak that large products reach.
-        tile_rows: Rows of a result that one processor computes at once; 1 is no tile quantisation.
+        tile_rows: Rows of a result that one processor computes at once; 1 turns off tile quantisation.
         tile_columns: Columns of it.
-        processors: Processors of a device that compute tiles at once; 0 is no wave quantisation.
+        processors: Processors of a device that compute tiles at once; 0 turns off wave quantisation.
         attention_forward: Fraction of the peak that the forward pass of attention reaches.
         attention_backward: Fraction that its backward pass reaches.
         memory: Fraction of the memory's bandwidth that element-wise kernels and the update reach.
         links: Fraction of the bandwidth of links inside a node or slice that large messages reach.
-        links_half_bytes: Bytes of a message that reaches half of that; a message of n bytes reaches n / (n + half).
+        links_half_bytes: Bytes of a message that reaches half of that; a message of n bytes reaches n / (n + half),
+            and at least a fifth.
         network: Fraction of the bandwidth between nodes or slices that large messages reach.
         network_half_bytes: Bytes of a message that reaches half of that.
         host: Fraction of the bandwidth between host and chip.
@@ -154,7 +155,9 @@ class Efficiency(Report):
     def _content(self) -> dict[str, Any]:
         return {
             "kind": "efficiency",
-            "factors": {name: {"value": value, "source": source} for name, (value, source) in self._described().items()},
+            "factors": {
+                name: {"value": value, "source": source} for name, (value, source) in self._described().items()
+            },
         }
 
     def __repr__(self) -> str:

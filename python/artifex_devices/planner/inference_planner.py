@@ -186,7 +186,7 @@ def plan_inference(
     factors = checked_efficiency(name, efficiency, cluster)
     given = {"batch": batch, "prompt": prompt, "output": output}
     given |= {"tensor": tensor, "pipeline": pipeline, "expert": expert}
-    sizes = {key: check_int(name, key, value, minimum=1, maximum=2**31) for key, value in given.items()}
+    sizes: dict[str, Any] = {key: check_int(name, key, value, minimum=1, maximum=2**31) for key, value in given.items()}
     check_choice(name, "dtype", dtype, FORMATS)
     config = {
         **sizes,
@@ -194,6 +194,6 @@ def plan_inference(
         "cache_bytes": itemsize_of(name, "cache_dtype", cache_dtype),
         "format": dtype,
     }
-    found = _core._plan_inference(vars(shape), cluster, config, factors._described())
-    seconds = {key: InferenceSeconds(**found.pop(key)) for key in ("roofline", "expected")}
+    found: dict[str, Any] = _core._plan_inference(vars(shape), cluster, config, factors._described())
+    seconds: dict[str, Any] = {key: InferenceSeconds(**found.pop(key)) for key in ("roofline", "expected")}
     return InferencePlan(shape=shape, cluster=cluster, efficiency=factors, **sizes, **found, **seconds)

@@ -30,7 +30,8 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Any]) -> StepPla
 
     Args:
         model: The step: tensors, operations, optimiser. `artifex_devices.models` has functions that make some.
-        mesh: Mesh of a cluster's devices. The links under its axes matter.
+        mesh: Mesh of devices of a cluster, or of GPUs of the catalogue (`simulate("4 x h100")`). The links under its axes
+            matter.
         rules: Logical axis to the mesh axis that shards it, by name, or several, or None. Logical axes that are left
             out are not sharded.
 
@@ -56,7 +57,7 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Any]) -> StepPla
     """
     check_type("plan_step", "model", model, StepModel, "a StepModel", "make one by artifex_devices.models")
     checked_mesh: Any = mesh
-    network = _core._cluster_of_device(mesh.devices.flat[0]) if isinstance(checked_mesh, Mesh) and mesh.size else None
+    network = _core._network_of_device(mesh.devices.flat[0]) if isinstance(checked_mesh, Mesh) and mesh.size else None
     if not isinstance(network, Cluster):
         fix = "make one of cluster.tpu('v5p', (4, 4, 4)).devices()"
         raise wrong_type("plan_step", "mesh", mesh, "a Mesh of a cluster's devices", fix)

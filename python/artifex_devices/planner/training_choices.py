@@ -133,7 +133,12 @@ class TrainingSuggestions(Report):
             ValueError: There are no configurations to draw.
         """
         points = [
-            (each.plan.memory / 1e9, each.plan.seconds, 0 if each.plan.devices == self.cluster.device_count else 1, text)
+            (
+                each.plan.memory / 1e9,
+                each.plan.seconds,
+                0 if each.plan.devices == self.cluster.device_count else 1,
+                text,
+            )
             for each, text in self._drawn()
         ]
         notes = ["no other configuration is better in seconds, memory and devices at once; seconds are of the model"]

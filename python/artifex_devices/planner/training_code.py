@@ -91,7 +91,7 @@ def jax_code(plan: TrainingPlan) -> str:
 
 
 def megatron_flags(plan: TrainingPlan) -> str:
-    """Returns options of Megatron-LM (its megatron/training/arguments.py), one a line."""
+    """Returns options of Megatron-LM (its megatron/training/arguments.py), each on a line of its own."""
     config, shape = plan.config, plan.shape
     flags = [
         f"--num-layers {shape.layers}",
@@ -143,14 +143,15 @@ def megatron_flags(plan: TrainingPlan) -> str:
 
 
 def maxtext_flags(plan: TrainingPlan) -> str:
-    """Returns settings of MaxText (its configs/base.yml), one a line."""
+    """Returns settings of MaxText (its configs/base.yml), each on a line of its own."""
     config, cluster = plan.config, plan.cluster
     data, shards = config.data or 1, config.zero_shards or config.data or 1
     fsdp = min(shards, data) if config.zero == 3 else 1
     across = 1
     if cluster.slices > 1 and (data // fsdp) % cluster.slices == 0:
         across = cluster.slices
-    settings = {
+    replicas = data // fsdp // across  # experts share their devices
+    settings: dict[str, int | float | str] = {
         "per_device_batch_size": config.batch / plan.devices,
         "max_target_length": config.sequence,
         "ici_tensor_parallelism": config.tensor,
@@ -158,7 +159,7 @@ def maxtext_flags(plan: TrainingPlan) -> str:
         "ici_pipeline_parallelism": config.pipeline,
         "ici_expert_parallelism": config.expert,
         "ici_fsdp_parallelism": fsdp,
-        "ici_data_parallelism": data // fsdp // across,
+        "ici_data_parallelism": max(1, replicas // config.expert),
         "dcn_data_parallelism": across,
         "remat_policy": "full" if config.recompute == "full" else "minimal",
         "dtype": "bfloat16",
@@ -166,6 +167,4 @@ def maxtext_flags(plan: TrainingPlan) -> str:
     if config.pipeline > 1:
         settings["num_pipeline_microbatches"] = plan.microbatches
         settings["num_layers_per_pipeline_stage"] = max(stage.layers for stage in plan.stages) // config.chunks
-    if config.expert > 1:  # experts share the devices of the data axis
-        settings["ici_data_parallelism"] = max(1, settings["ici_data_parallelism"] // config.expert)
     return "\n".join(f"{name}={value}" for name, value in settings.items()) + "\n"

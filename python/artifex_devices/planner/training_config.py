@@ -166,8 +166,8 @@ class TrainingConfig:
         others = self.tensor * self.context * self.pipeline
         if self.data is None and devices % others:
             raise ValueError(
-                f"plan_training: tensor {self.tensor} x context {self.context} x pipeline {self.pipeline} = {others} does "
-                f"not divide {devices} devices; expected a divisor, because data is the rest; change one of them"
+                f"plan_training: tensor {self.tensor} x context {self.context} x pipeline {self.pipeline} = {others} "
+                f"does not divide {devices} devices; expected a divisor, because data is the rest; change one of them"
             )
         names = ("parameter", "gradient", "activation")
         sizes = {f"{key}_bytes": itemsize_of("plan_training", key, getattr(self, f"{key}_dtype")) for key in names}

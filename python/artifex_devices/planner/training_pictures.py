@@ -52,7 +52,10 @@ def _memory(plan: TrainingPlan, parts: tuple[str, ...]) -> Picture:
         texts = [f"{name} {bytes_text(value)}" for name, value in zip(parts, values, strict=True)]
         bars.append((f"stage {plan.stages.index(stage)}", list(map(float, values)), texts, bytes_text(stage.total)))
     left = len(plan.stages) - len(shown)
-    notes = ["bytes of each device of a stage (model)", *([f"{left} stages in the middle are left out"] if left else [])]
+    notes = [
+        "bytes of each device of a stage (model)",
+        *([f"{left} stages in the middle are left out"] if left else []),
+    ]
     title = f"{_title(plan)}: memory by stage"
     return Picture(
         _core._bar_chart_svg(title, list(parts), bars, float(plan.available), "memory of a device", False, notes)
@@ -81,7 +84,8 @@ def _schedule(plan: TrainingPlan) -> Picture:
         for word in ("forward", "backward")
     ]
     notes = [
-        f"{count} of {plan.microbatches} microbatches; idle {1 - busy / end:.1%} of the time shown; messages take no time",
+        f"{count} of {plan.microbatches} microbatches; idle {1 - busy / end:.1%} of the time shown; "
+        "messages take no time",
         _SECONDS_FROM,
     ]
     rows = [f"stage {i}" for i in range(stages)]

@@ -256,8 +256,8 @@ def plan_layout(plan: TrainingPlan) -> Layout:
         ("spread", ways_text(config)),
         (
             "batch",
-            f"{config.batch} x {config.sequence} = {count_text(config.tokens)} tokens, {plan.microbatches} microbatches "
-            f"of {config.microbatch}{recompute}",
+            f"{config.batch} x {config.sequence} = {count_text(config.tokens)} tokens, {plan.microbatches} "
+            f"microbatches of {config.microbatch}{recompute}",
         ),
         (
             "memory",
@@ -267,12 +267,13 @@ def plan_layout(plan: TrainingPlan) -> Layout:
         ("", parts),
         (
             "roofline",
-            f"{seconds_text(plan.roofline.total)}, {plan.utilization(plan.roofline.total):.1%} MFU: published rates (table)",
+            f"{seconds_text(plan.roofline.total)}, {plan.utilization(plan.roofline.total):.1%} MFU: "
+            "published rates (table)",
         ),
         (
             "expected",
             f"{seconds_text(plan.seconds)}, {plan.mfu:.1%} MFU, {plan.hfu:.1%} HFU, "
-            f"{count_text(plan.tokens_per_second)} tokens/s, {count_text(plan.flops_per_second)}FLOP/s a device (model)",
+            f"{count_text(plan.tokens_per_second)} tokens/s, {count_text(plan.flops_per_second)}FLOP/s each (model)",
         ),
     ]
     if plan.measured is not None:
@@ -285,7 +286,9 @@ def plan_layout(plan: TrainingPlan) -> Layout:
         )
     hidden = ", ".join(f"{name} {seconds_text(value)}" for name, value in plan.expected.hidden.items() if value > 0)
     facts.append(("hidden", hidden or "nothing"))
-    used = {name: source for name, source in plan.efficiency.sources.items() if getattr(plan.efficiency, name) not in (0, 1)}
+    used = {
+        name: source for name, source in plan.efficiency.sources.items() if getattr(plan.efficiency, name) not in (0, 1)
+    }
     facts.extend(
         ("factors" if i == 0 else "", f"{name} {getattr(plan.efficiency, name):.4g} [{source}]")
         for i, (name, source) in enumerate(used.items())

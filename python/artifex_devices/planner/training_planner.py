@@ -42,8 +42,8 @@ def plan_training(
         A TrainingPlan; `print` shows it, `to_svg` draws it.
 
     Raises:
-        ValueError: The shape is unknown, or values of the configuration do not fit the model, the cluster or each other;
-            the text names all of them.
+        ValueError: The shape is unknown, or values of the configuration do not fit the model, the cluster or each
+            other; the text names all of them.
         TypeError: An argument has the wrong type.
         RuntimeError: A rate of the cluster that is needed is not known.
 
@@ -114,7 +114,10 @@ def training_plan(
         roofline=_seconds(found["roofline"]),
         expected=_seconds(expected),
         measured=measured,
-        **{name: found[name] for name in ("model_flops", "executed_flops", "peak_flops", "available", "bubble_fraction")},
+        **{
+            name: found[name]
+            for name in ("model_flops", "executed_flops", "peak_flops", "available", "bubble_fraction")
+        },
     )
 
 

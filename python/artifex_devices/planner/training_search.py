@@ -52,8 +52,8 @@ def suggest_training(
         max_tensor: Largest tensor parallelism; None means the devices of a node, at most 8 behind switches and 16 on a
             torus.
         memory_headroom: Part of a device's memory that stays free, for fragmentation and buffers.
-        device_counts: Numbers of devices to compare; None means all of the cluster, and half and a quarter of it for the
-            front.
+        device_counts: Numbers of devices to compare; None means all of the cluster, and half and a quarter of it for
+            the front.
         efficiency: Factors of the seconds; None means `Efficiency.of(cluster)`.
         progress: Whether to show a progress bar on standard error, if that is a terminal.
         **pinned: Fields of TrainingConfig. A number or text pins a searched one (tensor, context, pipeline, chunks,
@@ -87,7 +87,7 @@ def suggest_training(
     most = _max_tensor(cluster, max_tensor)
     counts = _device_counts(cluster, device_counts)
     limit = (1 - headroom) * _memory(cluster)
-    space = {
+    space: dict[str, Any] = {
         "base": config.replaced(data=1)._described(cluster.device_count),
         "recompute_parts": list(_PARTS),
         "memory_limit": limit,
@@ -95,7 +95,7 @@ def suggest_training(
         **_choices(shape, cluster, config, most, choices),
         "devices": [cluster.device_count],
     }
-    searched = {key: tuple(space[key]) for key in _SEARCHED}
+    searched: dict[str, tuple[Any, ...]] = {key: tuple(space[key]) for key in _SEARCHED}
     total = _core._training_groups(space) * len(counts)
     found: dict[int, dict[str, Any]] = {}
     with progress_bar(name, total, is_wanted=bool(progress)) as report:
@@ -190,10 +190,10 @@ def _memory(cluster: Cluster) -> float:
     found = cluster.parts["memory_bytes"]
     if found is None:
         raise RuntimeError(
-            f"suggest_training: the memory of a device of {cluster.name} is not known; expected it in the cluster; give "
-            "the cluster's chip its memory_bytes"
+            f"suggest_training: the memory of a device of {cluster.name} is not known; expected it in the cluster; "
+            "give the cluster's chip its memory_bytes"
         )
-    return float(found[0]) / cluster.parts["devices_per_chip"]
+    return float(found[0]) / int(cluster.parts["devices_per_chip"])
 
 
 def _divisors(number: int, most: int) -> list[int]:
@@ -210,13 +210,15 @@ def _choices(
     """Returns the choices of every searched field."""
     devices = cluster.device_count
     per_node = devices // cluster.slices
-    found = {
+    found: dict[str, list[Any]] = {
         "tensor": _divisors(shape.heads, most),
-        "context": [each for each in _powers(16) if config.sequence % (2 * each) == 0 and config.sequence // each >= 1024]
+        "context": [
+            each for each in _powers(16) if config.sequence % (2 * each) == 0 and config.sequence // each >= 1024
+        ]
         or [1],
-        "pipeline": [each for each in _divisors(devices, shape.layers)],
+        "pipeline": _divisors(devices, shape.layers),
         "chunks": [1, *[each for each in (2, 3, 4, 5, 6, 8, 10, 12, 16) if each * 2 <= shape.layers]],
-        "expert": [each for each in _divisors(max(shape.experts, 1), devices)],
+        "expert": _divisors(max(shape.experts, 1), devices),
         "microbatch": [each for each in _powers(16) if config.batch % each == 0],
         "zero": [0, 1, 2, 3],
         "zero_shards": [0, per_node] if cluster.slices > 1 else [0],
@@ -226,15 +228,18 @@ def _choices(
 
 
 def _front(choices: list[TrainingChoice]) -> tuple[TrainingChoice, ...]:
-    """Returns the choices that no other one beats in seconds, memory and devices."""
+    """Returns the choices that no other one beats in seconds, memory and devices, without near equals.
+
+    A slower choice with as many devices counts only where it saves a twentieth of the memory.
+    """
 
     def numbers(each: TrainingChoice) -> tuple[float, float, int]:
         return (each.plan.seconds, each.plan.memory, each.plan.devices)
 
-    kept = []
+    kept: list[TrainingChoice] = []
     for each in sorted(choices, key=numbers):
         own = numbers(each)
-        if not any(all(a <= b for a, b in zip(numbers(other), own, strict=True)) for other in kept):
+        if not any(other.plan.devices <= own[2] and 0.95 * other.plan.memory <= own[1] for other in kept):
             kept.append(each)
     return tuple(kept)
 

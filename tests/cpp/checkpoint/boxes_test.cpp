@@ -57,5 +57,26 @@ TEST(Crc32c, AllLoopsAgreeAndContinue) {
   }
 }
 
+TEST(PartOfBox, PartsCoverTheBoxOnce) {
+  const IndexDomain box{{2, 5}, {3, 7}};
+  int64_t volume = 0;
+  for (int64_t i = 0; i < 5; ++i) {
+    const auto part = part_of_box(box, i, 5);
+    ASSERT_TRUE(part);
+    EXPECT_EQ(part->shape[0], 3);  // the second dimension is long enough
+    EXPECT_EQ(part->origin[1], 5 + volume / 3);
+    volume += part->volume();
+  }
+  EXPECT_EQ(volume, 21);
+  EXPECT_TRUE(part_of_box({{0}, {2}}, 1, 3));
+  EXPECT_FALSE(part_of_box({{0}, {2}}, 2, 3));
+}
+
+TEST(PartOfBox, AScalarIsInTheFirstPartOnly) {
+  EXPECT_TRUE(part_of_box({{}, {}}, 0, 3));
+  EXPECT_FALSE(part_of_box({{}, {}}, 1, 3));
+  EXPECT_FALSE(part_of_box({{}, {}}, 2, 3));
+}
+
 }  // namespace
 }  // namespace artifex_devices

@@ -129,5 +129,18 @@ TEST(Cluster, ConnectsAtMost1024ChipsWithOneSwitch) {
   EXPECT_TRUE(says(error_of([] { gpu_cluster("mi300x", 1, {.chips_per_node = 1025}); }), "joined by one full mesh"));
 }
 
+TEST(Cluster, GpusOfOneKindAreJoinedAsInTheirNodes) {
+  const char* kH100 = "NVIDIA H100 80GB HBM3";
+  const ClusterRef four = links_of_gpus(kH100, 4);
+  EXPECT_EQ(four->device_count(), 4);
+  EXPECT_EQ(four->parts().slices, 1);
+  EXPECT_EQ(four->parts().inside.bandwidth->value, 450e9);
+  EXPECT_EQ(links_of_gpus(kH100, 8)->parts().slices, 1);
+  EXPECT_EQ(links_of_gpus(kH100, 16)->parts().slices, 2);
+  EXPECT_EQ(links_of_gpus(kH100, 12), nullptr);  // no whole nodes
+  EXPECT_EQ(links_of_gpus(kH100, 0), nullptr);
+  EXPECT_EQ(links_of_gpus("emulated GPU", 4), nullptr);
+}
+
 }  // namespace
 }  // namespace artifex_devices

@@ -177,6 +177,9 @@ ENTRY Result cuGetErrorName(Result error, const char** name) {
     case cuda::kInvalidValue:
       *name = "CUDA_ERROR_INVALID_VALUE";
       break;
+    case cuda::kStubLibrary:
+      *name = "CUDA_ERROR_STUB_LIBRARY";
+      break;
     case cuda::kNoDevice:
       *name = "CUDA_ERROR_NO_DEVICE";
       break;
@@ -188,6 +191,9 @@ ENTRY Result cuGetErrorName(Result error, const char** name) {
       break;
     case cuda::kOperatingSystem:
       *name = "CUDA_ERROR_OPERATING_SYSTEM";
+      break;
+    case cuda::kSystemNotReady:
+      *name = "CUDA_ERROR_SYSTEM_NOT_READY";
       break;
     case cuda::kSystemDriverMismatch:
       *name = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";

@@ -32,6 +32,64 @@ CALLS = [
         where="pod = ad.cluster.tpu('v5e', (2, 2)); pod_mesh = Mesh(np.array(pod.devices()).reshape(2, 2), ('x', 'y'))",
     ),
     Calls(
+        "planner.TrainingConfig",
+        "planner.TrainingConfig(batch=8, sequence=2048)",
+        [
+            bad("planner.TrainingConfig(batch=0, sequence=2048)", ValueError, "TrainingConfig:", "batch"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048.5)", TypeError, "TrainingConfig:", "sequence"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, zero=4)", ValueError, "TrainingConfig:", "zero"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, schedule='spam')", ValueError, "TrainingConfig:", "schedule"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, overlap={'spam': 1})", ValueError, "TrainingConfig:", "overlap"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, overlap={'data': 2})", ValueError, "TrainingConfig:", "overlap"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, gradient_dtype='spam')", ValueError, "TrainingConfig:", "gradient_dtype"),
+        ],
+    ),
+    Calls(
+        "planner.Efficiency",
+        "planner.Efficiency.ideal()",
+        [
+            bad("planner.Efficiency.ideal().replaced(matmul=2)", ValueError, "Efficiency:", "matmul"),
+            bad("planner.Efficiency.ideal().replaced(memory='fast')", TypeError, "Efficiency:", "memory"),
+            bad("planner.Efficiency.ideal().replaced(spam=1)", ValueError, "Efficiency.replaced:", "spam"),
+            bad("planner.Efficiency.of(3)", TypeError, "Efficiency.of:", "cluster"),
+        ],
+    ),
+    Calls(
+        "planner.plan_training",
+        "planner.plan_training('llama-2-7b', nodes, planner.TrainingConfig(batch=16, sequence=2048))",
+        [
+            bad("planner.plan_training('spam', nodes, planner.TrainingConfig(batch=16, sequence=2048))", ValueError, "plan_training:", "shape"),
+            bad("planner.plan_training('llama-2-7b', 3, planner.TrainingConfig(batch=16, sequence=2048))", TypeError, "plan_training:", "cluster"),
+            bad("planner.plan_training('llama-2-7b', nodes, {})", TypeError, "plan_training:", "config"),
+            bad("planner.plan_training('llama-2-7b', nodes, planner.TrainingConfig(batch=16, sequence=2048, tensor=3))", ValueError, "plan_training:", "tensor"),
+            bad("planner.plan_training('llama-2-7b', nodes, planner.TrainingConfig(batch=15, sequence=2048))", ValueError, "plan_training:", "batch"),
+            bad("planner.plan_training('llama-2-7b', nodes, planner.TrainingConfig(batch=16, sequence=2048), measured=0)", ValueError, "plan_training:", "measured"),
+        ],
+        where="nodes = ad.cluster.dgx('h100')",
+    ),
+    Calls(
+        "planner.suggest_training",
+        "planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, progress=False)",
+        [
+            bad("planner.suggest_training('spam', nodes, batch=16, sequence=2048)", ValueError, "suggest_training:", "shape"),
+            bad("planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, memory_headroom=1)", ValueError, "suggest_training:", "memory_headroom"),
+            bad("planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, spam=1)", ValueError, "suggest_training:", "spam"),
+            bad("planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, device_counts=[])", ValueError, "suggest_training:", "device_counts"),
+        ],
+        where="nodes = ad.cluster.dgx('h100')",
+    ),
+    Calls(
+        "planner.plan_inference",
+        "planner.plan_inference('llama-2-7b', nodes, batch=4, prompt=128, output=128)",
+        [
+            bad("planner.plan_inference('spam', nodes, batch=4, prompt=128, output=128)", ValueError, "plan_inference:", "shape"),
+            bad("planner.plan_inference('llama-2-7b', nodes, batch=0, prompt=128, output=128)", ValueError, "plan_inference:", "batch"),
+            bad("planner.plan_inference('llama-2-7b', nodes, batch=4, prompt=128, output=128, tensor=3)", ValueError, "plan_inference:", "tensor"),
+            bad("planner.plan_inference('llama-2-7b', nodes, batch=4, prompt=128, output=128, cache_dtype='spam')", ValueError, "plan_inference:", "cache_dtype"),
+        ],
+        where="nodes = ad.cluster.dgx('h100')",
+    ),
+    Calls(
         "planner.plan_reshard",
         "planner.plan_reshard((8, 8), 'float32', NamedSharding(pod_mesh, P('x')), NamedSharding(pod_mesh, P(None, 'x')))",
         [

@@ -18,6 +18,10 @@ def test_good_values_are_returned():
     checks.check_callable("f", "x", len)
     checks.check_type("f", "x", 1, (int, str), "an int or a str")
     checks.check_choice("f", "x", None, ("a", None))
+    assert checks.check_int("f", "x", 8, minimum=1, maximum=8) == 8
+    assert checks.check_number("f", "x", 1.7976931348623157e308, minimum=0, above=-1) == 1.7976931348623157e308
+    assert checks.check_number("f", "x", 2, minimum=2) == 2
+    assert checks.check_number("f", "x", float("inf")) == float("inf")
 
 
 # fmt: off
@@ -30,6 +34,21 @@ _WRONG = [
     (lambda: checks.check_number("f", "x", "a"), TypeError, "x is 'a' (str); expected a number; correct it"),
     (lambda: checks.check_number("f", "x", float("nan"), minimum=0), ValueError,
      "x is nan; expected a finite number of 0 or more; correct it"),
+    (lambda: checks.check_number("f", "x", True), TypeError, "x is True (bool); expected a number; correct it"),
+    (lambda: checks.check_number("f", "x", 1, minimum=2), ValueError,
+     "x is 1; expected a finite number of 2 or more; correct it"),
+    (lambda: checks.check_number("f", "x", float("inf"), minimum=2), ValueError,
+     "x is inf; expected a finite number of 2 or more; correct it"),
+    (lambda: checks.check_number("f", "x", float("inf"), above=2), ValueError,
+     "x is inf; expected a finite number above 2; correct it"),
+    (lambda: checks.check_int("f", "x", 2**63, minimum=0, maximum=2**63 - 1), ValueError,
+     "x is 9223372036854775808; expected 0 to 2**63 - 1; correct it"),
+    (lambda: checks.check_int("f", "x", 2**63, maximum=2**63 - 2), ValueError,
+     "x is 9223372036854775808; expected 9223372036854775806 or less; correct it"),
+    (lambda: checks.check_types("f", [("x", 1, str, "a str"), ("y", 1, checks.is_integer, "an int")]), TypeError,
+     "x is 1 (int), expected a str; correct it"),
+    (lambda: checks.check_types("f", [("x", 1, (str, bytes), "a str"), ("y", True, checks.is_integer, "an int")]),
+     TypeError, "x is 1 (int), expected a str; y is True (bool), expected an int; correct it"),
     (lambda: checks.check_number("f", "x", 0, above=0), ValueError,
      "x is 0; expected a finite number above 0; correct it"),
     (lambda: checks.check_bool("f", "x", 1), TypeError, "x is 1 (int); expected True or False; correct it"),

@@ -34,6 +34,14 @@ def test_facts_are_rows_of_two_columns():
     assert html.facts([]) == ""
 
 
+def test_long_words_of_facts_may_break_behind_slashes_and_dots():
+    text = "see https://docs.example.com/tpu/v5e, or a/b"
+    found = html.facts([("[S2]", text)])
+    assert "see https://<wbr/>docs.<wbr/>example.<wbr/>com/<wbr/>tpu/<wbr/>v5e, or a/b" in found
+    assert Page(found).letters.endswith(text)
+    assert "&lt;" + 24 * "x" + ".<wbr/>y" in html.facts([("a", "<" + 24 * "x" + ".y")])
+
+
 def test_a_table_without_rows_is_left_out():
     line = f"{CELL};white-space:nowrap"
     assert html.table(("a", "b"), [("1", "<2>")]) == (

@@ -53,6 +53,10 @@ def test_wrong_arguments_of_save(tmp_path):
         checkpoint.save(tmp_path / "c", {"a.b": 1, "a": {"b": 2}})
     with pytest.raises(TypeError, match=r"checkpoint\.save: path is 3 \(int\); expected a path"):
         checkpoint.save(3, {"a": 1})
+    with pytest.raises(ValueError, match=r"checkpoint\.save: the path is '/'; expected that of a new folder"):
+        checkpoint.save("/", {"a": 1})
+    with pytest.raises(ValueError, match="a leaf has the name '__metadata__', which safetensors files use"):
+        checkpoint.save(tmp_path / "c", {"__metadata__": np.ones(1)})
     with pytest.raises(TypeError, match="overwrite is 1"):
         checkpoint.save(tmp_path / "c", {"a": 1}, overwrite=1)
     with pytest.raises(TypeError, match="dtype"):
@@ -184,7 +188,9 @@ def test_a_damaged_manifest_is_an_error(saved, change):
 @pytest.mark.parametrize("text", ["", "[" * 100_000, "null", "{}", '{"format": 1}'])
 def test_a_manifest_that_is_not_one_is_an_error(saved, text):
     (saved / "checkpoint.json").write_text(text)
-    with pytest.raises(ValueError, match=r"checkpoint\.json' (is not JSON|does not have the format)"):
+    with pytest.raises(
+        ValueError, match=r"checkpoint\.json': (the JSON is not valid at byte|the file does not have the format)"
+    ):
         checkpoint.restore(saved)
 
 

@@ -3,6 +3,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 
 import artifex_devices as ad
@@ -115,3 +117,55 @@ def test_metadata_lists_names_shapes_and_parts(tmp_path):
         "step  int         10",
         "2 arrays, 112 bytes in 1 files",
     ]
+
+
+def test_metadata_shows_ints_of_many_digits(tmp_path):
+    checkpoint.save(tmp_path / "c", {"n": 10**5000})
+    found = checkpoint.metadata(tmp_path / "c")
+    assert hex(10**5000)[:40] in str(found)
+    assert json.loads(found.to_json())["values"]["n"] == {"type": "int", "value": hex(10**5000)}
+    assert checkpoint.restore(tmp_path / "c") == {"n": 10**5000}
+
+
+def test_metadata_uses_no_device(tmp_path):
+    checkpoint.save(tmp_path / "c", {"w": np.ones((8, 2), np.float32)})
+    program = """
+import sys
+import artifex_devices as ad
+from artifex_devices import checkpoint
+
+print(checkpoint.metadata(sys.argv[1]).arrays["w"].shape)
+try:
+    ad.devices()
+except ValueError as error:
+    print("JAX_NUM_CPU_DEVICES" in str(error))
+"""
+    environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "many", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program, str(tmp_path / "c")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    assert done.stdout.split("\n") == ["(8, 2)", "True", ""], done.stderr
+
+
+def test_the_interpreter_waits_at_exit_for_running_saves(tmp_path):
+    program = """
+import sys
+import time
+import numpy as np
+from artifex_devices import checkpoint
+
+write = checkpoint.saving.Save.write_alone
+
+
+def write_late(self):
+    time.sleep(0.5)
+    write(self)
+
+
+checkpoint.saving.Save.write_alone = write_late
+checkpoint.save_async(sys.argv[1], {"w": np.arange(4)})
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "c")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert checkpoint.restore(tmp_path / "c")["w"].tolist() == [0, 1, 2, 3]

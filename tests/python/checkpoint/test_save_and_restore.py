@@ -129,6 +129,7 @@ def test_trees_with_custom_nodes_and_values(tmp_path):
         "infinite": float("inf"),
         "done": True,
         "z": complex(1, float("-inf")),
+        "half": "\ud83d",  # half of a surrogate pair, as in names of files
         "text": "é\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
     }
     checkpoint.save(tmp_path / "c", tree)
@@ -138,10 +139,10 @@ def test_trees_with_custom_nodes_and_values(tmp_path):
     assert type(restored["layers"][0].bias.x) is np.float32
     assert restored["layers"][0].bias == Point(np.float32(3), None)
     assert str(restored["rate"]) == "-0.0"
-    names = ("step", "infinite", "done", "z", "text")
+    names = ("step", "infinite", "done", "z", "half", "text")
     assert [restored[name] for name in names] == [tree[name] for name in names]
     assert sorted(checkpoint.restore(tmp_path / "c")) == [
-        *("done", "infinite", "layers.0.bias.x", "layers.0.weight", "layers.1.0", "rate", "step", "text", "z")
+        *("done", "half", "infinite", "layers.0.bias.x", "layers.0.weight", "layers.1.0", "rate", "step", "text", "z")
     ]
 
 

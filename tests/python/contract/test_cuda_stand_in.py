@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from artifex_devices import _core
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 IMPORTS = "import numpy as np, artifex_devices as ad\n"
@@ -55,6 +58,43 @@ except TypeError as error:
     assert lines[0] == "cpu [CudaDevice(id=0), CudaDevice(id=1)] Spam 9000"
     assert lines[1] == "[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] 48"
     assert "pip install 'artifex_devices[cuda]'" in lines[2]
+
+
+def test_the_driver_is_loaded_when_gpus_are_asked_for_and_not_before(library):
+    program = """
+def is_loaded():
+    with open("/proc/self/maps") as maps:
+        return "libcuda" in maps.read()
+print(is_loaded())
+with ad.simulate(2, platform="gpu"):
+    float(ad.device_put(np.ones(4), ad.devices()[1]).sum())
+print(is_loaded(), ad.device_put(np.ones(4)).sum(), is_loaded())
+ad.devices("gpu")
+print(is_loaded())
+"""
+    assert output_of(library, program).splitlines() == ["False", "False 4.0 False", "True"]
+
+
+def test_the_extension_links_nothing_of_cuda():
+    sys.path.insert(0, str(CHECKOUT / "tools"))
+    try:
+        from check_hardening import NEEDED, read_library
+    finally:
+        sys.path.pop(0)
+    needed = read_library(Path(_core.__file__).read_bytes()).words[NEEDED]
+    assert "libc.so.6" in needed
+    assert [name for name in needed if "cu" in name or "nv" in name] == []
+
+
+def test_the_blocks_of_the_page_about_cuda_run(library):
+    page = (CHECKOUT / "docs" / "how_to" / "cuda.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"(?ms)^```py(?:thon)?\n(.*?)^```$", page)
+    kept = [block for block in blocks if "import cupy, torch" not in block and "except RuntimeError" not in block]
+    assert len(kept) == len(blocks) - 2 == 3
+    program = "".join(kept) + "print(ad.device_get(z).tolist())\n"
+    cupy = os.pathsep.join(map(str, (CHECKOUT / "tests" / "cupy_stand_in", Path(__file__).parent)))
+    found = output_of(library, program, CUDA_STAND_IN="gpus=2;memory=100000000", PYTHONPATH=cupy)
+    assert found.splitlines()[-1] == str([[0.25, 0.25]] * 8)
 
 
 def test_a_requested_platform_is_the_default(library):
@@ -165,13 +205,69 @@ except ValueError as error:
     assert value in found
 
 
-def test_an_unusable_driver_is_explained(library):
-    program = """
+WHY_NO_GPU = """
 try:
     ad.devices("gpu")
 except RuntimeError as error:
     print(error)
 """
-    found = output_of(library, program, CUDA_STAND_IN="fail=cuInit:803")
-    assert "cuInit failed: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)" in found
-    assert "restart the machine" in found
+
+
+@pytest.mark.parametrize(
+    ("settings", "what", "repair"),
+    [
+        ("fail=cuInit:34", "cuInit failed: CUDA_ERROR_STUB_LIBRARY (34)", "remove its folder (.../stubs)"),
+        ("fail=cuInit:100", "cuInit failed: CUDA_ERROR_NO_DEVICE (100)", "check that nvidia-smi lists a GPU"),
+        ("fail=cuInit:304", "cuInit failed: CUDA_ERROR_OPERATING_SYSTEM (304)", "sudo nvidia-modprobe -u -c=0"),
+        ("fail=cuInit:802", "cuInit failed: CUDA_ERROR_SYSTEM_NOT_READY (802)", "nvidia-fabricmanager"),
+        ("fail=cuInit:803", "cuInit failed: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)", "restart the machine"),
+        ("gpus=0", "cuInit failed: CUDA_ERROR_NO_DEVICE (100)", "check that nvidia-smi lists a GPU"),
+    ],
+)
+def test_an_unusable_driver_is_explained(library, settings, what, repair):
+    found = output_of(library, WHY_NO_GPU, CUDA_STAND_IN=settings)
+    assert what in found
+    assert repair in found
+
+
+def test_hidden_gpus_name_the_variable_that_hides_them(library):
+    found = output_of(library, WHY_NO_GPU, CUDA_STAND_IN="fail=cuInit:100", CUDA_VISIBLE_DEVICES="7")
+    assert 'unset CUDA_VISIBLE_DEVICES, which is "7"' in found
+
+
+def test_an_old_driver_is_named_with_its_version(tmp_path):
+    source, old = tmp_path / "old.c", tmp_path / "libcuda.so.1"
+    source.write_text(
+        "int cuInit(unsigned flags) { return 0; }\n"
+        "int cuDriverGetVersion(int* version) { *version = 10020; return 0; }\n"
+    )
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", source, "-o", old], check=True)
+    found = output_of(str(old), WHY_NO_GPU)
+    assert f"{old} (of CUDA 10.2) has no function " in found
+    assert "update NVIDIA's driver to one for CUDA 11.2 or newer" in found
+
+
+@pytest.mark.parametrize(
+    ("settings", "repair"),
+    [("fail=cuInit:803", "restart the machine"), ("fail=cuInit:304", "sudo nvidia-modprobe -u -c=0")],
+)
+def test_the_doctor_has_the_same_reason_and_repair(library, settings, repair):
+    program = """
+import json
+from artifex_devices import doctor
+gpus = doctor.examine(measure=False).sections["gpus"]
+print(json.dumps([gpus.facts["cuda_devices"].problem, gpus.value("cuda_repair")]))
+"""
+    reason, found = json.loads(output_of(library, program, CUDA_STAND_IN=settings))
+    assert reason.startswith("cuInit failed: ")
+    assert repair in found
+
+
+def test_the_doctor_lists_usable_gpus(library):
+    program = """
+from artifex_devices import doctor
+gpus = doctor.examine(measure=False).sections["gpus"]
+print([gpu["name"] for gpu in gpus.value("cuda_devices")], gpus.value("cuda_repair"))
+"""
+    found = output_of(library, program, CUDA_STAND_IN="gpus=2;name=Spam 9000")
+    assert found == "['Spam 9000', 'Spam 9000'] none needed"

@@ -11,7 +11,7 @@ import sys
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import _core
+from artifex_devices import _core, cluster, models, planner
 
 
 @pytest.fixture
@@ -89,6 +89,22 @@ def test_a_chip_of_the_catalogue_gives_kind_memory_and_limit():
             ad.device_put(np.broadcast_to(np.float64(0), (2**34,)), first)
     with pytest.raises(ValueError, match=r'simulate: .*"spam" is not a GPU'), ad.simulate("2 x spam"):
         pass
+
+
+def test_a_chip_of_the_catalogue_gives_the_links_for_plans():
+    model = models.transformer("llama-3-8b", batch=8, sequence=512)
+    with ad.simulate("4 x h100"):
+        mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+        plan = planner.plan_collective("all_gather", 1e9, "x", mesh)
+        step = planner.plan_step(model, mesh, {"batch": "x"})
+    node = cluster.gpus("h100", chips_per_node=4)
+    expected = planner.plan_collective("all_gather", 1e9, "x", ad.Mesh(np.array(node.devices()), ("x",)))
+    assert plan.seconds == expected.seconds > 0
+    assert (step.cluster.device_count, step.cluster.parts["bandwidth"]) == (4, node.parts["bandwidth"])
+    with ad.simulate(4, platform="gpu"):
+        mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+        with pytest.raises(TypeError, match="expected a Cluster, or a Mesh of a cluster's devices"):
+            planner.plan_collective("all_gather", 1e9, "x", mesh)
 
 
 @pytest.mark.parametrize("platform", ["tpu", "GPU"])

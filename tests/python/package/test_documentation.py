@@ -7,6 +7,8 @@ first line `# needs 8 devices: JAX_NUM_CPU_DEVICES=8`, or opens a world by `ad.s
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import re
 import subprocess
@@ -14,6 +16,7 @@ import sys
 from itertools import count
 from pathlib import Path
 
+import artifex_devices
 import pytest
 from artifex_devices import errors
 
@@ -81,6 +84,33 @@ def test_dead_links_and_wrong_anchors_are_found(tmp_path: Path) -> None:
         "[d](other.md#missing) [e](missing.md) [f](#missing)\n```text\n[g](missing.md)\n```\n"
     )
     assert dead_links(page) == ["other.md#missing", "missing.md", "#missing"]
+
+
+def missing_names(text: str) -> list[str]:
+    """Names of the package in `code` of a page, such as `ad.lax.psum`, that do not exist."""
+    missing = []
+    for span in re.findall(r"`([^`\n]+)`", re.sub(r"(?ms)^```.*?^```$", "", text)):
+        for name in re.findall(r"(?<![\w.])(?:ad|artifex_devices)((?:\.[A-Za-z_]\w*)+)", span):
+            path, found = "artifex_devices", artifex_devices
+            for part in name[1:].split("."):
+                path += f".{part}"
+                if not hasattr(found, part) and importlib.util.find_spec(path) is None:
+                    missing.append(span)
+                    break
+                found = getattr(found, part) if hasattr(found, part) else importlib.import_module(path)
+    return missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_of_the_package_in_the_text_of_a_page_exist(page: Path) -> None:
+    assert missing_names(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_name_that_does_not_exist_is_found() -> None:
+    assert missing_names("`ad.lax.psum` `ad.spam` `ad.planner.spam(x)` `ad.doctor.examine`") == [
+        "ad.spam",
+        "ad.planner.spam(x)",
+    ]
 
 
 def test_each_error_class_has_a_heading_in_the_index_of_errors() -> None:

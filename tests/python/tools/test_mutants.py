@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[3]
 if not (ROOT / "tools" / "mutants").is_dir():
     pytest.skip("needs the checkout", allow_module_level=True)
 sys.path.insert(0, str(ROOT))
-from tools.mutants.places import Finder, choose  # noqa: E402
+from tools.mutants import calls  # noqa: E402
+from tools.mutants.places import Finder, Mutant, blocks_of, choose  # noqa: E402
 
 sys.path.remove(str(ROOT))
 
@@ -75,6 +76,8 @@ class C:
     __slots__ = ("a",) * 2
     count: "Annotated[int, 5]"
     size: int = 6
+@overload
+def f(x: int = 7) -> int: ...
 def f(x: "Literal[1]") -> "Literal[2]":
     assert x > 1
     return None
@@ -91,3 +94,58 @@ def test_every_mutant_of_a_sample_is_a_program_and_a_seed_gives_the_same_ones():
         assert ast.dump(ast.parse(mutant.source())) != ast.dump(
             ast.parse((ROOT / "python" / "artifex_devices" / mutant.path).read_text())
         )
+
+
+def test_blocks_are_bodies_branches_loops_and_handlers():
+    source = """
+class C:
+    def f(self, x):
+        "Text."
+        if x:
+            return 1
+        elif x is None:
+            x = 2
+        for y in x:
+            def g():
+                pass
+            try:
+                g()
+            except ValueError:
+                raise
+            finally:
+                y()
+    def f(self): ...
+"""
+    blocks = [
+        (block.function, block.number, block.first_line, block.last_line) for block in blocks_of(ast.parse(source))
+    ]
+    assert blocks == [
+        ("f", 0, 5, 17),
+        ("f", 1, 6, 6),
+        ("f", 2, 7, 8),
+        ("f", 3, 8, 8),
+        ("f", 4, 10, 17),
+        ("g", 0, 11, 11),
+        ("f", 5, 13, 13),
+        ("f", 6, 15, 15),
+        ("f", 7, 17, 17),
+        ("f", 8, 18, 18),
+    ]
+
+
+def test_tests_that_execute_the_changed_block_come_first():
+    source = (ROOT / "python" / "artifex_devices" / "_base" / "text.py").read_text()
+    place = source.index('return f"{count} byte')
+    mutant = Mutant("_base/text.py", "bytes_text", place, place, "")
+    assert mutant.block() == "_base/text.py::bytes_text#1"
+    names = ["_base/text.py::bytes_text#0", mutant.block(), "_base/text.py::wrapped#0", "_base/toml.py::bytes_text#1"]
+    tests = [
+        calls.Test("tests/python/base/test_text.py::function", 1.0, [0]),
+        calls.Test("tests/python/base/test_text.py::other_file", 1.0, [3]),
+        calls.Test("tests/python/base/test_text.py::file", 1.0, [2]),
+        calls.Test("tests/python/planner/test_planner.py::block", 9.0, [0, 1]),
+        calls.Test("tests/python/base/test_text.py::block", 1.0, [1, 3]),
+    ]
+    found = [test.name.rpartition("/")[2] for test in calls.Calls(names, tests).tests_of(mutant)]
+    assert found == ["test_text.py::block", "test_planner.py::block", "test_text.py::function", "test_text.py::file"]
+    assert calls.Calls(names, tests).executed() == set(names)

@@ -2,7 +2,6 @@
 #include "artifex_devices/device/cuda/driver.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -14,8 +13,6 @@
 namespace artifex_devices::cuda {
 namespace {
 
-constexpr int kOldestVersion = 11020;  // the first with cuMemAllocAsync
-
 struct Loaded {
   Driver functions;
   int64_t fork_generation = 0;
@@ -23,52 +20,13 @@ struct Loaded {
 
 constinit std::atomic<const Loaded*> g_loaded{nullptr};  // never freed
 
-bool exists(const char* path) noexcept { return access(path, F_OK) == 0; }
-
-std::string container_fix() {
-  return "in a container start it with access to the GPUs: docker run --gpus all (NVIDIA Container Toolkit)";
-}
-
-DriverProblem cannot_load(const std::string& library, const char* reason) {
-  const bool has_module = exists("/proc/driver/nvidia/version");
-  DriverProblem problem;
-  problem.what = fmt::format("{} cannot be loaded ({}){}", library, reason ? reason : "no reason given",
-                             has_module ? "; the kernel module of the driver is loaded" : "");
-  problem.fix =
-      has_module || exists("/.dockerenv") ? container_fix() : "on a machine with an NVIDIA GPU install NVIDIA's driver";
-  return problem;
-}
-
-std::string fix_for(Result error) {
-  switch (error) {
-    case kNoDevice: {
-      const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-      if (visible != nullptr) {
-        return fmt::format("unset CUDA_VISIBLE_DEVICES, which is {:?}, or name an existing GPU in it", visible);
-      }
-      return fmt::format("check that nvidia-smi lists a GPU; {}", container_fix());
-    }
-    case kStubLibrary:
-      return "a stub of the CUDA toolkit was loaded; remove its folder (.../stubs) from LD_LIBRARY_PATH";
-    case kOperatingSystem:
-      return "check that this user may read and write /dev/nvidia*, such as by: sudo nvidia-modprobe -u -c=0";
-    case kSystemNotReady:
-      return "start NVIDIA's fabric manager: sudo systemctl start nvidia-fabricmanager";
-    case kSystemDriverMismatch:
-      return "the library and the kernel module are of different versions; restart the machine";
-    case kCompatNotSupported:
-      return "remove the folder of the CUDA compatibility libraries from LD_LIBRARY_PATH, or update the driver";
-    default:
-      return "check that nvidia-smi works, and see the messages of the kernel: sudo dmesg | grep -i nvrm";
-  }
-}
-
 /// Null and a problem where the library lacks a function.
 std::unique_ptr<Loaded> load(const std::string& library, DriverProblem* problem) {
   // Never closed: the library has state that does not survive closing, and others may use it too.
   void* handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
-    *problem = cannot_load(library, dlerror());
+    const char* reason = dlerror();
+    *problem = explain_missing_library(library, reason ? reason : "", read_driver_surroundings());
     return nullptr;
   }
   auto loaded = std::make_unique<Loaded>();
@@ -82,9 +40,9 @@ std::unique_ptr<Loaded> load(const std::string& library, DriverProblem* problem)
   functions.library = library;
   loaded->fork_generation = fork_generation();
   if (missing.empty()) return loaded;
-  *problem = {fmt::format("{} has no function {}", library, missing),
-              fmt::format("update NVIDIA's driver to one for CUDA {}.{} or newer", kOldestVersion / 1000,
-                          kOldestVersion % 1000 / 10)};
+  int version = 0;  // this function may be called before cuInit
+  if (functions.driver_version == nullptr || functions.driver_version(&version) != kSuccess) version = 0;
+  *problem = explain_old_driver(library, missing, version);
   return nullptr;
 }
 
@@ -123,7 +81,8 @@ const Driver* find_driver(DriverProblem* problem) {
   if (!loaded) return nullptr;
   Driver& functions = loaded->functions;
   if (const Result error = functions.init(0); error != kSuccess) {
-    *problem = {fmt::format("cuInit failed: {}", functions.text_of(error)), fix_for(error)};
+    *problem =
+        explain_error(fmt::format("cuInit failed: {}", functions.text_of(error)), error, read_driver_surroundings());
     return nullptr;
   }
   int count = 0;
@@ -131,7 +90,8 @@ const Driver* find_driver(DriverProblem* problem) {
   if (error == kSuccess) error = functions.device_count(&count);
   if (error == kSuccess && count == 0) error = kNoDevice;
   if (error != kSuccess) {
-    *problem = {fmt::format("no GPU is usable: {}", functions.text_of(error)), fix_for(error)};
+    *problem =
+        explain_error(fmt::format("no GPU is usable: {}", functions.text_of(error)), error, read_driver_surroundings());
     return nullptr;
   }
   const Loaded* other = nullptr;  // of another thread

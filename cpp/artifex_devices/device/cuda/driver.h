@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "artifex_devices/device/cuda/driver_abi.h"
+#include "artifex_devices/device/cuda/driver_problem.h"
 
 namespace artifex_devices::cuda {
 
@@ -25,12 +26,6 @@ struct Driver {
   std::string text_of(Result error) const;
   /// Throws Unavailable unless `result` is success. `operation` begins the message, `function` is the driver's.
   void check(Result result, std::string_view operation, std::string_view function) const;
-};
-
-/// Why there is no usable driver, and what to do about it.
-struct DriverProblem {
-  std::string what;
-  std::string fix;
 };
 
 /// The driver, or null with the reason. Loads and initialises the library at the first call that succeeds; a failed

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/base/dtype.h"
+#include "artifex_devices/base/index_domain.h"
+#include "artifex_devices/checkpoint/read_boxes.h"
+#include "artifex_devices/checkpoint/safetensors.h"
+
+namespace artifex_devices {
+
+/// The contents of checkpoint.json.
+struct Manifest {
+  struct Array {
+    std::string name;
+    Dims shape;
+    DType dtype;
+  };
+  int64_t process_count = 0;
+  std::vector<Array> arrays;
+  std::string values = "{}";  // JSON of the Python values
+};
+
+/// Reads checkpoint.json from untrusted text. Throws InvalidArgument `<what>: ...` for everything that checkpoint.save
+/// does not write.
+Manifest parse_manifest(std::string_view text, std::string_view what);
+
+/// One array of a checkpoint.
+struct StoredArray {
+  std::string name;
+  Dims shape;
+  std::optional<DType> dtype;   // nothing: `type` has no dtype here
+  std::string type;             // in the files; empty without a part
+  std::vector<size_t> tensors;  // numbers of its parts
+};
+
+/// The headers of all files of a checkpoint.
+struct StoredCheckpoint {
+  std::vector<std::string> paths;  // of the safetensors files
+  std::vector<StoredTensor> tensors;
+  std::vector<size_t> file_of_tensor;
+  std::vector<StoredArray> arrays;
+  std::optional<Manifest> manifest;  // its arrays have become `arrays`
+
+  /// Reads the headers, and the manifest unless its path is empty. Interruptible. Throws FileError, and InvalidArgument
+  /// for files that are damaged or of several checkpoints.
+  static StoredCheckpoint open(std::vector<std::string> paths, const std::string& manifest, std::string_view operation);
+
+  /// A request to read array `number`, without destinations; the parts refer to this checkpoint.
+  ReadRequest request(size_t number) const;
+  /// Bytes of the parts of array `number`.
+  int64_t bytes(size_t number) const;
+};
+
+}  // namespace artifex_devices

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress bars, queues, statistics of timings, suggestions for names, recorded options and HTML parts."""
+
+import builtins
+import gc
+import io
+import sys
+
+import artifex_devices as ad
+import pytest
+from artifex_devices._base import html
+from artifex_devices._base.clearable_cache import remember
+from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
+from artifex_devices._base.nearest_name import did_you_mean, nearest
+from artifex_devices._base.progress import progress_bar
+from artifex_devices._base.recorded_options import RECORDED
+from artifex_devices._base.svg import Picture
+from artifex_devices._base.timing import Repeats, without_garbage_collection
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def without_rich(monkeypatch):
+    real = builtins.__import__
+
+    def fail(name, *rest):
+        if name.startswith("rich"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", fail)
+
+
+def test_a_line_of_progress_is_written_when_its_percent_change(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    without_rich(monkeypatch)
+    with progress_bar("reading", 400) as show:
+        for done in (0, 3, 4, 200, 400, 500):
+            show(done)
+        assert stream.getvalue() == "\rreading: 0 %\rreading: 1 %\rreading: 50 %\rreading: 100 %"
+    assert stream.getvalue().endswith("100 %\r\x1b[K")
+
+
+def test_progress_is_shown_on_terminals_only_and_when_it_is_wanted(monkeypatch):
+    without_rich(monkeypatch)
+    for stream, total, is_wanted, is_shown in [
+        (Terminal(), 1, True, True),
+        (Terminal(), 0, True, False),
+        (Terminal(), 1, False, False),
+        (io.StringIO(), 1, True, False),
+        (None, 1, True, False),
+    ]:
+        monkeypatch.setattr(sys, "stderr", stream)
+        with progress_bar("reading", total, is_wanted=is_wanted) as show:
+            assert (show is not None) == is_shown
+        if stream is not None and not is_shown:
+            assert stream.getvalue() == ""
+
+
+def test_progress_ends_without_an_error_when_standard_error_is_closed(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    without_rich(monkeypatch)
+    with progress_bar("reading", 2) as show:
+        monkeypatch.setattr(sys, "stderr", None)
+        show(1)
+    assert stream.getvalue() == "\r\x1b[K"
+
+
+def test_rich_draws_the_bar_where_it_is_installed(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress_bar("reading", 2) as show:
+        show(2)
+    assert "reading" in stream.getvalue()
+    assert "100%" in stream.getvalue()
+
+
+def test_a_queue_returns_its_items_in_order_and_then_nothing():
+    queue = HandoffQueue()
+    assert len(queue) == 0
+    assert queue.take(0) is NOTHING
+    for item in (1, 2, 3):
+        queue.put(item)
+    assert len(queue) == 3
+    assert [queue.take(), queue.take(0), queue.take(), queue.take(0)] == [1, 2, 3, NOTHING]
+    queue.put(4)
+    assert queue.take() == 4
+
+
+def test_the_collector_is_disabled_in_the_block_and_then_as_before():
+    assert gc.isenabled()
+    with without_garbage_collection():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with without_garbage_collection():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_repeated_timings_have_quartiles():
+    repeats = Repeats([5.0, 1.0, 2.0, 3.0, 4.0])
+    assert (repeats.count, repeats.seconds, repeats.median, repeats.spread) == (5, 2.0, 3.0, 2.0)
+    two = Repeats([1.0, 2.0])
+    assert (two.count, two.seconds, two.median, two.spread) == (2, 1.25, 1.5, 0.5)
+    one = Repeats([7.0])
+    assert (one.count, one.seconds, one.median, one.spread) == (1, 7.0, 7.0, 0.0)
+
+
+def test_a_misspelt_name_is_compared_with_names_and_then_with_their_beginnings():
+    models = ["llama-2-7b", "llama-2-70b", "Mixtral-8x7b"]
+    assert nearest("MIXTRAL-8x7", models) == "Mixtral-8x7b"
+    assert nearest("lla", models) == "llama-2-7b"
+    assert nearest("mix", models) == "Mixtral-8x7b"
+    assert nearest("ll", models) is None
+    assert nearest("llx", models) is None
+    assert did_you_mean("ll", models) == ""
+    assert did_you_mean("llamb", models) == " (did you mean llama-2-7b?)"
+
+
+def test_a_full_cache_is_emptied_before_it_grows():
+    cache = {}
+    for key in range(256):
+        assert remember(cache, key, -key) == -key
+    assert len(cache) == 256
+    remember(cache, "last", 1)
+    assert cache == {"last": 1}
+
+
+def test_the_defaults_of_recorded_options_are_those_of_jax():
+    assert {name: option.default for name, option in RECORDED.items()} == {
+        "jax_check_tracer_leaks": False,
+        "jax_compilation_cache_dir": None,
+        "jax_compilation_cache_max_size": -1,
+        "jax_compiler_enable_remat_pass": True,
+        "jax_default_matmul_precision": None,
+        "jax_disable_jit": False,
+        "jax_disable_most_optimizations": False,
+        "jax_enable_checks": False,
+        "jax_enable_compilation_cache": True,
+        "jax_enable_pgle": False,
+        "jax_explain_cache_misses": False,
+        "jax_include_full_tracebacks_in_locations": True,
+        "jax_log_compiles": False,
+        "jax_optimization_level": "UNKNOWN",
+        "jax_persistent_cache_enable_xla_caches": "xla_gpu_per_fusion_autotune_cache_dir",
+        "jax_persistent_cache_min_compile_time_secs": 1.0,
+        "jax_persistent_cache_min_entry_size_bytes": 0,
+        "jax_raise_persistent_cache_errors": False,
+        "jax_traceback_filtering": "auto",
+        "jax_use_shardy_partitioner": True,
+        "jax_default_prng_impl": "threefry2x32",
+        "jax_enable_custom_prng": False,
+        "jax_threefry_partitionable": True,
+        "jax_cpu_collectives_implementation": "gloo",
+        "jax_distributed_debug": False,
+        "jax_array_garbage_collection_guard": None,
+        "jax_debug_infs": False,
+        "jax_debug_nans": False,
+        "jax_numpy_dtype_promotion": "standard",
+        "jax_numpy_rank_promotion": "allow",
+    }
+
+
+@pytest.mark.parametrize("name", [name for name, option in RECORDED.items() if option.values is not None])
+def test_each_accepted_value_of_a_recorded_option_is_read_back(name):
+    before = ad.config.read(name)
+    try:
+        for value in RECORDED[name].values:
+            ad.config.update(name, value)
+            assert ad.config.read(name) is value
+    finally:
+        ad.config.update(name, before)
+
+
+@pytest.mark.parametrize("name", ["jax_debug_infs", "jax_debug_nans"])
+def test_checks_of_programs_are_refused(name):
+    with pytest.raises(NotImplementedError, match=f"{name} cannot be True; expected False: nothing is compiled"):
+        ad.config.update(name, True)
+
+
+def test_html_of_short_values_is_open_and_of_long_ones_folded():
+    assert html.around_value("a\nb\nc\nd", "part") == (html.preformatted("a\nb\nc\nd"), "part")
+    five = "a\nb\nc\nd\ne"
+    assert html.around_value(five, "part") == ("part", html.folded("value", html.preformatted(five)))
+
+
+def test_texts_of_24_letters_stay_on_one_line_of_a_table():
+    page = html.table(["a"], [["b" * 24], ["c" * 25]])
+    assert page.count("white-space:nowrap") == 2
+    assert page.count("min-width:24em") == 1
+    assert html.table(["a"], []) == ""
+    assert html.facts([]) == ""
+    assert "<th" in page.partition("</tr>")[0]
+    assert "<th" not in page.partition("</tr>")[2]
+
+
+def test_a_page_leaves_out_empty_parts():
+    assert html.page("a < b", "one", "", "two").splitlines()[1:] == [
+        '<div style="font-weight:600">a &lt; b</div>',
+        "one",
+        "two",
+        "</div>",
+    ]
+
+
+def test_a_picture_without_a_title_is_described_by_its_length():
+    assert repr(Picture("<p>")) == "<Picture: SVG of 3 characters>"
+    assert Picture("<p>")._repr_html_() == (
+        '<img alt="picture" style="max-width:100%;height:auto" src="data:image/svg+xml;base64,PHA+"/>'
+    )
+    known = Picture('<svg width="80" height="40"><title>a &lt; b</title></svg>')
+    assert repr(known) == "<Picture 80 x 40: a < b>"
+    assert known._repr_html_().startswith('<img alt="a &lt; b" width="80" style=')

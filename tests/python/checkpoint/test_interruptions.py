@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Saves that cannot finish: the error says what is left, and the checkpoint that was there stays."""
+
+import os
+import subprocess
+import sys
+
+import artifex_devices as ad
+import numpy as np
+import pytest
+from artifex_devices import checkpoint
+
+LIMITED = """
+import resource
+import sys
+import numpy as np
+from artifex_devices import checkpoint
+
+path, way = sys.argv[1:]
+checkpoint.save(path, {"w": np.arange(3)})
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))  # files cannot grow further, as on a full disk
+tree = {"w": np.ones((4, 1 << 20), np.uint8)}
+try:
+    if way == "save":
+        checkpoint.save(path, tree, overwrite=True)
+    else:
+        checkpoint.save_async(path, tree, overwrite=True).wait()
+except OSError as error:
+    print(type(error).__name__, error.errno, error)
+"""
+
+
+@pytest.mark.parametrize("way", ["save", "save_async"])
+def test_a_file_that_cannot_grow_is_an_error_and_leaves_nothing(way, tmp_path):
+    path = tmp_path / "c"
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(path), way],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("OSError 27 "), done.stdout
+    assert ".c.saving/shard-00001-model-00001-of-00001.safetensors: cannot write" in done.stdout
+    assert f"{str(path)!r} is as it was; the files of this save are removed" in done.stdout
+    assert os.listdir(tmp_path) == ["c"]
+    assert checkpoint.restore(path, verify=True)["w"].tolist() == [0, 1, 2]
+
+
+def test_what_cannot_be_removed_is_named(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(checkpoint.saving.Save, "_write", fail)
+    monkeypatch.setattr(checkpoint.folders, "remove", fail)
+    text = r"Input/output error; there is nothing at .*c'; the folder .*\.c\.saving' is left, which the next save"
+    with pytest.raises(OSError, match=text):
+        checkpoint.save(tmp_path / "c", {"w": 1})
+    monkeypatch.undo()
+    checkpoint.save(tmp_path / "c", {"w": 1})
+    assert os.listdir(tmp_path) == ["c"]
+
+
+def test_an_error_after_the_commit_says_that_the_checkpoint_is_complete(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(5, "Input/output error")
+
+    manager = checkpoint.Manager(tmp_path)
+    monkeypatch.setattr(checkpoint.Manager, "_remove_old", fail)
+    with pytest.raises(OSError, match=r"Input/output error; the checkpoint .*/1' is complete$"):
+        manager.save(1, {"w": 1})
+    assert manager.restore(1) == {"w": 1}
+
+
+def test_ctrl_c_says_what_is_left(tmp_path, monkeypatch):
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    checkpoint.save(tmp_path / "c", {"w": 1})
+    monkeypatch.setattr(checkpoint.saving.Save, "_write", interrupt)
+    with pytest.raises(KeyboardInterrupt, match=r"checkpoint\.save: interrupted; .*c' is as it was; the files"):
+        checkpoint.save(tmp_path / "c", {"w": 2}, overwrite=True)
+    assert os.listdir(tmp_path) == ["c"]
+    assert checkpoint.restore(tmp_path / "c") == {"w": 1}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every folder")
+def test_a_read_only_folder_is_an_error(tmp_path):
+    (tmp_path / "run").mkdir(mode=0o555)
+    text = (
+        r"checkpoint\.save: cannot create .*\.c\.saving': Permission denied; expected a folder .* nothing was written"
+    )
+    with pytest.raises(PermissionError, match=text):
+        checkpoint.save(tmp_path / "run" / "c", {"w": 1})
+
+
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path):
+    text = r"checkpoint\.save: cannot create .*: .*; expected a folder in which this process can create files"
+    for parent in ("/proc/self/no", "/proc/self/task"):
+        with pytest.raises(OSError, match=text):
+            checkpoint.save(f"{parent}/c", {"w": 1})
+
+
+def test_the_folder_of_a_save_is_not_a_link_or_a_file(tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "checkpoint.json").write_text("")
+    (tmp_path / ".c.saving").symlink_to("precious")
+    with pytest.raises(NotADirectoryError, match=r"checkpoint\.save: cannot create .*\.c\.saving'"):
+        checkpoint.save(tmp_path / "c", {"w": 1})
+    assert os.listdir(tmp_path / "precious") == ["checkpoint.json"]
+
+
+def test_overwriting_a_link_replaces_the_checkpoint_that_it_names(tmp_path):
+    checkpoint.save(tmp_path / "1", {"w": 1})
+    (tmp_path / "latest").symlink_to("1")
+    checkpoint.save(tmp_path / "latest", {"w": 2}, overwrite=True)
+    assert (tmp_path / "latest").is_symlink()
+    assert checkpoint.restore(tmp_path / "1") == checkpoint.restore(tmp_path / "latest") == {"w": 2}
+    assert sorted(os.listdir(tmp_path)) == ["1", "latest"]
+
+
+def test_donated_and_deleted_arrays_are_saved_with_their_values(tmp_path, monkeypatch):
+    """The memory of arrays is not used again before it is written."""
+    write = checkpoint.saving.Save.write_alone
+    with ad.simulate(4):
+        mesh = ad.make_mesh((4,), ("x",))
+        rows, columns = ad.NamedSharding(mesh, ad.P("x")), ad.NamedSharding(mesh, ad.P(None, "x"))
+        values = {name: np.full((512, 2048), i, np.float32) for i, name in enumerate("abcd")}
+        arrays = {name: ad.device_put(value, rows) for name, value in values.items()}
+        others = []
+
+        def write_late(self):
+            arrays["a"].delete()
+            others.append(ad.device_put(arrays["b"], rows, donate=True))
+            others.append(ad.device_put(arrays["c"], columns, donate=True))
+            others.append(ad.jit(lambda x: x + 1, donate_argnums=0)(arrays["d"]))
+            others.extend(ad.device_put(np.full((512, 2048), 7, np.float32), rows) for _ in range(8))
+            write(self)
+
+        monkeypatch.setattr(checkpoint.saving.Save, "write_alone", write_late)
+        checkpoint.save_async(tmp_path / "c", arrays).wait()
+        assert [array.is_deleted() for array in arrays.values()] == [True] * 4
+    found = checkpoint.restore(tmp_path / "c", verify=True)
+    for name, value in values.items():
+        assert np.array_equal(found[name], value), name

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole output of commands about described machines and clusters."""
+
+import json
+import re
+import shlex
+import textwrap
+
+import pytest
+from artifex_devices.command_line import main
+from recorded_texts import check_recorded
+
+MODEL = """\
+name = "small"
+layers = 2
+embed = 64
+mlp = 256
+heads = 4
+kv_heads = 2
+head_dim = 16
+vocab = 1000
+experts = 4
+experts_per_token = 2
+"""
+LAB = """\
+name = "lab"
+slices = 2
+
+[chip]
+name = "TPU v5e"
+memory_bytes = 1.7e10
+
+[slice]
+dims = [2, 4]
+wraps = [false, true]
+bandwidth = 5e10
+latency = 1e-6
+
+[network]
+bandwidth = 2.5e10
+latency = 1e-5
+"""
+V5E = "--cluster 'tpu v5e 4x4' --mesh x=4,y=4"
+COMMANDS = {
+    "plans_of_meshes": [
+        f"plan mesh {V5E}",
+        "plan mesh --cluster 'tpu v4 4x4x8' --mesh data=16,model=8",
+        "plan mesh --cluster 'tpu v4 4x4x8' --mesh data=16,model=8 --order exact --split",
+        "plan mesh --cluster 'tpu v4 4x4x8' --mesh data=16,model=8 --order id",
+        "plan mesh --cluster 'tpu v4 4x4x8' --mesh a=3,b=5",
+        "plan mesh --cluster 'tpu v5e 4x4' --mesh a=5",
+        "plan mesh --cluster 'tpu v5e 4x4 slices=2' --mesh data=8,model=4 --slices data=2",
+        "plan mesh --cluster 'tpu v5e 4x4 slices=2' --mesh data=8,model=4 --slices data=2,model=3",
+        "plan mesh --cluster 'dgx h100 nodes=2' --mesh data=4,model=4",
+        "plan mesh --cluster 'nvl72 racks=2' --mesh data=2,model=72",
+        "plan mesh --cluster 'gpus h200 nodes=2 chips_per_node=4' --mesh a=8",
+        "plan mesh --cluster lab.toml --mesh x=4,y=4",
+        "plan mesh --cluster lab.toml --mesh x=4,y=4 --slices x=2",
+        "plan mesh --cluster 'tpu v5e 4x4' --mesh x",
+        "plan mesh --cluster 'tpu v5e 4x4' --mesh x=0",
+        "plan mesh --cluster 'tpu v5e 4x4' --mesh x=4,x=4",
+        "plan mesh --cluster 'tpu v9 4x4' --mesh x=4",
+        "plan mesh --cluster 'tpu v5e 4x' --mesh x=4",
+        "plan mesh --cluster none.toml --mesh x=4",
+        f"plan mesh {V5E} --json",
+        "plan mesh --cluster 'tpu v5e 2x2' --mesh x=2,y=2 --svg",
+    ],
+    "plans_of_reshards": [
+        f"plan reshard 'bfloat16[4096,4096]' x,_ _,x {V5E}",
+        f"plan reshard 'bfloat16[4096,4096]' x,_ _,x {V5E} --way copies",
+        f"plan reshard 'bfloat16[4096,4096]' x,_ _,x {V5E} --way collectives",
+        f"plan reshard 'float32[8192,8192]' 'P(x, y)' 'P()' {V5E}",
+        f"plan reshard 'float32[8192,8192]' 'P((x, y), None)' 'P(y, x)' {V5E}",
+        f"plan reshard 'float32[8192,8192]' 'P((x, y), None)' 'P()' {V5E} --memory-limit 64MiB",
+        f"plan reshard 'float32[100,30]' x,_ _,y {V5E}",
+        f"plan reshard 'int8[16]' _ x {V5E}",
+        f"plan reshard 'int8[16]' x x {V5E}",
+        f"plan reshard 'int8[0,16]' x,_ _,x {V5E}",
+        "plan reshard 'bfloat16[65536,65536]' x+y,_ _,x --cluster 'dgx h100 nodes=2' --mesh x=2,y=8 "
+        "--memory-limit 1GiB --way collectives",
+        "plan reshard 'bfloat16[65536,65536]' x,_ _,y --cluster 'dgx h100 nodes=2' --mesh x=2,y=8",
+        "plan reshard 'float32[1024,1024]' x,_ _,x --cluster lab.toml --mesh x=4,y=4",
+        "plan reshard 'float32[1024,1024]' x,_ _,x --cluster lab.toml --mesh x=4,y=4 --slices x=2",
+        "plan mesh --cluster 'lab.toml spam=1' --mesh x=16",
+        f"plan reshard 'float33[4]' x _ {V5E}",
+        f"plan reshard 'float32[4' x _ {V5E}",
+        f"plan reshard 'float32[4]' z _ {V5E}",
+        f"plan reshard 'float32[4]' x,y _ {V5E}",
+        f"plan reshard 'float32[4]' x _ {V5E} --memory-limit 1XB",
+        "plan reshard 'bfloat16[64,64]' x,_ _,x --cluster 'tpu v5e 2x2' --mesh x=2,y=2 --json",
+        "plan reshard 'bfloat16[64,64]' x,_ _,x --cluster 'tpu v5e 2x2' --mesh x=2,y=2 --svg",
+    ],
+    "plans_of_collectives": [
+        *(
+            f"plan collective {op} 33.6MB {axes} --cluster 'tpu v5e 4x4'"
+            for op in ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast")
+            for axes in ("x", "x,y")
+        ),
+        "plan collective all_reduce 1GB slice,chip --cluster 'dgx h100 nodes=4'",
+        "plan collective all_reduce 1GB chip --cluster 'dgx h100 nodes=4'",
+        "plan collective all_gather 1kB x --cluster 'tpu v5p 4x4x8'",
+        "plan collective permute 1GB x --perm 0:1,1:2,2:3,3:0 --cluster 'tpu v5e 4x4'",
+        "plan collective permute 1GB x --perm 0:2,1:3 --cluster 'tpu v5e 4x4'",
+        "plan collective reduce_scatter 1GiB model --cluster 'tpu v4 4x4x8' --mesh data=16,model=8",
+        "plan collective all_reduce 1GiB model,data --cluster 'tpu v4 4x4x8' --mesh data=16,model=8",
+        "plan collective all_reduce 1GiB x --cluster lab.toml",
+        "plan collective all_gather 1GiB z --cluster 'tpu v5e 4x4'",
+        "plan collective all_gather 1GiB x --perm 0:1 --cluster 'tpu v5e 4x4'",
+        "plan collective permute 1GiB x --cluster 'tpu v5e 4x4'",
+        "plan collective permute 1GiB x --perm 0:9 --cluster 'tpu v5e 4x4'",
+        "plan collective permute 1GiB x --perm 0 --cluster 'tpu v5e 4x4'",
+        "plan collective gather 1GiB x --cluster 'tpu v5e 4x4'",
+        "plan collective all_gather 1GiB x --cluster 'tpu v5e 4x4' --json",
+    ],
+    "plans_of_steps": [
+        "plan step llama-2-7b --batch 64 --sequence 4096 --cluster 'tpu v5p 4x4x4' --mesh data=16,model=4 "
+        "--rules batch=data,embed=data,mlp=model,kv_heads=model,vocab=model",
+        "plan step llama-2-7b --batch 64 --sequence 4096 --cluster 'tpu v5e 2x2' --mesh data=4 --rules batch=data",
+        "plan step llama-3-8b --batch 16 --sequence 1 --forward --cache 8192 --cluster 'dgx h100' --mesh model=8 "
+        "--rules kv_heads=model,mlp=model,vocab=model",
+        "plan step mixtral-8x7b --batch 32 --sequence 2048 --cluster 'dgx h100 nodes=4' --mesh data=4,model=8 "
+        "--rules batch=data,embed=data,experts=model --keep layers",
+        *(
+            f"plan step small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --mesh x=2,y=2 --order id "
+            f"--rules batch=x,mlp=y {more}"
+            for more in ("", "--keep all", "--keep layers", "--forward", "--forward --cache 64", "--dtype float32")
+        ),
+        "plan step small.toml --batch 8 --sequence 128 --cluster lab.toml --mesh x=8,y=2 --slices x=2 "
+        "--rules batch=x,mlp=y",
+        "plan step small.toml --batch 7 --sequence 128 --cluster 'tpu v5e 2x2' --mesh x=2,y=2 --rules batch=x",
+        "plan step small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --mesh x=2,y=2 --rules batch=z",
+        "plan step small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --mesh x=2,y=2 --rules batch",
+        "plan step small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --mesh x=2,y=2 --rules btch=x",
+        "plan step small.toml --batch 8 --sequence 128 --cache 64 --cluster 'tpu v5e 2x2' --mesh x=4 --rules batch=x",
+        "plan step lama-2-7b --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --mesh x=4 --rules batch=x",
+        "plan step small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --mesh x=4 --rules batch=x --json",
+        "plan step small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --mesh x=4 --rules batch=x --svg",
+    ],
+    "suggestions": [
+        "plan suggest llama-2-7b --batch 256 --sequence 4096 --cluster 'tpu v5e 4x4' --axes batch,mlp --quiet",
+        "plan suggest llama-2-7b --batch 256 --sequence 4096 --cluster 'tpu v5e 4x4' --axes batch,embed --top 2 --quiet",
+        "plan suggest llama-3-70b --batch 16 --sequence 1024 --cluster 'tpu v5e 2x2' --axes batch,mlp --quiet",
+        "plan suggest llama-2-7b --batch 256 --sequence 4096 --cluster 'tpu v5p 4x4x4' --axes batch,embed,mlp --quiet",
+        "plan suggest small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --quiet "
+        "--axes vocab,experts,mlp,kv_heads,batch",
+        "plan suggest small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --quiet --no-overlap --max-axes 1",
+        "plan suggest small.toml --batch 8 --sequence 1 --forward --cache 64 --cluster 'tpu v5e 2x2' --quiet --top 1 "
+        "--axes batch,kv_heads,kv_sequence,expert_batch",
+        "plan suggest small.toml --batch 8 --sequence 128 --cluster lab.toml --axes batch,mlp --quiet --top 3",
+        "plan suggest small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --axes batch,mpl --quiet",
+        "plan suggest small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --max-axes 5 --quiet",
+        "plan suggest small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --axes batch --top 1 --quiet --json",
+    ],
+    "topologies": [
+        "topology --machine 'pack:2 numa:2 core:2 pu:2'",
+        "topology --machine 'pack:2 numa:2 core:2 pu:2' --every",
+        "topology --machine 'numa:1 l3:1(size=8388608) l2:2(size=1048576) core:1 pu:2'",
+        "topology --machine 'numa:1 l3:1(size=8388608) l2:2(size=1048576) core:1 pu:2' --every",
+        "topology --machine 'group:2 numa:1 pu:3'",
+        "topology --machine 'numa:2 pu:2' --json",
+        "topology --machine 'numa:2 pu:2' --svg",
+        "topology --machine 'numa:2 spam:2'",
+        "topology --machine none.xml",
+    ],
+    "batch_sizes": [
+        "batch recommend --hardware h100 --bytes-per-example 4MB --free-bytes 80GB",
+        "batch recommend --hardware h100",
+        "batch recommend --hardware a100 --bytes-per-example 1kB",
+        "batch recommend --hardware 'NVIDIA H200'",
+        "batch recommend --hardware 'TPU v5e'",
+        "batch recommend --hardware spam",
+        "batch recommend --hardware h100 --bytes-per-example 4MB --free-bytes 1MB",
+        "batch recommend --hardware h100 --bytes-per-example 0",
+        "batch recommend --hardware h100 --json",
+        *(f"batch validate {size} --hardware a100" for size in (0, 1, 7, 8, 16, 32, 64, 100, 128, 240, 256, 512, 4096)),
+        "batch validate 256 --hardware 'NVIDIA H200'",
+        "batch validate 256 --hardware a100 --json",
+    ],
+    "unfinished_commands": ["plan", "batch", "batch validate x", "plan mesh", "checkpoint", "doctor --spam", "spam"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_recorded_output_of_commands(name, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    (tmp_path / "small.toml").write_text(MODEL)
+    (tmp_path / "lab.toml").write_text(LAB)
+    outputs = {}
+    for line in COMMANDS[name]:
+        try:
+            status = main(shlex.split(line))
+        except SystemExit as end:
+            status = end.code
+        output, error = capsys.readouterr()
+        if "--json" in line:
+            output = textwrap.fill(json.dumps(json.loads(output)), 120)
+        output = re.sub(r"artifex_devices [0-9.]+", "artifex_devices VERSION", output)
+        outputs[line] = f"exit status {status}\n{output}{error and '--- standard error'}\n{error}"
+    check_recorded(name, outputs)
