@@ -6,16 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-_Class = TypeVar("_Class", bound=type)
+_Named = TypeVar("_Named", bound="type | Callable[..., Any]")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def public(module: str) -> Callable[[_Class], _Class]:
-    """Returns a class decorator that sets `__module__`; the outermost one, as dataclasses read the defining module."""
+def public(module: str) -> Callable[[_Named], _Named]:
+    """Returns a decorator of a class or function that sets `__module__`.
 
-    def set_path(cls: _Class) -> _Class:
-        cls.__module__ = module
-        return cls
+    It is the outermost decorator, as dataclasses read the defining module.
+    """
+
+    def set_path(named: _Named) -> _Named:
+        named.__module__ = module
+        return named
 
     return set_path
 

@@ -92,7 +92,8 @@ def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = Non
         >>> abs(found.predicted[0] - 4) < 0.05
         True
     """
-    if isinstance(measured, (str, bytes)) or not isinstance(measured, Iterable):
+    given: Any = measured
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         fix = "write [plan_training(..., measured=12.5)]"
         raise wrong_type("fit", "measured", measured, "plans with measured seconds", fix)
     plans = list(measured)
