@@ -20,6 +20,7 @@ from artifex_devices.planner.suggestion import suggest
 from artifex_devices.planner.suggestion_values import SearchSpace, Suggestion, Suggestions
 from artifex_devices.planner.training_choices import TrainingChoice, TrainingSpace, TrainingSuggestions
 from artifex_devices.planner.training_config import TrainingConfig
+from artifex_devices.planner.training_fit import EfficiencyFit, fit
 from artifex_devices.planner.training_plan import TrainingPlan, TrainingSeconds, TrainingStage
 from artifex_devices.planner.training_planner import plan_training
 from artifex_devices.planner.training_search import suggest_training
@@ -30,6 +31,7 @@ __all__ = [
     "CollectivePlan",
     "Copy",
     "Efficiency",
+    "EfficiencyFit",
     "Estimate",
     "InferencePlan",
     "InferenceSeconds",
@@ -52,6 +54,7 @@ __all__ = [
     "TrainingSpace",
     "TrainingStage",
     "TrainingSuggestions",
+    "fit",
     "plan_collective",
     "plan_inference",
     "plan_reshard",

@@ -22,7 +22,8 @@ from artifex_devices.planner.report import Layout, Report
 class Efficiency(Report):
     """Factors of a chip and its network, each with its source; `print` shows them as a table.
 
-    Fractions are above 0 and at most 1. `Efficiency.of(cluster)` has the published ones, `replaced` changes some.
+    Fractions are above 0 and at most 1. `Efficiency.of(cluster)` has those that fit published
+    training runs, `Efficiency.published(cluster)` those of the best kernels; `replaced` changes some.
 
     Attributes:
         matmul: Fraction of the peak that large 16-bit products reach.
@@ -50,7 +51,7 @@ class Efficiency(Report):
     Example:
         >>> from artifex_devices import cluster
         >>> from artifex_devices.planner import Efficiency
-        >>> h100 = Efficiency.of(cluster.dgx("h100"))
+        >>> h100 = Efficiency.published(cluster.dgx("h100"))
         >>> h100.matmul, h100.sources["matmul"]
         (0.801, 'S12, MAMF table: 792.1 of 989 TFLOP/s')
         >>> h100.replaced(matmul=0.7).sources["matmul"]
@@ -86,7 +87,9 @@ class Efficiency(Report):
 
     @classmethod
     def of(cls, cluster: Cluster) -> Efficiency:
-        """Returns the published factors of a cluster's chip, and "model" for those that nobody has published.
+        """Returns the factors of a cluster's chip that were fitted to published training runs, or the published ones.
+
+        docs/planner_accuracy.md has the runs, the factors and the errors.
 
         Args:
             cluster: The cluster.
@@ -96,6 +99,21 @@ class Efficiency(Report):
         """
         check_type("Efficiency.of", "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
         return cls._from(_core._default_efficiency(cluster))
+
+    @classmethod
+    def published(cls, cluster: Cluster) -> Efficiency:
+        """Returns the published factors of a cluster's chip, and "model" for those that nobody has published.
+
+        They are those of the best kernels alone; whole training steps reach less.
+
+        Args:
+            cluster: The cluster.
+
+        Raises:
+            TypeError: `cluster` is not a Cluster.
+        """
+        check_type("Efficiency.published", "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
+        return cls._from(_core._published_efficiency(cluster))
 
     @classmethod
     def ideal(cls) -> Efficiency:

@@ -35,7 +35,7 @@ def plan_training(
         shape: A name of `models.SHAPES`, or a shape.
         cluster: Cluster whose devices are used, all of them.
         config: Batch, parallelism, memory savings and overlap.
-        efficiency: Factors of the expected seconds; None means the published ones, `Efficiency.of(cluster)`.
+        efficiency: Factors of the expected seconds; None means `Efficiency.of(cluster)`.
         measured: Measured seconds of a step, to show beside the expected ones.
 
     Returns:

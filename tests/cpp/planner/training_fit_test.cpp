@@ -46,7 +46,7 @@ void set(Efficiency& efficiency, Factor factor, double value) {
 
 TEST(TrainingFit, FindsTheFactorsWithWhichStepsWerePriced) {
   std::vector<MeasuredStep> measured = steps();
-  const Efficiency start = default_efficiency(*measured[0].cluster);
+  const Efficiency start = published_efficiency(*measured[0].cluster);
   Efficiency truth = start;
   set(truth, Factor::kMatmul, 0.5);
   set(truth, Factor::kLinks, 0.4);
@@ -67,7 +67,7 @@ TEST(TrainingFit, FindsTheFactorsWithWhichStepsWerePriced) {
 
 TEST(TrainingFit, ExactStepsLeaveTheStart) {
   std::vector<MeasuredStep> measured = steps();
-  const Efficiency start = default_efficiency(*measured[0].cluster);
+  const Efficiency start = published_efficiency(*measured[0].cluster);
   for (MeasuredStep& each : measured) {
     each.seconds = plan_training(each.shape, *each.cluster, each.config, start).expected.total();
   }
@@ -80,7 +80,7 @@ TEST(TrainingFit, ExactStepsLeaveTheStart) {
 
 TEST(TrainingFit, OneStepIsEnoughAndFractionsStayBelowOne) {
   std::vector<MeasuredStep> measured = {steps()[0]};
-  const Efficiency start = default_efficiency(*measured[0].cluster);
+  const Efficiency start = published_efficiency(*measured[0].cluster);
   const double expected =
       plan_training(measured[0].shape, *measured[0].cluster, measured[0].config, start).expected.total();
   measured[0].seconds = 1.3 * expected;

@@ -162,6 +162,22 @@ CALLS = [
         where="pod = ad.cluster.tpu('v5e', (2, 2)); pod_mesh = Mesh(np.array(pod.devices()).reshape(2, 2), ('x', 'y')); a = NamedSharding(pod_mesh, P('x')); b = NamedSharding(pod_mesh, P(None, 'x'))",
     ),
     Calls(
+        "planner.fit",
+        "planner.fit([plan]).error()",
+        [
+            bad("planner.fit(3)", TypeError, "fit:", "measured"),
+            bad("planner.fit('plan')", TypeError, "fit:", "measured", "'plan'"),
+            bad("planner.fit([])", ValueError, "fit:", "measured", "measured=12.5"),
+            bad("planner.fit([3])", TypeError, "fit:", "measured[0]"),
+            bad("planner.fit([plan, None])", TypeError, "fit:", "measured[1]"),
+            bad("planner.fit([planner.plan_training('llama-2-7b', node, plan.config)])", ValueError, "fit:", "measured[0]", "measured=12.5"),
+            bad("planner.fit([plan], efficiency=3)", TypeError, "fit:", "efficiency"),
+            bad("planner.fit([plan]).error(0)", ValueError, "EfficiencyFit.error:", "part"),
+            bad("planner.fit([plan]).error('x')", TypeError, "EfficiencyFit.error:", "part", "'x'"),
+        ],
+        where="node = ad.cluster.dgx('h100'); plan = planner.plan_training('llama-2-7b', node, planner.TrainingConfig(batch=64, sequence=4096, zero=3), measured=3.0)",
+    ),
+    Calls(
         "planner.plan_step",
         "planner.plan_step(model, pod_mesh, {})",
         [
