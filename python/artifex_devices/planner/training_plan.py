@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
+from artifex_devices._base.checks import check_number
 from artifex_devices._base.public_path import public
 from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import bytes_text, seconds_text
@@ -175,7 +176,12 @@ class TrainingPlan(Report):
 
         Args:
             seconds: Seconds of a step.
+
+        Raises:
+            ValueError: `seconds` is not above 0.
+            TypeError: `seconds` is not a number.
         """
+        seconds = check_number("TrainingPlan.utilization", "seconds", seconds, above=0)
         return self.model_flops / (seconds * self.devices * self.peak_flops)
 
     @property

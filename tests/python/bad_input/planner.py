@@ -90,6 +90,56 @@ CALLS = [
         where="nodes = ad.cluster.dgx('h100')",
     ),
     Calls(
+        "planner.Efficiency.of",
+        "planner.Efficiency.of(nodes)",
+        [
+            bad("planner.Efficiency.of(3)", TypeError, "Efficiency.of:", "cluster"),
+            bad("planner.Efficiency.of(None)", TypeError, "Efficiency.of:", "cluster"),
+            bad("planner.Efficiency.of('h100')", TypeError, "Efficiency.of:", "cluster", "'h100'"),
+        ],
+        where="nodes = ad.cluster.dgx('h100'); small = planner.TrainingConfig(batch=16, sequence=2048); plan = planner.plan_training('llama-2-7b', nodes, small)",
+    ),
+    Calls(
+        "planner.Efficiency.replaced",
+        "planner.Efficiency.ideal().replaced(matmul=0.5)",
+        [
+            bad("planner.Efficiency.ideal().replaced(matmul=0)", ValueError, "Efficiency:", "matmul"),
+            bad("planner.Efficiency.ideal().replaced(links='x')", TypeError, "Efficiency:", "links"),
+            bad("planner.Efficiency.ideal().replaced(matmull=1)", ValueError, "Efficiency.replaced:", "matmull"),
+        ],
+        where="nodes = ad.cluster.dgx('h100'); small = planner.TrainingConfig(batch=16, sequence=2048); plan = planner.plan_training('llama-2-7b', nodes, small)",
+    ),
+    Calls(
+        "planner.TrainingConfig.replaced",
+        "small.replaced(tensor=2)",
+        [
+            bad("small.replaced(tensr=2)", ValueError, "TrainingConfig.replaced:", "tensr"),
+            bad("small.replaced(tensor=0)", ValueError, "TrainingConfig:", "tensor"),
+            bad("small.replaced(tensor='x')", TypeError, "TrainingConfig:", "tensor"),
+        ],
+        where="nodes = ad.cluster.dgx('h100'); small = planner.TrainingConfig(batch=16, sequence=2048); plan = planner.plan_training('llama-2-7b', nodes, small)",
+    ),
+    Calls(
+        "planner.TrainingPlan.utilization",
+        "plan.utilization(1.0)",
+        [
+            bad("plan.utilization(0)", ValueError, "TrainingPlan.utilization:", "seconds"),
+            bad("plan.utilization(NAN)", ValueError, "TrainingPlan.utilization:", "seconds"),
+            bad("plan.utilization('x')", TypeError, "TrainingPlan.utilization:", "seconds"),
+        ],
+        where="nodes = ad.cluster.dgx('h100'); small = planner.TrainingConfig(batch=16, sequence=2048); plan = planner.plan_training('llama-2-7b', nodes, small)",
+    ),
+    Calls(
+        "planner.TrainingPlan.to_svg",
+        "plan.to_svg()",
+        [
+            bad("plan.to_svg('spam')", ValueError, "TrainingPlan.to_svg:", "kind"),
+            bad("plan.to_svg(3)", ValueError, "TrainingPlan.to_svg:", "kind"),
+            bad("plan.to_svg(None)", ValueError, "TrainingPlan.to_svg:", "kind"),
+        ],
+        where="nodes = ad.cluster.dgx('h100'); small = planner.TrainingConfig(batch=16, sequence=2048); plan = planner.plan_training('llama-2-7b', nodes, small)",
+    ),
+    Calls(
         "planner.plan_reshard",
         "planner.plan_reshard((8, 8), 'float32', NamedSharding(pod_mesh, P('x')), NamedSharding(pod_mesh, P(None, 'x')))",
         [
