@@ -3334,6 +3334,19 @@ def _axis_groups(sizes: collections.abc.Sequence[int], axes: collections.abc.Seq
     The groups of participants that differ along these axes only, each row-major over them as they are listed.
     """
 
+def _bar_chart_svg(
+    title: str,
+    kinds: collections.abc.Sequence[str],
+    bars: collections.abc.Sequence[tuple[str, collections.abc.Sequence[float], collections.abc.Sequence[str], str]],
+    limit: float,
+    limit_text: str,
+    is_waterfall: bool,
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total.
+    """
+
 def _base_client_exists() -> bool: ...
 def _batch_share(sharding: Sharding, length: int, dimension: int) -> tuple[int, int]:
     """
@@ -3505,6 +3518,11 @@ def _cuda_report() -> dict[typing.Any, typing.Any]:
 
 def _current_client() -> Client: ...
 def _default_device() -> Device: ...
+def _default_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:
+    """
+    (number, source) of each factor of a cluster's chip, by name.
+    """
+
 def _derived_batch_size(hardware: str) -> typing.Any: ...
 def _describe_process(
     machine: Machine | None = None, num_devices: int | None = None
@@ -3526,6 +3544,11 @@ def _divide(array: typing.Any, by: float) -> None:
 def _dtype_from_name(name: str) -> typing.Any:
     """
     Returns the dtype whose `name` it is.
+    """
+
+def _efficiency_mistakes(efficiency: dict[typing.Any, typing.Any]) -> str:
+    """
+    Everything that is wrong with factors; empty if nothing.
     """
 
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
@@ -3557,6 +3580,14 @@ def _fit_relative(
     (coefficients, relative errors): non-negative least squares of relative errors; one list of terms per sample.
     """
 
+def _fit_training(
+    steps: collections.abc.Sequence[tuple[dict[typing.Any, typing.Any], Cluster, dict[typing.Any, typing.Any], float]],
+    efficiency: dict[typing.Any, typing.Any],
+) -> tuple[typing.Any, ...]:
+    """
+    (number, source) of each fitted factor by name, and the seconds of each step with them. `steps`: shape, cluster, configuration and measured seconds of each.
+    """
+
 def _flight_timeline(
     records: collections.abc.Sequence[_FlightRecord],
 ) -> tuple[list[typing.Any], list[int], list[typing.Any]]:
@@ -3572,6 +3603,17 @@ def _fold(kind: str, array: typing.Any, first: int, last: int, out: typing.Any) 
 def _forget_recent() -> None:
     """
     Clears the caches of meshes, shardings and index maps.
+    """
+
+def _front_svg(
+    title: str,
+    x_name: str,
+    y_name: str,
+    points: collections.abc.Sequence[tuple[float, float, int, str]],
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Points in logarithmic axes as a stand-alone SVG picture. Points: x, y, colour, label.
     """
 
 def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> bytes:
@@ -3634,6 +3676,11 @@ def _hybrid_mesh_order(
     Positions of the devices for each place of a mesh over several granules.
     """
 
+def _ideal_efficiency() -> dict[typing.Any, typing.Any]:
+    """
+    (number, source) of each factor without losses, by name.
+    """
+
 def _is_constant(array: typing.Any) -> bool:
     """
     Returns whether an ndarray shows memory of Arrays or results that cannot be written.
@@ -3673,6 +3720,11 @@ def _last_level_cache_bytes() -> int:
     """
 
 def _layout_from_text(text: str) -> Layout: ...
+def _least_memory(shape: dict[typing.Any, typing.Any], space: dict[typing.Any, typing.Any], devices: int) -> typing.Any:
+    """
+    The configuration with the least memory on so many devices, or None.
+    """
+
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
 def _likeness(parts: list[typing.Any]) -> int:
     """
@@ -3782,11 +3834,6 @@ def _narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
     Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.
     """
 
-def _network_of_device(device: Device) -> Cluster:
-    """
-    What joins the devices of a client: their Cluster, or the links of GPUs of the catalogue; or None.
-    """
-
 def _new_stage(
     rendezvous: typing.Any,
     participant_class: type[typing.Any],
@@ -3801,6 +3848,17 @@ def _new_stage(
 def _parse_world(text: str) -> tuple[Machine, int | None, str | None]:
     """
     Machine (None for this one), number of devices or None, and the name of GPUs or None.
+    """
+
+def _pipeline_timeline(
+    schedule: str,
+    microbatches: int,
+    chunks: int,
+    forward: collections.abc.Sequence[float],
+    backward: collections.abc.Sequence[float],
+) -> list[typing.Any]:
+    """
+    (stage, microbatch, chunk, is_backward, start, end) of each pass of a pipeline.
     """
 
 def _placed_dtype(dtype: typing.Any) -> typing.Any:
@@ -3836,6 +3894,16 @@ def _plan_cpu_shares(
     For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
     """
 
+def _plan_inference(
+    shape: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    config: dict[typing.Any, typing.Any],
+    efficiency: dict[typing.Any, typing.Any],
+) -> dict[typing.Any, typing.Any]:
+    """
+    Memory and seconds of prefill and decoding, as a dict.
+    """
+
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
 def _plan_reshard(
     shape: typing.Any,
@@ -3861,6 +3929,17 @@ def _plan_step(
     Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one number for each logical axis.
     """
 
+def _plan_training(
+    shape: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    config: dict[typing.Any, typing.Any],
+    efficiency: dict[typing.Any, typing.Any],
+    devices: int,
+) -> dict[typing.Any, typing.Any]:
+    """
+    Memory and seconds of a training step on the first `devices` of a cluster, as a dict.
+    """
+
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
 def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
@@ -3871,6 +3950,11 @@ def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
 def _process_starts(sharding: Sharding, shape: typing.Any) -> list[list[int]]:
     """
     Where this process's parts of each dimension begin, ascending.
+    """
+
+def _published_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:
+    """
+    (number, source) of each factor of a cluster's chip by name, without fits to training runs.
     """
 
 def _push_world(client: Client) -> typing.Any: ...
@@ -3962,7 +4046,29 @@ def _safe_repr(object: typing.Any) -> str:
     Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
     """
 
+def _schedule_svg(
+    title: str,
+    rows: collections.abc.Sequence[str],
+    kinds: collections.abc.Sequence[str],
+    tiles: collections.abc.Sequence[tuple[int, int, float, float, str]],
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Tiles over time as a stand-alone SVG picture. Tiles: row, kind, start, end, label.
+    """
+
 def _scoped_option(name: str) -> typing.Any: ...
+def _search_training(
+    shape: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    space: dict[typing.Any, typing.Any],
+    efficiency: dict[typing.Any, typing.Any],
+    progress: typing.Any,
+) -> dict[typing.Any, typing.Any]:
+    """
+    The best configurations of a space, as a dict.
+    """
+
 def _select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typing.Any, stream: bool) -> None:
     """
     Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().
@@ -4062,6 +4168,18 @@ def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typi
     """
 
 def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
+def _training_collective_seconds(
+    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any]
+) -> float:
+    """
+    Seconds of a collective over the first devices of a cluster, as plan_training prices it.
+    """
+
+def _training_groups(space: dict[typing.Any, typing.Any]) -> int:
+    """
+    The number that `progress` of _search_training counts up to.
+    """
+
 def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
 def _transfer_is_guarded(direction: str, explicit: bool) -> bool:
     """
