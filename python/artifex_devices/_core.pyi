@@ -2626,21 +2626,41 @@ class _SavePart:
         Bytes written so far.
         """
 
-class _StoredFiles:
+class _StoredCheckpoint:
     """
-    The tensors of some safetensors files.
+    The headers of all files of a checkpoint.
     """
 
-    def __init__(self, paths: collections.abc.Sequence[str], operation: str) -> None: ...
+    def __init__(self, paths: collections.abc.Sequence[str], manifest: str, operation: str) -> None:
+        """
+        Reads the headers of safetensors files, and checkpoint.json unless its path is empty.
+        """
+
+    def arrays(self, type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
+        """
+        By name, an instance of a NamedTuple of number, shape, dtype or None, stored type and bytes.
+        """
+
+    def describe(self, array_type: type[typing.Any], part_type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
+        """
+        By name, an instance of a NamedTuple of shape, dtype or None, stored type and parts, which are instances of one of file, origin, shape and bytes.
+        """
+
     def read(self, requests: list[typing.Any], verify: bool, operation: str) -> int:
         """
-        Fills Arrays of _checkpoint_array and ndarrays: (name, destination, numbers of its tensors) for each. Returns the number of bytes read.
+        Fills Arrays of _checkpoint_array and ndarrays: (number of the stored array, destination) for each. Returns the number of bytes read.
         """
 
     @property
-    def tensors(self) -> list[typing.Any]:
+    def process_count(self) -> typing.Any:
         """
-        For each tensor: name, stored type, dtype or None, shape, origin or None, global shape or None, number of its file, bytes.
+        Number of processes that saved it; None without checkpoint.json.
+        """
+
+    @property
+    def values(self) -> str:
+        """
+        JSON of the Python values.
         """
 
 class _CrossReshard:
@@ -3261,19 +3281,9 @@ def _accelerator_links(machine: Machine, addresses: collections.abc.Sequence[str
     ("NVLink" or "xGMI", whether behind switches, bytes/s) of a recorded machine, or None.
     """
 
-def _add_stored(
-    part: _SavePart,
-    leaf: int,
-    files: _StoredFiles,
-    name: str,
-    dtype: typing.Any,
-    shape: typing.Any,
-    numbers: collections.abc.Sequence[int],
-    index: int,
-    count: int,
-) -> None:
+def _add_stored(part: _SavePart, stored: _StoredCheckpoint, index: int, count: int) -> None:
     """
-    Adds part `index` of `count` of a stored array to a _SavePart, which reads it while it writes.
+    Adds part `index` of `count` of each stored array to a _SavePart, which reads it while it writes.
     """
 
 def _adopt(
@@ -3541,9 +3551,9 @@ def _divide(array: typing.Any, by: float) -> None:
     Divides a dense array of 16-bit floats in place, each number in float32.
     """
 
-def _dtype_from_name(name: str) -> typing.Any:
+def _efficiency_mistakes(efficiency: dict[typing.Any, typing.Any]) -> str:
     """
-    Returns the dtype whose `name` it is.
+    Everything that is wrong with factors; empty if nothing.
     """
 
 def _efficiency_mistakes(efficiency: dict[typing.Any, typing.Any]) -> str:
@@ -4111,6 +4121,11 @@ def _single_device_sharding_from_pickle(
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
     Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this process, else None.
+    """
+
+def _spanning_client(leaves: list[typing.Any]) -> typing.Any:
+    """
+    Returns the client of the first Array that spans processes; None without one.
     """
 
 def _spec_in(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:

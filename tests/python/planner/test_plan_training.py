@@ -77,7 +77,7 @@ def test_context_methods_have_costs():
 
 
 def test_all_mistakes_are_in_one_text():
-    with pytest.raises(ValueError, match=r"plan_training: tensor is 3, .*divisor of the number of heads, 16") as error:
+    with pytest.raises(ValueError, match=r"plan_training: .*tensor is 3, expected a divisor of the number of heads, 16") as error:
         plan(tensor=3, data=5, microbatch=7)
     assert "data x microbatch" in str(error.value)
 
