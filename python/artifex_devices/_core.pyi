@@ -3117,6 +3117,33 @@ class _FlightRecord:
     @property
     def process_count(self) -> int: ...
 
+class _TraceRecording:
+    """
+    Records events of this process, and memory of the current world's devices, until stop().
+    """
+
+    def __init__(self, process: int) -> None: ...
+    def events(self) -> list[typing.Any]:
+        """
+        Rows of kind, process, device, thread, name, detail, begin, end, time that a participant ran before (all in ns), planned and moved bytes, meeting, file and line.
+        """
+
+    def memory(self) -> list[typing.Any]:
+        """
+        Rows of process, device, time in ns and bytes of arrays from then on.
+        """
+
+    def stop(self) -> None:
+        """
+        Ends the recording. A second call does nothing.
+        """
+
+    @property
+    def dropped(self) -> int:
+        """
+        Number of events and values that were not recorded, for lack of space.
+        """
+
 class Cluster:
     """
     Description of chips to plan with, which one need not own: an immutable value.
@@ -3453,6 +3480,11 @@ def _client_of_platform(platform: str) -> Client | None:
     Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.
     """
 
+def _clock_difference(trips: collections.abc.Sequence[tuple[int, int, int]]) -> typing.Any:
+    """
+    Returns (ns that the other clock is ahead, error in ns) from round trips (sent, answered, returned), or None.
+    """
+
 def _close() -> None:
     """
     Ends all workers. Registered with atexit.
@@ -3699,6 +3731,11 @@ def _is_constant(array: typing.Any) -> bool:
 def _is_on_cuda(sharding: Sharding) -> bool:
     """
     Returns whether Arrays with a sharding are in the memory of CUDA devices.
+    """
+
+def _is_tracing() -> bool:
+    """
+    Whether a trace is open.
     """
 
 def _join_world(
@@ -4090,6 +4127,11 @@ def _set_thread_caller(file: str, line: int) -> None:
     Records the line that started this thread, for transfers outside of user code.
     """
 
+def _set_trace_process(process: int) -> None:
+    """
+    Sets the process of events of this thread; -1 for that of the trace.
+    """
+
 def _shape_parameters(shape: dict[typing.Any, typing.Any]) -> dict[typing.Any, typing.Any]:
     """
     The arguments of ShapeParameters.
@@ -4182,7 +4224,57 @@ def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typi
     Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
     """
 
+def _timeline_svg(
+    title: str,
+    tracks: collections.abc.Sequence[str],
+    kinds: collections.abc.Sequence[str],
+    spans: collections.abc.Sequence[tuple[int, int, float, float, str, str]],
+    arrows: collections.abc.Sequence[tuple[int, int, float, float]],
+    memory: collections.abc.Sequence[tuple[int, collections.abc.Sequence[tuple[float, int]]]],
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Returns the picture of spans (track, kind, begin, end, label, tooltip), arrows (track, track, time, time) and memory (track, [(time, bytes)]), with times in seconds.
+    """
+
 def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
+def _trace_begin() -> int:
+    """
+    Returns the time in ns while a trace is open, else 0.
+    """
+
+def _trace_clock() -> int:
+    """
+    Returns the time in ns.
+    """
+
+def _trace_collective(
+    rendezvous: Rendezvous,
+    position: int,
+    name: str,
+    operation: str,
+    members: collections.abc.Sequence[tuple[str, str]],
+    process: int,
+    meeting: int,
+) -> None:
+    """
+    Adds the collective that a participant completes to open traces; `members` has the device and the line of each participant, and `meeting` is 0 for one within the process.
+    """
+
+def _trace_event(
+    kind: str, name: str, detail: str, begin: int, process: int = -1, bytes: int = 0, meeting: int = 0
+) -> None:
+    """
+    Adds an event that ends now to open traces, with the line of the program.
+    """
+
+def _trace_meetings(
+    events: collections.abc.Sequence[tuple[str, int, str, int, str, str, int, int, int, int, int, int, str, int]],
+) -> list[typing.Any]:
+    """
+    Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.
+    """
+
 def _training_collective_seconds(
     op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any]
 ) -> float:
@@ -4430,6 +4522,7 @@ _PROGRAM_TERMS: tuple[typing.Any, ...] = (
     "added in caches",
     "added from memory",
 )
+_SHARED_TRACE_MEETING: int = 4611686018427387904
 _UNCONSTRAINED: _Unconstrained
 __version__: str = "0.1.0"
 _unpickle_functions: dict[typing.Any, typing.Any] = {

@@ -106,6 +106,7 @@ np.roll(f, (1, 2), (0, 1)) | np.roll(v, -9) | np.rot90(m) | np.rot90(m, 2) | np.
 np.rot90(m, 1, (1, 0)) | np.rot90(v) | np.rot90(f, 1, (0, 0)) | np.transpose(f) | np.transpose(f, (2, 0, 1)) | np.transpose(f, (0, 0, 1))
 np.squeeze(f[:, :1]) | np.squeeze(f[:, :1], 1) | np.squeeze(f, 1) | np.squeeze(f[0, 0, 0], 0) | np.squeeze(f) | np.expand_dims(f, (0, 2)) | np.expand_dims(v, 3)
 np.reshape(v, (4, 2)) | np.reshape(v, -1) | np.reshape(v, (2, -1)) | np.reshape(v, (3, -1)) | np.reshape(v, (-1, -1)) | np.reshape(v, (8,), copy=True)
+np.reshape(f[:0], (0, -1)) | np.reshape(f[:0], (2, -1)) | np.reshape(f[:, :0], (4, 0)) | np.reshape(v, ()) | np.reshape(v[:1], ())
 np.ravel(f) | np.ravel(v) | np.atleast_1d(v[0]) | np.atleast_2d(v) | np.atleast_3d(v, m) | np.atleast_3d(m) | np.atleast_2d(v, f) | np.resize(v, (3, 4))
 np.tile(v, 2) | np.tile(f, (2, 1, 1)) | np.tile(v, (2, 2)) | np.repeat(f, 2, 1) | np.repeat(v, [0, 1, 2, 0, 1, 2, 0, 1]) | np.repeat(v, -1) | np.repeat(f, 2)
 np.pad(v, 2) | np.pad(f, ((0, 0), (1, 2), (0, 0)), constant_values=7) | np.pad(v, (1, 2), "edge") | np.pad(f, {1: 2}) | np.pad(f, {-1: (1, 0)})

@@ -4,11 +4,12 @@
 import builtins
 import gc
 import io
+import os
 import sys
 
 import artifex_devices as ad
 import pytest
-from artifex_devices._base import html
+from artifex_devices._base import blas_threads, html
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
 from artifex_devices._base.nearest_name import did_you_mean, nearest
@@ -221,3 +222,14 @@ def test_a_picture_without_a_title_is_described_by_its_length():
     known = Picture('<svg width="80" height="40"><title>a &lt; b</title></svg>')
     assert repr(known) == "<Picture 80 x 40: a < b>"
     assert known._repr_html_().startswith('<img alt="a &lt; b" width="80" style=')
+
+
+@pytest.mark.parametrize("value", [None, "FALSE"])
+def test_the_variable_that_threadpoolctl_sets_is_removed_unless_it_was_set_before(value, monkeypatch):
+    name = "KMP_DUPLICATE_LIB_OK"
+    monkeypatch.delitem(sys.modules, "threadpoolctl", raising=False)
+    monkeypatch.setenv(name, value or "")
+    if value is None:
+        monkeypatch.delenv(name)
+    blas_threads._new_controller()
+    assert os.environ.get(name) == value

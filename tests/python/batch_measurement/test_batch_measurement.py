@@ -11,6 +11,7 @@ import artifex_devices as ad
 import pytest
 from artifex_devices._base.text import seconds_text
 from artifex_devices.batch_measurement.memory import MemoryUse, fit_memory, predicted_peak
+from artifex_devices.batch_measurement.throughput import fit_throughput
 from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_steps import Bench, sizes_of
@@ -629,3 +630,10 @@ def test_the_peak_of_the_next_batch_is_rather_too_large(peaks, size, of_device, 
     uses = [(count, MemoryUse(50, peak, 50, "counted")) for count, peak in peaks]
     assert predicted_peak(uses, size, is_host=False) == of_device
     assert predicted_peak(uses, size, is_host=True) == of_host
+
+
+def test_a_floor_may_extend_to_all_but_two_sizes():
+    model = fit_throughput([(1, 1.0), (2, 1.4), (3, 1.0), (8, 2.4), (16, 4.8)])
+    assert model is not None
+    assert model.floor_s == 1.0
+    assert model.examples_per_s == pytest.approx(1 / 0.3)

@@ -352,6 +352,9 @@ def test_collectives_of_this_machine_have_seconds(monkeypatch):
         assert seconds("permute", 1024) == pytest.approx(threads + 8 * 7e-6)
         plan = plan_collective("all_reduce", 1024, "b", mesh, calibration=made())
         assert (plan.algorithm, plan.cluster, plan.groups) == ("threads executor", None, 2)
+        estimate = plan.steps[0].estimate
+        assert 0 < estimate.transfer < estimate.latency  # of 1 KiB
+        assert estimate.limit == "memory"
         assert plan.bytes_by_device == 2 * 1024 * 3 / 4
         assert str(plan).startswith("all_reduce of 1.0 KiB by 4 devices of this machine\n")
         assert json.loads(plan.to_json())["cluster"] is None

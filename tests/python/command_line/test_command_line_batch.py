@@ -274,3 +274,24 @@ def test_recommend_adds_what_follows_from_published_numbers(capsys):
     assert derived["sources"]
     assert main(["batch", "recommend", "--hardware", "cpu", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["roofline"] is None
+
+
+def test_a_module_that_the_users_module_misses_is_an_error_of_that_one(tmp_path, monkeypatch):
+    from artifex_devices.command_line import user_function
+
+    (tmp_path / "has_a_mistake.py").write_text("import a_module_that_is_missing")
+    (tmp_path / "a_package").mkdir()
+    (tmp_path / "a_package" / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ModuleNotFoundError, match="a_module_that_is_missing"):
+        user_function._import_module("has_a_mistake")
+    for name, missing in (
+        ("no_such_module", "no_such_module"),
+        ("no_such.sub", "no_such"),
+        ("a_package.b", "a_package.b"),
+    ):
+        with pytest.raises(user_function.UsageError, match=f"there is no module '{missing}' where Python looks"):
+            user_function._import_module(name)
+    for name in ("", ".relative"):
+        with pytest.raises(user_function.UsageError, match="is not a module's name"):
+            user_function._import_module(name)

@@ -62,6 +62,21 @@ COMMANDS = {
         "plan mesh --cluster 'tpu v9 4x4' --mesh x=4",
         "plan mesh --cluster 'tpu v5e 4x' --mesh x=4",
         "plan mesh --cluster none.toml --mesh x=4",
+        *(
+            f"plan mesh --cluster '{text}' --mesh x=4"
+            for text in (
+                "tpu v5e",
+                "v5e",
+                "tpu v4",
+                "tpu v4 8",
+                "tpu v5p 4x4",
+                "tpu v5e 64",
+                "tpu",
+                "v4 2x2x4",
+                "h100",
+                "",
+            )
+        ),
         f"plan mesh {V5E} --json",
         "plan mesh --cluster 'tpu v5e 2x2' --mesh x=2,y=2 --svg",
     ],

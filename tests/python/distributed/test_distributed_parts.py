@@ -127,6 +127,17 @@ def test_one_error_lists_all_inconsistencies():
         assert part in text
 
 
+def test_facts_that_agree_pass_and_each_difference_is_listed_alone():
+    check_facts([facts_of(arguments=("x:1", 2, 0)), facts_of(arguments=("x:1", 2, 1), address_is_own=False)])
+    with pytest.raises(ValueError, match="num_processes is 3 in process 0, but the MPI job has 2"):
+        check_facts([facts_of(arguments=(None, 3, 0)), facts_of()])
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
+        check_facts([facts_of(), facts_of(versions={"numpy": "2", "mpi4py": "4"})])
+    assert str(caught.value).startswith(
+        "distributed.initialize: mpi4py is 4 in process 1, but missing in process 0; expected arguments that match"
+    )
+
+
 def test_a_launcher_of_another_mpi_is_named():
     with pytest.raises(RuntimeError, match="mpiexec of MPICH has started 2 processes, but MPI reports one"):
         check_facts([facts_of()])

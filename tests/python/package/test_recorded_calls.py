@@ -8,8 +8,11 @@ import warnings
 
 import artifex_devices as ad
 import numpy as np
-from artifex_devices import cluster, models
-from artifex_devices.sharding import Mesh, NamedSharding, P
+from artifex_devices import cluster, config, dlpack, lax, mesh_utils, models, multihost_utils  # noqa: F401 - for calls
+from artifex_devices.layout import Format, Layout  # noqa: F401
+from artifex_devices.planner import plan_collective, plan_reshard, plan_step, suggest  # noqa: F401
+from artifex_devices.roofline import accelerator, roofline  # noqa: F401
+from artifex_devices.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P  # noqa: F401
 from recorded_texts import check_recorded
 
 CALLS = {

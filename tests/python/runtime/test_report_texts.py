@@ -163,5 +163,5 @@ def test_a_memory_report_is_entered_once_and_has_numbers_afterwards():
         shown = memory._DEVICES_SHOWN
         assert lines[2 + shown] == f"  and {20 - shown} more lines"
         assert "Live Arrays (end): 2, 1010 bytes on all devices" in lines
-        assert lines[-2].split() == ["int8(1000,)", "1000", "bytes", "cpu:0"]
+        assert lines[-2:] == ["  int8(1000,)  1000 bytes  cpu:0", "  int8(10,)      10 bytes  cpu:0"]
         del before

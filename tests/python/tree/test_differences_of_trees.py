@@ -177,3 +177,11 @@ def test_keys_are_checked():
         tree_util.keystr(3)
     with pytest.raises(TypeError, match="keystr: separator is 3"):
         tree_util.keystr([], separator=3)
+
+
+def test_all_leaves_are_those_of_the_function_too():
+    assert tree_util.all_leaves([1, "a", 2.5])
+    assert not tree_util.all_leaves([1, (2,)])
+    assert not tree_util.all_leaves([None])
+    assert tree_util.all_leaves([None, (1, 2)], lambda node: node is None or isinstance(node, tuple))
+    assert not tree_util.all_leaves([None, (1, 2)], lambda node: node is None)
