@@ -165,8 +165,8 @@ def page() -> str:
     )
     return TEXT.format(
         runs=len(found), collectives=len(DATA["collectives"]), verdict=verdict, table="\n".join(lines), median=median,
-        tail=tail, held=len(held), runs_part=runs_part(found), factors_part=factors_part(), collectives_part=collectives_part(),
-        sources_part=sources_part(),
+        tail=tail, held=len(held), runs_part=runs_part(found), factors_part=factors_part(),
+        collectives_part=collectives_part(), sources_part=sources_part(),
     )  # fmt: skip
 
 

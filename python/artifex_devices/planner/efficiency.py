@@ -112,9 +112,8 @@ class Efficiency(Report):
         Raises:
             TypeError: `cluster` is not a Cluster.
         """
-        check_type(
-            "Efficiency.published", "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster"
-        )
+        operation = "Efficiency.published"
+        check_type(operation, "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
         return cls._from(_core._published_efficiency(cluster))
 
     @classmethod

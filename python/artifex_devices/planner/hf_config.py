@@ -11,7 +11,6 @@ from typing import Any
 
 from artifex_devices._base.checks import wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.hf_families import FAMILIES, ConfigReader
 from artifex_devices.planner.transformer_shape import TransformerShape
@@ -39,7 +38,6 @@ def _load(path: Path) -> Any:
         ) from None
 
 
-@public("artifex_devices.models")
 def from_hf_config(source: str | os.PathLike[str] | Mapping[str, Any], *, name: str | None = None) -> TransformerShape:
     """Reads the shape of a decoder from a config.json of Hugging Face.
 

@@ -96,7 +96,7 @@ def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = Non
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         fix = "write [plan_training(..., measured=12.5)]"
         raise wrong_type("fit", "measured", measured, "plans with measured seconds", fix)
-    plans = list(measured)
+    plans: list[TrainingPlan] = list(given)
     for i, plan in enumerate(plans):
         check_type("fit", f"measured[{i}]", plan, TrainingPlan, "a TrainingPlan", "make one by plan_training")
         if plan.measured is None:
