@@ -110,7 +110,8 @@ def wait_for(address: str) -> None:
 def wait_until_drawn(page: Page, cells: int) -> int:
     """Waits until all cells and pictures are there and the height no longer changes; returns the height."""
     end = time.monotonic() + START_SECONDS
-    before, unchanged = None, 0
+    before: list[int] = []
+    unchanged = 0
     while unchanged < STEADY_POLLS:
         now = page.evaluate(STATE)
         unchanged = unchanged + 1 if now == before and now[1] == cells and now[2] == 0 else 0
@@ -118,7 +119,7 @@ def wait_until_drawn(page: Page, cells: int) -> int:
         if time.monotonic() > end:
             raise TimeoutError(f"a notebook is not drawn after {START_SECONDS} s: {now}")
         page.wait_for_timeout(200)
-    return int(before[0])
+    return before[0]
 
 
 def picture_of(

@@ -46,7 +46,7 @@ TESTED_BY = {
     "multihost_utils": ("distributed",),
     "partition": ("sharding",),
     "prefetch": ("placement",),
-    "profiler": ("package",),
+    "profiler": ("package", "profiler"),
     "testing": ("package",),
     "topology": ("runtime", "hardware"),
     "transfer": ("placement",),

@@ -107,9 +107,9 @@ py::dict describe(const StoredCheckpoint& self, const py::type& array_type, cons
         origin[d] = tensor.origin ? (*tensor.origin)[d] : 0;
         shape[d] = tensor.shape[d];
       }
-      parts[k] = named_tuple(part_type, py::make_tuple(files[self.file_of_tensor[array.tensors[k]]],
-                                                       tuple_from_dims(origin), tuple_from_dims(shape),
-                                                       tensor.end - tensor.begin));
+      parts[k] =
+          named_tuple(part_type, py::make_tuple(files[self.file_of_tensor[array.tensors[k]]], tuple_from_dims(origin),
+                                                tuple_from_dims(shape), tensor.end - tensor.begin));
     }
     rows[py::str(array.name)] = named_tuple(
         array_type, py::make_tuple(tuple_from_dims(array.shape), dtype_or_none(array), array.type, std::move(parts)));
@@ -205,9 +205,10 @@ void bind_checkpoint(py::module_& module) {
            "Reads the headers of safetensors files, and checkpoint.json unless its path is empty.")
       .def("arrays", &arrays_by_name, py::arg("type"),
            "By name, an instance of a NamedTuple of number, shape, dtype or None, stored type and bytes.")
-      .def("describe", &describe, py::arg("array_type"), py::arg("part_type"),
-           "By name, an instance of a NamedTuple of shape, dtype or None, stored type and parts, which are instances of "
-           "one of file, origin, shape and bytes.")
+      .def(
+          "describe", &describe, py::arg("array_type"), py::arg("part_type"),
+          "By name, an instance of a NamedTuple of shape, dtype or None, stored type and parts, which are instances of "
+          "one of file, origin, shape and bytes.")
       .def_property_readonly(
           "process_count",
           [](const StoredCheckpoint& self) -> py::object {
@@ -218,9 +219,10 @@ void bind_checkpoint(py::module_& module) {
       .def_property_readonly(
           "values", [](const StoredCheckpoint& self) { return self.manifest ? self.manifest->values : "{}"; },
           "JSON of the Python values.")
-      .def("read", &read_into, py::arg("requests"), py::arg("verify"), py::arg("operation"),
-           "Fills Arrays of _checkpoint_array and ndarrays: (number of the stored array, destination) for each. Returns "
-           "the number of bytes read.");
+      .def(
+          "read", &read_into, py::arg("requests"), py::arg("verify"), py::arg("operation"),
+          "Fills Arrays of _checkpoint_array and ndarrays: (number of the stored array, destination) for each. Returns "
+          "the number of bytes read.");
   module.def("_add_stored", &add_stored, py::arg("part"), py::arg("stored"), py::arg("index"), py::arg("count"),
              "Adds part `index` of `count` of each stored array to a _SavePart, which reads it while it writes.");
   module.def("_spanning_client", &spanning_client, py::arg("leaves"),

@@ -162,6 +162,10 @@ void bind_planner(py::module_& module) {
       py::arg("device"),
       "What joins the devices of a client: their Cluster, or the links of GPUs of the catalogue; or None.");
   bind_step(module);
+  bind_charts(module);
+  bind_training(module);
+  bind_transformer_shape(module);
+  bind_training_fit(module);
   bind_reshard_picture(module);
   bind_calibration(module);
 }

@@ -9,12 +9,21 @@
 #include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/planner/placed_copies.h"
+#include "artifex_devices/planner/transformer_shape.h"
 
 namespace artifex_devices::bindings {
 
 /// Everything of planner/.
 void bind_planner(pybind11::module_& module);
 void bind_step(pybind11::module_& module);
+void bind_training(pybind11::module_& module);
+void bind_charts(pybind11::module_& module);
+void bind_transformer_shape(pybind11::module_& module);
+void bind_training_fit(pybind11::module_& module);
+
+/// The fields of models.TransformerShape. Not checked: `check_shape` does.
+TransformerShape shape_from_python(const pybind11::dict& from);
+
 void bind_reshard_picture(pybind11::module_& module);
 void bind_calibration(pybind11::module_& module);
 

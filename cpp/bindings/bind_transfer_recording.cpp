@@ -65,7 +65,8 @@ void host_element(const ArrayRef& array, const std::string& operation) {
   RecordedTransfer transfer(TransferDirection::kDeviceToHost);
   transfer.add(RouteEnd::of(*(*sharding.devices())[position], sharding.memory_kind()), RouteEnd::host(),
                itemsize(array->dtype()));
-  transfer.commit();
+  const Client& client = *sharding.devices()->client();
+  transfer.commit(client.is_multi_process() ? client.process_index() : 0);
 }
 
 }  // namespace

@@ -2626,21 +2626,41 @@ class _SavePart:
         Bytes written so far.
         """
 
-class _StoredFiles:
+class _StoredCheckpoint:
     """
-    The tensors of some safetensors files.
+    The headers of all files of a checkpoint.
     """
 
-    def __init__(self, paths: collections.abc.Sequence[str], operation: str) -> None: ...
+    def __init__(self, paths: collections.abc.Sequence[str], manifest: str, operation: str) -> None:
+        """
+        Reads the headers of safetensors files, and checkpoint.json unless its path is empty.
+        """
+
+    def arrays(self, type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
+        """
+        By name, an instance of a NamedTuple of number, shape, dtype or None, stored type and bytes.
+        """
+
+    def describe(self, array_type: type[typing.Any], part_type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
+        """
+        By name, an instance of a NamedTuple of shape, dtype or None, stored type and parts, which are instances of one of file, origin, shape and bytes.
+        """
+
     def read(self, requests: list[typing.Any], verify: bool, operation: str) -> int:
         """
-        Fills Arrays of _checkpoint_array and ndarrays: (name, destination, numbers of its tensors) for each. Returns the number of bytes read.
+        Fills Arrays of _checkpoint_array and ndarrays: (number of the stored array, destination) for each. Returns the number of bytes read.
         """
 
     @property
-    def tensors(self) -> list[typing.Any]:
+    def process_count(self) -> typing.Any:
         """
-        For each tensor: name, stored type, dtype or None, shape, origin or None, global shape or None, number of its file, bytes.
+        Number of processes that saved it; None without checkpoint.json.
+        """
+
+    @property
+    def values(self) -> str:
+        """
+        JSON of the Python values.
         """
 
 class _CrossReshard:
@@ -3097,6 +3117,33 @@ class _FlightRecord:
     @property
     def process_count(self) -> int: ...
 
+class _TraceRecording:
+    """
+    Records events of this process, and memory of the current world's devices, until stop().
+    """
+
+    def __init__(self, process: int) -> None: ...
+    def events(self) -> list[typing.Any]:
+        """
+        Rows of kind, process, device, thread, name, detail, begin, end, time that a participant ran before (all in ns), planned and moved bytes, meeting, file and line.
+        """
+
+    def memory(self) -> list[typing.Any]:
+        """
+        Rows of process, device, time in ns and bytes of arrays from then on.
+        """
+
+    def stop(self) -> None:
+        """
+        Ends the recording. A second call does nothing.
+        """
+
+    @property
+    def dropped(self) -> int:
+        """
+        Number of events and values that were not recorded, for lack of space.
+        """
+
 class Cluster:
     """
     Description of chips to plan with, which one need not own: an immutable value.
@@ -3261,19 +3308,9 @@ def _accelerator_links(machine: Machine, addresses: collections.abc.Sequence[str
     ("NVLink" or "xGMI", whether behind switches, bytes/s) of a recorded machine, or None.
     """
 
-def _add_stored(
-    part: _SavePart,
-    leaf: int,
-    files: _StoredFiles,
-    name: str,
-    dtype: typing.Any,
-    shape: typing.Any,
-    numbers: collections.abc.Sequence[int],
-    index: int,
-    count: int,
-) -> None:
+def _add_stored(part: _SavePart, stored: _StoredCheckpoint, index: int, count: int) -> None:
     """
-    Adds part `index` of `count` of a stored array to a _SavePart, which reads it while it writes.
+    Adds part `index` of `count` of each stored array to a _SavePart, which reads it while it writes.
     """
 
 def _adopt(
@@ -3334,6 +3371,19 @@ def _axis_groups(sizes: collections.abc.Sequence[int], axes: collections.abc.Seq
     The groups of participants that differ along these axes only, each row-major over them as they are listed.
     """
 
+def _bar_chart_svg(
+    title: str,
+    kinds: collections.abc.Sequence[str],
+    bars: collections.abc.Sequence[tuple[str, collections.abc.Sequence[float], collections.abc.Sequence[str], str]],
+    limit: float,
+    limit_text: str,
+    is_waterfall: bool,
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total.
+    """
+
 def _base_client_exists() -> bool: ...
 def _batch_share(sharding: Sharding, length: int, dimension: int) -> tuple[int, int]:
     """
@@ -3355,6 +3405,11 @@ def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.A
 def _build_facts() -> dict[typing.Any, typing.Any]:
     """
     Returns the versions that the core was built with (dict of texts).
+    """
+
+def _cache_elements(shape: dict[typing.Any, typing.Any], tokens: int) -> int:
+    """
+    Elements of the KV cache of a sequence.
     """
 
 def _cached_host_value(array: Array) -> typing.Any:
@@ -3423,6 +3478,11 @@ def _client_of_named_platform() -> Client:
 def _client_of_platform(platform: str) -> Client | None:
     """
     Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.
+    """
+
+def _clock_difference(trips: collections.abc.Sequence[tuple[int, int, int]]) -> typing.Any:
+    """
+    Returns (ns that the other clock is ahead, error in ns) from round trips (sent, answered, returned), or None.
     """
 
 def _close() -> None:
@@ -3500,6 +3560,11 @@ def _cuda_report() -> dict[typing.Any, typing.Any]:
 
 def _current_client() -> Client: ...
 def _default_device() -> Device: ...
+def _default_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:
+    """
+    (number, source) of each factor of a cluster's chip, by name.
+    """
+
 def _derived_batch_size(hardware: str) -> typing.Any: ...
 def _describe_process(
     machine: Machine | None = None, num_devices: int | None = None
@@ -3518,9 +3583,9 @@ def _divide(array: typing.Any, by: float) -> None:
     Divides a dense array of 16-bit floats in place, each number in float32.
     """
 
-def _dtype_from_name(name: str) -> typing.Any:
+def _efficiency_mistakes(efficiency: dict[typing.Any, typing.Any]) -> str:
     """
-    Returns the dtype whose `name` it is.
+    Everything that is wrong with factors; empty if nothing.
     """
 
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
@@ -3552,6 +3617,14 @@ def _fit_relative(
     (coefficients, relative errors): non-negative least squares of relative errors; one list of terms per sample.
     """
 
+def _fit_training(
+    steps: collections.abc.Sequence[tuple[dict[typing.Any, typing.Any], Cluster, dict[typing.Any, typing.Any], float]],
+    efficiency: dict[typing.Any, typing.Any],
+) -> tuple[typing.Any, ...]:
+    """
+    (number, source) of each fitted factor by name, and the seconds of each step with them. `steps`: shape, cluster, configuration and measured seconds of each.
+    """
+
 def _flight_timeline(
     records: collections.abc.Sequence[_FlightRecord],
 ) -> tuple[list[typing.Any], list[int], list[typing.Any]]:
@@ -3567,6 +3640,17 @@ def _fold(kind: str, array: typing.Any, first: int, last: int, out: typing.Any) 
 def _forget_recent() -> None:
     """
     Clears the caches of meshes, shardings and index maps.
+    """
+
+def _front_svg(
+    title: str,
+    x_name: str,
+    y_name: str,
+    points: collections.abc.Sequence[tuple[float, float, int, str]],
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Points in logarithmic axes as a stand-alone SVG picture. Points: x, y, colour, label.
     """
 
 def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> bytes:
@@ -3629,6 +3713,11 @@ def _hybrid_mesh_order(
     Positions of the devices for each place of a mesh over several granules.
     """
 
+def _ideal_efficiency() -> dict[typing.Any, typing.Any]:
+    """
+    (number, source) of each factor without losses, by name.
+    """
+
 def _is_constant(array: typing.Any) -> bool:
     """
     Returns whether an ndarray shows memory of Arrays or results that cannot be written.
@@ -3637,6 +3726,11 @@ def _is_constant(array: typing.Any) -> bool:
 def _is_on_cuda(sharding: Sharding) -> bool:
     """
     Returns whether Arrays with a sharding are in the memory of CUDA devices.
+    """
+
+def _is_tracing() -> bool:
+    """
+    Whether a trace is open.
     """
 
 def _join_world(
@@ -3668,6 +3762,11 @@ def _last_level_cache_bytes() -> int:
     """
 
 def _layout_from_text(text: str) -> Layout: ...
+def _least_memory(shape: dict[typing.Any, typing.Any], space: dict[typing.Any, typing.Any], devices: int) -> typing.Any:
+    """
+    The configuration with the least memory on so many devices, or None.
+    """
+
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
 def _likeness(parts: list[typing.Any]) -> int:
     """
@@ -3798,6 +3897,17 @@ def _parse_world(text: str) -> tuple[Machine, int | None, str | None]:
     Machine (None for this one), number of devices or None, and the name of GPUs or None.
     """
 
+def _pipeline_timeline(
+    schedule: str,
+    microbatches: int,
+    chunks: int,
+    forward: collections.abc.Sequence[float],
+    backward: collections.abc.Sequence[float],
+) -> list[typing.Any]:
+    """
+    (stage, microbatch, chunk, is_backward, start, end) of each pass of a pipeline.
+    """
+
 def _placed_dtype(dtype: typing.Any) -> typing.Any:
     """
     Returns the dtype that data of `dtype` has after it is placed in this context.
@@ -3831,6 +3941,16 @@ def _plan_cpu_shares(
     For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
     """
 
+def _plan_inference(
+    shape: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    config: dict[typing.Any, typing.Any],
+    efficiency: dict[typing.Any, typing.Any],
+) -> dict[typing.Any, typing.Any]:
+    """
+    Memory and seconds of prefill and decoding, as a dict.
+    """
+
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
 def _plan_reshard(
     shape: typing.Any,
@@ -3856,6 +3976,17 @@ def _plan_step(
     Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one number for each logical axis.
     """
 
+def _plan_training(
+    shape: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    config: dict[typing.Any, typing.Any],
+    efficiency: dict[typing.Any, typing.Any],
+    devices: int,
+) -> dict[typing.Any, typing.Any]:
+    """
+    Memory and seconds of a training step on the first `devices` of a cluster, as a dict.
+    """
+
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
 def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
@@ -3866,6 +3997,11 @@ def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
 def _process_starts(sharding: Sharding, shape: typing.Any) -> list[list[int]]:
     """
     Where this process's parts of each dimension begin, ascending.
+    """
+
+def _published_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:
+    """
+    (number, source) of each factor of a cluster's chip by name, without fits to training runs.
     """
 
 def _push_world(client: Client) -> typing.Any: ...
@@ -3957,7 +4093,29 @@ def _safe_repr(object: typing.Any) -> str:
     Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
     """
 
+def _schedule_svg(
+    title: str,
+    rows: collections.abc.Sequence[str],
+    kinds: collections.abc.Sequence[str],
+    tiles: collections.abc.Sequence[tuple[int, int, float, float, str]],
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Tiles over time as a stand-alone SVG picture. Tiles: row, kind, start, end, label.
+    """
+
 def _scoped_option(name: str) -> typing.Any: ...
+def _search_training(
+    shape: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    space: dict[typing.Any, typing.Any],
+    efficiency: dict[typing.Any, typing.Any],
+    progress: typing.Any,
+) -> dict[typing.Any, typing.Any]:
+    """
+    The best configurations of a space, as a dict.
+    """
+
 def _select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typing.Any, stream: bool) -> None:
     """
     Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().
@@ -3967,6 +4125,21 @@ def _set_num_cpu_devices(count: int | None) -> None: ...
 def _set_thread_caller(file: str, line: int) -> None:
     """
     Records the line that started this thread, for transfers outside of user code.
+    """
+
+def _set_trace_process(process: int) -> None:
+    """
+    Sets the process of events of this thread; -1 for that of the trace.
+    """
+
+def _shape_parameters(shape: dict[typing.Any, typing.Any]) -> dict[typing.Any, typing.Any]:
+    """
+    The arguments of ShapeParameters.
+    """
+
+def _shape_problems(shape: dict[typing.Any, typing.Any]) -> list[str]:
+    """
+    Everything that is inconsistent in the sizes of a decoder, one text each.
     """
 
 def _sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Sharding:
@@ -3990,6 +4163,11 @@ def _single_device_sharding_from_pickle(
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
     Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this process, else None.
+    """
+
+def _spanning_client(leaves: list[typing.Any]) -> typing.Any:
+    """
+    Returns the client of the first Array that spans processes; None without one.
     """
 
 def _spec_in(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
@@ -4046,7 +4224,69 @@ def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typi
     Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
     """
 
+def _timeline_svg(
+    title: str,
+    tracks: collections.abc.Sequence[str],
+    kinds: collections.abc.Sequence[str],
+    spans: collections.abc.Sequence[tuple[int, int, float, float, str, str]],
+    arrows: collections.abc.Sequence[tuple[int, int, float, float]],
+    memory: collections.abc.Sequence[tuple[int, collections.abc.Sequence[tuple[float, int]]]],
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Returns the picture of spans (track, kind, begin, end, label, tooltip), arrows (track, track, time, time) and memory (track, [(time, bytes)]), with times in seconds.
+    """
+
 def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
+def _trace_begin() -> int:
+    """
+    Returns the time in ns while a trace is open, else 0.
+    """
+
+def _trace_clock() -> int:
+    """
+    Returns the time in ns.
+    """
+
+def _trace_collective(
+    rendezvous: Rendezvous,
+    position: int,
+    name: str,
+    operation: str,
+    members: collections.abc.Sequence[tuple[str, str]],
+    process: int,
+    meeting: int,
+) -> None:
+    """
+    Adds the collective that a participant completes to open traces; `members` has the device and the line of each participant, and `meeting` is 0 for one within the process.
+    """
+
+def _trace_event(
+    kind: str, name: str, detail: str, begin: int, process: int = -1, bytes: int = 0, meeting: int = 0
+) -> None:
+    """
+    Adds an event that ends now to open traces, with the line of the program.
+    """
+
+def _trace_meetings(
+    events: collections.abc.Sequence[tuple[str, int, str, int, str, str, int, int, int, int, int, int, str, int]],
+) -> list[typing.Any]:
+    """
+    Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.
+    """
+
+def _training_collective_seconds(
+    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any]
+) -> float:
+    """
+    Seconds of a collective over the first devices of a cluster, as plan_training prices it.
+    """
+
+def _training_groups(space: dict[typing.Any, typing.Any]) -> int:
+    """
+    The number that `progress` of _search_training counts up to.
+    """
+
 def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
 def _transfer_is_guarded(direction: str, explicit: bool) -> bool:
     """
@@ -4282,6 +4522,7 @@ _PROGRAM_TERMS: tuple[typing.Any, ...] = (
     "added in caches",
     "added from memory",
 )
+_SHARED_TRACE_MEETING: int = 4611686018427387904
 _UNCONSTRAINED: _Unconstrained
 __version__: str = "0.1.0"
 _unpickle_functions: dict[typing.Any, typing.Any] = {

@@ -9,16 +9,23 @@ from typing import Any
 from artifex_devices._base.checks import check_number, wrong_type, wrong_value
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices.planner.hf_config import from_hf_config
 from artifex_devices.planner.step_builder import StepBuilder
 from artifex_devices.planner.step_checks import is_count, plain
 from artifex_devices.planner.step_model import Operation, Optimizer, StepModel, Tensor
-from artifex_devices.planner.transformer_shape import SHAPES, TransformerShape
+from artifex_devices.planner.transformer_shape import SHAPES, ShapeParameters, TransformerShape
 
-__all__ = ["SHAPES", "Operation", "Optimizer", "StepModel", "Tensor", "TransformerShape", "mlp", "moe", "transformer"]
+__all__ = [
+    "SHAPES", "Operation", "Optimizer", "ShapeParameters", "StepModel", "Tensor", "TransformerShape", "from_hf_config",
+    "mlp", "moe", "transformer",
+]  # fmt: skip
 
 ADAM = Optimizer(8)
-_PRODUCTS = ("x", "q", "k", "v", "attended", "middle", "gate", "up", "logits", "last", "expert_in", "router")
-_ALWAYS = ("attention_in", "mlp_in", "activated", "final_in")  # beside _PRODUCTS, where all is kept
+_PRODUCTS = (
+    "x", "q", "k", "v", "attended", "middle", "gate", "up", "logits", "last", "expert_in", "router", "shared_gate",
+    "shared_up",
+)  # fmt: skip
+_ALWAYS = ("attention_in", "mlp_in", "activated", "shared_activated", "final_in")  # beside _PRODUCTS, where all is kept
 _KEPT = {"layers": ("x", "last"), "products": _PRODUCTS, "all": _PRODUCTS + _ALWAYS}
 
 
@@ -56,7 +63,8 @@ def transformer(
 
     Raises:
         ValueError: Unknown shape; numbers below 1; expert places that are not a whole number; a capacity factor without
-            experts; a cache in training.
+            experts; a cache in training; a shape with biases, latent attention, a window below the number of tokens, or
+            other parts that einsums cannot describe exactly, which `planner.plan_training` can price.
         TypeError: An argument has the wrong type.
 
     Example:
@@ -78,6 +86,11 @@ def transformer(
             f"models.transformer: capacity_factor is {safe_repr(capacity_factor)} and {shape.name} has no experts; "
             "expected 1; leave it out"
         )
+    if problems := _inexact(shape, cache + sequence):
+        raise ValueError(
+            f"models.transformer: {shape.name} has {', '.join(problems)}; expected a model that einsums describe "
+            "exactly; price it with planner.plan_training"
+        )
     if cache and optimizer is not None:
         raise ValueError(
             f"models.transformer: cache is {cache} in a training step; expected 0, because training has no tokens "
@@ -87,7 +100,7 @@ def transformer(
     sizes = {
         "b": batch, "s": sequence, "t": cache or sequence, "d": shape.embed, "n": shape.embed, "k": shape.kv_heads,
         "g": shape.heads // shape.kv_heads, "h": shape.head_dim, "f": shape.mlp, "v": shape.vocab,
-        "e": shape.experts, "r": shape.experts,
+        "e": shape.experts, "r": shape.experts, "m": shape.shared_experts * shape.shared_mlp,
     }  # fmt: skip
     if shape.experts:
         each = shape.experts_per_token
@@ -99,12 +112,17 @@ def transformer(
     parts.add_attention(bool(cache))
     parts.add_norm("mlp_norm", "middle", "mlp_in")
     if shape.experts:
-        parts.add_experts("bs", "mlp_in", "mlp_out")
+        parts.add_experts("bs", "mlp_in", "mlp_out", is_gated=shape.gated_mlp)
+        if shape.shared_experts:  # side by side, as one MLP
+            parts.add_mlp("mlp_in", "shared_out", "m", "shared_", is_gated=shape.gated_mlp)
     else:
-        parts.add_mlp("mlp_in", "mlp_out")
+        parts.add_mlp("mlp_in", "mlp_out", is_gated=shape.gated_mlp)
     parts.add_tensor("last", "bsd", count=1)
     parts.add_norm("final_norm", "last", "final_in", count=1)
-    parts.add_product("logits", "bsd,dv->bsv", "final_in", "w_out", "logits", count=1)
+    if shape.tied_embeddings:
+        parts.add_operation("logits", "bsd,vd->bsv", ("final_in", "embedding"), "logits", count=1)
+    else:
+        parts.add_product("logits", "bsd,dv->bsv", "final_in", "w_out", "logits", count=1)
     activations = [tensor.name for tensor in parts.tensors if tensor.role == "activation"]
     unknown = sorted(kept.difference(activations))
     if unknown and not isinstance(keep, str):  # _KEPT has names of dense models and of experts
@@ -204,6 +222,24 @@ def moe(
 def _model(name: str, parts: StepBuilder, tokens: int, optimizer: Optimizer | None) -> StepModel:
     axes = ("batch", "expert_batch") if "c" in parts.sizes else ("batch",)
     return StepModel(name, tuple(parts.tensors), tuple(parts.operations), tokens, axes, optimizer)
+
+
+def _inexact(shape: TransformerShape, tokens: int) -> list[str]:
+    """What einsums and parameters with one use cannot describe."""
+    found = {
+        "multi-head latent attention": shape.kv_lora_rank,
+        "layers with and without experts": shape.dense_layers or shape.expert_period > 1,
+        f"a window of {shape.window} of {tokens} tokens": 0 < shape.window < tokens,
+        "learned positions": shape.positions,
+        f"{shape.norms_per_layer} norms in each layer": shape.norms_per_layer != 2,
+        "norms with biases": shape.norm == "layer",
+        "norms of query and key heads": shape.query_key_norm,
+        "a norm of the embedding": shape.embedding_norm,
+        "a gate of shared experts": shape.shared_gate,
+        "attention and MLP side by side": shape.parallel_layers,
+        "biases": shape.qkv_bias or shape.attention_out_bias or shape.mlp_bias or shape.head_bias or shape.router_bias,
+    }
+    return [text for text, is_there in found.items() if is_there]
 
 
 def _kept(keep: Any) -> frozenset[str]:

@@ -115,14 +115,15 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
         return tree_util.tree_unflatten(structure, own)
     me = client.process_index()
     claims = (me == 0) if is_source is None else bool(is_source)
-    claimed = _meet(client, "broadcast_one_to_all", structure, own, bytes([claims]))
-    sources = [number for number, claim in enumerate(claimed) if claim == b"\x01"]
-    if len(sources) != 1:
-        raise ValueError(
-            f"broadcast_one_to_all: {len(sources)} processes are the source; expected one, got processes "
-            f"{sources}; give is_source=True in one of them"
-        )
-    found = _transfer(client, "broadcast_one_to_all", own, sources[0])
+    with transports.of_client(client, "broadcast_one_to_all").exclusive("broadcast_one_to_all"):
+        claimed = _meet(client, "broadcast_one_to_all", structure, own, bytes([claims]))
+        sources = [number for number, claim in enumerate(claimed) if claim == b"\x01"]
+        if len(sources) != 1:
+            raise ValueError(
+                f"broadcast_one_to_all: {len(sources)} processes are the source; expected one, got processes "
+                f"{sources}; give is_source=True in one of them"
+            )
+        found = _transfer(client, "broadcast_one_to_all", own, sources[0])
     return tree_util.tree_unflatten(structure, found[sources[0]])
 
 
@@ -193,8 +194,9 @@ def _gather(client: Client, operation: str, structure: Any, own: list[NDArray[An
     count = client.process_count()
     if count == 1:
         return [[leaf] for leaf in own]
-    _meet(client, operation, structure, own)
-    found = _transfer(client, operation, own)
+    with transports.of_client(client, operation).exclusive(operation):
+        _meet(client, operation, structure, own)
+        found = _transfer(client, operation, own)
     return [[found[number][i] for number in range(count)] for i in range(len(own))]
 
 
@@ -224,12 +226,13 @@ def _compare(client: Client, operation: str, text: str, payload: bytes = b"") ->
     digest = hashlib.blake2b(operation.encode(), digest_size=32).digest()
     mine = hashlib.blake2b(text.encode(), digest_size=32).digest()
     transport = transports.of_client(client, operation)
-    received = transport.agree(operation, digest, range(count), mine + payload)
-    payloads = [each[32:] for each in received]
-    if all(each[:32] == mine for each in received):
-        return payloads, ""
-    padded = np.frombuffer(text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0"), np.uint8)
-    sent = {n: each.tobytes().rstrip(b"\0") for n, (each,) in _transfer(client, operation, [padded]).items()}
+    with transport.exclusive(operation):
+        received = transport.agree(operation, digest, range(count), mine + payload)
+        payloads = [each[32:] for each in received]
+        if all(each[:32] == mine for each in received):
+            return payloads, ""
+        padded = np.frombuffer(text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0"), np.uint8)
+        sent = {n: each.tobytes().rstrip(b"\0") for n, (each,) in _transfer(client, operation, [padded]).items()}
     return payloads, "; ".join(f"process {n}: {each.decode(errors='replace')}" for n, each in sent.items())
 
 

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, cast, overload
 
+from artifex_devices import _core
 from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
@@ -160,8 +161,10 @@ class _Work:
                 return
             place_from = clock()
             self.read_s += place_from - read_from
+            _trace("read a batch", read_from)
             placed = self.place(batch)
             self.place_s += clock() - place_from
+            _trace("place a batch", place_from)
             self.ready.put(placed)
             # A waiting worker must not keep a batch alive.
             del batch, placed
@@ -170,10 +173,14 @@ class _Work:
         began = time.perf_counter()
         # The flag is set before the check, and a consumer reads it after taking: no wake-up is missed.
         self.waits_for_room = True
+        has_waited = False
         while not self.stopped and len(self.ready) >= self.buffer_size:
             self.wake.take(_LIVENESS_CHECK_S)
+            has_waited = True
         self.waits_for_room = False
         self.idle_s += time.perf_counter() - began
+        if has_waited:
+            _trace("wait for space", began)
 
     def _close_source(self) -> None:
         if not isinstance(self.source, Generator):
@@ -184,6 +191,13 @@ class _Work:
             if not self.close_awaited:
                 raise
             self.close_error = error
+
+
+def _trace(what: str, began_s: float) -> None:
+    """Adds an event that ends now to open traces. On Linux `perf_counter` is the clock of traces."""
+    if _core._is_tracing():
+        process = _core._current_client().process_index()
+        _core._trace_event("prefetch", what, "", int(began_s * 1e9), process)
 
 
 # Running workers and their state.
@@ -234,6 +248,7 @@ class Prefetcher(Iterator[T]):
         item = work.ready.take(0)
         if item is NOTHING:
             item = self._wait()
+            _trace("wait for a batch", began)
         try:
             if work.waits_for_room:
                 work.wake.put(None)

@@ -64,6 +64,7 @@ def test_we_read_files_of_safetensors(tmp_path):
     assert all(equal(np.asarray(found[name]), tree[name]) for name in DTYPES)
 
 
+@pytest.mark.filterwarnings("ignore:torch.distributed is:UserWarning")  # as one process is meant
 def test_torch_reads_our_checkpoint(tmp_path):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     dcp = pytest.importorskip("torch.distributed.checkpoint", reason="PyTorch has no torch.distributed")
@@ -80,6 +81,7 @@ def test_torch_reads_our_checkpoint(tmp_path):
     assert state["f"].view(torch.int8).numpy().tobytes() == float8.tobytes()
 
 
+@pytest.mark.filterwarnings("ignore:torch.distributed is:UserWarning")  # as one process is meant
 def test_we_read_a_checkpoint_of_torch(tmp_path):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     dcp = pytest.importorskip("torch.distributed.checkpoint", reason="PyTorch has no torch.distributed")

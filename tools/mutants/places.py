@@ -136,11 +136,8 @@ def blocks_of(tree: ast.AST) -> list[Block]:
             if not isinstance(children, list):  # the body of a lambda
                 continue
             if function and children and isinstance(children[0], ast.stmt) and not isinstance(node, ast.ClassDef):
-                is_documented = (
-                    name == "body"
-                    and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-                    and ast.get_docstring(node) is not None
-                )
+                functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+                is_documented = isinstance(node, functions) and ast.get_docstring(node) is not None
                 if is_documented < len(children):
                     blocks.append(Block(function, numbers.setdefault(function, 0), children, int(is_documented)))
                     numbers[function] += 1

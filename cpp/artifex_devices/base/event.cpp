@@ -9,10 +9,12 @@
 #include <thread>
 #include <utility>
 
+#include "artifex_devices/base/caller_line.h"
 #include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/trace_recording.h"
 
 namespace artifex_devices {
 namespace {
@@ -42,6 +44,27 @@ std::exception_ptr lost_error() {
                   "stayed in the parent; expected a finished array, got one that can never finish; call "
                   "block_until_ready() before the fork, or make the array again in the child"));
 }
+
+// A wait in the open traces, which ends with this object.
+class TracedWait {
+ public:
+  TracedWait() noexcept : begin_ns_(trace_begin_ns()) {}
+  ~TracedWait() {
+    if (begin_ns_ == 0) return;
+    TraceEvent event{.kind = TraceKind::kWait, .name = "wait for data", .begin_ns = begin_ns_};
+    event.end_ns = trace_clock_ns();
+    if (const auto line = caller_line()) {
+      event.file = line->file;
+      event.line = line->line;
+    }
+    add_trace(std::move(event));
+  }
+  TracedWait(const TracedWait&) = delete;
+  TracedWait& operator=(const TracedWait&) = delete;
+
+ private:
+  int64_t begin_ns_;
+};
 
 }  // namespace
 
@@ -92,6 +115,7 @@ void Event::wait() {
 bool Event::wait_for(double seconds) {
   if (is_set()) return true;
   artifex_devices::waiting_for("an event");
+  const TracedWait traced;
   while (!is_set() && DeferredTasks::run_one()) {
   }
   using Clock = std::chrono::steady_clock;

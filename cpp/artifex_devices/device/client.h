@@ -123,6 +123,8 @@ class Device {
   std::atomic<int64_t> allocs_{0};
 
   void watch_charge(int64_t bytes, int64_t in_use) noexcept;
+  void watch_discharge(int64_t bytes, int64_t in_use) noexcept;
+  void trace_memory(int64_t in_use) const noexcept;
   void raise_watched(int64_t in_use) noexcept;
   static constexpr int64_t kUnwatched = -1;
   std::atomic<int64_t> watched_peak_{kUnwatched};

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "artifex_devices/base/atomic_max.h"
+#include "artifex_devices/base/trace_recording.h"
 #include "artifex_devices/device/client.h"
 
 namespace artifex_devices {
@@ -61,13 +62,26 @@ bool Device::try_charge(int64_t bytes) noexcept {
 }
 
 void Device::discharge(int64_t bytes) noexcept {
-  in_use_.fetch_sub(bytes, std::memory_order_relaxed);
-  if (watched_peak_.load(std::memory_order_relaxed) != kUnwatched) freed_.fetch_add(bytes, std::memory_order_relaxed);
+  const int64_t before = in_use_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (watched_peak_.load(std::memory_order_relaxed) != kUnwatched) watch_discharge(bytes, before - bytes);
 }
 
 void Device::watch_charge(int64_t bytes, int64_t in_use) noexcept {
   allocated_.fetch_add(bytes, std::memory_order_relaxed);
   raise_watched(in_use);
+  if (TraceRecording::is_any_open()) trace_memory(in_use);
+}
+
+void Device::watch_discharge(int64_t bytes, int64_t in_use) noexcept {
+  freed_.fetch_add(bytes, std::memory_order_relaxed);
+  if (TraceRecording::is_any_open()) trace_memory(in_use);
+}
+
+void Device::trace_memory(int64_t in_use) const noexcept {
+  try {
+    add_trace_memory(process_index_, to_string(), in_use);
+  } catch (const std::bad_alloc&) {  // a value is missing from the trace
+  }
 }
 
 void Device::raise_watched(int64_t in_use) noexcept {

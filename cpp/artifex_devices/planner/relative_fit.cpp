@@ -24,6 +24,9 @@ void check(const std::vector<TimedTerms>& samples) {
                   samples.front().terms.size(), sample.terms.size());
     }
     const bool good = std::ranges::all_of(sample.terms, [](double term) { return std::isfinite(term) && term >= 0; });
+    if (!std::isfinite(sample.weight) || sample.weight <= 0) {
+      throw_error("fit_relative: a sample has the weight {}; expected a finite number above 0", sample.weight);
+    }
     if (!good || !std::isfinite(sample.seconds) || sample.seconds <= 0) {
       throw_error(
           "fit_relative: a sample of {} s has a term that is NaN or below 0, or no time; expected finite numbers",
@@ -89,12 +92,14 @@ RelativeFit fit_relative(const std::vector<TimedTerms>& samples) {
   for (Index k = 0; k < columns; ++k) {
     if (largest[k] > 0) matrix.col(k) /= largest[k];
   }
-  const VectorXd lengths = matrix.colwise().norm();
-  MatrixXd scaled = matrix;
+  VectorXd weights(rows);
+  for (Index i = 0; i < rows; ++i) weights[i] = samples[static_cast<size_t>(i)].weight;
+  MatrixXd scaled = weights.asDiagonal() * matrix;
+  const VectorXd lengths = scaled.colwise().norm();
   for (Index k = 0; k < columns; ++k) {
     if (lengths[k] > 0) scaled.col(k) /= lengths[k];
   }
-  VectorXd found = solve_positive(scaled, VectorXd::Ones(rows));
+  VectorXd found = solve_positive(scaled, weights);
   for (Index k = 0; k < columns; ++k) found[k] = lengths[k] > 0 ? found[k] / lengths[k] : 0;
   const VectorXd errors = (matrix * found).array() - 1;
   for (Index k = 0; k < columns; ++k) found[k] = lengths[k] > 0 ? found[k] / largest[k] : 0;

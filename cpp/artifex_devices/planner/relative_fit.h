@@ -5,10 +5,11 @@
 
 namespace artifex_devices {
 
-/// One measurement: how much of each term it has, and its seconds.
+/// One measurement: how much of each term it has, its seconds, and how much its error counts.
 struct TimedTerms {
   std::vector<double> terms;
   double seconds = 0;
+  double weight = 1;  // of its relative error
 };
 
 struct RelativeFit {
@@ -19,8 +20,8 @@ struct RelativeFit {
 /// The coefficients, none below 0, with the least sum of squares of relative errors (model / measured - 1), so that a
 /// microsecond of a short sample counts as much as a millisecond of a long one. By the active sets of Lawson and
 /// Hanson, Solving Least Squares Problems (1974), chapter 23. Throws InvalidArgument for no samples, samples of unequal
-/// length, numbers that are not finite, terms below 0, and seconds that are not above 0. Example: terms {1, 10} in 12 s
-/// and {1, 20} in 22 s give {2, 1}.
+/// length, numbers that are not finite, terms below 0, and seconds and weights that are not above 0. Example: terms {1,
+/// 10} in 12 s and {1, 20} in 22 s give {2, 1}.
 RelativeFit fit_relative(const std::vector<TimedTerms>& samples);
 
 }  // namespace artifex_devices

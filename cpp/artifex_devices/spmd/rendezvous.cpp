@@ -6,12 +6,14 @@
 
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/base/trace_recording.h"
 
 namespace artifex_devices {
 
 Rendezvous::Rendezvous(int64_t participants) : able_(participants) {
   if (participants < 1)
     throw_error("Rendezvous: no participants; expected 1 or more, got {}; give devices", participants);
+  began_ns_ = trace_begin_ns();
   seats_.reserve(static_cast<size_t>(participants));
   for (int64_t i = 0; i < participants; ++i) seats_.push_back(std::make_unique<Seat>());
   at_failure_.reserve(seats_.size());  // a failure must reach all, also where memory is short
@@ -69,6 +71,7 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   seat.standing.group = group;
   seat.standing.signature = signature;
   ++seat.standing.collectives;
+  if (TraceRecording::is_any_open()) note_time_locked(participant);
   seat.slot = meeting.open;
   Slot& slot = *seat.slot;
   ++slot.arrived;
@@ -93,6 +96,30 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   return failure_ == Failure::kNone ? Arrival::kWait : Arrival::kFailed;
 }
 
+// A thread runs one participant after the other: each begins when the one before it has arrived. One that ran alone in
+// its thread began when its last collective was delivered.
+void Rendezvous::note_time_locked(int64_t participant) {
+  const int64_t now_ns = trace_clock_ns();
+  const int64_t thread = trace_thread();
+  int64_t& began_ns = turn_began_ns_[thread];
+  Seat& seat = *seats_[static_cast<size_t>(participant)];
+  const int64_t since_ns = std::max({began_ns, seat.delivered_ns, began_ns_});
+  seat.time = {participant, now_ns, since_ns == 0 ? 0 : now_ns - since_ns, thread};
+  began_ns = now_ns;
+}
+
+std::vector<Rendezvous::ArrivalTime> Rendezvous::arrival_times(int64_t participant) const {
+  check_participant(participant);
+  const std::lock_guard lock(mutex_);
+  const Seat& seat = *seats_[static_cast<size_t>(participant)];
+  if (seat.standing.state != State::kWorking) return {};
+  std::vector<ArrivalTime> times;
+  for (const int64_t member : groups_[static_cast<size_t>(seat.standing.group)].members) {
+    times.push_back(seats_[static_cast<size_t>(member)]->time);
+  }
+  return times;
+}
+
 void Rendezvous::delivered(int64_t participant) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
@@ -101,9 +128,12 @@ void Rendezvous::delivered(int64_t participant) {
     throw_error("Rendezvous: participant {} has completed nothing; expected arrive() to report it first", participant);
   }
   seat.slot->delivered = true;
+  const int64_t now_ns = trace_begin_ns();
   for (const int64_t member : groups_[static_cast<size_t>(seat.standing.group)].members) {
     Seat& other = *seats_[static_cast<size_t>(member)];
-    if (member == participant || other.slot != seat.slot) continue;
+    if (other.slot != seat.slot) continue;
+    other.delivered_ns = now_ns;
+    if (member == participant) continue;
     other.standing.state = State::kRunning;
     ++able_;
     other.wake.notify_all();
@@ -148,6 +178,8 @@ void Rendezvous::restart() {
   const std::lock_guard lock(mutex_);
   for (const auto& seat : seats_) {
     seat->standing = {};
+    seat->time = {};
+    seat->delivered_ns = 0;
     seat->slot.reset();
   }
   for (Group& meeting : groups_) meeting.open.reset();
@@ -155,6 +187,8 @@ void Rendezvous::restart() {
   able_ = participants();
   failure_ = Failure::kNone;
   at_failure_.clear();
+  turn_began_ns_.clear();
+  began_ns_ = trace_begin_ns();
 }
 
 void Rendezvous::finished(int64_t participant) {

@@ -60,6 +60,15 @@ class Rendezvous {
   Arrival arrive(int64_t participant, int64_t group, int64_t signature);
   /// The work of the collective that `participant` completed is done.
   void delivered(int64_t participant);
+  /// For a trace: when a participant arrived, and how long it had been running by then.
+  struct ArrivalTime {
+    int64_t participant = 0;
+    int64_t arrived_ns = 0;  // by trace_clock_ns(); 0 if no trace was open
+    int64_t busy_ns = 0;
+    int64_t thread = 0;
+  };
+  /// The members of the collective that `participant` completes. Threads of several participants run these in turns.
+  std::vector<ArrivalTime> arrival_times(int64_t participant) const;
   /// Whether a waiting participant need not wait longer: its collective was delivered, or there is a failure.
   bool may_go(int64_t participant) const;
   /// Waits until may_go, at most `seconds` (none: for ever), asking check_interrupt() now and then. False and a failure
@@ -87,6 +96,8 @@ class Rendezvous {
   };
   struct Seat {
     Standing standing;
+    ArrivalTime time;
+    int64_t delivered_ns = 0;    // its last collective, for traces
     std::shared_ptr<Slot> slot;  // while waiting or working
     ConditionVariable wake;
   };
@@ -100,6 +111,7 @@ class Rendezvous {
   void fail_locked(Failure failure) noexcept;
   bool may_go_locked(const Seat& seat) const;
   void find_deadlock_locked();
+  void note_time_locked(int64_t participant);
 
   mutable Mutex<"rendezvous"> mutex_;
   std::vector<std::unique_ptr<Seat>> seats_;
@@ -109,6 +121,8 @@ class Rendezvous {
   int64_t able_ = 0;  // participants that run or work: somebody who can still bring others on
   std::atomic<Failure> failure_ = Failure::kNone;  // written under the lock
   std::vector<Standing> at_failure_;
+  std::map<int64_t, int64_t> turn_began_ns_;  // by thread, for traces: when the participant that it runs began
+  int64_t began_ns_ = 0;                      // the program, for traces
 };
 
 /// "mismatch", "early exit", "deadlock", "deadline", "body", "cancelled", or "" for kNone.

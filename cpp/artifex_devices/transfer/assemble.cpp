@@ -335,10 +335,11 @@ void ShardWriter::copy_in(int64_t buffer, const HostView& source) {
   const int64_t position = sharding_->buffers().position(sharding_->grid(), buffer);
   if (bytes > 0) copy_dense(storage_->device_data(buffer), source, *(*sharding_->devices())[position]);
   g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  run_.bytes += bytes;
 }
 
 ArrayRef ShardWriter::finish() {
-  if (TransferRecording::is_any_open()) record_put(*sharding_, shape_, dtype_);
+  if (TransferRecording::is_any_open()) record_put(*sharding_, shape_, dtype_, run_);
   return Array::make(std::move(shape_), dtype_, std::move(sharding_), std::move(storage_), nullptr, true);
 }
 

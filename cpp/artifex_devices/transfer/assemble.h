@@ -9,6 +9,7 @@
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/host_view.h"
+#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices {
 
@@ -61,6 +62,7 @@ class ShardWriter {
   ShardDomains domains_;
   std::shared_ptr<Storage> storage_;
   std::vector<bool> is_written_;  // by buffer
+  TransferRun run_{trace_begin_ns()};
 };
 
 }  // namespace artifex_devices

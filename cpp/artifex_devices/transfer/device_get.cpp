@@ -83,10 +83,13 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
 }
 
 void gather(const Array& array, const ShardDomains& domains, void* data, const Dims& byte_strides) {
+  const int64_t begin_ns = trace_begin_ns();
   const auto batch = gathering(array, domains, data, byte_strides);
   batch->run();
   g_transfer_counters.device_to_host_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
-  if (TransferRecording::is_any_open()) record_get(*array.sharding(), array.shape(), array.dtype());
+  if (TransferRecording::is_any_open()) {
+    record_get(*array.sharding(), array.shape(), array.dtype(), {begin_ns, batch->bytes()});
+  }
 }
 
 /// Room for the value in our cache.
@@ -172,8 +175,12 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
   auto view = show_gathered(*array, memory);
   auto batch = gathering(*array, domains, view->data, view->byte_strides);
   batch->hold(memory);
+  const int64_t begin_ns = trace_begin_ns();
+  const int64_t bytes = batch->bytes();
   view->ready = start_after(source_ready, std::move(batch), g_transfer_counters.device_to_host_bytes, deferred);
-  if (TransferRecording::is_any_open()) record_get(*array->sharding(), array->shape(), array->dtype());
+  if (TransferRecording::is_any_open()) {
+    record_get(*array->sharding(), array->shape(), array->dtype(), {begin_ns, bytes, view->ready});
+  }
   array->cache_host_value(view);
   return view;
 }

@@ -24,10 +24,10 @@ int64_t bytes_of(const HostView& source, std::string_view operation) {
   return checked_bytes(source.shape, source.dtype, operation);
 }
 
-/// Writes all buffers; `total` is their bytes.
-void fill(const HostView& source, const ShardDomains& domains, const Storage& storage, const Layout* layout,
-          int64_t total) {
-  if (total == 0) return;
+/// Writes all buffers; `total` is their bytes. Returns the bytes that copies have written.
+int64_t fill(const HostView& source, const ShardDomains& domains, const Storage& storage, const Layout* layout,
+             int64_t total) {
+  if (total == 0) return 0;
   const Sharding& sharding = *storage.sharding();
   const TileGrid& grid = sharding.grid();
   const int64_t size = itemsize(source.dtype);
@@ -36,13 +36,15 @@ void fill(const HostView& source, const ShardDomains& domains, const Storage& st
   const CopyEngine* engine = sharding.devices()->client()->copy_engine();
   if (small && !engine && !layout && run && is_dense(source.shape, source.byte_strides, size)) {
     std::memcpy(run, source.data, static_cast<size_t>(total));
-    return;
+    return total;
   }
   CopyBatch batch(engine);
   const auto lane_of = [&](int64_t buffer) {
     return (*sharding.devices())[sharding.buffers().position(grid, buffer)]->lane();
   };
+  int64_t written = 0;
   const auto take = [&](const StridedCopy& copy, int64_t buffer) {
+    written += copy.bytes();
     if (small && !engine) {
       copy.run();
     } else {
@@ -70,6 +72,7 @@ void fill(const HostView& source, const ShardDomains& domains, const Storage& st
     }
   }
   batch.run();
+  return written;
 }
 
 int64_t physical_bytes(const Storage& storage) noexcept {
@@ -85,9 +88,10 @@ ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool co
   const ShardDomains domains = sharding->domains(source.shape, "device_put");
   auto storage = Storage::allocate(sharding, domains, source.dtype, "device_put");
   const int64_t bytes = physical_bytes(*storage);
-  fill(source, domains, *storage, layout.get(), bytes);
+  const int64_t begin_ns = trace_begin_ns();
+  const int64_t written = fill(source, domains, *storage, layout.get(), bytes);
   g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  if (TransferRecording::is_any_open()) record_put(*sharding, source.shape, source.dtype);
+  if (TransferRecording::is_any_open()) record_put(*sharding, source.shape, source.dtype, {begin_ns, written});
   return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed, std::move(layout));
 }
 

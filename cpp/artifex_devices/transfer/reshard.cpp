@@ -55,11 +55,24 @@ PendingStorage run_or_start(const Move& move, std::shared_ptr<Storage> storage, 
       batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
     batch->run();
     g_transfer_counters.device_to_device_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
-    return {std::move(storage), nullptr};
+    return {std::move(storage), nullptr, batch->bytes()};
   }
+  const int64_t bytes = batch->bytes();
   EventRef ready =
       start_after(move.source.ready_event(), std::move(batch), g_transfer_counters.device_to_device_bytes, deferred);
-  return {std::move(storage), std::move(ready)};
+  return {std::move(storage), std::move(ready), bytes};
+}
+
+/// Runs the copies, and records them where a recording is open; `plan` returns the plan of the move.
+template <class PlanOf>
+PendingStorage run_and_record(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch,
+                              PlanOf&& plan) {
+  if (!TransferRecording::is_any_open()) return run_or_start(move, std::move(storage), std::move(batch));
+  TransferRun run{trace_begin_ns(), batch->bytes()};
+  PendingStorage moved = run_or_start(move, std::move(storage), std::move(batch));
+  run.ready = moved.ready;
+  record_reshard(*plan(), *move.source.sharding(), *move.sharding, run);
+  return moved;
 }
 
 /// Executes simple reshards within one memory without a plan: tiles of equal shapes are shared, others are moved by one
@@ -96,22 +109,22 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   auto storage = Storage::allocate(move.sharding, move.domains, move.source.dtype(), kOperation);
   const auto to_tiles = Tiling::of(*storage, move.domains, move.layout.get(), move.size);
   if (!to_tiles) return std::nullopt;
-  if (TransferRecording::is_any_open()) {
-    record_reshard(*make_plan(move.source, to, WorldPlaces(from), WorldPlaces(to), move.force_copy), from, to);
-  }
+  const auto plan = [&] { return make_plan(move.source, to, WorldPlaces(from), WorldPlaces(to), move.force_copy); };
   const StridedCopy copy = tiling_copy(*to_tiles, from_tiles, move.source.shape(), move.size);
   const bool small = copy.bytes() < config().parallel_copy_bytes.load(std::memory_order_relaxed);
   const CopyEngine* engine = to.devices()->client()->copy_engine();
   if (small && !engine && move.source_is_good() && !to.devices()->client()->defers_copies()) {
+    const int64_t begin_ns = trace_begin_ns();
     copy.run();
     g_transfer_counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
+    if (TransferRecording::is_any_open()) record_reshard(*plan(), from, to, {begin_ns, copy.bytes()});
     return PendingStorage{std::move(storage), nullptr};
   }
   auto batch = std::make_shared<CopyBatch>(engine);
   batch->add(copy, (*to.devices())[0]->lane());
   batch->hold(std::move(held));
   batch->hold(storage->buffer(0));
-  return run_or_start(move, std::move(storage), std::move(batch));
+  return run_and_record(move, std::move(storage), std::move(batch), plan);
 }
 
 /// `from` and `to`: the ends as the plan numbers their buffers.
@@ -153,16 +166,18 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
     destination.lanes[i] = (*sharding.devices())[sharding.buffers().position(sharding.grid(), number)]->lane();
     batch->hold(std::move(buffer));
   }
-  if (TransferRecording::is_any_open()) record_reshard(*plan, *move.source.sharding(), sharding);
+  const bool is_shared = sharding.devices()->client()->is_multi_process();  // CrossReshard traces it at its end
+  if (is_shared && TransferRecording::is_any_open()) record_reshard(*plan, *move.source.sharding(), sharding, {});
   const int process =
       sharding.devices()->client()->is_multi_process() ? sharding.devices()->client()->process_index() : 0;
-  PlannedCopies::add_to(batch.get(), std::make_shared<const PlannedCopies>(std::move(plan), std::move(source),
-                                                                           std::move(destination), process));
+  PlannedCopies::add_to(
+      batch.get(), std::make_shared<const PlannedCopies>(plan, std::move(source), std::move(destination), process));
   if (batch->bytes() == 0) return moved;
   for (BufferRef& buffer : held) {  // through a delete of the source meanwhile
     if (buffer.block) batch->hold(std::move(buffer));
   }
-  return run_or_start(move, std::move(moved.storage), std::move(batch));
+  if (is_shared) return run_or_start(move, std::move(moved.storage), std::move(batch));
+  return run_and_record(move, std::move(moved.storage), std::move(batch), [&] { return plan; });
 }
 
 }  // namespace

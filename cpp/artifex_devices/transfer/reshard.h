@@ -33,6 +33,7 @@ ArrayRef row_major(const ArrayRef& array);
 struct PendingStorage {
   std::shared_ptr<Storage> storage;
   EventRef ready;
+  int64_t bytes = 0;  // of the copies within this process
 };
 
 /// The plan of a reshard over the buffers of all processes. It owns its grids, as copies may outlive both shardings.

@@ -2,12 +2,14 @@
 #include "artifex_devices/transfer/transfer_recording.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/transfer/traced_copies.h"
 
 namespace artifex_devices {
 namespace {
@@ -35,19 +37,71 @@ void add_to(TransferCount* count, int64_t bytes) {
   count->bytes += bytes;
 }
 
+int process_of(const Sharding& sharding) {
+  const Client& client = *sharding.devices()->client();
+  return client.is_multi_process() ? client.process_index() : 0;
+}
+
 /// One transfer of `bytes_of(tile)` from the host to each buffer of this process.
 template <class BytesOf>
-void record_from_host(const Sharding& sharding, BytesOf&& bytes_of) {
+void record_from_host(const Sharding& sharding, const TransferRun& run, BytesOf&& bytes_of) {
   RecordedTransfer transfer(TransferDirection::kHostToDevice);
   for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
     const int64_t position = sharding.buffers().position(sharding.grid(), b);
     transfer.add(RouteEnd::host(), RouteEnd::of(*(*sharding.devices())[position], sharding.memory_kind()),
                  bytes_of(sharding.grid().tile(position)));
   }
-  transfer.commit();
+  transfer.commit(process_of(sharding), run);
+}
+
+// A copy in the background whose event an open trace has.
+struct TracedCopy {
+  std::shared_ptr<TraceEvent> event;
+  EventRef ready;
+  int64_t bytes;
+};
+
+constinit Mutex<"traced copies"> g_copies_mutex;
+
+// Never destroyed: copies may end while static objects are destroyed.
+std::vector<TracedCopy>& traced_copies() {
+  static auto* const copies = new std::vector<TracedCopy>();
+  return *copies;
+}
+
+[[maybe_unused]] const bool g_copies_held_over_fork = [] {
+  traced_copies();
+  register_fork_handlers({.prepare = [] { g_copies_mutex.lock(); },
+                          .parent = [] { g_copies_mutex.unlock(); },
+                          .child = [] { g_copies_mutex.unlock(); }});
+  return true;
+}();
+
+// Takes the copies that have finished out of the list.
+std::vector<TracedCopy> take_finished_copies() {
+  const std::lock_guard lock(g_copies_mutex);
+  std::vector<TracedCopy>& all = traced_copies();
+  const auto first =
+      std::partition(all.begin(), all.end(), [](const TracedCopy& copy) { return !copy.ready->is_set(); });
+  std::vector<TracedCopy> finished(std::make_move_iterator(first), std::make_move_iterator(all.end()));
+  all.erase(first, all.end());
+  return finished;
+}
+
+void note_traced_copy(TracedCopy copy) {
+  end_traced_copies();
+  const std::lock_guard lock(g_copies_mutex);
+  traced_copies().push_back(std::move(copy));
 }
 
 }  // namespace
+
+void end_traced_copies() noexcept {
+  try {
+    for (const TracedCopy& copy : take_finished_copies()) end_trace(copy.event, copy.ready->error() ? 0 : copy.bytes);
+  } catch (const std::bad_alloc&) {  // their workers end them
+  }
+}
 
 constinit std::atomic<int> TransferRecording::open_count{0};
 
@@ -86,9 +140,49 @@ void RecordedTransfer::add(const RouteEnd& from, const RouteEnd& to, int64_t byt
   if (bytes > 0) bytes_[{from, to}] += bytes;
 }
 
-void RecordedTransfer::commit() {
+void RecordedTransfer::trace(int process, const TransferRun& run, const CallerLine& line) const {
+  if (bytes_.empty()) return;
+  int64_t planned = 0;
+  std::map<std::string, int64_t> of_device;  // that receives, or that the host reads
+  std::map<std::string, std::string> routes;
+  const bool is_get = direction_ == TransferDirection::kDeviceToHost;
+  for (const auto& [ends, bytes] : bytes_) {
+    const std::string& device = (is_get ? ends.first : ends.second).name;
+    of_device[device] += bytes;
+    std::string& route = routes[device];
+    route.append(route.empty() ? "" : ", ").append(ends.first.name).append(" -> ").append(ends.second.name);
+    planned += bytes;
+  }
+  // The copies of a transfer end together; what they write is counted for all of them.
+  const bool is_complete = run.bytes == planned;
+  for (const auto& [device, bytes] : of_device) {
+    TraceEvent event{.kind = TraceKind::kTransfer,
+                     .process = process,
+                     .device = device,
+                     .name = std::string(to_string(direction_)),
+                     .detail = routes[device],
+                     .begin_ns = run.begin_ns,
+                     .planned_bytes = bytes,
+                     .file = line.file,
+                     .line = line.line};
+    const int64_t moved = is_complete ? bytes : run.bytes * bytes / planned;
+    if (!run.ready) {
+      event.end_ns = trace_clock_ns();
+      event.moved_bytes = moved;
+      add_trace(std::move(event));
+      continue;
+    }
+    const std::shared_ptr<TraceEvent> added = add_trace(std::move(event));
+    if (!added) continue;
+    note_traced_copy({added, run.ready, moved});
+    run.ready->then([added, moved](const std::exception_ptr& error) { end_trace(added, error ? 0 : moved); });
+  }
+}
+
+void RecordedTransfer::commit(int process, const TransferRun& run) {
   if (bytes_.empty()) return;
   const TransferLine line{direction_, caller_line().value_or(CallerLine{})};
+  if (run.begin_ns != 0 && TraceRecording::is_any_open()) trace(process, run, line.line);
   int64_t total = 0;
   for (const auto& [ends, bytes] : bytes_) total += bytes;
   const std::lock_guard lock(g_recordings_mutex);
@@ -100,9 +194,9 @@ void RecordedTransfer::commit() {
   }
 }
 
-void record_put(const Sharding& sharding, const Dims& shape, DType dtype) {
+void record_put(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run) {
   const ShardDomains domains = sharding.domains(shape, "device_put");
-  record_from_host(sharding, [&](int64_t tile) { return domains.domain(tile).volume() * itemsize(dtype); });
+  record_from_host(sharding, run, [&](int64_t tile) { return domains.domain(tile).volume() * itemsize(dtype); });
 }
 
 void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtype) {
@@ -111,11 +205,11 @@ void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtyp
     record_put(sharding, shape, dtype);
   } catch (const InvalidArgument&) {
     const int64_t bytes = checked_product(shape, "device_put") * itemsize(dtype);
-    record_from_host(sharding, [&](int64_t) { return bytes; });
+    record_from_host(sharding, {}, [&](int64_t) { return bytes; });
   }
 }
 
-void record_get(const Sharding& sharding, const Dims& shape, DType dtype) {
+void record_get(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run) {
   RecordedTransfer transfer(TransferDirection::kDeviceToHost);
   const ShardDomains domains = sharding.domains(shape, "device_get");
   std::vector<bool> is_read(static_cast<size_t>(sharding.grid().tiles()), false);
@@ -127,12 +221,14 @@ void record_get(const Sharding& sharding, const Dims& shape, DType dtype) {
     transfer.add(RouteEnd::of(*(*sharding.devices())[position], sharding.memory_kind()), RouteEnd::host(),
                  domains.domain(tile).volume() * itemsize(dtype));
   }
-  transfer.commit();
+  transfer.commit(process_of(sharding), run);
 }
 
-void record_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination) {
+namespace {
+
+RecordedTransfer transfer_of(const ReshardPlan& plan, const Sharding& source, const Sharding& destination) {
   const Client& client = *destination.devices()->client();
-  const int process = client.is_multi_process() ? client.process_index() : 0;
+  const int process = process_of(destination);
   const auto ends_of = [&](const std::vector<BufferPlace>& places, const Sharding& sharding) {
     std::vector<RouteEnd> ends;
     ends.reserve(places.size());
@@ -150,7 +246,19 @@ void record_reshard(const ReshardPlan& plan, const Sharding& source, const Shard
       transfer.add(from[static_cast<size_t>(copy.source)], to[i], copy.bytes);
     });
   }
-  transfer.commit();
+  return transfer;
+}
+
+}  // namespace
+
+void record_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination,
+                    const TransferRun& run) {
+  transfer_of(plan, source, destination).commit(process_of(destination), run);
+}
+
+void trace_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination,
+                   const TransferRun& run) {
+  transfer_of(plan, source, destination).trace(process_of(destination), run, caller_line().value_or(CallerLine{}));
 }
 
 }  // namespace artifex_devices

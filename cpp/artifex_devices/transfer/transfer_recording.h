@@ -10,6 +10,8 @@
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/caller_line.h"
+#include "artifex_devices/base/event.h"
+#include "artifex_devices/base/trace_recording.h"
 #include "artifex_devices/partition/reshard_plan.h"
 #include "artifex_devices/transfer/transfer_guard.h"
 
@@ -83,14 +85,24 @@ class TransferRecording {
   bool is_open_ = true;
 };
 
+/// When the copies of a transfer ran, for open traces.
+struct TransferRun {
+  int64_t begin_ns = 0;  // trace_begin_ns() before the first copy; 0: no trace was open
+  int64_t bytes = 0;     // that the copies write
+  EventRef ready = {};   // set at their end; null: they have ended
+};
+
 /// One transfer for the open recordings. Create one only while TransferRecording::is_any_open(). The line is that of
 /// the calling thread.
 class RecordedTransfer {
  public:
   explicit RecordedTransfer(TransferDirection direction) : direction_(direction) {}
   void add(const RouteEnd& from, const RouteEnd& to, int64_t bytes);
-  /// Adds the transfer, if it has bytes, to all open recordings. The caller must hold no lock.
-  void commit();
+  /// Adds the transfer, if it has bytes, to all open recordings, and to open traces an event for each device. The
+  /// caller must hold no lock.
+  void commit(int process, const TransferRun& run = {});
+  /// Adds it to open traces only.
+  void trace(int process, const TransferRun& run, const CallerLine& line) const;
 
  private:
   TransferDirection direction_;
@@ -98,13 +110,17 @@ class RecordedTransfer {
 };
 
 /// Records that host memory was copied to every buffer of this process.
-[[gnu::cold]] void record_put(const Sharding& sharding, const Dims& shape, DType dtype);
+[[gnu::cold]] void record_put(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run = {});
 /// Records that devices whose memory the host does not share received a host operand of a computation: each its part
 /// under `sharding`, or all of it if the sharding does not fit the shape.
 [[gnu::cold]] void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtype);
 /// Records that a value was copied to the host, each tile from the first device of this process that holds it.
-[[gnu::cold]] void record_get(const Sharding& sharding, const Dims& shape, DType dtype);
+[[gnu::cold]] void record_get(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run = {});
 /// Records the copies of a plan into buffers of this process.
-[[gnu::cold]] void record_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination);
+[[gnu::cold]] void record_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination,
+                                  const TransferRun& run);
+/// Adds them to open traces only.
+[[gnu::cold]] void trace_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination,
+                                 const TransferRun& run);
 
 }  // namespace artifex_devices

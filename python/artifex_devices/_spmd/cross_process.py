@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from artifex_devices import _core
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._spmd.arguments import empty
 from artifex_devices._spmd.block_exchange import Key, PayloadBlocks, exchange, payload_blocks
@@ -80,13 +82,16 @@ def complete(program: Program, meeting: Meeting, position: int, payloads: list[A
     transport = transport_of(process_map, text)
     payload = b"" if small is None else small.packed(blocks)
     program.unmet = across.processes
-    received = transport.agree(text, digest, across.processes, payload)
-    program.unmet = None
     op = meeting.op or _PLAIN
+    with transport.exclusive(text):
+        received = transport.agree(text, digest, across.processes, payload)
+        program.unmet = None
+        if _core._is_tracing():
+            program.traced_meeting = transport.traced_meetings.get(get_ident(), 0)
+        if small is None:
+            made = _completed(process_map, across, op, meeting, blocks, transport, text)
     if small is not None:
         made = _results(op, meeting, across, blocks, small.unpacked(received))
-    else:
-        made = _completed(process_map, across, op, meeting, blocks, transport, text)
     for group in across.groups:
         first, *others = [made[slot] for slot in group.here.values()]
         if op.is_shared and all(other is first for other in others):

@@ -101,6 +101,9 @@ def run_plan(
         check = ResultCheck(layout, program)
         made = plan.outputs.assemble(run(program, function, rows, executor), check)
         check.run()
+        program.forget_common()
+        if program.is_reusable:
+            plan.programs.append(program)
         return made
     except BaseException as error:
         abandon(layout, program, error)

@@ -58,6 +58,7 @@ class Program:
         self._signature_lock = threading.RLock()  # hashing names of axes may call the user's code
         self._common: dict[int, tuple[Any, tuple[int, ...]]] = {}
         self.unmet: tuple[int, ...] | None = None  # processes that this one failed to meet
+        self.traced_meeting = 0  # number in open traces of the meeting with other processes
         self._begin()
 
     def _begin(self) -> None:
@@ -87,7 +88,7 @@ class Program:
     @property
     def is_reusable(self) -> bool:
         """Whether another call may use it after one without a failure: its caches are not too big."""
-        return self.process_map is None and len(self.meetings) <= _MAX_CACHED_MEETINGS
+        return len(self.meetings) <= _MAX_CACHED_MEETINGS
 
     def meeting(
         self,
@@ -133,6 +134,10 @@ class Program:
         for array in arrays:
             self._common[id(array)] = (array, members)
 
+    def forget_common(self) -> None:
+        """Drops the records of `keep_common`, which hold arrays."""
+        self._common.clear()
+
     def is_common(self, array: Any, members: tuple[int, ...]) -> bool:
         """Whether these participants got the bits of an array from one collective."""
         return self._common.get(id(array), (None, ()))[1] == members
@@ -160,7 +165,19 @@ class Program:
             raised = Raised(error)
             for member in members:
                 results[member] = raised
+        if _core._is_tracing():
+            self._trace(position, meeting)
         self.rendezvous.delivered(position)
+
+    def _trace(self, position: int, meeting: Meeting) -> None:
+        """Adds a collective that was completed to open traces."""
+        members = [
+            (name, participant.site) for name, participant in zip(self.device_names, self.participants, strict=True)
+        ]
+        process = -1 if self.process_map is None else self.process_map.me
+        name = self.text_of(meeting)
+        _core._trace_collective(self.rendezvous, position, name, self.operation, members, process, self.traced_meeting)
+        self.traced_meeting = 0
 
     def outcome(self) -> list[Any]:
         """The results of the bodies.

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import abc
+import hashlib
 import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
+from types import FrameType
 from typing import NoReturn
 
+from artifex_devices import _core
 from artifex_devices._base.caller import user_frame
+from artifex_devices._base.text import cpu_list
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import CAME, REFUSED, Meeting
 from artifex_devices.distributed.failure_notice import error_text
@@ -19,6 +23,31 @@ from artifex_devices.distributed.transport import Message, Transport
 from artifex_devices.errors import CollectiveError
 
 _ANSWERS_S = 2.0  # seconds that others have to send their positions
+
+
+class Turn:
+    """A `with` block in which the calling thread alone uses a transport; CollectiveError where another one does.
+
+    Two threads would run their operations in another order in each process: each process would wait in the operation
+    of one thread for processes that wait in that of the other.
+    """
+
+    __slots__ = ("_before", "_operation", "_transport")
+
+    def __init__(self, transport: CheckedTransport, operation: str) -> None:
+        self._transport = transport
+        self._operation = operation
+
+    def __enter__(self) -> None:
+        transport = self._transport
+        if not transport._lock.acquire(blocking=False):
+            transport._refuse_overlap(self._operation)
+        self._before = transport._user
+        transport._user = self._before or (threading.get_ident(), self._operation)
+
+    def __exit__(self, *_: object) -> None:
+        self._transport._user = self._before
+        self._transport._lock.release()
 
 
 class CheckedTransport(Transport):
@@ -34,7 +63,10 @@ class CheckedTransport(Transport):
         self._names = list(names)
         self._peers = peers
         self._meetings: dict[tuple[int, ...], list[Meeting]] = {}
+        self._turns: dict[tuple[int, ...], int] = {}  # meetings so far, by members
+        self.traced_meetings: dict[int, int] = {}
         self._lock = threading.RLock()
+        self._user: tuple[int, str] | None = None  # the thread in an operation, and that
         self._pid = os.getpid()
         self._abandoned: list[Message] = []  # their memory may still be used
 
@@ -66,10 +98,12 @@ class CheckedTransport(Transport):
         members = tuple(processes)
         if members == (self.process_index,):
             return [payload]
-        with self._lock:
+        with self.exclusive(operation):
             self._check_usable(operation)
             meeting = self._meeting(members)
             flight = self.flight
+            begin_ns = _core._trace_begin()
+            turn = self._turns[members] = self._turns.get(members, 0) + 1
             number = flight.group(members).meet(operation, digest) if flight else 0
             meeting.start(CAME, digest, payload, operation)
             self._wait(meeting.done, operation, meeting.missing)
@@ -79,6 +113,8 @@ class CheckedTransport(Transport):
                 self._raise_mismatch(meeting, operation)
             if flight:
                 flight.recorder.end(number)
+            if begin_ns:
+                self._trace_meeting(operation, members, digest, turn, begin_ns)
             return meeting.payloads()
 
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
@@ -100,20 +136,23 @@ class CheckedTransport(Transport):
             done[:] = [i for i, message in enumerate(messages) if message.is_done()]
             return bool(done)
 
-        with self._lock:
+        with self.exclusive(operation):
             self._check_usable(operation)
             self._wait(some_done, operation, tuple, sum(len(message.buffer) for message in messages))
         return done
 
     def wait_until(self, done: Callable[[], bool], operation: str, nbytes: int) -> None:
         """See Transport.wait_until."""
-        with self._lock:
+        with self.exclusive(operation):
             self._check_usable(operation)
             flight = self.flight
+            begin_ns = _core._trace_begin()
             number = flight.recorder.exchange(operation, True) if flight else 0
             self._wait(done, operation, tuple, nbytes)
             if flight:
                 flight.recorder.end(number, nbytes)
+            if begin_ns:
+                _core._trace_event("exchange", operation, "shared memory", begin_ns, self.process_index, nbytes)
 
     def cancel(self, messages: Sequence[Message]) -> None:
         """See Transport.cancel. Memory that is still used stays alive; then the transport is broken."""
@@ -132,6 +171,10 @@ class CheckedTransport(Transport):
         self._peers.send_failed(self.broken or reason, is_echo=bool(self.broken))
         self.broken = self.broken or reason
 
+    def exclusive(self, operation: str) -> Turn:
+        """See Transport.exclusive."""
+        return Turn(self, operation)
+
     # --- the checks of every wait
 
     def _check_usable(self, operation: str) -> None:
@@ -145,6 +188,21 @@ class CheckedTransport(Transport):
                 f"{operation}: this process was forked from process {self.process_index} of the job and is not part of "
                 "it; expected the process that called distributed.initialize(); let the parent send the data"
             )
+
+    def _refuse_overlap(self, operation: str) -> NoReturn:
+        """Ends the job: no process knows which of two operations the others run first."""
+        self._check_usable(operation)
+        thread, other = self._user or (0, "another operation")
+        frame = sys._current_frames().get(thread)
+        names = {each.ident: each.name for each in threading.enumerate()}
+        line = _line_of(frame) if frame else ""
+        there = f"thread {names.get(thread, thread)} is in {other}{f' at {line}' if line not in other else ''}"
+        here = f"thread {threading.current_thread().name} began another at {call_site()}"
+        self.fail(f"two threads of {self._names[self.process_index]} used it at once: {there}, and {here}")
+        raise CollectiveError(
+            f"{operation}: {there}, and {here}; expected one operation between processes at a time, because other "
+            "processes may run the two in another order; make both calls in one thread"
+        )
 
     def _meeting(self, members: tuple[int, ...]) -> Meeting:
         known = self._meetings.setdefault(members, [])
@@ -164,6 +222,8 @@ class CheckedTransport(Transport):
 
         def check() -> None:
             self._peers.poll()
+            if self.broken:  # by another thread
+                self._check_usable(operation)
             if self._peers.stuck_reason:
                 self._raise_stuck(self._peers.stuck_reason, operation)
             peer = self._peers.broken()
@@ -245,6 +305,14 @@ class CheckedTransport(Transport):
         self._report_lost(text)
         raise CollectiveError(text)
 
+    def _trace_meeting(self, operation: str, members: tuple[int, ...], digest: bytes, turn: int, begin_ns: int) -> None:
+        """Adds a meeting to open traces; its number is the same in all members."""
+        identity = hashlib.blake2b(f"{members} {turn} ".encode() + digest, digest_size=7).digest()
+        number = int.from_bytes(identity, "little") | _core._SHARED_TRACE_MEETING
+        self.traced_meetings[threading.get_ident()] = number
+        processes = cpu_list(members)
+        _core._trace_event("meeting", operation, processes, begin_ns, self.process_index, meeting=number)
+
     def _flight_report(self, ended: Collection[int] = ()) -> str:
         """Lines about the last operations of the processes of this host, each after a line break; or nothing."""
         return f"\n{self.flight.report(ended)}" if self.flight else ""
@@ -252,7 +320,11 @@ class CheckedTransport(Transport):
 
 def call_site() -> str:
     """File and line of the program that called into the package."""
-    frame = user_frame(sys._getframe())
+    return _line_of(sys._getframe())
+
+
+def _line_of(frame: FrameType) -> str:
+    frame = user_frame(frame)
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 

@@ -59,8 +59,9 @@ def run(cross: _CrossReshard) -> Array:
     except BaseException as error:
         transport.refuse(text, f"{type(error).__name__}: {error}", cross.processes)
         raise
-    transport.agree(text, digest, cross.processes)
-    _exchange(cross, transport, text)
+    with transport.exclusive(text):
+        transport.agree(text, digest, cross.processes)
+        _exchange(cross, transport, text)
     return cross.finish()
 
 

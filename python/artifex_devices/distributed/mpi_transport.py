@@ -75,7 +75,7 @@ class MpiTransport(CheckedTransport):
         return self._begin("irecv", self._data.Irecv, buffer, peer, tag)
 
     def _begin(self, operation: str, begin: Callable[..., Any], buffer: Any, peer: int, tag: int) -> Message:
-        with self._lock:
+        with self.exclusive(operation):
             self._check_usable(operation)
             view = memoryview(buffer).cast("B")
             pieces = [view[start : start + _PIECE] for start in range(0, max(len(view), 1), _PIECE)]

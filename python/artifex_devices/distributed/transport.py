@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices import _core
 from artifex_devices._core import Client
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ class Transport(abc.ABC):
 
     Messages of one sender, one receiver and one tag arrive in the order in which they were sent. Waits end when the
     deadline is over (`config.collective_timeout_s`), a peer has died or Ctrl-C was pressed, with an error that names
-    the operation and the processes. Only one thread of a process calls at a time, the others wait.
+    the operation and the processes. Only one thread of a process may use it at a time.
 
     After a mismatch, a dead process, a missed deadline or Ctrl-C no process knows what the others do next: then the
     transport is broken, and every later call raises the cause.
@@ -39,6 +42,9 @@ class Transport(abc.ABC):
     process_count: int
     broken: str  # why every further call fails, or ""
     flight: FlightRecords | None = None  # where operations are recorded
+    # Of all processes, by number, where they are in one interpreter: what each leaves for others without a message.
+    left_for_others: dict[int, list[Any]] | None = None
+    traced_meetings: Mapping[int, int] = MappingProxyType({})  # numbers in open traces of the last ones, by thread
 
     @abc.abstractmethod
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
@@ -65,6 +71,13 @@ class Transport(abc.ABC):
     @abc.abstractmethod
     def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
         """The shared memory of these processes, which include this one; None, in all of them, where there is none."""
+
+    def exclusive(self, operation: str) -> contextlib.AbstractContextManager[None]:
+        """A `with` block of an operation that meets others and then exchanges data: no other thread comes in between.
+
+        CollectiveError, in all processes, where another thread of this process is in an operation.
+        """
+        return contextlib.nullcontext()
 
     @abc.abstractmethod
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
@@ -105,6 +118,7 @@ class InFlight:
         self._items: list[Any] = []
         self._nbytes = 0
         self._number = 0  # of the event in the flight record
+        self._begin_ns = 0  # in open traces
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -114,6 +128,8 @@ class InFlight:
         flight = self._transport.flight
         if flight:
             self._number = self._number or flight.recorder.exchange(self._operation, False)
+        self._begin_ns = self._begin_ns or _core._trace_begin()
+        if flight or self._begin_ns:
             self._nbytes += len(message.buffer)
         self._messages.append(message)
         self._items.append(item)
@@ -139,6 +155,9 @@ class InFlight:
         if flight and self._number:
             end = flight.recorder.end if kind is None else flight.recorder.fail
             end(self._number, self._nbytes)
+        if self._begin_ns:
+            process = self._transport.process_index
+            _core._trace_event("exchange", self._operation, "messages", self._begin_ns, process, self._nbytes)
         if kind is not None:
             self._transport.cancel(self._messages)
 
@@ -154,6 +173,11 @@ def install(client: Client, transport: Transport) -> None:
 def remove(client: Client) -> None:
     """Removes the transport of a client."""
     _transports.pop(client._uid, None)
+
+
+def is_installed(client: Client) -> bool:
+    """Whether a client has a transport to the other processes."""
+    return client._uid in _transports
 
 
 def of_client(client: Client, operation: str) -> Transport:

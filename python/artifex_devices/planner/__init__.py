@@ -3,6 +3,8 @@
 
 from artifex_devices.planner.collective_plan import Algorithm, CollectiveBound, CollectivePlan, Estimate
 from artifex_devices.planner.collective_planner import plan_collective
+from artifex_devices.planner.efficiency import Efficiency
+from artifex_devices.planner.inference_planner import InferencePlan, InferenceSeconds, plan_inference
 from artifex_devices.planner.reshard_plan import Copy, LowerBound, PlanStep, ReshardPlan
 from artifex_devices.planner.reshard_planner import plan_reshard
 from artifex_devices.planner.step_planner import plan_step
@@ -16,13 +18,23 @@ from artifex_devices.planner.step_values import (
 )
 from artifex_devices.planner.suggestion import suggest
 from artifex_devices.planner.suggestion_values import SearchSpace, Suggestion, Suggestions
+from artifex_devices.planner.training_choices import TrainingChoice, TrainingSpace, TrainingSuggestions
+from artifex_devices.planner.training_config import TrainingConfig
+from artifex_devices.planner.training_fit import EfficiencyFit, fit
+from artifex_devices.planner.training_plan import TrainingPlan, TrainingSeconds, TrainingStage
+from artifex_devices.planner.training_planner import plan_training
+from artifex_devices.planner.training_search import suggest_training
 
 __all__ = [
     "Algorithm",
     "CollectiveBound",
     "CollectivePlan",
     "Copy",
+    "Efficiency",
+    "EfficiencyFit",
     "Estimate",
+    "InferencePlan",
+    "InferenceSeconds",
     "LowerBound",
     "PlanStep",
     "ReshardPlan",
@@ -35,8 +47,19 @@ __all__ = [
     "StepSeconds",
     "Suggestion",
     "Suggestions",
+    "TrainingChoice",
+    "TrainingConfig",
+    "TrainingPlan",
+    "TrainingSeconds",
+    "TrainingSpace",
+    "TrainingStage",
+    "TrainingSuggestions",
+    "fit",
     "plan_collective",
+    "plan_inference",
     "plan_reshard",
     "plan_step",
+    "plan_training",
     "suggest",
+    "suggest_training",
 ]

@@ -40,8 +40,8 @@ def plan_collective(
             all devices hold in an all-to-all or a permute, the value that is broadcast.
         axes: Axes along which the devices of a group differ. For a Cluster: "x", "y", "z" of a torus, "chip" of nodes
             without one, and "slice", the network between slices or nodes. For a Mesh: its axis names.
-        cluster: A Cluster, or a Mesh of devices of a cluster or of GPUs of the catalogue (`simulate("4 x h100")`), all of
-            whose groups along `axes` work at once; with a calibration a Mesh of devices of this process.
+        cluster: A Cluster, or a Mesh of devices of a cluster or of GPUs of the catalogue (`simulate("4 x h100")`), all
+            of whose groups along `axes` work at once; with a calibration a Mesh of devices of this process.
         perm: Pairs of a permute, as in JAX: (source, destination) as positions in a group. Positions count along `axes`
             in the order of their names, the last fastest; two devices of one chip are neighbours.
         calibration: Result of `calibrate()`. Blocks are assumed to be dense, and joined along their first dimension.

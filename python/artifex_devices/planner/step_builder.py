@@ -11,6 +11,7 @@ from artifex_devices.planner.step_model import Operation, Tensor
 _AXES = {
     "b": "batch", "s": "sequence", "t": "kv_sequence", "d": "activation_embed", "k": "kv_heads", "g": "queries_per_kv",
     "h": "head_dim", "f": "mlp", "v": "vocab", "e": "experts", "c": "expert_batch", "r": "router", "n": "norm",
+    "m": "mlp",
 }  # fmt: skip
 
 
@@ -91,21 +92,23 @@ class StepBuilder:
         self.add_product("project out", "bskgh,kghd->bsd", "attended", "w_o", "attention_out", needed=needed)
         self.add_tensor("middle", "bsd")  # x + attention_out
 
-    def add_mlp(self, of: str, output: str) -> None:
-        """Adds a gated MLP."""
-        for name in ("gate", "up"):
-            self.add_product(name, "bsd,df->bsf", of, f"w_{name}", name)
-        self.add_tensor("activated", "bsf")  # silu(gate) * up
+    def add_mlp(self, of: str, output: str, width: str = "f", prefix: str = "", *, is_gated: bool = True) -> None:
+        """Adds an MLP of `width`, gated or not."""
+        for name in ("gate", "up") if is_gated else ("up",):
+            name = prefix + name
+            self.add_product(name, f"bsd,d{width}->bs{width}", of, f"w_{name}", name)
+        self.add_tensor(f"{prefix}activated", f"bs{width}")  # silu(gate) * up
+        down = f"{prefix}down"
         # The next layer's input is kept or recomputed.
-        self.add_product("down", "bsf,fd->bsd", "activated", "w_down", output, needed=())
+        self.add_product(down, f"bs{width},{width}d->bsd", f"{prefix}activated", f"w_{down}", output, needed=())
 
-    def add_experts(self, tokens: str, of: str, output: str) -> None:
-        """Adds a router and gated MLPs of experts; `tokens` has the letters of the dimensions of tokens."""
+    def add_experts(self, tokens: str, of: str, output: str, *, is_gated: bool = True) -> None:
+        """Adds a router and MLPs of experts; `tokens` has the letters of the dimensions of tokens."""
         self.add_tensor("w_router", "dr", "parameter")
         router = f"{tokens}d,de->{tokens}e"
         self.add_operation("router", router, (of, "w_router"), "router", letters=f"{tokens}r")
         self.add_operation("dispatch", f"{tokens}d->ebd", (of,), "expert_in", "route", letters="ecd")
-        for name in ("gate", "up"):
+        for name in ("gate", "up") if is_gated else ("up",):
             self.add_product(name, "ecd,edf->ecf", "expert_in", f"w_{name}", name)
         self.add_tensor("activated", "ecf")
         self.add_product("down", "ecf,efd->ecd", "activated", "w_down", "expert_out", needed=())

@@ -30,8 +30,8 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Any]) -> StepPla
 
     Args:
         model: The step: tensors, operations, optimiser. `artifex_devices.models` has functions that make some.
-        mesh: Mesh of devices of a cluster, or of GPUs of the catalogue (`simulate("4 x h100")`). The links under its axes
-            matter.
+        mesh: Mesh of devices of a cluster, or of GPUs of the catalogue (`simulate("4 x h100")`). The links under its
+            axes matter.
         rules: Logical axis to the mesh axis that shards it, by name, or several, or None. Logical axes that are left
             out are not sharded.
 

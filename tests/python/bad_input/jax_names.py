@@ -133,6 +133,24 @@ CALLS = [
         for name in ("host_local_array_to_global_array", "global_array_to_host_local_array")
     ],
     Calls(
+        "profiler.trace",
+        "ad.profiler.trace(folder / 'trace.json')",
+        [
+            bad("ad.profiler.trace(3)", TypeError, "trace: path", "3", "write trace('trace.json')"),
+            bad("ad.profiler.trace(b'trace.json')", TypeError, "trace: path"),
+            bad("ad.profiler.trace(folder / 'a' / 'b').__enter__()", FileNotFoundError, "for the trace"),
+            bad("ad.profiler.trace().__exit__(None, None, None)", RuntimeError, "left without having been entered"),
+        ],
+    ),
+    Calls(
+        "profiler.annotate",
+        "ad.profiler.annotate('step', number=3)",
+        [
+            bad("ad.profiler.annotate(3)", TypeError, "annotate: name", "3", "write annotate('step')"),
+            bad("ad.profiler.annotate(None)", TypeError, "annotate: name", "None"),
+        ],
+    ),
+    Calls(
         "profiler.device_memory_profile",
         "ad.profiler.device_memory_profile()",
         [

@@ -51,8 +51,10 @@ class SimulatedJob:
         self._devices = devices
         self._stops_at_error = stops_at_error
         self._transports = [SimulatedTransport(number, names, self.scheduler) for number in range(count)]
+        left: dict[int, list[Any]] = {number: [] for number in range(count)}
         for each in self._transports:
             each.peers.all = [transport.peers for transport in self._transports]
+            each.left_for_others = left
         self.scheduler.on_lost = lambda number: self._transports[number].peers.send_lost()
         self.scheduler.on_deadlock = self._break_deadlock
 
@@ -78,6 +80,7 @@ class SimulatedJob:
         outcome, transport = self.outcomes[number], self._transports[number]
         member = Membership(transport, client)
         frame = _core._push_world(client)
+        _core._set_trace_process(number)
         membership.current.set(member)
         try:
             value = function()

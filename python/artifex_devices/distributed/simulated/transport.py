@@ -106,9 +106,10 @@ class SimulatedTransport(CheckedTransport):
 
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
         """See Transport.agree."""
-        with self._lock:
-            if len(processes) > 1:
-                self._scheduler.begin(self.process_index, operation)
+        if len(processes) == 1:
+            return super().agree(operation, digest, processes, payload)
+        with self.exclusive(operation):
+            self._scheduler.begin(self.process_index, operation)
             return super().agree(operation, digest, processes, payload)
 
     def max_payload(self, processes: Sequence[int]) -> int:
@@ -121,13 +122,13 @@ class SimulatedTransport(CheckedTransport):
 
     def isend(self, buffer: Any, peer: int, tag: int) -> Message:
         """See Transport.isend."""
-        with self._lock:
+        with self.exclusive("isend"):
             self._check_usable("isend")
             return self._scheduler.send(memoryview(buffer).cast("B"), self.process_index, peer, tag)
 
     def irecv(self, buffer: Any, peer: int, tag: int) -> Message:
         """See Transport.irecv."""
-        with self._lock:
+        with self.exclusive("irecv"):
             self._check_usable("irecv")
             return self._scheduler.receive(memoryview(buffer).cast("B"), peer, self.process_index, tag)
 

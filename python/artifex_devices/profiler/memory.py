@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory profiles of devices, with the names of `jax.profiler`."""
+"""Memory profiles of devices."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import os
 from pathlib import Path
 
 from artifex_devices._runtime.devices import client_of
-
-__all__ = ["device_memory_profile", "save_device_memory_profile"]
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:

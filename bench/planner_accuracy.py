@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/planner_accuracy.md: plan_training beside the measured runs of bench/published_runs.json.
+
+Of the runs of each chip, in the order of the file, each third one is held out: no factor is fitted to it.
+
+Example:
+    python bench/planner_accuracy.py            # write
+    python bench/planner_accuracy.py --check    # status 1 if the committed page differs from the data
+    python bench/planner_accuracy.py --factors  # print the rows of cpp/artifex_devices/planner/fitted_efficiency.cpp
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from artifex_devices import _core, cluster, models, planner
+from artifex_devices.planner import Efficiency, EfficiencyFit, TrainingConfig, TrainingPlan
+from artifex_devices.planner.training_fit import quantile
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "planner_accuracy.md"
+TEXT = (HERE / "planner_accuracy.md").read_text(encoding="utf-8")
+DATA = json.loads((HERE / "published_runs.json").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A measured run: its row of the file, its chip, and whether it is held out."""
+
+    row: dict[str, Any]
+    chip: str
+    is_held_out: bool
+
+    def plan(self, efficiency: Efficiency | None = None) -> TrainingPlan:
+        """The plan, with the measured seconds."""
+        config = TrainingConfig(**self.row["config"])
+        return planner.plan_training(
+            shape_of(self.row["model"]), cluster_of(self.row["cluster"]), config,
+            efficiency=efficiency, measured=self.row["seconds"],
+        )  # fmt: skip
+
+
+def shape_of(name: str) -> models.TransformerShape:
+    """The shape of a model of the file, or of `models.SHAPES`."""
+    if name in models.SHAPES:
+        return models.SHAPES[name]
+    return models.TransformerShape(name=name, **DATA["models"][name])
+
+
+def cluster_of(described: dict[str, Any]) -> cluster.Cluster:
+    """The cluster of a run."""
+    if described["kind"] == "tpu":
+        return cluster.tpu(described["chip"], described["shape"], slices=described["slices"])
+    more = {key: described[key] for key in ("network_bandwidth",) if key in described}
+    return cluster.gpus(described["chip"], nodes=described["nodes"], **more)
+
+
+def all_runs() -> list[Run]:
+    """The runs in the order of the file."""
+    counts: dict[str, int] = {}
+    runs = []
+    for row in DATA["runs"]:
+        chip = row["cluster"]["chip"]
+        number = counts[chip] = counts.get(chip, 0) + 1
+        runs.append(Run(row, chip, number % 3 == 0))
+    return runs
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run with the seconds that the planner gives for it."""
+
+    run: Run
+    roofline: float
+    start: float
+    fitted: float
+
+    def error(self, which: str) -> float:
+        """Relative error of "roofline", "start" or "fitted"."""
+        ours: float = getattr(self, which)
+        return ours / float(self.run.row["seconds"]) - 1
+
+
+def fits() -> dict[str, EfficiencyFit]:
+    """The fit of each chip to its runs that are not held out, from the published factors."""
+    runs = all_runs()
+    found = {}
+    for chip in dict.fromkeys(run.chip for run in runs):
+        plans = [run.plan() for run in runs if run.chip == chip and not run.is_held_out]
+        found[chip] = planner.fit(plans, efficiency=Efficiency.published(plans[0].cluster))
+    return found
+
+
+def outcomes() -> list[Outcome]:
+    """Every run, with the published and with the default factors."""
+    found = []
+    for run in all_runs():
+        plan = run.plan()
+        start = run.plan(Efficiency.published(plan.cluster)).expected.total
+        found.append(Outcome(run, plan.roofline.total, start, plan.expected.total))
+    return found
+
+
+def collective_rows() -> list[tuple[dict[str, Any], float, float]]:
+    """Each measured collective with its seconds and ours."""
+    rows = []
+    for row in DATA["collectives"]:
+        n = row["devices"]
+        moved = row["bytes"] * (n - 1) / n * (2 if row["op"] == "all_reduce" else 1)
+        described = {"kind": "gpus", "chip": row["chip"], "nodes": row["nodes"]}
+        machine = cluster_of(described)
+        factors = Efficiency.published(machine)
+        ours = _core._training_collective_seconds(row["op"], row["bytes"], machine, n, factors._described())
+        rows.append((row, moved / row["busbw"], ours))
+    return rows
+
+
+def percent(value: float) -> str:
+    """A relative error as text."""
+    return f"{value:+.0%}" if abs(value) >= 0.005 else "0%"
+
+
+def summary(errors: list[float]) -> str:
+    """Number, median and 90th percentile of absolute errors, as cells of a table."""
+    if not errors:
+        return "0 | | "
+    sizes = [abs(error) for error in errors]
+    return f"{len(sizes)} | {quantile(sizes, 0.5):.1%} | {quantile(sizes, 0.9):.1%}"
+
+
+def title_of(key: str) -> str:
+    """First part of a source's title."""
+    title: str = DATA["sources"][key]["title"]
+    return title.partition(",")[0].partition(" (")[0]
+
+
+def page() -> str:
+    """The text of the page."""
+    found = outcomes()
+    chips = dict.fromkeys(each.run.chip for each in found)
+    groups = [("all", found), ("fitted", [each for each in found if not each.run.is_held_out])]
+    groups += [("held out", [each for each in found if each.run.is_held_out])]
+    groups += [
+        (f"{chip}, held out", [each for each in found if each.run.chip == chip and each.run.is_held_out])
+        for chip in chips
+    ]
+    groups += [(title_of(key), [each for each in found if each.run.row["source"] == key]) for key in DATA["sources"]]
+    lines = []
+    for name, some in groups:
+        if some:
+            start = summary([each.error("start") for each in some])
+            fitted = summary([each.error("fitted") for each in some]).partition(" | ")[2]
+            lines.append(f"| {name} | {start} | {fitted} |")
+    held = [abs(each.error("fitted")) for each in found if each.run.is_held_out]
+    median, tail = quantile(held, 0.5), quantile(held, 0.9)
+    verdict = (
+        f"On the {len(held)} runs that are held out, the median error is {median:.1%} and the 90th percentile "
+        f"{tail:.1%}: the goal for the median is {'met' if median <= 0.1 else 'missed'}, and that for the 90th "
+        f"percentile is {'met' if tail <= 0.25 else 'missed'}."
+    )
+    return TEXT.format(
+        runs=len(found), collectives=len(DATA["collectives"]), verdict=verdict, table="\n".join(lines), median=median,
+        tail=tail, held=len(held), runs_part=runs_part(found), factors_part=factors_part(), collectives_part=collectives_part(),
+        sources_part=sources_part(),
+    )  # fmt: skip
+
+
+def runs_part(found: list[Outcome]) -> str:
+    """The table of runs."""
+    lines = [
+        "## Runs", "",
+        '"Bound" is the roofline: published rates, no losses. "h" marks runs that are held out.', "",
+        "| run | published | measured s | bound s | published factors | error | fitted | error | |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for each in found:
+        row = each.run.row
+        name = row["name"] + ("*" if "assumed" in row else "")
+        lines.append(
+            f"| {name} | {row['published']} | {row['seconds']:.4g} | {each.roofline:.4g} | {each.start:.4g} | "
+            f"{percent(each.error('start'))} | {each.fitted:.4g} | {percent(each.error('fitted'))} | "
+            f"{'h' if each.run.is_held_out else ''} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+FITTED = (
+    "matmul", "matmul_float8", "attention_forward", "attention_backward", "memory", "links", "network", "layer_seconds",
+    "step_seconds",
+)  # fmt: skip
+CHIPS = {"h100": "H100", "a100": "A100 SXM 80GB", "a100-40gb": "A100 SXM 40GB"}  # parts of names of chips
+
+
+def fitted_rows() -> list[str]:
+    """Rows of the table of fitted_efficiency.cpp."""
+    rows = []
+    for chip, fit in fits().items():
+        values = [f"{getattr(fit.efficiency, name):.3g}" if name in fit.fitted else "-1" for name in FITTED]
+        rows.append(f'    {{"{CHIPS.get(chip, chip)}", {len(fit.predicted)}, {{{", ".join(values)}}}}},')
+    return sorted(rows)
+
+
+def factors_part() -> str:
+    """The table of fitted factors."""
+    lines = [
+        "## Fitted factors",
+        "",
+        "Published factors are before the arrow. A dash: the runs do not depend on it.",
+        "",
+    ]
+    lines += [f"| chip | runs | {' | '.join(FITTED)} |", f"|---|---|{'---|' * len(FITTED)}"]
+    machines = {run.chip: cluster_of(run.row["cluster"]) for run in all_runs()}
+    for chip, machine in machines.items():
+        start, fitted = Efficiency.published(machine), Efficiency.of(machine)
+        is_fitted = {name: fitted.sources[name] != start.sources[name] for name in FITTED}
+        cells = [
+            f"{getattr(start, name):.3g} → {getattr(fitted, name):.3g}" if is_fitted[name] else "-" for name in FITTED
+        ]
+        count = sum(run.chip == chip and not run.is_held_out for run in all_runs())
+        lines.append(f"| {chip} | {count} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def collectives_part() -> str:
+    """The table of collectives."""
+    lines = [
+        "## Collectives", "",
+        "Seconds of nccl-tests and of `all_reduce_bench.py` beside the planner with published factors. Small messages "
+        "and reductions inside the switch (NVLS) are far off: the planner prices rings, and has one number for the "
+        "size at which a message reaches half of the rate.", "",
+        "| collective | devices | bytes | algorithm | measured s | planner s | error |",
+        "|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    errors = []
+    for row, measured, ours in collective_rows():
+        errors.append(ours / measured - 1)
+        lines.append(
+            f"| {row['op']} | {row['devices']} x {row['chip']} | {row['bytes']:,} | {row.get('algorithm', '')} | "
+            f"{measured:.3g} | {ours:.3g} | {percent(errors[-1])} |"
+        )
+    sizes = [abs(error) for error in errors]
+    lines += ["", f"Median {quantile(sizes, 0.5):.1%}, 90th percentile {quantile(sizes, 0.9):.1%} of {len(sizes)}."]
+    return "\n".join(lines) + "\n"
+
+
+def sources_part() -> str:
+    """Sources of runs and collectives."""
+    lines = ["## Sources", ""]
+    lines += [f"- {source['title']}: <{source['address']}>" for source in DATA["sources"].values()]
+    lines += ["", "How the seconds of a step follow from the published figure:", ""]
+    lines += [f"- {name}: {text}." for name, text in DATA["conversions"].items()]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Writes or checks the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="exit with status 1 if the page differs from the data")
+    parser.add_argument("--factors", action="store_true", help="print the rows of fitted_efficiency.cpp")
+    arguments = parser.parse_args()
+    if arguments.factors:
+        print("\n".join(fitted_rows()))
+        return 0
+    text = page()
+    if not arguments.check:
+        PAGE.write_text(text, encoding="utf-8")
+        return 0
+    if PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    print("planner_accuracy: docs/planner_accuracy.md differs from the data", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "artifex_devices/base/trace_recording.h"
+
+namespace artifex_devices {
+
+/// A message from one process to another and back, each time by the clock of the process that reads it.
+struct RoundTrip {
+  int64_t sent_ns = 0;
+  int64_t answered_ns = 0;  // by the other clock
+  int64_t returned_ns = 0;
+};
+
+/// How far one clock is ahead of another.
+struct ClockDifference {
+  int64_t ahead_ns = 0;
+  int64_t error_ns = 0;  // the most by which `ahead_ns` can be wrong
+};
+
+/// How far the clock of the answering process is ahead. The answer was written between the other two times, which
+/// bounds the difference from both sides; the narrowest common range of all round trips counts. Nothing without a round
+/// trip, or where they contradict each other, because a clock was set.
+std::optional<ClockDifference> clock_difference(const std::vector<RoundTrip>& trips);
+
+/// A collective, or a meeting of processes, in which several took part.
+struct TraceMeeting {
+  std::vector<size_t> members;  // events, by begin
+  size_t slowest = 0;           // event of the member for which the others waited
+  int64_t waited_ns = 0;        // of all others together
+};
+
+/// The meetings of events whose times are of one clock, by the begin of their first member.
+///
+/// Within a process the slowest is the participant that ran longest before it arrived: participants that share a thread
+/// arrive one after the other whatever they do. Between processes it is the one whose last participant arrived last.
+std::vector<TraceMeeting> trace_meetings(const std::vector<TraceEvent>& events);
+
+}  // namespace artifex_devices

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "artifex_devices/planner/training_efficiency.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr std::array<Factor, 9> kFitted = {
+    Factor::kMatmul, Factor::kMatmulFloat8, Factor::kAttentionForward, Factor::kAttentionBackward, Factor::kMemory,
+    Factor::kLinks,  Factor::kNetwork,      Factor::kLayerSeconds,     Factor::kStepSeconds};
+
+/// What fit_training() finds for the runs of a chip that are not held out; -1 where the runs do not depend on it.
+/// bench/planner_accuracy.py prints these rows, and a test compares them.
+struct FittedChip {
+  std::string_view chip;  // part of its name
+  int runs;
+  std::array<double, kFitted.size()> values;  // of kFitted
+};
+constexpr std::array<FittedChip, 7> kChips = {{
+    {"A100 SXM 40GB", 22, {0.705, -1, 0.334, 0.288, 0.624, -1, -1, 1.69e-06, 0.0106}},
+    {"A100 SXM 80GB", 24, {0.752, -1, 0.327, 0.282, 0.998, 1, 1, 0, 0.0124}},
+    {"H100", 38, {0.603, 0.512, 0.612, 0.528, 0.276, 0.415, 1, 2.34e-06, 0.04}},
+    {"v4", 5, {0.747, -1, 0.644, 0.556, 0.822, -1, -1, 2.12e-07, 0.000361}},
+    {"v5e", 16, {0.803, -1, 0.682, 0.589, 1, -1, -1, 3.58e-07, 0}},
+    {"v5p", 11, {0.732, -1, 0.452, 0.39, 0.664, -1, -1, 5.71e-07, 0.00571}},
+    {"v6e", 2, {0.613, -1, 0.638, 0.551, 0.865, -1, -1, 0, 0}},
+}};
+
+}  // namespace
+
+Efficiency default_efficiency(const Cluster& cluster) {
+  Efficiency result = published_efficiency(cluster);
+  std::string_view name = cluster.chip().name;
+  if (name.find("H200") != std::string_view::npos) name = "H100";  // the same processors
+  const auto* const row = std::ranges::find_if(
+      kChips, [&](const FittedChip& each) { return name.find(each.chip) != std::string_view::npos; });
+  if (row == kChips.end()) return result;
+  for (size_t i = 0; i < kFitted.size(); ++i) {
+    if (row->values[i] < 0) continue;
+    result.factors[static_cast<size_t>(kFitted[i])] = {
+        row->values[i], fmt::format("fit of {} published runs on {}, docs/planner_accuracy.md", row->runs, row->chip)};
+  }
+  return result;
+}
+
+}  // namespace artifex_devices

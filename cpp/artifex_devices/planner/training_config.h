@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/cluster/accelerator_catalogue.h"
+#include "artifex_devices/planner/transformer_shape.h"
+
+namespace artifex_devices {
+
+enum class PipelineSchedule : uint8_t { kGPipe, kOneForwardOneBackward, kInterleaved };
+std::string_view to_string(PipelineSchedule schedule) noexcept;  // "gpipe", "1f1b", "interleaved"
+std::optional<PipelineSchedule> pipeline_schedule_from_name(std::string_view name) noexcept;
+
+enum class Recompute : uint8_t {
+  kNone,
+  kSelective,  // the scores of attention (Korthikanti et al. 2022, arXiv:2205.05198)
+  kFull        // whole layers from their inputs
+};
+std::string_view to_string(Recompute recompute) noexcept;  // "none", "selective", "full"
+std::optional<Recompute> recompute_from_name(std::string_view name) noexcept;
+
+enum class ContextMethod : uint8_t {
+  kRing,      // keys and values pass along a ring
+  kAllToAll,  // heads are exchanged for tokens (Ulysses, arXiv:2309.14509)
+  kAllGather  // keys and values are gathered (Llama 3, arXiv:2407.21783, section 3.3.2)
+};
+std::string_view to_string(ContextMethod method) noexcept;  // "ring", "all_to_all", "all_gather"
+std::optional<ContextMethod> context_method_from_name(std::string_view name) noexcept;
+
+enum class TrainingOptimizer : uint8_t { kSgd, kAdam, kAdamMaster, kAdafactor, kMuon };
+std::string_view to_string(TrainingOptimizer optimizer) noexcept;  // "sgd", "adam", "adamw-fp32-master", ...
+std::optional<TrainingOptimizer> training_optimizer_from_name(std::string_view name) noexcept;
+/// Bytes of state for each parameter: SGD 0, Adam 8 (two float32 moments), AdamW with a float32 master copy 12 (ZeRO,
+/// arXiv:1910.02054, section 3.1), Adafactor 4 (a float32 master copy; its factored moments are below 0.1 %), Muon 8
+/// (momentum and master copy in float32).
+double optimizer_bytes(TrainingOptimizer optimizer) noexcept;
+
+/// Communication that may be hidden behind computation.
+enum class Traffic : uint8_t { kTensor, kContext, kExpert, kPipeline, kData, kOffload };
+inline constexpr int kTrafficCount = 6;
+std::string_view to_string(Traffic traffic) noexcept;  // "tensor", "context", "expert", "pipeline", "data", "offload"
+
+/// How a training step is spread over devices. Ranks are numbered with the tensor axis fastest, then context, data and
+/// pipeline, as Megatron-LM does.
+struct TrainingConfig {
+  int64_t tensor = 1;
+  int64_t context = 1;
+  int64_t data = 1;
+  int64_t pipeline = 1;
+  int64_t expert = 1;         // ways of experts, over tensor x context x data ranks
+  int64_t expert_tensor = 1;  // tensor ways of one expert: 1 or `tensor`
+  bool sequence_parallel = false;
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  int64_t chunks = 1;  // of each stage, for the interleaved schedule
+  int zero = 0;
+  int64_t zero_shards = 0;  // devices over which states are sharded, of context x data; 0: all
+  int64_t microbatch = 1;
+  int64_t batch = 1;  // sequences of a step
+  int64_t sequence = 1;
+  Recompute recompute = Recompute::kNone;
+  int64_t recompute_layers = -1;  // of each stage, for full recomputation; -1: all
+  ContextMethod context_method = ContextMethod::kRing;
+  TrainingOptimizer optimizer = TrainingOptimizer::kAdamMaster;
+  double parameter_bytes = 2;
+  double gradient_bytes = 4;
+  double activation_bytes = 2;
+  MatmulFormat format = MatmulFormat::kBFloat16;
+  bool flash_attention = true;
+  bool causal = true;  // kernels of attention skip masked scores
+  bool dropout = false;
+  bool offload_optimizer = false;
+  bool offload_activations = false;
+  double expert_imbalance = 1;  // tokens of the busiest expert group over the mean
+  std::array<double, kTrafficCount> overlap{0, 1, 0, 0, 1, 1};
+
+  int64_t devices() const noexcept { return tensor * context * data * pipeline; }
+  int64_t microbatches() const noexcept { return batch / (data * microbatch); }
+  int64_t shards() const noexcept { return zero_shards > 0 ? zero_shards : context * data; }
+  /// Devices that hold different parts of one expert's states.
+  int64_t expert_shards() const noexcept { return tensor * context * data / (expert * expert_tensor); }
+};
+
+/// Everything that is inconsistent in the configuration, for a model and a number of devices: what is wrong and what is
+/// expected, separated by "; ". Empty if nothing is.
+std::string training_mistakes(const TransformerShape& model, const TrainingConfig& config, int64_t devices);
+/// Whether there are no mistakes, without texts.
+bool is_consistent(const TransformerShape& model, const TrainingConfig& config, int64_t devices) noexcept;
+
+/// Layers of each virtual stage: as equal as they can be; the last and the first have one fewer before others have.
+/// Example: 126 layers on 16 stages: 7, 8 x 14, 7 (Llama 3 405B, arXiv:2407.21783, section 3.3.2).
+std::vector<int64_t> stage_layers(int64_t layers, int64_t stages);
+
+/// Microbatches whose activations stage `stage` holds at once, in chunks of a stage: all for GPipe, the stages that
+/// follow for 1F1B, and Megatron's warm-up for the interleaved schedule (arXiv:2104.04473).
+double chunks_in_flight(const TrainingConfig& config, int64_t stage) noexcept;
+
+}  // namespace artifex_devices

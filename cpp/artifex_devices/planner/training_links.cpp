@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/training_links.h"
+
+#include <algorithm>
+#include <variant>
+#include <vector>
+
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/planner/placed_group.h"
+
+namespace artifex_devices {
+namespace {
+
+double reached(const CollectiveCost& cost, double bytes, const Efficiency& efficiency) {
+  const bool is_network = cost.limit == "network";
+  const double full = efficiency[is_network ? Factor::kNetwork : Factor::kLinks];
+  const double half = efficiency[is_network ? Factor::kNetworkHalfBytes : Factor::kLinksHalfBytes];
+  return cost.latency + cost.transfer / message_efficiency(bytes, full, half);
+}
+
+}  // namespace
+
+const NodeGroup* TrainingLinks::group(int64_t devices, int64_t stride) {
+  const auto [found, is_new] = groups_.try_emplace({devices, stride});
+  if (is_new && (devices - 1) * stride < cluster_.device_count()) {
+    std::vector<int64_t> ids(static_cast<size_t>(devices));
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int64_t>(i) * stride;
+    found->second = placed_group(cluster_, ids);
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
+bool TrainingLinks::is_inside(int64_t devices, int64_t stride) {
+  const NodeGroup* const found = group(devices, stride);
+  return found != nullptr && found->nodes == 1;
+}
+
+const NodeGroup& TrainingLinks::placed(int64_t devices, int64_t stride) {
+  const NodeGroup* const found = group(devices, stride);
+  if (found == nullptr) {
+    throw_error(
+        "plan_training: {} devices, each {} ids from the next, are not a box of the cluster {}; expected the same part of "
+        "each node or slice; choose sizes that divide it",
+        devices, stride, cluster_.name());
+  }
+  return *found;
+}
+
+double TrainingLinks::seconds(Collective op, double bytes, int64_t devices, int64_t stride,
+                              const Efficiency& efficiency) {
+  if (devices <= 1 || bytes <= 0) return 0;
+  double best = -1;
+  for (const CollectiveCost& cost : collective_costs(op, bytes, placed(devices, stride))) {
+    const double own = reached(cost, bytes, efficiency);
+    if (best < 0 || own < best) best = own;
+  }
+  return best;
+}
+
+double TrainingLinks::send_seconds(double bytes, int64_t stride, const Efficiency& efficiency) {
+  if (bytes <= 0) return 0;
+  const NodeGroup& pair = placed(2, stride);
+  if (pair.nodes > 1) return reached({"send", "network", pair.latency.step, bytes / pair.egress}, bytes, efficiency);
+  double rate = 0;
+  double latency = 0;
+  if (const auto* torus = std::get_if<TorusGroup>(&pair.local)) {
+    double hops = 0;
+    for (const GroupAxis& axis : torus->axes) hops += axis.size > 1 ? static_cast<double>(axis.stride) : 0;
+    rate = torus->link / std::max(hops, 1.0);
+    latency = std::max(hops, 1.0) * torus->latency.step;
+  } else if (const auto* behind = std::get_if<SwitchGroup>(&pair.local)) {
+    rate = behind->egress;
+    latency = behind->latency.step;
+  } else {
+    const auto& mesh = std::get<FullMeshGroup>(pair.local);
+    rate = mesh.link;
+    latency = mesh.latency.step;
+  }
+  return reached({"send", "links", latency, bytes / rate}, bytes, efficiency);
+}
+
+}  // namespace artifex_devices

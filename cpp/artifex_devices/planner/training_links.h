@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "artifex_devices/cluster/cluster.h"
+#include "artifex_devices/planner/collective_cost.h"
+#include "artifex_devices/planner/training_efficiency.h"
+
+namespace artifex_devices {
+
+/// Groups of a cluster's devices whose ids are evenly spaced, with the links under them. Groups are found when they are
+/// first asked for. Not thread-safe.
+class TrainingLinks {
+ public:
+  explicit TrainingLinks(const Cluster& cluster) : cluster_(cluster) {}
+
+  /// The group of `devices` ids 0, stride, 2 x stride and so on; nullptr where these are not a box of the cluster.
+  const NodeGroup* group(int64_t devices, int64_t stride);
+  /// Whether the devices of the group are in one slice.
+  bool is_inside(int64_t devices, int64_t stride);
+
+  /// Seconds of the cheapest algorithm; `bytes` of the global array, as in collective_costs. Throws InvalidArgument
+  /// where the group is not a box.
+  double seconds(Collective op, double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency);
+  /// Seconds of one message from each device to the one `stride` ids on.
+  double send_seconds(double bytes, int64_t stride, const Efficiency& efficiency);
+
+ private:
+  const NodeGroup& placed(int64_t devices, int64_t stride);
+  const Cluster& cluster_;
+  std::map<std::pair<int64_t, int64_t>, std::optional<NodeGroup>> groups_;
+};
+
+}  // namespace artifex_devices

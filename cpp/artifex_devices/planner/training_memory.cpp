@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/training_memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "artifex_devices/planner/training_real.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr std::array<std::string_view, kMemoryPartCount> kMemoryNames = {"parameters", "gradients", "optimizer",
+                                                                         "activations", "working"};
+constexpr double kLogitBytes = 4;  // float32
+
+double tokens_of(const TrainingConfig& config) {
+  return to_real(config.microbatch * config.sequence) / to_real(config.context);
+}
+
+/// Ways that activations between sharded regions are sharded.
+double between_ways(const TrainingConfig& config) { return config.sequence_parallel ? to_real(config.tensor) : 1; }
+
+double local_elements(const std::vector<LayerProduct>& products, int64_t tensor) {
+  double sum = 0;
+  for (const LayerProduct& each : products) sum += each.inner * each.columns / to_real(each.ways(tensor));
+  return sum;
+}
+
+/// Results of the products that another one follows: the inputs of the matrices in rows.
+double local_columns(const std::vector<LayerProduct>& products, int64_t tensor) {
+  double sum = 0;
+  for (const LayerProduct& each : products) {
+    if (each.split != LayerProduct::Split::kRows) sum += each.columns / to_real(each.ways(tensor));
+  }
+  return sum;
+}
+
+/// Values that an MLP keeps for each token: results of the first product, and the activation's.
+double mlp_values(const TransformerShape& shape, double width) { return width * (shape.gated_mlp ? 3 : 2); }
+
+}  // namespace
+
+std::string_view to_string(MemoryPart part) noexcept { return kMemoryNames[static_cast<size_t>(part)]; }
+
+std::vector<StageLayers> layers_of_stages(const TrainingModel& model, const TrainingConfig& config) {
+  const std::vector<int64_t> counts = stage_layers(model.shape.layers, config.pipeline * config.chunks);
+  std::vector<StageLayers> stages(static_cast<size_t>(config.pipeline));
+  int64_t layer = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    StageLayers& stage = stages[i % stages.size()];
+    for (int64_t end = layer + counts[i]; layer < end; ++layer) {
+      ++(layer_kind(model.shape, layer) == LayerKind::kExperts ? stage.with_experts : stage.dense);
+    }
+  }
+  stages.front().has_embedding = true;
+  stages.back().has_head = true;
+  return stages;
+}
+
+LocalParameters layer_local_parameters(const TrainingModel& model, const TrainingConfig& config,
+                                       LayerKind kind) noexcept {
+  const TrainingLayer& layer = model.layer(kind);
+  LocalParameters result;
+  result.dense = local_elements(layer.attention, config.tensor) + local_elements(layer.mlp, config.tensor) +
+                 layer.other_parameters;
+  result.experts = layer.expert_parameters / to_real(config.expert * config.expert_tensor);
+  return result;
+}
+
+LocalParameters stage_parameters(const TrainingModel& model, const TrainingConfig& config,
+                                 const StageLayers& layers) noexcept {
+  LocalParameters sum;
+  if (layers.dense > 0) {
+    sum.dense += to_real(layers.dense) * layer_local_parameters(model, config, LayerKind::kDense).dense;
+  }
+  if (layers.with_experts > 0) {
+    const LocalParameters each = layer_local_parameters(model, config, LayerKind::kExperts);
+    sum.dense += to_real(layers.with_experts) * each.dense;
+    sum.experts += to_real(layers.with_experts) * each.experts;
+  }
+  const double table = to_real(model.parameters.embedding) / to_real(config.tensor);
+  if (layers.has_embedding) sum.dense += table;
+  if (layers.has_head) {
+    sum.dense += to_real(model.parameters.final_norm) + to_real(model.parameters.head) / to_real(config.tensor);
+    if (model.shape.tied_embeddings && !layers.has_embedding) sum.dense += table;  // a copy of it
+  }
+  return sum;
+}
+
+std::array<double, 3> state_bytes(double parameters, double shards, const TrainingConfig& config) noexcept {
+  const auto part = [&](int from) { return config.zero >= from ? parameters / shards : parameters; };
+  return {config.parameter_bytes * part(3), config.gradient_bytes * part(2),
+          optimizer_bytes(config.optimizer) * part(1)};
+}
+
+double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept {
+  if (model.shape.experts == 0) return 0;
+  return tokens_of(config) * to_real(model.shape.experts_per_token) * config.expert_imbalance *
+         to_real(config.expert_tensor) / to_real(config.tensor);
+}
+
+LayerActivations layer_activations(const TrainingModel& model, const TrainingConfig& config, LayerKind kind) noexcept {
+  const TransformerShape& shape = model.shape;
+  const TrainingLayer& layer = model.layer(kind);
+  const double act = config.activation_bytes;
+  const double tokens = tokens_of(config);
+  const double h = to_real(shape.embed) * tokens / between_ways(config);
+  const double t = to_real(config.tensor);
+  const double mask = config.dropout ? 1 : 0;
+  // Inputs of norms and of the two regions, and the masks of dropout.
+  const double inputs =
+      to_real(shape.norms_per_layer) * act * h + (shape.parallel_layers ? 1 : 2) * act * h + 2 * mask * h;
+  double attention = act * local_columns(layer.attention, config.tensor) * tokens;
+  attention += act * to_real(shape.heads) * model.value_dim / t * tokens;  // input of the projection
+  double scores = 0;
+  if (config.flash_attention) {
+    attention += 4 * to_real(shape.heads) / t * tokens;  // sums of exponentials, float32
+  } else {
+    scores = to_real(shape.heads) / t * tokens * to_real(config.sequence) * (config.dropout ? 2 * act + mask : act);
+  }
+  double mlp = act * mlp_values(shape, layer.mlp_width) / t * tokens;
+  if (kind == LayerKind::kExperts) {
+    const double routed = expert_tokens(model, config);
+    mlp += act * routed *
+           (2 * to_real(shape.embed) + mlp_values(shape, to_real(shape.mlp)) / to_real(config.expert_tensor));
+  }
+  LayerActivations result;
+  result.input = act * h;
+  result.complete = inputs + attention + scores + mlp;
+  result.kept = config.recompute == Recompute::kSelective ? inputs + attention + mlp : result.complete;
+  return result;
+}
+
+double total(const StageMemory& memory) noexcept { return std::accumulate(memory.begin(), memory.end(), 0.0); }
+
+double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
+                         int64_t stage) noexcept {
+  double recomputed = 0;  // part of the layers
+  if (config.recompute == Recompute::kFull && layers.total() > 0) {
+    recomputed = config.recompute_layers < 0
+                     ? 1
+                     : to_real(std::min(config.recompute_layers, layers.total())) / to_real(layers.total());
+  }
+  double all = 0;  // of the stage's layers for one microbatch
+  const auto add = [&](LayerKind kind, int64_t count) {
+    if (count == 0) return;
+    const LayerActivations each = layer_activations(model, config, kind);
+    all += to_real(count) * (recomputed * each.input + (1 - recomputed) * each.kept);
+  };
+  add(LayerKind::kDense, layers.dense);
+  add(LayerKind::kExperts, layers.with_experts);
+  const double in_flight = chunks_in_flight(config, stage) / to_real(config.chunks);
+  const double h = to_real(model.shape.embed) * tokens_of(config) / between_ways(config);
+  double sum = in_flight * all;
+  if (layers.has_embedding && config.dropout) sum += in_flight * h;
+  if (layers.has_head) {
+    // Inputs of the last norm and the output's product, and the logits. One microbatch at a time has them, unless the
+    // schedule runs all forward passes first.
+    const double at_once = config.schedule == PipelineSchedule::kGPipe ? in_flight : 1;
+    const double logits = kLogitBytes * tokens_of(config) * to_real(model.shape.vocab) / to_real(config.tensor);
+    sum += at_once * (2 * config.activation_bytes * h + logits);
+  }
+  return sum;
+}
+
+StageMemory stage_memory(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
+                         int64_t stage) noexcept {
+  const LocalParameters parameters = stage_parameters(model, config, layers);
+  const double expert_shards =
+      std::min(to_real(config.expert_shards()), config.zero_shards > 0 ? to_real(config.zero_shards) : 1e18);
+  const auto dense = state_bytes(parameters.dense, to_real(config.shards()), config);
+  const auto experts = state_bytes(parameters.experts, std::max(expert_shards, 1.0), config);
+  StageMemory memory{};
+  for (size_t i = 0; i < 3; ++i) memory[i] = dense[i] + experts[i];
+  if (config.offload_optimizer) memory[static_cast<size_t>(MemoryPart::kOptimizer)] = 0;
+  double& activations = memory[static_cast<size_t>(MemoryPart::kActivations)];
+  double& working = memory[static_cast<size_t>(MemoryPart::kWorking)];
+  activations = stage_activations(model, config, layers, stage);
+  const LayerKind largest = layers.with_experts > 0 ? LayerKind::kExperts : LayerKind::kDense;
+  if (layers.total() == 0) return memory;
+  const LayerActivations each = layer_activations(model, config, largest);
+  if (config.offload_activations) activations = std::min(activations, 2 * each.kept);  // one computes, one moves
+  if (config.recompute == Recompute::kFull) working += each.complete - each.input;
+  if (config.recompute == Recompute::kSelective) working += each.complete - each.kept;
+  if (config.zero == 3) {
+    // One layer computes and the next is gathered.
+    working += 2 * config.parameter_bytes * layer_local_parameters(model, config, largest).total();
+  }
+  return memory;
+}
+
+}  // namespace artifex_devices

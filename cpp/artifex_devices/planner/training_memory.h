@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "artifex_devices/planner/training_config.h"
+#include "artifex_devices/planner/training_layers.h"
+
+namespace artifex_devices {
+
+enum class MemoryPart : uint8_t { kParameters, kGradients, kOptimizer, kActivations, kWorking };
+inline constexpr int kMemoryPartCount = 5;
+std::string_view to_string(MemoryPart part) noexcept;  // "parameters", "gradients", ...
+
+/// Layers of one pipeline stage: all its chunks together.
+struct StageLayers {
+  int64_t dense = 0;
+  int64_t with_experts = 0;
+  bool has_embedding = false;
+  bool has_head = false;
+  int64_t total() const noexcept { return dense + with_experts; }
+  friend bool operator==(const StageLayers&, const StageLayers&) = default;
+};
+/// The layers of each stage, first to last.
+std::vector<StageLayers> layers_of_stages(const TrainingModel& model, const TrainingConfig& config);
+
+/// Parameters of one device before ZeRO shards them.
+struct LocalParameters {
+  double dense = 0;    // sharded by ZeRO over config.shards() devices
+  double experts = 0;  // over config.expert_shards() devices
+  double total() const noexcept { return dense + experts; }
+};
+LocalParameters layer_local_parameters(const TrainingModel& model, const TrainingConfig& config,
+                                       LayerKind kind) noexcept;
+LocalParameters stage_parameters(const TrainingModel& model, const TrainingConfig& config,
+                                 const StageLayers& layers) noexcept;
+
+/// Bytes of parameters, gradients and optimizer state under ZeRO (Rajbhandari et al. 2019, arXiv:1910.02054, figure 1).
+/// Example: 7.5e9 parameters on 64 devices with 2 + 2 + 12 bytes take 120, 31.4, 16.6 and 1.88 GB by stage.
+std::array<double, 3> state_bytes(double parameters, double shards, const TrainingConfig& config) noexcept;
+
+/// Bytes of activations that one layer keeps for one microbatch on one device.
+struct LayerActivations {
+  double kept = 0;      // as the configuration recomputes; full recomputation of this layer: see `input`
+  double input = 0;     // the layer's input alone
+  double complete = 0;  // without recomputation
+};
+/// Korthikanti et al. 2022 (arXiv:2205.05198, equations 1 to 4) for a GPT layer: s b h (34 + 5 a s / h), sharded.
+LayerActivations layer_activations(const TrainingModel& model, const TrainingConfig& config, LayerKind kind) noexcept;
+
+/// Tokens of one microbatch that routed experts of one device work on.
+double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept;
+
+/// Bytes by part, of one stage.
+using StageMemory = std::array<double, kMemoryPartCount>;
+double total(const StageMemory& memory) noexcept;
+StageMemory stage_memory(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
+                         int64_t stage) noexcept;
+/// Bytes of activations that a stage holds at once, as if none were offloaded.
+double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
+                         int64_t stage) noexcept;
+
+}  // namespace artifex_devices

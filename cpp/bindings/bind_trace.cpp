@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces of what programs do over time, for artifex_devices.profiler.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "artifex_devices/base/caller_line.h"
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/base/trace_recording.h"
+#include "artifex_devices/device/memory_window.h"
+#include "artifex_devices/flight/trace_timeline.h"
+#include "artifex_devices/render/timeline_svg.h"
+#include "artifex_devices/spmd/rendezvous.h"
+#include "artifex_devices/transfer/traced_copies.h"
+#include "artifex_devices/transfer/transfer_recording.h"
+#include "bindings.h"
+#include "gil.h"
+#include "world.h"
+
+namespace artifex_devices::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+constexpr const char* kKinds[] = {"transfer", "collective", "meeting", "exchange", "wait", "prefetch", "span"};
+
+TraceKind kind_from_name(const std::string& name) {
+  for (size_t i = 0; i < std::size(kKinds); ++i) {
+    if (name == kKinds[i]) return static_cast<TraceKind>(i);
+  }
+  throw_error(
+      "_trace_event: kind is {:?}; expected one of transfer, collective, meeting, exchange, wait, prefetch, span",
+      name);
+}
+
+// The fields of TraceEvent in their order.
+using EventRow = std::tuple<std::string, int, std::string, int64_t, std::string, std::string, int64_t, int64_t, int64_t,
+                            int64_t, int64_t, uint64_t, std::string, int>;
+
+EventRow row_of(const TraceEvent& event) {
+  return {kKinds[static_cast<size_t>(event.kind)],
+          event.process,
+          event.device,
+          event.thread,
+          event.name,
+          event.detail,
+          event.begin_ns,
+          event.end_ns,
+          event.busy_ns,
+          event.planned_bytes,
+          event.moved_bytes,
+          event.meeting,
+          event.file,
+          event.line};
+}
+
+TraceEvent event_of(const EventRow& row) {
+  const auto& [kind, process, device, thread, name, detail, begin_ns, end_ns, busy_ns, planned, moved, meeting, file,
+               line] = row;
+  return {kind_from_name(kind),
+          process,
+          device,
+          thread,
+          name,
+          detail,
+          begin_ns,
+          end_ns,
+          busy_ns,
+          planned,
+          moved,
+          meeting,
+          file,
+          line};
+}
+
+// A recording of events, of transfers, which then record events, and of the memory of the current world's devices.
+struct __attribute__((visibility("hidden"))) HeldTrace {
+  explicit HeldTrace(int process) : recording(process), window(current_client()) {
+    const ClientRef& client = window.client();
+    for (int64_t id = 0; id < client->device_count(); ++id) {
+      const Device& device = *client->device(id);
+      if (device.is_addressable())
+        add_trace_memory(device.process_index(), device.to_string(), device.memory_stats().bytes_in_use);
+    }
+  }
+
+  void stop() {
+    end_traced_copies();
+    recording.stop();
+    transfers.stop();
+    window.close();
+  }
+
+  TraceRecording recording;
+  TransferRecording transfers;
+  MemoryWindow window;
+};
+
+void trace_event(const std::string& kind, std::string name, std::string detail, int64_t begin_ns, int process,
+                 int64_t bytes, uint64_t meeting) {
+  if (!TraceRecording::is_any_open()) return;
+  TraceEvent event{.kind = kind_from_name(kind),
+                   .process = process,
+                   .name = std::move(name),
+                   .detail = std::move(detail),
+                   .begin_ns = begin_ns};
+  event.end_ns = trace_clock_ns();
+  event.moved_bytes = bytes;
+  event.meeting = meeting;
+  if (auto line = caller_line()) {
+    event.file = std::move(line->file);
+    event.line = line->line;
+  }
+  add_trace(std::move(event));
+}
+
+void trace_collective(const Rendezvous& rendezvous, int64_t position, const std::string& name,
+                      const std::string& operation, const std::vector<std::pair<std::string, std::string>>& members,
+                      int process, uint64_t meeting) {
+  const std::vector<Rendezvous::ArrivalTime> times = rendezvous.arrival_times(position);
+  if (meeting == 0) meeting = new_trace_meeting();
+  const int64_t end_ns = trace_clock_ns();
+  for (const Rendezvous::ArrivalTime& time : times) {
+    if (time.arrived_ns == 0 || time.participant >= static_cast<int64_t>(members.size())) continue;
+    const auto& [device, site] = members[static_cast<size_t>(time.participant)];
+    TraceEvent event{.kind = TraceKind::kCollective, .process = process, .device = device, .thread = time.thread};
+    event.name = name;
+    event.detail = operation;
+    event.begin_ns = time.arrived_ns;
+    event.end_ns = end_ns;
+    event.busy_ns = time.busy_ns;
+    event.meeting = meeting;
+    const size_t colon = site.rfind(':');
+    if (colon != std::string::npos) {
+      event.file = site.substr(0, colon);
+      event.line = std::atoi(site.c_str() + colon + 1);
+    }
+    add_trace(std::move(event));
+  }
+}
+
+py::list meetings_of(const std::vector<EventRow>& rows) {
+  std::vector<TraceEvent> events;
+  events.reserve(rows.size());
+  for (const EventRow& row : rows) events.push_back(event_of(row));
+  py::list result;
+  for (const TraceMeeting& meeting : trace_meetings(events)) {
+    result.append(py::make_tuple(meeting.members, meeting.slowest, meeting.waited_ns));
+  }
+  return result;
+}
+
+py::object difference_of(const std::vector<std::tuple<int64_t, int64_t, int64_t>>& trips) {
+  std::vector<RoundTrip> given;
+  given.reserve(trips.size());
+  for (const auto& [sent_ns, answered_ns, returned_ns] : trips) given.push_back({sent_ns, answered_ns, returned_ns});
+  const std::optional<ClockDifference> found = clock_difference(given);
+  if (!found) return py::none();
+  return py::make_tuple(found->ahead_ns, found->error_ns);
+}
+
+std::string svg_of(std::string title, std::vector<std::string> tracks, std::vector<std::string> kinds,
+                   const std::vector<std::tuple<int64_t, int64_t, double, double, std::string, std::string>>& spans,
+                   const std::vector<std::tuple<int64_t, int64_t, double, double>>& arrows,
+                   const std::vector<std::pair<int64_t, std::vector<std::pair<double, int64_t>>>>& memory,
+                   std::vector<std::string> notes) {
+  TimelinePicture picture{.title = std::move(title), .tracks = std::move(tracks), .kinds = std::move(kinds)};
+  for (const auto& [track, kind, begin_s, end_s, label, tooltip] : spans) {
+    picture.spans.push_back({track, kind, begin_s, end_s, label, tooltip});
+  }
+  for (const auto& [from, to, from_s, to_s] : arrows) picture.arrows.push_back({from, to, from_s, to_s});
+  for (const auto& [track, steps] : memory) picture.memory.push_back({track, steps});
+  picture.notes = std::move(notes);
+  const ReleaseGil release;
+  return timeline_svg(picture);
+}
+
+}  // namespace
+
+void bind_trace(py::module_& module) {
+  py::class_<HeldTrace>(module, "_TraceRecording",
+                        "Records events of this process, and memory of the current world's devices, until stop().")
+      .def(py::init([](int process) { return std::make_unique<HeldTrace>(process); }), py::arg("process"))
+      .def("stop", &HeldTrace::stop, "Ends the recording. A second call does nothing.")
+      .def(
+          "events",
+          [](const HeldTrace& self) {
+            py::list rows;
+            for (const TraceEvent& event : self.recording.events()) rows.append(py::cast(row_of(event)));
+            return rows;
+          },
+          "Rows of kind, process, device, thread, name, detail, begin, end, time that a participant ran before (all in "
+          "ns), planned and moved bytes, meeting, file and line.")
+      .def(
+          "memory",
+          [](const HeldTrace& self) {
+            py::list rows;
+            for (const TraceMemory& value : self.recording.memory())
+              rows.append(py::make_tuple(value.process, value.device, value.time_ns, value.bytes));
+            return rows;
+          },
+          "Rows of process, device, time in ns and bytes of arrays from then on.")
+      .def_property_readonly(
+          "dropped", [](const HeldTrace& self) { return self.recording.dropped(); },
+          "Number of events and values that were not recorded, for lack of space.");
+  module.attr("_SHARED_TRACE_MEETING") = TraceRecording::kSharedMeeting;
+  module.def("_is_tracing", &TraceRecording::is_any_open, "Whether a trace is open.");
+  module.def("_trace_begin", &trace_begin_ns, "Returns the time in ns while a trace is open, else 0.");
+  module.def("_trace_clock", &trace_clock_ns, "Returns the time in ns.");
+  module.def("_set_trace_process", &set_trace_process, py::arg("process"),
+             "Sets the process of events of this thread; -1 for that of the trace.");
+  module.def("_trace_event", &trace_event, py::arg("kind"), py::arg("name"), py::arg("detail"), py::arg("begin"),
+             py::arg("process") = -1, py::arg("bytes") = 0, py::arg("meeting") = 0,
+             "Adds an event that ends now to open traces, with the line of the program.");
+  module.def(
+      "_trace_collective", &trace_collective, py::arg("rendezvous"), py::arg("position"), py::arg("name"),
+      py::arg("operation"), py::arg("members"), py::arg("process"), py::arg("meeting"),
+      "Adds the collective that a participant completes to open traces; `members` has the device and the line of "
+      "each participant, and `meeting` is 0 for one within the process.");
+  module.def("_trace_meetings", &meetings_of, py::arg("events"),
+             "Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.");
+  module.def("_clock_difference", &difference_of, py::arg("trips"),
+             "Returns (ns that the other clock is ahead, error in ns) from round trips (sent, answered, returned), or "
+             "None.");
+  module.def(
+      "_timeline_svg", &svg_of, py::arg("title"), py::arg("tracks"), py::arg("kinds"), py::arg("spans"),
+      py::arg("arrows"), py::arg("memory"), py::arg("notes"),
+      "Returns the picture of spans (track, kind, begin, end, label, tooltip), arrows (track, track, time, time) "
+      "and memory (track, [(time, bytes)]), with times in seconds.");
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Factors that say how far hardware stays below its published rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any
+
+from artifex_devices import _core
+from artifex_devices._base.checks import check_number, check_type
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.public_path import public
+from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import Cluster
+from artifex_devices.planner.report import Layout, Report
+
+
+@public("artifex_devices.planner")
+@dataclass(frozen=True, repr=False)
+class Efficiency(Report):
+    """Factors of a chip and its network, each with its source; `print` shows them as a table.
+
+    Fractions are above 0 and at most 1. `Efficiency.of(cluster)` has those that fit published
+    training runs, `Efficiency.published(cluster)` those of the best kernels; `replaced` changes some.
+
+    Attributes:
+        matmul: Fraction of the peak that large 16-bit products reach.
+        matmul_float8: Fraction of the 8-bit peak that large products reach.
+        tile_rows: Rows of a result that one processor computes at once; 1 turns off tile quantisation.
+        tile_columns: Columns of it.
+        processors: Processors of a device that compute tiles at once; 0 turns off wave quantisation.
+        attention_forward: Fraction of the peak that the forward pass of attention reaches.
+        attention_backward: Fraction that its backward pass reaches.
+        memory: Fraction of the memory's bandwidth that element-wise kernels and the update reach.
+        links: Fraction of the bandwidth of links inside a node or slice that large messages reach.
+        links_half_bytes: Bytes of a message that reaches half of that; a message of n bytes reaches n / (n + half),
+            and at least a fifth.
+        network: Fraction of the bandwidth between nodes or slices that large messages reach.
+        network_half_bytes: Bytes of a message that reaches half of that.
+        host: Fraction of the bandwidth between host and chip.
+        layer_seconds: Seconds of launches and gaps for each layer and microbatch, once forward and once backward.
+        step_seconds: Seconds of each step for all else.
+        sources: Source of each factor by name.
+
+    Raises:
+        ValueError: A factor is out of its range.
+        TypeError: A factor is not a number.
+
+    Example:
+        >>> from artifex_devices import cluster
+        >>> from artifex_devices.planner import Efficiency
+        >>> h100 = Efficiency.published(cluster.dgx("h100"))
+        >>> h100.matmul, h100.sources["matmul"]
+        (0.801, 'S12, MAMF table: 792.1 of 989 TFLOP/s')
+        >>> h100.replaced(matmul=0.7).sources["matmul"]
+        'given'
+    """
+
+    matmul: float
+    matmul_float8: float
+    tile_rows: float
+    tile_columns: float
+    processors: float
+    attention_forward: float
+    attention_backward: float
+    memory: float
+    links: float
+    links_half_bytes: float
+    network: float
+    network_half_bytes: float
+    host: float
+    layer_seconds: float
+    step_seconds: float
+    sources: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        check_type("Efficiency", "sources", self.sources, Mapping, "a mapping of names to texts")
+        for name in FACTORS:
+            object.__setattr__(self, name, float(check_number("Efficiency", name, getattr(self, name))))
+        sources = {name: str(self.sources.get(name, "given")) for name in FACTORS}
+        object.__setattr__(self, "sources", MappingProxyType(sources))
+        wrong = _core._efficiency_mistakes(self._described())
+        if wrong:
+            raise ValueError(f"Efficiency: {wrong}; correct each")
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> Efficiency:
+        """Returns the factors of a cluster's chip that were fitted to published training runs, or the published ones.
+
+        docs/planner_accuracy.md has the runs, the factors and the errors.
+
+        Args:
+            cluster: The cluster.
+
+        Raises:
+            TypeError: `cluster` is not a Cluster.
+        """
+        check_type("Efficiency.of", "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
+        return cls._from(_core._default_efficiency(cluster))
+
+    @classmethod
+    def published(cls, cluster: Cluster) -> Efficiency:
+        """Returns the published factors of a cluster's chip, and "model" for those that nobody has published.
+
+        They are those of the best kernels alone; whole training steps reach less.
+
+        Args:
+            cluster: The cluster.
+
+        Raises:
+            TypeError: `cluster` is not a Cluster.
+        """
+        check_type("Efficiency.published", "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
+        return cls._from(_core._published_efficiency(cluster))
+
+    @classmethod
+    def ideal(cls) -> Efficiency:
+        """Returns factors without losses: plans with them are roofline bounds."""
+        return cls._from(_core._ideal_efficiency())
+
+    @classmethod
+    def _from(cls, numbers: Mapping[str, tuple[float, str]]) -> Efficiency:
+        values = {name: value for name, (value, _) in numbers.items()}
+        return cls(**values, sources={name: source for name, (_, source) in numbers.items()})
+
+    def replaced(self, *, source: str = "given", **factors: float) -> Efficiency:
+        """Returns the same with some factors changed.
+
+        Args:
+            source: Source of the new factors.
+            **factors: New values by name.
+
+        Raises:
+            ValueError: A name is unknown, or a factor is out of its range.
+            TypeError: A factor is not a number.
+        """
+        unknown = [f"{safe_repr(name)}{did_you_mean(name, FACTORS)}" for name in factors if name not in FACTORS]
+        if unknown:
+            raise ValueError(
+                f"Efficiency.replaced: unknown factors {', '.join(unknown)}; expected some of {', '.join(FACTORS)}; "
+                "correct the names"
+            )
+        values = {name: getattr(self, name) for name in FACTORS}
+        return Efficiency(**{**values, **factors}, sources={**self.sources, **dict.fromkeys(factors, source)})
+
+    def _described(self) -> dict[str, tuple[float, str]]:
+        return {name: (getattr(self, name), self.sources[name]) for name in FACTORS}
+
+    def _layout(self) -> Layout:
+        rows = [(name, f"{getattr(self, name):.4g}", self.sources[name]) for name in FACTORS]
+        return Layout("efficiency", (), ("factor", "value", "source"), rows)
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "kind": "efficiency",
+            "factors": {
+                name: {"value": value, "source": source} for name, (value, source) in self._described().items()
+            },
+        }
+
+    def __repr__(self) -> str:
+        return f"<Efficiency: matmul {self.matmul:.3g}, links {self.links:.3g}, network {self.network:.3g}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "sources": dict(self.sources)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, sources=MappingProxyType(dict(state["sources"])))
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in FACTORS))
+
+
+FACTORS: tuple[str, ...] = tuple(field.name for field in fields(Efficiency) if field.name != "sources")

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a training run is spread over devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type, wrong_value
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.public_path import public
+from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices.planner.packed_dtypes import dtype_hint, dtype_of, holds_numbers, packed_itemsize
+from artifex_devices.planner.step_checks import plain
+
+SCHEDULES = ("1f1b", "gpipe", "interleaved")
+RECOMPUTES = ("none", "selective", "full")
+CONTEXT_METHODS = ("ring", "all_to_all", "all_gather")
+OPTIMIZERS = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
+FORMATS = ("bfloat16", "float16", "float32", "tensorfloat32", "float8", "int8")
+TRAFFIC = ("tensor", "context", "expert", "pipeline", "data", "offload")
+_OVERLAP = {"tensor": 0.0, "context": 1.0, "expert": 0.0, "pipeline": 0.0, "data": 1.0, "offload": 1.0}
+_COUNTS = ("tensor", "context", "pipeline", "expert", "chunks", "microbatch", "batch", "sequence")
+_OPTIONAL_COUNTS = ("data", "zero_shards", "expert_tensor")
+
+
+@public("artifex_devices.planner")
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Batch, parallelism, memory savings and overlap of a training run.
+
+    Ranks are numbered with the tensor axis fastest, then context, data and pipeline, as Megatron-LM does. Experts are
+    sharded over ranks of the tensor, context and data axes.
+
+    Attributes:
+        batch: Number of sequences in a step, over all devices.
+        sequence: Number of tokens in a sequence.
+        tensor: Devices that share each matrix.
+        sequence_parallel: Whether activations between the sharded matrices are sharded over the tensor axis too
+            (Korthikanti et al. 2022, arXiv:2205.05198).
+        context: Devices that share each sequence.
+        context_method: How they exchange keys and values: "ring", "all_to_all" or "all_gather".
+        pipeline: Stages of layers.
+        schedule: "1f1b", "gpipe" or "interleaved".
+        chunks: Chunks of layers in each stage, for the interleaved schedule.
+        data: Replicas that share the batch; None means all devices that the other axes leave.
+        zero: Stage of ZeRO (Rajbhandari et al. 2019, arXiv:1910.02054): 1 shards optimizer state, 2 also gradients, 3
+            also parameters.
+        zero_shards: Devices over which ZeRO shards, of context x data; None means all of them, fewer is hybrid
+            sharding.
+        expert: Devices over which the experts of a layer are spread.
+        expert_tensor: Devices that share one expert: 1 or `tensor`. None means 1.
+        expert_imbalance: Tokens of the busiest devices' experts over the mean, 1 or more.
+        microbatch: Number of sequences that a replica computes at once.
+        recompute: Activations that are computed again: "none", "selective" (scores of attention) or "full" (layers).
+        recompute_layers: For "full", number of layers in each stage that are computed again; None means all.
+        optimizer: "adamw-fp32-master" (12 bytes a parameter), "adam" (8), "adafactor" (4), "muon" (8) or "sgd" (0).
+        parameter_dtype: Dtype of parameters.
+        gradient_dtype: Dtype of gradients, also while they are reduced.
+        activation_dtype: Dtype of activations.
+        dtype: Number format of products: "bfloat16", "float16", "float32", "tensorfloat32", "float8" or "int8".
+        flash_attention: Whether attention is one kernel that stores no scores.
+        causal: Whether such a kernel skips masked scores.
+        dropout: Whether dropout stores masks.
+        offload_optimizer: Whether optimizer state is in host memory and updated there.
+        offload_activations: Whether activations wait in host memory for the backward pass.
+        overlap: Part of each kind of communication that may run behind computation, 0 to 1, by name: "tensor",
+            "context", "expert", "pipeline", "data", "offload". It is hidden as far as there is computation to hide it.
+
+    Raises:
+        ValueError: A value is out of its range. Values that do not fit each other are an error of `plan_training`.
+        TypeError: A value has the wrong type.
+
+    Example:
+        >>> from artifex_devices.planner import TrainingConfig
+        >>> TrainingConfig(batch=2048, sequence=8192, tensor=8, pipeline=16, zero=1).tokens
+        16777216
+    """
+
+    batch: int
+    sequence: int
+    tensor: int = 1
+    sequence_parallel: bool = False
+    context: int = 1
+    context_method: str = "ring"
+    pipeline: int = 1
+    schedule: str = "1f1b"
+    chunks: int = 1
+    data: int | None = None
+    zero: int = 0
+    zero_shards: int | None = None
+    expert: int = 1
+    expert_tensor: int | None = None
+    expert_imbalance: float = 1.0
+    microbatch: int = 1
+    recompute: str = "none"
+    recompute_layers: int | None = None
+    optimizer: str = "adamw-fp32-master"
+    parameter_dtype: Any = "bfloat16"
+    gradient_dtype: Any = "float32"
+    activation_dtype: Any = "bfloat16"
+    dtype: str = "bfloat16"
+    flash_attention: bool = True
+    causal: bool = True
+    dropout: bool = False
+    offload_optimizer: bool = False
+    offload_activations: bool = False
+    overlap: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        name = "TrainingConfig"
+        for each in fields(self):
+            object.__setattr__(self, each.name, plain(getattr(self, each.name)))
+        for key in _COUNTS:
+            check_int(name, key, getattr(self, key), minimum=1, maximum=2**31)
+        for key in _OPTIONAL_COUNTS:
+            if getattr(self, key) is not None:
+                check_int(name, key, getattr(self, key), minimum=1, maximum=2**31, expected="an int or None")
+        if self.recompute_layers is not None:
+            check_int(name, "recompute_layers", self.recompute_layers, minimum=0, maximum=2**31)
+        check_int(name, "zero", self.zero, minimum=0, maximum=3)
+        check_number(name, "expert_imbalance", self.expert_imbalance, minimum=1)
+        for key in ("sequence_parallel", "flash_attention", "causal", "dropout", "offload_optimizer"):
+            check_bool(name, key, getattr(self, key))
+        check_bool(name, "offload_activations", self.offload_activations)
+        for key, choices in (
+            ("context_method", CONTEXT_METHODS),
+            ("schedule", SCHEDULES),
+            ("recompute", RECOMPUTES),
+            ("optimizer", OPTIMIZERS),
+            ("dtype", FORMATS),
+        ):
+            check_choice(name, key, getattr(self, key), choices)
+        for key in ("parameter_dtype", "gradient_dtype", "activation_dtype"):
+            itemsize_of(name, key, getattr(self, key))
+        object.__setattr__(self, "overlap", MappingProxyType(_overlap(self.overlap, self.schedule)))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a step."""
+        return self.batch * self.sequence
+
+    def replaced(self, **values: Any) -> TrainingConfig:
+        """Returns the same with some values changed.
+
+        Args:
+            **values: New values by name.
+
+        Raises:
+            ValueError: A value is out of its range, or a name is unknown.
+            TypeError: A value has the wrong type.
+        """
+        names = [each.name for each in fields(self)]
+        unknown = [f"{safe_repr(key)}{did_you_mean(key, names)}" for key in values if key not in names]
+        if unknown:
+            raise ValueError(
+                f"TrainingConfig.replaced: unknown names {', '.join(unknown)}; expected some of {', '.join(names)}; "
+                "correct them"
+            )
+        return replace(self, **values)
+
+    def _described(self, devices: int) -> dict[str, Any]:
+        """Returns the arguments of the core, with `data` derived from the number of devices."""
+        others = self.tensor * self.context * self.pipeline
+        if self.data is None and devices % others:
+            raise ValueError(
+                f"plan_training: tensor {self.tensor} x context {self.context} x pipeline {self.pipeline} = {others} "
+                f"does not divide {devices} devices; expected a divisor, because data is the rest; change one of them"
+            )
+        names = ("parameter", "gradient", "activation")
+        sizes = {f"{key}_bytes": itemsize_of("plan_training", key, getattr(self, f"{key}_dtype")) for key in names}
+        values = {key: value for key, value in vars(self).items() if not key.endswith("_dtype")}
+        return {
+            **values,
+            **sizes,
+            "format": self.dtype,
+            "data": devices // others if self.data is None else self.data,
+            "zero_shards": self.zero_shards or 0,
+            "expert_tensor": self.expert_tensor or 1,
+            "recompute_layers": -1 if self.recompute_layers is None else self.recompute_layers,
+            "overlap": dict(self.overlap),
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "overlap": dict(self.overlap)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, overlap=MappingProxyType(dict(state["overlap"])))
+
+    def __hash__(self) -> int:
+        return hash(tuple((key, value) for key, value in vars(self).items() if key != "overlap"))
+
+
+def _overlap(given: Any, schedule: str) -> dict[str, float]:
+    check_type("TrainingConfig", "overlap", given, Mapping, "a mapping", "write {'data': 1, 'tensor': 0.5}")
+    unknown = [f"{safe_repr(key)}{did_you_mean(str(key), TRAFFIC)}" for key in given if key not in TRAFFIC]
+    if unknown:
+        raise ValueError(
+            f"TrainingConfig: overlap names {', '.join(unknown)}; expected some of {', '.join(TRAFFIC)}; correct them"
+        )
+    values = {**_OVERLAP, "pipeline": 1.0 if schedule == "interleaved" else 0.0}
+    for key, value in given.items():
+        number = check_number("TrainingConfig", f"overlap[{key!r}]", value, minimum=0)
+        if number > 1:
+            raise ValueError(f"TrainingConfig: overlap[{key!r}] is {number}; expected 0 to 1; write 1 for all of it")
+        values[key] = float(number)
+    return values
+
+
+def itemsize_of(operation: str, name: str, dtype: Any) -> float:
+    """Bytes of one element, 0.5 for int4."""
+    try:
+        found = dtype_of(dtype)
+        if dtype is not None and holds_numbers(found):
+            return packed_itemsize(found)
+    except (TypeError, ValueError, SyntaxError):
+        pass
+    raise wrong_value(operation, name, dtype, f"a dtype of numbers{dtype_hint(dtype)}", "write 'bfloat16'")

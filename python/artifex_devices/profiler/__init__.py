@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program does over time, and memory profiles of devices, which have the names of `jax.profiler`."""
+
+from __future__ import annotations
+
+from artifex_devices.profiler.annotation import annotate
+from artifex_devices.profiler.memory import device_memory_profile, save_device_memory_profile
+from artifex_devices.profiler.recording import trace
+from artifex_devices.profiler.trace import ProcessClock, Trace, TracedMeeting, TraceEvent
+
+__all__ = [
+    "ProcessClock",
+    "Trace",
+    "TraceEvent",
+    "TracedMeeting",
+    "annotate",
+    "device_memory_profile",
+    "save_device_memory_profile",
+    "trace",
+]

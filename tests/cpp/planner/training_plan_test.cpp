@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/training_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/cluster/cluster_presets.h"
+#include "artifex_devices/planner/inference_plan.h"
+#include "artifex_devices/planner/pipeline_timeline.h"
+#include "artifex_devices/planner/training_search.h"
+
+namespace artifex_devices {
+namespace {
+
+TransformerShape llama_405b() {
+  TransformerShape shape;
+  shape.name = "llama";
+  shape.layers = 126;
+  shape.embed = 16384;
+  shape.mlp = 53248;
+  shape.heads = 128;
+  shape.kv_heads = 8;
+  shape.head_dim = 128;
+  shape.vocab = 128256;
+  return shape;
+}
+
+/// The GPT-3 175B of Korthikanti et al. 2022 (arXiv:2205.05198, table 3): 96 heads, 12288 wide, 96 layers.
+TransformerShape gpt_175b() {
+  TransformerShape shape;
+  shape.name = "gpt";
+  shape.layers = 96;
+  shape.embed = 12288;
+  shape.mlp = 4 * 12288;
+  shape.heads = shape.kv_heads = 96;
+  shape.head_dim = 128;
+  shape.vocab = 51200;
+  shape.gated_mlp = false;
+  shape.tied_embeddings = true;
+  return shape;
+}
+
+TrainingConfig gpt_config() {
+  TrainingConfig config;
+  config.batch = 64;
+  config.sequence = 2048;
+  config.flash_attention = false;
+  config.dropout = true;
+  return config;
+}
+
+TEST(TrainingMemory, HasTheZeroTableOfTheirPaper) {
+  TrainingConfig config;
+  config.gradient_bytes = 2;
+  const std::array<double, 4> expected = {120e9, 31.4e9, 16.6e9, 1.88e9};
+  for (int zero = 0; zero < 4; ++zero) {
+    config.zero = zero;
+    const auto bytes = state_bytes(7.5e9, 64, config);
+    EXPECT_NEAR(std::accumulate(bytes.begin(), bytes.end(), 0.0), expected[static_cast<size_t>(zero)], 0.05e9) << zero;
+  }
+}
+
+TEST(TrainingMemory, HasTheActivationsOfKorthikanti) {
+  const TrainingModel model = training_model(gpt_175b());
+  TrainingConfig config = gpt_config();
+  const double sbh = 2048.0 * 12288;
+  const double scores = 5.0 * 96 * 2048 / 12288;
+  const auto kept = [&] { return layer_activations(model, config, LayerKind::kDense).kept / sbh; };
+  EXPECT_DOUBLE_EQ(kept(), 34 + scores);  // equation 1
+  config.tensor = 8;
+  EXPECT_DOUBLE_EQ(kept(), 10 + 24.0 / 8 + scores / 8);  // equation 2
+  config.sequence_parallel = true;
+  EXPECT_DOUBLE_EQ(kept(), (34 + scores) / 8);  // equation 4
+  config.recompute = Recompute::kSelective;
+  EXPECT_DOUBLE_EQ(kept(), 34.0 / 8);  // equation 6
+  EXPECT_DOUBLE_EQ(layer_activations(model, config, LayerKind::kDense).input / sbh, 2.0 / 8);
+}
+
+TEST(TrainingConfig, SpreadsLayersWithFewerInTheLastAndFirstStage) {
+  const std::vector<int64_t> stages = stage_layers(126, 16);
+  EXPECT_EQ(stages.front(), 7);
+  EXPECT_EQ(stages[1], 8);
+  EXPECT_EQ(stages.back(), 7);
+  EXPECT_EQ(std::accumulate(stages.begin(), stages.end(), int64_t{0}), 126);
+}
+
+TEST(TrainingConfig, HoldsTheMicrobatchesOfItsSchedule) {
+  TrainingConfig config;
+  config.pipeline = 4;
+  config.batch = 32;
+  EXPECT_EQ(chunks_in_flight(config, 0), 4);
+  EXPECT_EQ(chunks_in_flight(config, 3), 1);
+  config.schedule = PipelineSchedule::kGPipe;
+  EXPECT_EQ(chunks_in_flight(config, 3), 32);
+  config.schedule = PipelineSchedule::kInterleaved;
+  config.chunks = 2;
+  // L (1 + (p - 1) / (p v)) layers (arXiv:2205.05198, section 4.2.3): 4 x 2 + 3 chunks.
+  EXPECT_EQ(chunks_in_flight(config, 0), 11);
+}
+
+TEST(PipelineTimeline, HasTheBubblesOfNarayanan) {
+  for (const auto& [schedule, chunks] : {std::pair{PipelineSchedule::kGPipe, int64_t{1}},
+                                         std::pair{PipelineSchedule::kOneForwardOneBackward, int64_t{1}},
+                                         std::pair{PipelineSchedule::kInterleaved, int64_t{2}}}) {
+    const PipelineShape shape{schedule, 8, chunks, std::vector<double>(4, 1), std::vector<double>(4, 2)};
+    const double bubble = 3.0 / static_cast<double>(8 * chunks);
+    EXPECT_NEAR(end_of(pipeline_timeline(shape)), 24 * (1 + bubble), 1e-9) << to_string(schedule);
+  }
+  EXPECT_THROW(pipeline_timeline({PipelineSchedule::kInterleaved, 6, 2, {1, 1, 1, 1}, {1, 1, 1, 1}}), InvalidArgument);
+}
+
+TEST(TrainingPlan, ExpressesLlama3405B) {
+  const ClusterRef cluster = gpu_cluster("h100", 2048, {});
+  TrainingConfig config;
+  config.tensor = 8;
+  config.sequence_parallel = true;
+  config.pipeline = 16;
+  config.data = 128;
+  config.zero = 1;
+  config.batch = 2048;
+  config.sequence = 8192;
+  const TrainingPlan plan = plan_training(llama_405b(), *cluster, config, default_efficiency(*cluster));
+  EXPECT_TRUE(plan.fits());
+  EXPECT_EQ(plan.bubble_fraction, 15.0 / 16);
+  EXPECT_LT(plan.roofline.total(), plan.expected.total());
+  EXPECT_GT(plan.mfu(plan.expected.total()), 0.2);
+  config.data = 64;
+  EXPECT_THROW(plan_training(llama_405b(), *cluster, config, default_efficiency(*cluster)), InvalidArgument);
+}
+
+TEST(TrainingSearch, FindsTheBestOfAllCombinations) {
+  const ClusterRef cluster = gpu_cluster("a100", 2, {});
+  TransformerShape shape = gpt_175b();
+  shape.layers = 24;
+  shape.embed = 2048;
+  shape.mlp = 8192;
+  shape.heads = shape.kv_heads = 16;
+  const TrainingModel model = training_model(shape);
+  const Efficiency efficiency = default_efficiency(*cluster);
+  TrainingSpace space;
+  space.base = gpt_config();
+  space.devices = {16};
+  space.tensor = {1, 2, 4, 8};
+  space.context = {1};
+  space.base.flash_attention = true;
+  space.pipeline = {1, 2, 4};
+  space.chunks = {1, 2};
+  space.expert = {1};
+  space.microbatch = {1, 2, 4};
+  space.zero_shards = {0};
+  space.zero = {0, 1, 3};
+  space.recompute = {Recompute::kNone, Recompute::kFull};
+  space.recompute_parts = {1};
+  space.memory_limit = 70e9;
+  space.top = 3;
+  const TrainingSearch found = search_training(model, *cluster, space, efficiency, nullptr);
+  ASSERT_EQ(found.options.size(), 3U);
+  space.top = 100000;  // nothing is skipped
+  const TrainingSearch all = search_training(model, *cluster, space, efficiency, nullptr);
+  EXPECT_EQ(all.skipped, 0);
+  EXPECT_EQ(all.consistent, all.priced + all.too_large);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(found.options[i].seconds, all.options[i].seconds);
+  EXPECT_EQ(found.front.size(), all.front.size());
+  space.memory_limit = 1e6;
+  const TrainingSearch none = search_training(model, *cluster, space, efficiency, nullptr);
+  EXPECT_TRUE(none.options.empty());
+  EXPECT_EQ(none.nearest.size(), 3U);
+}
+
+TEST(InferencePlan, CountsTheCacheAndReadsAllParameters) {
+  const ClusterRef cluster = gpu_cluster("h100", 1, {});
+  InferenceConfig config;
+  config.tensor = 8;
+  config.batch = 4;
+  config.prompt = 100;
+  config.output = 28;
+  const TransformerShape shape = llama_405b();
+  const InferencePlan plan = plan_inference(shape, *cluster, config, ideal_efficiency());
+  EXPECT_EQ(plan.cache, 4.0 * 128 * 126 * 2 * 128 * 2);  // one head of keys and values on each device
+  EXPECT_GE(plan.roofline.decode, 405e9 / 8 * 2 / 3.35e12);
+  EXPECT_FALSE(plan.fits());
+  config.tensor = 3;
+  EXPECT_THROW(plan_inference(shape, *cluster, config, ideal_efficiency()), InvalidArgument);
+}
+
+TEST(Efficiency, CountsTilesAndWaves) {
+  Efficiency efficiency = default_efficiency(*gpu_cluster("h100", 1, {}));
+  EXPECT_NEAR(tile_efficiency(1024, 1024, efficiency), 64.0 / 132, 1e-12);
+  EXPECT_EQ(tile_efficiency(5, 7, ideal_efficiency()), 1);
+  EXPECT_EQ(efficiency_mistakes(efficiency), "");
+  efficiency.factors[0].value = 2;
+  EXPECT_EQ(efficiency_mistakes(efficiency), "matmul is 2, expected a number above 0, at most 1");
+}
+
+}  // namespace
+}  // namespace artifex_devices

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/transformer_shape.h"
+
+#include <gtest/gtest.h>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+namespace {
+
+TransformerShape small() {
+  return {
+      .name = "small", .layers = 2, .embed = 64, .mlp = 128, .heads = 4, .kv_heads = 2, .head_dim = 16, .vocab = 1000};
+}
+
+TransformerShape with_experts() {
+  TransformerShape shape = small();
+  shape.layers = 7;
+  shape.experts = 8;
+  shape.experts_per_token = 2;
+  shape.dense_layers = 1;
+  shape.dense_mlp = 256;
+  shape.expert_period = 2;
+  return shape;
+}
+
+TEST(TransformerShape, ParametersOfTheHeader) {
+  const ShapeParameters counts = shape_parameters(small());
+  EXPECT_EQ(counts.total(), 202'048);
+  EXPECT_EQ(counts.active, 202'048);
+  EXPECT_EQ(counts.embedding, 64'000);
+  EXPECT_EQ(counts.head, 64'000);
+  EXPECT_EQ(counts.final_norm, 64);
+  EXPECT_EQ(counts.layers, 2 * layer_parameters(small(), LayerKind::kDense).total());
+}
+
+TEST(TransformerShape, BiasesAreCountedWhereTheyAre) {
+  TransformerShape shape = small();
+  const auto more = [&](const auto& change) {
+    TransformerShape changed = shape;
+    change(changed);
+    return shape_parameters(changed).total() - shape_parameters(shape).total();
+  };
+  EXPECT_EQ(more([](TransformerShape& s) { s.qkv_bias = true; }), 2 * (64 + 2 * 32));
+  EXPECT_EQ(more([](TransformerShape& s) { s.attention_out_bias = true; }), 2 * 64);
+  EXPECT_EQ(more([](TransformerShape& s) { s.mlp_bias = true; }), 2 * (2 * 128 + 64));
+  EXPECT_EQ(more([](TransformerShape& s) { s.head_bias = true; }), 1000);
+  EXPECT_EQ(more([](TransformerShape& s) { s.query_key_norm = true; }), 2 * 2 * 16);
+  EXPECT_EQ(more([](TransformerShape& s) { s.norm = NormKind::kLayer; }), 5 * 64);
+  EXPECT_EQ(more([](TransformerShape& s) { s.positions = 10; }), 640);
+  EXPECT_EQ(more([](TransformerShape& s) { s.tied_embeddings = true; }), -64'000);
+  EXPECT_EQ(more([](TransformerShape& s) { s.gated_mlp = false; }), -2 * 64 * 128);
+  EXPECT_EQ(more([](TransformerShape& s) { s.embedding_norm = true; }), 64);
+}
+
+TEST(TransformerShape, LayersHaveExpertsByPeriod) {
+  const TransformerShape shape = with_experts();
+  check_shape(shape);
+  int64_t count = 0;
+  for (int64_t i = 0; i < shape.layers; ++i) {
+    const bool expected = i == 2 || i == 4 || i == 6;
+    EXPECT_EQ(layer_kind(shape, i) == LayerKind::kExperts, expected) << i;
+    count += expected ? 1 : 0;
+  }
+  EXPECT_EQ(expert_layers(shape), count);
+  const LayerParameters experts = layer_parameters(shape, LayerKind::kExperts);
+  EXPECT_EQ(experts.total() - experts.active(), 6 * 3 * 64 * 128);
+  EXPECT_EQ(shape_parameters(shape).total() - shape_parameters(shape).active, 3 * 6 * 3 * 64 * 128);
+}
+
+TEST(TransformerShape, WindowsByPeriod) {
+  TransformerShape shape = small();
+  shape.layers = 7;
+  EXPECT_EQ(windowed_layers(shape), 0);
+  shape.window = 100;
+  EXPECT_EQ(windowed_layers(shape), 7);
+  shape.full_attention_period = 3;
+  int64_t count = 0;
+  for (int64_t i = 0; i < shape.layers; ++i) count += is_windowed(shape, i) ? 1 : 0;
+  EXPECT_EQ(count, 5);
+  EXPECT_EQ(windowed_layers(shape), 5);
+  EXPECT_FALSE(is_windowed(shape, 2));
+  const int64_t each = 2 * 2 * 16;
+  EXPECT_EQ(cache_elements_per_token(shape), 7 * each);
+  EXPECT_EQ(cache_elements(shape, 1000), each * (2 * 1000 + 5 * 100));
+}
+
+TEST(TransformerShape, AllProblemsAreInOneError) {
+  TransformerShape shape = with_experts();
+  shape.kv_heads = 3;
+  shape.experts_per_token = 9;
+  try {
+    check_shape(shape);
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(),
+                 "TransformerShape: heads is 4, not a multiple of 3 kv_heads; each token is routed to 9 of 8 experts; "
+                 "expected sizes that fit each other; correct each");
+  }
+  EXPECT_TRUE(shape_problems(with_experts()).empty());
+  EXPECT_THROW(norm_from_name("batch"), InvalidArgument);
+  EXPECT_EQ(to_string(norm_from_name("layer without bias")), "layer without bias");
+}
+
+}  // namespace
+}  // namespace artifex_devices

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes from config.json of Hugging Face, compared with published numbers of parameters."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from artifex_devices import models
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = json.loads((ROOT / "tests" / "data" / "hf_configs.json").read_text(encoding="utf-8"))
+PAGE = (ROOT / "docs" / "how_to" / "model_shapes.md").read_text(encoding="utf-8")
+BY_NAME = {model["name"]: model for model in DATA["models"]}
+LLAMA = BY_NAME["meta-llama/Llama-2-7b-hf"]["config"]
+
+
+@pytest.mark.parametrize("model", DATA["models"], ids=lambda model: model["name"])
+def test_parameters_are_as_many_as_published(model):
+    shape = models.from_hf_config(model["config"], name=model["name"])
+    assert shape.parameters.total == model["parameters"]
+    assert model["source"] in DATA["sources"]
+
+
+def test_the_page_has_the_table():
+    rows = []
+    for model in DATA["models"]:
+        counts = models.from_hf_config(model["config"]).parameters
+        source = list(DATA["sources"]).index(model["source"]) + 1
+        kind = model["config"]["model_type"]
+        rows.append(f"| {model['name']} | {kind} | {counts.total:,} | {counts.active:,} | {source} |")
+    assert len(rows) >= 30
+    assert re.findall(r"^\| [\w-]+/.*\|$", PAGE, re.M) == rows
+    for number, text in enumerate(DATA["sources"].values(), 1):
+        assert f"{number}. {text[0].upper()}{text[1:]}." in PAGE
+
+
+def test_shapes_of_the_package_equal_their_configs():
+    pairs = {
+        "llama-2-7b": "meta-llama/Llama-2-7b-hf", "llama-2-13b": "meta-llama/Llama-2-13b-hf",
+        "llama-2-70b": "meta-llama/Llama-2-70b-hf", "llama-3-8b": "meta-llama/Meta-Llama-3-8B",
+        "llama-3-70b": "meta-llama/Meta-Llama-3-70B", "llama-3.1-405b": "meta-llama/Llama-3.1-405B",
+        "mixtral-8x7b": "mistralai/Mixtral-8x7B-v0.1",
+    }  # fmt: skip
+    assert set(pairs) == set(models.SHAPES)
+    for ours, theirs in pairs.items():
+        shape = vars(models.from_hf_config(BY_NAME[theirs]["config"], name=ours))
+        assert shape | {"source": ""} == vars(models.SHAPES[ours]) | {"source": ""}
+
+
+def test_active_parameters_and_prediction_layers_of_deepseek_v3():
+    # arXiv:2412.19437: 671B, of which a token uses 37B; the module of multi-token prediction has 11.6B of its own:
+    # README_WEIGHTS.md of deepseek-ai/DeepSeek-V3.
+    counts = models.from_hf_config(BY_NAME["deepseek-ai/DeepSeek-V3"]["config"]).parameters
+    assert (counts.dense_layers, counts.expert_layers) == (3, 58)
+    assert counts.active == 37_552_297_472
+    assert counts.prediction == 11_610_068_224
+    assert counts.embedding == counts.head == 129280 * 7168
+    assert counts.total == counts.embedding + counts.layers + counts.final_norm + counts.head
+
+
+def test_caches_of_windows_and_latent_vectors():
+    gemma = models.from_hf_config(BY_NAME["google/gemma-3-1b-pt"]["config"])
+    # 26 layers, each 6th of them full: 4 full, 22 with 512 tokens; keys and values of one head of 256.
+    assert gemma.cache_bytes(8192, 2) == 2 * 256 * 2 * (4 * 8192 + 22 * 512)
+    latent = models.from_hf_config(BY_NAME["deepseek-ai/DeepSeek-V3"]["config"])
+    assert latent.cache_bytes(1, 2) == 61 * (512 + 64) * 2
+    mistral = models.from_hf_config(BY_NAME["mistralai/Mistral-7B-v0.1"]["config"])
+    assert mistral.window == 4096
+    assert mistral.cache_bytes(100_000) == mistral.cache_bytes(4096)
+
+
+def test_paths_and_folders(tmp_path):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(LLAMA | {"_name_or_path": "my llama"}), encoding="utf-8")
+    shape = models.from_hf_config(file)
+    assert shape == models.from_hf_config(str(tmp_path))
+    assert (shape.name, shape.source) == ("my llama", "config.json of my llama")
+    assert models.from_hf_config(LLAMA).name == "llama"
+
+
+def test_the_text_model_of_gemma_3_with_vision():
+    text = BY_NAME["google/gemma-3-1b-pt"]["config"]
+    shape = models.from_hf_config({"model_type": "gemma3", "text_config": text, "vision_config": {}})
+    assert shape.parameters.total == 999_885_952
+    kinds = ["full_attention" if i % 6 == 5 else "sliding_attention" for i in range(26)]
+    assert models.from_hf_config(text | {"layer_types": kinds}) == models.from_hf_config(text)
+    with pytest.raises(ValueError, match="layer_types is not a full_attention at each 6-th layer"):
+        models.from_hf_config(text | {"layer_types": kinds[::-1]})
+
+
+def test_defaults_of_the_library_transformers():
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+    assert models.from_hf_config(sizes | {"model_type": "mistral", "vocab_size": 10}).window == 4096
+    assert models.from_hf_config(sizes | {"model_type": "gemma", "vocab_size": 10}).head_dim == 256
+    assert models.from_hf_config(sizes | {"model_type": "gemma", "vocab_size": 10}).tied_embeddings
+    assert models.from_hf_config(sizes | {"model_type": "llama", "vocab_size": 10}).kv_heads == 4
+    falcon = models.from_hf_config(sizes | {"model_type": "falcon", "vocab_size": 10})
+    assert (falcon.kv_heads, falcon.norms_per_layer, falcon.parallel_layers) == (1, 1, True)
+
+
+HOSTILE = [
+    ({}, "model_type is None; expected one of llama, mistral"),
+    ({"model_type": "lama"}, r"model_type is 'lama' \(did you mean llama\?\)"),
+    ({"model_type": ["llama"]}, r"model_type is \['llama'\]; expected one of"),
+    ({"model_type": "llama"}, "hidden_size is missing; num_attention_heads is missing; num_hidden_layers is missing"),
+    (LLAMA | {"hidden_size": "4096"}, "hidden_size is '4096', not an int of 1 or more"),
+    (LLAMA | {"hidden_size": 4096.0}, r"hidden_size is 4096\.0, not an int"),
+    (LLAMA | {"hidden_size": True}, "hidden_size is True, not an int"),
+    (LLAMA | {"hidden_size": -4}, "hidden_size is -4, not an int of 1 or more"),
+    (LLAMA | {"num_attention_heads": 0}, "num_attention_heads is 0, not an int"),
+    (LLAMA | {"hidden_size": 10**400}, "hidden_size is 10.*not an int"),
+    (LLAMA | {"hidden_size": float("nan")}, "hidden_size is nan, not an int"),
+    (LLAMA | {"hidden_size": {"a": [1]}}, r"hidden_size is \{'a': \[1\]\}, not an int"),
+    (LLAMA | {"hidden_size": 4097}, "hidden size 4097 is not a multiple of 32 heads, and head_dim is missing"),
+    (LLAMA | {"num_key_value_heads": 5}, "heads is 32, not a multiple of 5 kv_heads"),
+    (LLAMA | {"tie_word_embeddings": "yes"}, "tie_word_embeddings is 'yes', not true or false"),
+    (LLAMA | {"num_hidden_layers": 2**61, "vocab_size": 2**61}, r"there are .* parameters, 2\*\*62 or more"),
+    (BY_NAME["mistralai/Mixtral-8x7B-v0.1"]["config"] | {"num_experts_per_tok": 9}, "each token is routed to 9 of 8"),
+    (BY_NAME["facebook/opt-125m"]["config"] | {"word_embed_proj_dim": 512},
+     "word_embed_proj_dim is 512; a TransformerShape can only express 768"),
+    (BY_NAME["facebook/opt-125m"]["config"] | {"do_layer_norm_before": False}, "do_layer_norm_before is False"),
+    (BY_NAME["deepseek-ai/DeepSeek-V3"]["config"] | {"moe_layer_freq": 2}, "moe_layer_freq is 2; a TransformerShape"),
+    (BY_NAME["deepseek-ai/DeepSeek-V3"]["config"] | {"first_k_dense_replace": 99}, "dense_layers is 99, more than 61"),
+    (BY_NAME["Qwen/Qwen3-30B-A3B"]["config"] | {"mlp_only_layers": [0]}, r"mlp_only_layers is \[0\]"),
+    (BY_NAME["Qwen/Qwen2.5-7B"]["config"] | {"use_sliding_window": True, "max_window_layers": 14},
+     "max_window_layers is 14 of 28 layers"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("config", "text"), HOSTILE)
+def test_hostile_configs_raise_clear_errors(config, text, tmp_path):
+    with pytest.raises(ValueError, match=text):
+        models.from_hf_config(config)
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ValueError, match=text if "10.*" not in text else "not an int|is not JSON"):
+        models.from_hf_config(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"", "is not JSON"),
+        (b"{'model_type': 'llama'}", "is not JSON"),
+        (b"\xff\xfe\x00", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b" " * ((1 << 20) + 1), "has more than 1048576 bytes"),
+    ],
+    ids=["empty", "quotes", "bytes", "nested", "large"],
+)
+def test_hostile_files_raise_clear_errors(content, text, tmp_path):
+    file = tmp_path / "config.json"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=f"models.from_hf_config: .*{text}.*; give the path of a config.json"):
+        models.from_hf_config(file)
+
+
+def test_arguments_of_wrong_types(tmp_path):
+    with pytest.raises(TypeError, match=r"source is 3 \(int\); expected a path or a dict"):
+        models.from_hf_config(3)
+    with pytest.raises(TypeError, match=r"name is 3 \(int\); expected a str or None"):
+        models.from_hf_config(LLAMA, name=3)
+    with pytest.raises(ValueError, match=r"cannot read '.*missing\.json'.*; give the path of a config\.json"):
+        models.from_hf_config(tmp_path / "missing.json")
+    with pytest.raises(ValueError, match="cannot read"):
+        models.from_hf_config("a\0b")
+    file = tmp_path / "list.json"
+    file.write_text("[1]", encoding="utf-8")
+    with pytest.raises(TypeError, match=r"the config is \[1\] \(list\); expected an object"):
+        models.from_hf_config(file)

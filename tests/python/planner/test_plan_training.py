@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""plan_training, suggest_training and plan_inference: figures of publications, texts, pictures, code."""
+
+import json
+import pickle
+
+import pytest
+from artifex_devices import cluster, models
+from artifex_devices.planner import Efficiency, TrainingConfig, plan_inference, plan_training, suggest_training
+
+SMALL = models.TransformerShape("small", 8, 1024, 4096, 16, 16, 64, 32000)
+NODES = cluster.dgx("h100", nodes=2)
+
+
+def plan(**values):
+    config = TrainingConfig(**{"batch": 64, "sequence": 2048, **values})
+    return plan_training(SMALL, NODES, config)
+
+
+def test_llama_405b_is_expressed_as_published_and_fits():
+    config = TrainingConfig(batch=2048, sequence=8192, tensor=8, sequence_parallel=True, pipeline=16, zero=1)
+    found = plan_training("llama-3.1-405b", cluster.dgx("h100", nodes=2048), config, measured=10.0)
+    assert (found.config.data, found.microbatches, found.devices) == (128, 16, 16384)
+    assert [stage.layers for stage in found.stages] == [7, *[8] * 14, 7]
+    assert found.bubble_fraction == 15 / 16
+    assert found.fits
+    assert found.roofline.total < found.seconds
+    assert found.model_flops == pytest.approx(6 * 403.7e9 * 2**24 + 12 * 126 * 16384 * 8192 * 2**24, rel=1e-3)
+    assert "measured" in str(found)
+    document = json.loads(found.to_json())
+    assert document["kind"] == "training"
+    assert sum(document["seconds"]["expected"]["parts"].values()) == pytest.approx(found.seconds)
+
+
+def test_zero_divides_the_states_that_the_paper_says():
+    whole, one, two, three = (plan(zero=zero, gradient_dtype="bfloat16").stages[0] for zero in range(4))
+    assert one.optimizer == pytest.approx(whole.optimizer / 16, abs=1)
+    assert (one.gradients, one.parameters) == (whole.gradients, whole.parameters)
+    assert two.gradients == pytest.approx(whole.gradients / 16, abs=1)
+    assert three.parameters == pytest.approx(whole.parameters / 16, abs=1)
+    assert whole.optimizer == 6 * whole.parameters == 12 * whole.parameters_held
+
+
+def test_recomputation_costs_a_forward_pass_and_saves_activations():
+    none, full = plan(), plan(recompute="full")
+    assert full.expected.parts["recompute"] > 0 == none.expected.parts["recompute"]
+    assert full.stages[0].activations < none.stages[0].activations
+    assert full.hfu == pytest.approx(full.mfu * 4 / 3)
+    half = plan(recompute="full", recompute_layers=4)
+    assert full.stages[0].activations < half.stages[0].activations < none.stages[0].activations
+
+
+def test_interleaving_divides_the_bubble():
+    plain = plan(pipeline=4, batch=128)
+    chunks = plan(pipeline=4, batch=128, schedule="interleaved", chunks=2)
+    assert chunks.bubble_fraction == plain.bubble_fraction / 2
+    assert chunks.expected.parts["bubble"] < 0.6 * plain.expected.parts["bubble"]
+
+
+def test_overlap_hides_communication_of_replicas():
+    shown, hidden = plan(zero=3, overlap={"data": 0}), plan(zero=3)
+    assert shown.expected.hidden["data"] == 0
+    assert hidden.expected.hidden["data"] > 0
+    assert hidden.seconds < shown.seconds
+
+
+def test_offloading_moves_optimizer_state_to_the_host():
+    offloaded = plan(zero=1, offload_optimizer=True, overlap={"offload": 0})
+    assert offloaded.stages[0].optimizer == 0
+    assert offloaded.expected.parts["offload"] > 0
+
+
+def test_context_methods_have_costs():
+    for method in ("ring", "all_to_all", "all_gather"):
+        found = plan(context=2, context_method=method, overlap={"context": 0})
+        assert found.expected.parts["context"] > 0
+
+
+def test_all_mistakes_are_in_one_text():
+    with pytest.raises(ValueError, match=r"plan_training: .*tensor is 3, expected a divisor of the number of heads, 16") as error:
+        plan(tensor=3, data=5, microbatch=7)
+    assert "data x microbatch" in str(error.value)
+
+
+def test_pictures_show_every_stage():
+    found = plan(pipeline=4, schedule="interleaved", chunks=2)
+    assert "bubble" in found.to_svg()
+    assert "stage 3" in found.to_svg("memory")
+    assert "idle" in found.to_svg("schedule")
+
+
+def test_replaced_factors_are_given_and_change_the_plan():
+    factors = Efficiency.of(NODES)
+    slow = plan_training(SMALL, NODES, TrainingConfig(batch=64, sequence=2048), efficiency=factors.replaced(matmul=0.1))
+    assert slow.efficiency.sources["matmul"] == "given"
+    assert slow.seconds > plan().seconds
+    ideal = plan_training(SMALL, NODES, TrainingConfig(batch=64, sequence=2048), efficiency=Efficiency.ideal())
+    assert ideal.seconds == ideal.roofline.total
+
+
+def test_suggestions_fit_and_are_fastest_first():
+    found = suggest_training("llama-2-7b", NODES, batch=64, sequence=4096, progress=False)
+    seconds = [choice.plan.seconds for choice in found.options]
+    assert seconds == sorted(seconds)
+    assert all(choice.plan.memory <= found.space.memory_limit for choice in found.options)
+    assert found.front[0].plan.seconds <= seconds[0] * (1 + 1e-12)
+    assert found.space.consistent == found.space.too_large + found.space.skipped + found.space.priced
+    assert json.loads(found.to_json())["kind"] == "training suggestions"
+    assert "option 1" in str(found)
+    assert "<svg" in found.to_svg()
+
+
+def test_pinned_fields_are_kept():
+    found = suggest_training("llama-2-7b", NODES, batch=64, sequence=4096, tensor=4, zero=[0, 1], optimizer="adam")
+    assert all(choice.config.tensor == 4 and choice.config.zero < 2 for choice in found.options)
+    assert found.best.config.optimizer == "adam"
+
+
+def test_nothing_fits_and_the_text_says_what_would():
+    found = suggest_training("llama-3.1-405b", cluster.dgx("h100"), batch=8, sequence=8192, progress=False)
+    assert found.options == ()
+    assert found.nearest
+    assert any("devices" in text for text in found.ways_out)
+    assert "nothing fits" in str(found)
+
+
+def test_choices_are_code():
+    best = suggest_training("llama-2-7b", NODES, batch=64, sequence=4096, tensor=2, pipeline=2, progress=False).best
+    compile(best.to_jax_code(), "jax", "exec")
+    code = best.to_mesh_code().replace(
+        "import artifex_devices as ad", "import artifex_devices as ad; world = ad.simulate(16)"
+    )
+    assert "Mesh(" in code
+    assert "--tensor-model-parallel-size 2" in best.to_megatron_flags()
+    assert "ici_tensor_parallelism=2" in best.to_maxtext_flags()
+
+
+def test_inference_reads_parameters_and_cache():
+    found = plan_inference("llama-3-70b", cluster.dgx("h100"), batch=32, prompt=1024, output=512, tensor=8)
+    assert found.cache == 32 * 1536 * 80 * 2 * 128 * 2
+    assert found.roofline.decode > found.parameters / 3.35e12
+    assert found.largest_batch >= 32
+    assert json.loads(found.to_json())["kind"] == "inference"
+
+
+def test_values_can_be_pickled():
+    found = plan(pipeline=2)
+    assert pickle.loads(pickle.dumps(found.config)) == found.config
+    assert pickle.loads(pickle.dumps(found)).seconds == found.seconds
