@@ -3588,11 +3588,6 @@ def _efficiency_mistakes(efficiency: dict[typing.Any, typing.Any]) -> str:
     Everything that is wrong with factors; empty if nothing.
     """
 
-def _efficiency_mistakes(efficiency: dict[typing.Any, typing.Any]) -> str:
-    """
-    Everything that is wrong with factors; empty if nothing.
-    """
-
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
     """
     Returns an Array whose memory the caller writes through _local_arrays or _slab_array.
@@ -3879,6 +3874,11 @@ def _named_sharding_from_pickle(
 def _narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
     """
     Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.
+    """
+
+def _network_of_device(device: Device) -> Cluster:
+    """
+    What joins the devices of a client: their Cluster, or the links of GPUs of the catalogue; or None.
     """
 
 def _new_stage(
