@@ -100,7 +100,7 @@ def lay_out(values: np.ndarray, layout: str, seed: int) -> np.ndarray:
     """
     rng = np.random.default_rng(seed)
     if layout == "fortran":
-        return np.asfortranarray(values)
+        return np.asarray(values, order="F")
     if layout == "transposed":
         order = [int(axis) for axis in rng.permutation(values.ndim)]
         return (

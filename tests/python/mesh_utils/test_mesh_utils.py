@@ -307,6 +307,16 @@ def test_explain_reports_unknown_latencies(tmp_path):
     assert explain(devices[:4]).source == f"{file}; {left_out}"
 
 
+def test_explain_follows_the_network_of_the_cluster_whatever_its_chips_are(tmp_path):
+    file = tmp_path / "lab.toml"
+    torus = "dims = [2, 4]\nwraps = [false, true]"
+    file.write_text(f'name = "lab"\n[chip]\nname = "h100"\n[slice]\n{torus}\nbandwidth = 4e11\n')
+    outer, inner = explain(np.array(cluster.from_toml(file).devices()).reshape(4, 2)).axes
+    assert (outer.links, inner.links) == ("y: ring of 4", "x: line of 2")
+    file.write_text('name = "lab"\n[chip]\nname = "tpu v4"\n[slice]\nchips = 8\nbandwidth = 4e11\n')
+    assert explain(np.array(cluster.from_toml(file).devices())).axes[0].links == "switch, 8 devices"
+
+
 def test_explain_refuses_unknown_networks():
     with ad.simulate(4), pytest.raises(ValueError, match="the network of cpu devices is not known"):
         explain(ad.make_mesh((2, 2), ("x", "y")))

@@ -47,7 +47,8 @@ def test_a_cluster_shows_its_description():
     rows = cells_of(pod)
     assert rows[1:3] == [["bfloat16", "197 TFLOP/s [S2 S5 S7]"], ["int8", "394 TFLOP/s [S2 S5 S7]"]]
     lines = pod.describe().splitlines()[1:]
-    assert [" ".join(row) for row in rows] == [html.escape(" ".join(line.split()), quote=True) for line in lines]
+    shown = [" ".join(row).replace("<wbr/>", "") for row in rows]  # long addresses may break
+    assert shown == [html.escape(" ".join(line.split()), quote=True) for line in lines]
 
 
 def test_the_longest_name_of_a_cluster_is_one_cell():
@@ -62,7 +63,7 @@ def test_an_accelerator_shows_its_numbers_and_sources():
     assert rows["memory"] == "80.0 GiB, 3350 GB/s"
     assert rows["links"] == "18 x NVLink 4, 25 GB/s each, one way"
     for source in h100.sources:
-        assert rows[html.escape(source.title)] == html.escape(source.address)
+        assert rows[html.escape(source.title)].replace("<wbr/>", "") == html.escape(source.address)
 
 
 def test_a_recommendation_shows_its_sizes():

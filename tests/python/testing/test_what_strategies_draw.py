@@ -65,7 +65,7 @@ def test_a_layout_keeps_values(layout):
     assert writeable == {layout not in ("read_only", "broadcast")}
 
 
-@pytest.mark.parametrize("shape", [(0,), (2, 0, 3), (1,), (1, 1)])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1,), (1, 1)])
 def test_layouts_of_few_elements_keep_them(shape):
     values = random_bits(shape, np.dtype(np.int32), 7)
     for layout in array_strategies.LAYOUTS:
