@@ -19,6 +19,8 @@ from artifex_devices.planner.training_config import TrainingConfig
 from artifex_devices.planner.training_plan import TrainingPlan, config_content, ways_text
 from artifex_devices.planner.transformer_shape import TransformerShape
 
+_SHOWN_FRONT = 8
+
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
@@ -164,7 +166,9 @@ class TrainingSuggestions(Report):
         if not self.options:
             facts.append(("fits", "nothing fits; the nearest are below"))
             facts.extend(("", text) for text in self.ways_out)
-        kinds = (("option", self.options), ("front", self.front), ("nearest", self.nearest))
+        if len(self.front) > _SHOWN_FRONT:
+            facts.append(("front", f"{_SHOWN_FRONT} of {len(self.front)} configurations are shown; all are in .front"))
+        kinds = (("option", self.options), ("front", self.front[:_SHOWN_FRONT]), ("nearest", self.nearest))
         rows = [
             (
                 f"{kind} {i + 1}",
