@@ -205,6 +205,22 @@ def plans() -> list[Any]:
 
 
 @_value
+def training() -> list[Any]:
+    """Configurations, plans, fits and suggestions of training runs, and a plan of inference."""
+    node, ideal = cluster.dgx("h100"), planner.Efficiency.ideal()
+    config = planner.TrainingConfig(batch=64, sequence=4096, zero=3, recompute="full")
+    plan = planner.plan_training("llama-3-8b", node, config, efficiency=ideal, measured=4.0)
+    pinned: dict[str, Any] = {"zero": 3, "tensor": 1, "context": 1, "pipeline": 1, "efficiency": ideal}
+    return [
+        models.SHAPES["llama-3-8b"].parameters,
+        plan,
+        planner.fit([plan], efficiency=ideal),
+        planner.suggest_training("llama-2-7b", node, batch=8, sequence=4096, **pinned),
+        planner.plan_inference("llama-3-8b", node, batch=8, prompt=128, output=64, tensor=2, efficiency=ideal),
+    ]
+
+
+@_value
 def mesh_explanation() -> Any:
     """mesh_utils.explain."""
     return mesh_utils.explain(_of_pod())

@@ -8,7 +8,7 @@ C++ core, for NumPy.
 from __future__ import annotations
 
 import functools
-import importlib
+import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -53,6 +53,11 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(
             f"artifex_devices.{name}: functions are not traced or differentiated here; expected a name of this "
             f"package, got JAX's {name}; {_ABSENT[name]}"
+        )
+    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is not None:
+        raise AttributeError(
+            f"artifex_devices.{name}: this module is imported by its own name; expected it to be imported, got no such "
+            f"attribute; write import artifex_devices.{name}"
         )
     if name == "numpy" or (not name.startswith("_") and name in dir(np)):
         fix = "import numpy as np" if name == "numpy" else f"np.{name}"

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_number, check_type
+from artifex_devices._base.checks import check_number, check_str, check_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -79,7 +79,10 @@ class Efficiency(Report):
         check_type("Efficiency", "sources", self.sources, Mapping, "a mapping of names to texts")
         for name in FACTORS:
             object.__setattr__(self, name, float(check_number("Efficiency", name, getattr(self, name))))
-        sources = {name: str(self.sources.get(name, "given")) for name in FACTORS}
+        sources = {
+            name: check_str("Efficiency", f"sources[{name!r}]", self.sources.get(name, "given"), "name the source")
+            for name in FACTORS
+        }
         object.__setattr__(self, "sources", MappingProxyType(sources))
         wrong = _core._efficiency_mistakes(self._described())
         if wrong:
@@ -135,8 +138,9 @@ class Efficiency(Report):
 
         Raises:
             ValueError: A name is unknown, or a factor is out of its range.
-            TypeError: A factor is not a number.
+            TypeError: A factor is not a number, or the source is not a str.
         """
+        check_str("Efficiency.replaced", "source", source, "name where the numbers are from")
         unknown = [f"{safe_repr(name)}{did_you_mean(name, FACTORS)}" for name in factors if name not in FACTORS]
         if unknown:
             raise ValueError(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _core
@@ -121,7 +122,7 @@ def suggest_training(
     nearest = tuple(choice(each) for each in whole["nearest"])
     ways_out = () if options else _ways_out(shape, cluster, space, limit)
     numbers = ("combinations", "consistent", "too_large", "skipped", "priced")
-    described_space = TrainingSpace(searched, most, limit, **{key: whole[key] for key in numbers})
+    described_space = TrainingSpace(MappingProxyType(searched), most, limit, **{key: whole[key] for key in numbers})
     return TrainingSuggestions(shape, cluster, config, options, front, nearest, ways_out, described_space)
 
 

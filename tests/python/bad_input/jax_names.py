@@ -148,6 +148,7 @@ CALLS = [
         [
             bad("ad.profiler.annotate(3)", TypeError, "annotate: name", "3", "write annotate('step')"),
             bad("ad.profiler.annotate(None)", TypeError, "annotate: name", "None"),
+            bad("ad.profiler.annotate(b'step')", TypeError, "annotate: name", "b'step'"),
         ],
     ),
     Calls(

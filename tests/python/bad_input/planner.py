@@ -100,12 +100,42 @@ CALLS = [
         where="nodes = ad.cluster.dgx('h100'); small = planner.TrainingConfig(batch=16, sequence=2048); plan = planner.plan_training('llama-2-7b', nodes, small)",
     ),
     Calls(
+        "planner.Efficiency.published",
+        "planner.Efficiency.published(nodes)",
+        [
+            bad("planner.Efficiency.published(3)", TypeError, "Efficiency.published:", "cluster"),
+            bad("planner.Efficiency.published(None)", TypeError, "Efficiency.published:", "cluster"),
+            bad("planner.Efficiency.published('h100')", TypeError, "Efficiency.published:", "cluster", "'h100'"),
+        ],
+        where="nodes = ad.cluster.dgx('h100')",
+    ),
+    Calls(
+        "planner.EfficiencyFit.error",
+        "found.error()",
+        [
+            bad("found.error(0)", ValueError, "EfficiencyFit.error:", "part"),
+            bad("found.error(1.5)", ValueError, "EfficiencyFit.error:", "part is 1.5"),
+            bad("found.error('x')", TypeError, "EfficiencyFit.error:", "part", "'x'"),
+        ],
+        where="node = ad.cluster.dgx('h100'); plan = planner.plan_training('llama-2-7b', node, planner.TrainingConfig(batch=64, sequence=4096, zero=3), measured=3.0); found = planner.fit([plan])",
+    ),
+    Calls(
+        "models.TransformerShape.cache_bytes",
+        "models.SHAPES['llama-2-7b'].cache_bytes(1)",
+        [
+            bad("models.SHAPES['llama-2-7b'].cache_bytes(0)", ValueError, "TransformerShape.cache_bytes:", "tokens"),
+            bad("models.SHAPES['llama-2-7b'].cache_bytes('1')", TypeError, "TransformerShape.cache_bytes:", "tokens", "'1'"),
+            bad("models.SHAPES['llama-2-7b'].cache_bytes(1, itemsize=0)", ValueError, "TransformerShape.cache_bytes:", "itemsize"),
+        ],
+    ),
+    Calls(
         "planner.Efficiency.replaced",
         "planner.Efficiency.ideal().replaced(matmul=0.5)",
         [
             bad("planner.Efficiency.ideal().replaced(matmul=0)", ValueError, "Efficiency:", "matmul"),
             bad("planner.Efficiency.ideal().replaced(links='x')", TypeError, "Efficiency:", "links"),
             bad("planner.Efficiency.ideal().replaced(matmull=1)", ValueError, "Efficiency.replaced:", "matmull"),
+            bad("planner.Efficiency.ideal().replaced(matmul=0.5, source=3)", TypeError, "Efficiency.replaced:", "source is 3"),
         ],
         where="nodes = ad.cluster.dgx('h100'); small = planner.TrainingConfig(batch=16, sequence=2048); plan = planner.plan_training('llama-2-7b', nodes, small)",
     ),

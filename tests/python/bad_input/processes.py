@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad calls: processes and the array API."""
 
+import artifex_devices.testing  # noqa: F401 - `ad.testing` of the calls
+
 from bad_input.rows import Calls, bad
 
 CALLS = [
