@@ -84,7 +84,7 @@ for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
   auditwheel repair --wheel-dir dist "$work/raw"/*.whl >"$work/$tag-audit.log" 2>&1 ||
     { cat "$work/$tag-audit.log" >&2; die "$tag: auditwheel refused the wheel"; }
   wheel=$(ls dist/*-"$tag"-*.whl)
-  (($(stat -c %s "$wheel") < 6000000)) || die "$wheel is larger than 6 MB"
+  (($(stat -c %s "$wheel") < 7000000)) || die "$wheel is larger than 7 MB"
 
   "$python" -m venv "$scratch/venv"
   "$scratch/venv/bin/python" -m pip install -qq "$wheel" </dev/null
