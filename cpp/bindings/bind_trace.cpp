@@ -171,7 +171,10 @@ std::string svg_of(std::string title, std::vector<std::string> tracks, std::vect
                    const std::vector<std::tuple<int64_t, int64_t, double, double>>& arrows,
                    const std::vector<std::pair<int64_t, std::vector<std::pair<double, int64_t>>>>& memory,
                    std::vector<std::string> notes) {
-  TimelinePicture picture{.title = std::move(title), .tracks = std::move(tracks), .kinds = std::move(kinds)};
+  TimelinePicture picture;
+  picture.title = std::move(title);
+  picture.tracks = std::move(tracks);
+  picture.kinds = std::move(kinds);
   for (const auto& [track, kind, begin_s, end_s, label, tooltip] : spans) {
     picture.spans.push_back({track, kind, begin_s, end_s, label, tooltip});
   }

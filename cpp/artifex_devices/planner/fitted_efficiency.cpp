@@ -11,8 +11,9 @@ namespace artifex_devices {
 namespace {
 
 constexpr std::array<Factor, 9> kFitted = {
-    Factor::kMatmul, Factor::kMatmulFloat8, Factor::kAttentionForward, Factor::kAttentionBackward, Factor::kMemory,
-    Factor::kLinks,  Factor::kNetwork,      Factor::kLayerSeconds,     Factor::kStepSeconds};
+    Factor::kMatmul,     Factor::kMatmulFloat8, Factor::kAttentionForward, Factor::kAttentionBackward,
+    Factor::kMemory,     Factor::kLinkFraction, Factor::kNetwork,          Factor::kLayerSeconds,
+    Factor::kStepSeconds};
 
 /// What fit_training() finds for the runs of a chip that are not held out; -1 where the runs do not depend on it.
 /// bench/planner_accuracy.py prints these rows, and a test compares them.

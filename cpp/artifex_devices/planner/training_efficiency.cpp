@@ -64,7 +64,7 @@ bool is_fraction(Factor factor) {
     case Factor::kAttentionForward:
     case Factor::kAttentionBackward:
     case Factor::kMemory:
-    case Factor::kLinks:
+    case Factor::kLinkFraction:
     case Factor::kNetwork:
     case Factor::kHost:
       return true;
@@ -137,10 +137,10 @@ Efficiency published_efficiency(const Cluster& cluster) {
   set(result, Factor::kMemory, 0.85, "model");
   if (is_torus) {
     // The catalogue's links are what programs get. 560e-6 s of a gather of 34 MB took 680e-6 s in a profile.
-    set(result, Factor::kLinks, 1, "S5, chapter Sharding: usable rates");
+    set(result, Factor::kLinkFraction, 1, "S5, chapter Sharding: usable rates");
     set(result, Factor::kLinksHalfBytes, 7.3e6, "S5, chapter Sharding: 34 MB in 680 us, 560 us by the model");
   } else {
-    set(result, Factor::kLinks, 0.82, "S8: 370e9 of 450e9 bytes/s for large arrays on 8 H100");
+    set(result, Factor::kLinkFraction, 0.82, "S8: 370e9 of 450e9 bytes/s for large arrays on 8 H100");
     set(result, Factor::kLinksHalfBytes, 2e7, kSizes);
   }
   set(result, Factor::kNetwork, 0.82, "model: as inside a node [S8]");

@@ -21,7 +21,7 @@ enum class Factor : uint8_t {
   kAttentionForward,   // fraction of the peak that the forward pass of attention reaches
   kAttentionBackward,  // fraction that its backward pass reaches
   kMemory,             // fraction of the memory's bandwidth that element-wise kernels reach
-  kLinks,              // fraction of the links' bandwidth inside a slice that large messages reach
+  kLinkFraction,       // fraction of the links' bandwidth inside a slice that large messages reach
   kLinksHalfBytes,     // message of half that rate
   kNetwork,            // fraction of the bandwidth between slices that large messages reach
   kNetworkHalfBytes,   // message of half that rate

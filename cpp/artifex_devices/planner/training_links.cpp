@@ -13,7 +13,7 @@ namespace {
 
 double reached(const CollectiveCost& cost, double bytes, const Efficiency& efficiency) {
   const bool is_network = cost.limit == "network";
-  const double full = efficiency[is_network ? Factor::kNetwork : Factor::kLinks];
+  const double full = efficiency[is_network ? Factor::kNetwork : Factor::kLinkFraction];
   const double half = efficiency[is_network ? Factor::kNetworkHalfBytes : Factor::kLinksHalfBytes];
   return cost.latency + cost.transfer / message_efficiency(bytes, full, half);
 }

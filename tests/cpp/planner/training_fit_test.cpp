@@ -49,7 +49,7 @@ TEST(TrainingFit, FindsTheFactorsWithWhichStepsWerePriced) {
   const Efficiency start = published_efficiency(*measured[0].cluster);
   Efficiency truth = start;
   set(truth, Factor::kMatmul, 0.5);
-  set(truth, Factor::kLinks, 0.4);
+  set(truth, Factor::kLinkFraction, 0.4);
   set(truth, Factor::kNetwork, 0.6);
   for (MeasuredStep& each : measured) {
     each.seconds = plan_training(each.shape, *each.cluster, each.config, truth).expected.total();
@@ -58,7 +58,7 @@ TEST(TrainingFit, FindsTheFactorsWithWhichStepsWerePriced) {
   for (size_t i = 0; i < measured.size(); ++i)
     EXPECT_NEAR(found.predicted[i] / measured[i].seconds, 1, 0.03) << i;  // drawn to the start
   EXPECT_NEAR(found.efficiency[Factor::kMatmul], 0.5, 0.02);
-  EXPECT_NEAR(found.efficiency[Factor::kLinks], 0.4, 0.04);
+  EXPECT_NEAR(found.efficiency[Factor::kLinkFraction], 0.4, 0.04);
   EXPECT_NEAR(found.efficiency[Factor::kNetwork], 0.6, 0.06);
   EXPECT_EQ(found.efficiency.factors[static_cast<size_t>(Factor::kMatmul)].source, "fit of 8 measured steps");
   // No step has 8-bit products.
