@@ -91,9 +91,13 @@ TEST(DriverProblem, TheSurroundingsAreReadFromFiles) {
   ASSERT_EQ(chmod(device.c_str(), 0), 0);
   const uid_t user = geteuid();
   constexpr uid_t kNobody = 65534;
-  if (user == 0) ASSERT_EQ(seteuid(kNobody), 0);  // root may open any file
+  if (user == 0) {  // root may open any file
+    ASSERT_EQ(seteuid(kNobody), 0);
+  }
   const DriverSurroundings after = read_driver_surroundings(root);
-  if (user == 0) ASSERT_EQ(seteuid(user), 0);
+  if (user == 0) {
+    ASSERT_EQ(seteuid(user), 0);
+  }
   EXPECT_TRUE(after.has_kernel_module);
   EXPECT_TRUE(after.is_container);
   EXPECT_EQ(after.denied_device, device);
