@@ -25,13 +25,13 @@ struct TimelinePicture {
     std::vector<std::pair<double, int64_t>> steps;  // bytes from each time on, by time
   };
 
-  std::string title;
-  std::vector<std::string> tracks;
-  std::vector<std::string> kinds;  // texts of the legend
-  std::vector<Span> spans;
-  std::vector<Arrow> arrows;
-  std::vector<Memory> memory;
-  std::vector<std::string> notes;
+  std::string title = {};
+  std::vector<std::string> tracks = {};
+  std::vector<std::string> kinds = {};  // texts of the legend
+  std::vector<Span> spans = {};
+  std::vector<Arrow> arrows = {};
+  std::vector<Memory> memory = {};
+  std::vector<std::string> notes = {};
 };
 
 /// A row for each track, with its spans over time, arrows between tracks, and curves of memory. At most 64 tracks,
