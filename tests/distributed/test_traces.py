@@ -27,7 +27,7 @@ def traced(file):
         for process in late:
             with profiler.annotate("step"):
                 if process == ad.process_index():
-                    time.sleep(0.05)
+                    time.sleep(0.1)
                 add(x)
         ad.device_put(x, ad.NamedSharding(mesh, P())).block_until_ready()
     named = [meeting.slowest.process for meeting in trace.collectives]
