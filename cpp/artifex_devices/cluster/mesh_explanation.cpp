@@ -119,8 +119,7 @@ Network network_of(const MeshDevices& devices) {
     if (between.latency) network.between_latency = between.latency->value;
   }
   // A cluster file may put GPUs on a torus, and TPUs behind a switch.
-  const bool is_torus =
-      cluster != nullptr ? cluster->inside().kind == NetworkKind::kTorus : devices.platform == "tpu";
+  const bool is_torus = cluster != nullptr ? cluster->inside().kind == NetworkKind::kTorus : devices.platform == "tpu";
   const std::string prefix =
       network.slices == 1 ? "" : fmt::format("{} {} of ", network.slices, is_torus ? "slices" : "nodes");
   if (is_torus) {
