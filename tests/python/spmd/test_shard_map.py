@@ -606,7 +606,7 @@ def test_names_of_numpy_are_not_here(name, text):
     assert text in str(raised.value)
 
 
-def test_modules_that_are_imported_by_their_own_name_say_so():
+def test_modules_that_are_imported_by_their_own_name_are_reported():
     code = "import artifex_devices as ad; ad.testing"
     failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert failed.stderr.splitlines()[-1].endswith("write import artifex_devices.testing")
