@@ -9,6 +9,7 @@ densely from 16 elements on. So each loop is tested before its first use; a wron
 from __future__ import annotations
 
 import contextlib
+import contextvars
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,10 @@ _COUNT = 40  # more than a vector of any width
 # With where=, NumPy 2.4.6 crashes if these compare with a Python int that the dtype cannot hold, so they are called
 # without a mask then. This cannot be tested, because the test would end the process.
 _COMPARISONS = frozenset((np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal))
+# The context of np.errstate(all="ignore"). It is created once: entering np.errstate of NumPy 2.4.6 was seen to end a
+# process that was short of memory.
+_ERRORS_IGNORED = contextvars.Context()
+_ERRORS_IGNORED.run(np.seterr, all="ignore")
 
 
 class Loop(NamedTuple):
@@ -34,11 +39,14 @@ class Loop(NamedTuple):
 @clearable_cache(maxsize=4096)
 def loop_of(ufunc: np.ufunc, kinds: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> Loop:
     """The Loop for operands of these dtypes, or of these types of Python numbers."""
+    return _ERRORS_IGNORED.copy().run(_loop_of, ufunc, kinds, dict(options))
+
+
+def _loop_of(ufunc: np.ufunc, kinds: tuple[Any, ...], options: dict[str, Any]) -> Loop:
     samples = [kind(1) if isinstance(kind, type) else np.ones(1, kind)[:0] for kind in kinds]
-    with np.errstate(all="ignore"):
-        results = ufunc(*samples, **dict(options))
-        dtypes = tuple(part.dtype for part in results) if ufunc.nout > 1 else (results.dtype,)
-        return Loop(dtypes, _writes_strided(ufunc, kinds, dict(options)))
+    results = ufunc(*samples, **options)
+    dtypes = tuple(part.dtype for part in results) if ufunc.nout > 1 else (results.dtype,)
+    return Loop(dtypes, _writes_strided(ufunc, kinds, options))
 
 
 def write(
