@@ -27,10 +27,11 @@ _DEFINED_IN = {
 
 __all__ = sorted({*_DEFINED_IN, *_core._unpickle_functions})
 
+# Plain names, not names that __getattr__ finds: pickle turns a Ctrl-C during its look-up into a PicklingError.
+globals().update(_core._unpickle_functions)
+
 
 def __getattr__(name: str) -> Any:
-    if name in _core._unpickle_functions:
-        return _core._unpickle_functions[name]
     if name not in _DEFINED_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _DEFINED_IN[name]

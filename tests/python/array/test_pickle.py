@@ -7,6 +7,7 @@ import gc
 import importlib
 import pickle
 import pkgutil
+import sys
 import weakref
 
 import artifex_devices as ad
@@ -254,3 +255,30 @@ def test_members_of_enums_are_pickled_alike_by_every_python(monkeypatch):
             assert pickle.loads(*written) is member
             assert b"getattr" not in written.pop()
     assert copy.deepcopy(members) == copy.copy(members) == members
+
+
+def test_ctrl_c_comes_out_of_a_pickle_as_it_is(named):
+    """Pickle turns each error of a look-up of a name into a PicklingError, so no look-up may run Python code."""
+    array = ad.device_put(X, named("x", None))
+    pickle.dumps(array)  # what is imported on first use is imported
+    calls = 0
+
+    def interrupt(frame, event, argument):
+        nonlocal left, calls
+        if event == "call":
+            calls += 1
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+
+    for moment in range(1, 100):
+        calls, left = 0, moment
+        sys.setprofile(interrupt)
+        try:
+            pickle.dumps(array)
+        except KeyboardInterrupt:
+            continue
+        finally:
+            sys.setprofile(None)
+        break
+    assert calls < moment  # the last one ran to its end
