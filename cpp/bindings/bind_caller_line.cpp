@@ -17,10 +17,6 @@ namespace {
 // Of a thread that the package has started: the line that started it. Used where the thread runs no user code.
 thread_local std::optional<CallerLine> line_that_started_thread;
 
-py::object attribute(PyObject* object, const char* name) {
-  return py::reinterpret_steal<py::object>(PyObject_GetAttrString(object, name));
-}
-
 // Text that lives as long as the object.
 std::string_view text_of(PyObject* object) {
   Py_ssize_t length = 0;
@@ -32,7 +28,7 @@ py::object globals_of(PyFrameObject* frame) {
 #if PY_VERSION_HEX >= 0x030B0000
   return py::reinterpret_steal<py::object>(PyFrame_GetGlobals(frame));
 #else
-  return attribute(reinterpret_cast<PyObject*>(frame), "f_globals");
+  return py::reinterpret_steal<py::object>(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_globals"));
 #endif
 }
 
@@ -55,11 +51,11 @@ std::optional<CallerLine> line_of_the_program() {
   while (frame && !found) {
     if (!is_of_the_package(frame)) {
       const auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-      const py::object file = attribute(code.ptr(), "co_filename");
-      found = CallerLine{std::string(text_of(file.ptr())), PyFrame_GetLineNumber(frame)};
+      PyObject* const file = reinterpret_cast<PyCodeObject*>(code.ptr())->co_filename;
+      found = CallerLine{std::string(text_of(file)), PyFrame_GetLineNumber(frame)};
     }
     PyErr_Clear();
-    PyFrameObject* outer = PyFrame_GetBack(frame);
+    PyFrameObject* outer = found ? nullptr : PyFrame_GetBack(frame);
     Py_DECREF(frame);
     frame = outer;
   }
