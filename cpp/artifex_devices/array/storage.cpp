@@ -282,7 +282,9 @@ std::vector<BufferRef> Storage::all_buffers() const {
   if (!enter()) throw_deleted();
   if (slab_) {
     const int64_t first = slab_data_ - slab_->device_data();
-    for (int64_t number = 0; number < count_; ++number) found.push_back({slab_, first + number * stride_});
+    slab_.copy_times(count_, [&](BlockRef slab, int64_t number) {  // `found` has room
+      found.push_back({std::move(slab), first + number * stride_});
+    });
   } else {
     found.insert(found.end(), buffers_.begin(), buffers_.end());
   }

@@ -125,7 +125,8 @@ class SavePart::Writer {
 };
 
 void SavePart::add(size_t leaf, ArrayRef array) {
-  Entry entry{leaf, array->dtype(), array->shape(), array, hold_buffers(*array, operation_), {}, {}};
+  std::vector<BufferRef> buffers = hold_buffers(*array, operation_);
+  Entry& entry = entries_.emplace_back(leaf, array->dtype(), array->shape(), array, std::move(buffers));
   if (array->sharding()->is_fully_addressable()) {
     bytes_ += array->nbytes();
   } else {
@@ -133,7 +134,6 @@ void SavePart::add(size_t leaf, ArrayRef array) {
       bytes_ += box.volume() * itemsize(entry.dtype);
     }
   }
-  entries_.push_back(std::move(entry));
 }
 
 void SavePart::add(size_t leaf, const HostView& view) {
