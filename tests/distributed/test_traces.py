@@ -11,8 +11,11 @@ import pytest
 MEETINGS = 40
 
 
-def traced(file):
-    """Each collective has another late process. Returns these, those that are named, clocks, bytes and spans."""
+def traced(file, late_s):
+    """Each collective has another process that is late, by `late_s`.
+
+    Returns these, those that are named, clocks, bytes and spans.
+    """
     import artifex_devices as ad
     from artifex_devices import P, lax, multihost_utils, profiler
 
@@ -27,7 +30,7 @@ def traced(file):
         for process in late:
             with profiler.annotate("step"):
                 if process == ad.process_index():
-                    time.sleep(0.1)
+                    time.sleep(late_s)
                 add(x)
         ad.device_put(x, ad.NamedSharding(mesh, P())).block_until_ready()
     named = [meeting.slowest.process for meeting in trace.collectives]
@@ -53,13 +56,13 @@ def check(values, file, count):
 
 
 def test_processes_gather_one_trace(processes, tmp_path):
-    values = processes(3, traced, str(tmp_path / "trace.json")).values
+    values = processes(3, traced, str(tmp_path / "trace.json"), 0).values
     late, named = check(values, tmp_path / "trace.json", 3)
     assert len(named) == len(late)
 
 
 @pytest.mark.real_processes
 def test_each_late_process_is_named(processes, tmp_path):
-    values = processes(3, traced, str(tmp_path / "trace.json")).values
+    values = processes(3, traced, str(tmp_path / "trace.json"), 0.1).values
     late, named = check(values, tmp_path / "trace.json", 3)
     assert named == late
