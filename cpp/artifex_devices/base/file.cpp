@@ -83,6 +83,10 @@ void File::write(const void* data, int64_t size, int64_t offset) const {
   }
 }
 
+void File::start_sync(int64_t offset, int64_t size) const noexcept {
+  (void)::sync_file_range(fd_, offset, size, SYNC_FILE_RANGE_WRITE);  // other file systems do not know it
+}
+
 void File::sync() const {
   while (::fsync(fd_) != 0) {
     if (errno != EINTR) fail("cannot write to the storage");

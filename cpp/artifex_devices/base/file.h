@@ -41,6 +41,9 @@ class File {
   /// Reads exactly `size` bytes; the end of the file before them is an InvalidArgument.
   void read(void* data, int64_t size, int64_t offset) const;
   void write(const void* data, int64_t size, int64_t offset) const;
+  /// Lets the system start to write these bytes to the storage, so that sync() has less to wait for. Errors are left to
+  /// sync().
+  void start_sync(int64_t offset, int64_t size) const noexcept;
   /// Waits until the storage has everything.
   void sync() const;
 

@@ -101,6 +101,7 @@ class SavePart::Writer {
     const auto write = [&](const std::byte* data) {
       tensor.checksums[static_cast<size_t>(index)] = crc32c(data, static_cast<size_t>(bytes));
       file.file.write(data, bytes, place);
+      file.file.start_sync(place, bytes);
       part_.bytes_written_.fetch_add(bytes, std::memory_order_relaxed);
     };
     for (const BoxMemory& source : entry.sources) {
