@@ -53,6 +53,11 @@ def test_a_colour_map_decides(named, capsys, monkeypatch):
     assert asked == [0.0, 0.25, 0.5, 0.75]
     assert "\x1b[37;48;2;0;0;0m" in text  # white letters on black
     assert "\x1b[30;48;2;191;191;191m" in text
+    # The letters are black on what is brighter than 110 of 255, by the weights of ITU-R BT.601.
+    for red, green, blue, letters in ((110, 110, 110, 37), (111, 111, 111, 30), (255, 0, 0, 37), (0, 255, 0, 30)):
+        colour = (red / 255, green / 255, blue / 255, 1.0)
+        ad.debug.visualize_sharding((16,), named("y"), color_map=lambda _, colour=colour: colour)
+        assert f"\x1b[{letters};48;2;{red};{green};{blue}m" in capsys.readouterr().out
 
 
 def test_no_color_is_respected(named, capsys, monkeypatch):

@@ -122,6 +122,7 @@ HOSTILE = [
     (BY_NAME["facebook/opt-125m"]["config"] | {"do_layer_norm_before": False}, "do_layer_norm_before is False"),
     (BY_NAME["deepseek-ai/DeepSeek-V3"]["config"] | {"moe_layer_freq": 2}, "moe_layer_freq is 2; a TransformerShape"),
     (BY_NAME["deepseek-ai/DeepSeek-V3"]["config"] | {"first_k_dense_replace": 99}, "dense_layers is 99, more than 61"),
+    (BY_NAME["deepseek-ai/DeepSeek-V3"]["config"] | {"first_k_dense_replace": -1}, "first_k_dense_replace is -1"),
     (BY_NAME["Qwen/Qwen3-30B-A3B"]["config"] | {"mlp_only_layers": [0]}, r"mlp_only_layers is \[0\]"),
     (BY_NAME["Qwen/Qwen2.5-7B"]["config"] | {"use_sliding_window": True, "max_window_layers": 14},
      "max_window_layers is 14 of 28 layers"),

@@ -168,6 +168,9 @@ def test_simulated_processes_gather_one_trace(tmp_path):
     assert [clock.is_shared for clock in run.results[0].clocks] == [True] * 3
     document = json.loads((tmp_path / "trace.json").read_text())
     assert document == json.loads(json.dumps(run.results[0].as_dict()))
+    host = run.results[0].clocks[0].host
+    assert document["otherData"]["clock of process 0"] == f"the reference, on {host}"
+    assert document["otherData"]["clock of process 2"].startswith(f"that of process 0, on {host}")
     assert run.events == run_processes(program, processes=3, seed=4).events
 
 

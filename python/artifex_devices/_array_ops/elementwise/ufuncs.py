@@ -49,9 +49,8 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
     Without out, elements for which the mask is False are 0; NumPy does not initialize them.
     """
     options = dict(options)
-    out = options.pop("out", None)
+    targets: tuple[Any, ...] | None = options.pop("out", None)
     mask = options.pop("where", True)
-    targets = tuple(out) if isinstance(out, tuple) else None if out is None else (out,)
     if targets is not None and not all(isinstance(target, np.ndarray) for target in targets):
         details = ", ".join(type(target).__name__ for target in targets)
         raise TypeError(
