@@ -58,6 +58,7 @@ constexpr std::array kGpus = {
     ShortName{"a100", "NVIDIA A100 SXM 80GB"},
     ShortName{"a100-40gb", "NVIDIA A100 SXM 40GB"},
     ShortName{"h100", "NVIDIA H100 SXM"},
+    ShortName{"h800", "NVIDIA H800 SXM"},
     ShortName{"h200", "NVIDIA H200 SXM"},
     ShortName{"b200", "NVIDIA B200 (HGX, 1000 W)"},
     ShortName{"gb200", "NVIDIA GB200 NVL72 (per GPU)"},

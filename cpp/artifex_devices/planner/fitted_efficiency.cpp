@@ -24,8 +24,8 @@ struct FittedChip {
 };
 constexpr std::array<FittedChip, 7> kChips = {{
     {"A100 SXM 40GB", 22, {0.705, -1, 0.334, 0.288, 0.624, -1, -1, 1.69e-06, 0.0106}},
-    {"A100 SXM 80GB", 24, {0.752, -1, 0.327, 0.282, 0.998, 1, 1, 0, 0.0124}},
-    {"H100", 38, {0.603, 0.512, 0.612, 0.528, 0.276, 0.415, 1, 2.34e-06, 0.04}},
+    {"A100 SXM 80GB", 31, {0.732, -1, 0.371, 0.32, 0.924, 1, 1, 0, 0.00927}},
+    {"H100", 44, {0.63, 0.611, 0.567, 0.49, 0.243, 0.273, 1, 1.25e-07, 0.0244}},
     {"v4", 5, {0.747, -1, 0.644, 0.556, 0.822, -1, -1, 2.12e-07, 0.000361}},
     {"v5e", 16, {0.803, -1, 0.682, 0.589, 1, -1, -1, 3.58e-07, 0}},
     {"v5p", 11, {0.732, -1, 0.452, 0.39, 0.664, -1, -1, 5.71e-07, 0.00571}},
@@ -37,14 +37,22 @@ constexpr std::array<FittedChip, 7> kChips = {{
 Efficiency default_efficiency(const Cluster& cluster) {
   Efficiency result = published_efficiency(cluster);
   std::string_view name = cluster.chip().name;
-  if (name.find("H200") != std::string_view::npos) name = "H100";  // the same processors
-  const auto* const row = std::ranges::find_if(
-      kChips, [&](const FittedChip& each) { return name.find(each.chip) != std::string_view::npos; });
+  const auto is_chip = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (is_chip("H200") || is_chip("H800")) name = "H100";  // the same processors
+  const auto* const row = std::ranges::find_if(kChips, [&](const FittedChip& each) { return is_chip(each.chip); });
   if (row == kChips.end()) return result;
+  const double links = result[Factor::kLinkFraction];
+  const auto set = [&](Factor factor, double value) {
+    result.factors[static_cast<size_t>(factor)] = {
+        value, fmt::format("fit of {} published runs on {}, docs/planner_accuracy.md", row->runs, row->chip)};
+  };
   for (size_t i = 0; i < kFitted.size(); ++i) {
     if (row->values[i] < 0) continue;
-    result.factors[static_cast<size_t>(kFitted[i])] = {
-        row->values[i], fmt::format("fit of {} published runs on {}, docs/planner_accuracy.md", row->runs, row->chip)};
+    set(kFitted[i], row->values[i]);
+    // The fit scales both alike.
+    if (kFitted[i] == Factor::kLinkFraction) {
+      set(Factor::kNvls, std::min(result[Factor::kNvls] * row->values[i] / links, 1.0));
+    }
   }
   return result;
 }

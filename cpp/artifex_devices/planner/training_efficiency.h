@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -23,13 +23,14 @@ enum class Factor : uint8_t {
   kMemory,             // fraction of the memory's bandwidth that element-wise kernels reach
   kLinkFraction,       // fraction of the links' bandwidth inside a slice that large messages reach
   kLinksHalfBytes,     // message of half that rate
+  kNvls,               // fraction of the links' bandwidth that all-reduces reach whose sums the switch computes
   kNetwork,            // fraction of the bandwidth between slices that large messages reach
   kNetworkHalfBytes,   // message of half that rate
   kHost,               // fraction of the bandwidth between host and chip
   kLayerSeconds,       // seconds of launches and gaps for each layer and microbatch, forward or backward
   kStepSeconds         // seconds of each step for all else: data, logging, stragglers
 };
-inline constexpr int kFactorCount = 15;
+inline constexpr int kFactorCount = 16;
 std::string_view to_string(Factor factor) noexcept;  // "matmul", "matmul_float8", "tile_rows", ...
 std::optional<Factor> factor_from_name(std::string_view name) noexcept;
 
@@ -68,11 +69,13 @@ struct ProductRates {
 };
 double product_seconds(double m, double n, double k, const ProductRates& rates, const Efficiency& efficiency) noexcept;
 
-/// The fraction of a bandwidth that a message of so many bytes reaches: `full` x bytes / (bytes + half), and for small
-/// messages a fifth of `full`, because the cluster's latency is counted beside it.
+/// The fraction of a bandwidth that a message of so many bytes reaches: full x bytes / (bytes + lost), where lost =
+/// half x sqrt(2 bytes / (bytes + half)). Messages of `half` bytes lose half of the rate. Smaller ones lose fewer
+/// bytes, because libraries send them in fewer and smaller chunks: 8 A100 and 8 H200 from 1 MiB to 16 GiB [S12] have
+/// this form.
 inline double message_efficiency(double bytes, double full, double half) noexcept {
-  constexpr double kSmallMessages = 0.2;
-  return bytes > 0 ? full * std::max(bytes / (bytes + half), kSmallMessages) : full;
+  if (bytes <= 0 || half <= 0) return full;
+  return full * bytes / (bytes + half * std::sqrt(2 * bytes / (bytes + half)));
 }
 
 }  // namespace artifex_devices

@@ -26,7 +26,7 @@ const std::array<Coefficient, 8> kCoefficients = {{{{Factor::kMatmul}},
                                                    {{Factor::kMatmulFloat8}},
                                                    {{Factor::kAttentionForward, Factor::kAttentionBackward}},
                                                    {{Factor::kMemory}},
-                                                   {{Factor::kLinkFraction}},
+                                                   {{Factor::kLinkFraction, Factor::kNvls}},
                                                    {{Factor::kNetwork}},
                                                    {{Factor::kLayerSeconds}, true},
                                                    {{Factor::kStepSeconds}, true}}};

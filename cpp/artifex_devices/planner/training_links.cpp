@@ -11,6 +11,22 @@
 namespace artifex_devices {
 namespace {
 
+constexpr double kNvlsLatency = 23e-6;  // seconds; the model of NVIDIA/nccl, src/graph/tuning.cc, in its later versions
+
+/// Whether the switches of a cluster's nodes add (NVLink SHARP): those of NVLink 4 and 5.
+bool has_nvls(const Cluster& cluster) {
+  const SliceNetwork& inside = cluster.inside();
+  return inside.kind == NetworkKind::kSwitch && (inside.link_kind == "NVLink 4" || inside.link_kind == "NVLink 5");
+}
+
+/// An all-reduce whose sums the switch computes. Each device sends its array and the sum of its own part, and receives
+/// the other parts: bytes (1 + 1 / n), where a ring moves 2 bytes (n - 1) / n.
+double nvls_seconds(double bytes, const SwitchGroup& group, const Efficiency& efficiency) {
+  const double moved = bytes * (1 + 1 / static_cast<double>(group.devices));
+  return kNvlsLatency + moved / group.egress /
+                            message_efficiency(bytes, efficiency[Factor::kNvls], efficiency[Factor::kLinksHalfBytes]);
+}
+
 double reached(const CollectiveCost& cost, double bytes, const Efficiency& efficiency) {
   const bool is_network = cost.limit == "network";
   const double full = efficiency[is_network ? Factor::kNetwork : Factor::kLinkFraction];
@@ -19,6 +35,8 @@ double reached(const CollectiveCost& cost, double bytes, const Efficiency& effic
 }
 
 }  // namespace
+
+TrainingLinks::TrainingLinks(const Cluster& cluster) : cluster_(cluster), has_nvls_(has_nvls(cluster)) {}
 
 const NodeGroup* TrainingLinks::group(int64_t devices, int64_t stride) {
   const auto [found, is_new] = groups_.try_emplace({devices, stride});
@@ -49,10 +67,16 @@ const NodeGroup& TrainingLinks::placed(int64_t devices, int64_t stride) {
 double TrainingLinks::seconds(Collective op, double bytes, int64_t devices, int64_t stride,
                               const Efficiency& efficiency) {
   if (devices <= 1 || bytes <= 0) return 0;
+  const NodeGroup& group = placed(devices, stride);
   double best = -1;
-  for (const CollectiveCost& cost : collective_costs(op, bytes, placed(devices, stride))) {
+  for (const CollectiveCost& cost : collective_costs(op, bytes, group)) {
     const double own = reached(cost, bytes, efficiency);
     if (best < 0 || own < best) best = own;
+  }
+  // NCCL reduces in the switch for three devices or more.
+  const auto* behind = std::get_if<SwitchGroup>(&group.local);
+  if (op == Collective::kAllReduce && devices > 2 && group.nodes == 1 && behind != nullptr && has_nvls_) {
+    best = std::min(best, nvls_seconds(bytes, *behind, efficiency));
   }
   return best;
 }

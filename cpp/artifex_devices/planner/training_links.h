@@ -17,15 +17,15 @@ namespace artifex_devices {
 /// first asked for. Not thread-safe.
 class TrainingLinks {
  public:
-  explicit TrainingLinks(const Cluster& cluster) : cluster_(cluster) {}
+  explicit TrainingLinks(const Cluster& cluster);
 
   /// The group of `devices` ids 0, stride, 2 x stride and so on; nullptr where these are not a box of the cluster.
   const NodeGroup* group(int64_t devices, int64_t stride);
   /// Whether the devices of the group are in one slice.
   bool is_inside(int64_t devices, int64_t stride);
 
-  /// Seconds of the cheapest algorithm; `bytes` of the global array, as in collective_costs. Throws InvalidArgument
-  /// where the group is not a box.
+  /// Seconds of the cheapest algorithm, sums in the switch among them; `bytes` of the global array, as in
+  /// collective_costs. Throws InvalidArgument where the group is not a box.
   double seconds(Collective op, double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency);
   /// Seconds of one message from each device to the one `stride` ids on.
   double send_seconds(double bytes, int64_t stride, const Efficiency& efficiency);
@@ -33,6 +33,7 @@ class TrainingLinks {
  private:
   const NodeGroup& placed(int64_t devices, int64_t stride);
   const Cluster& cluster_;
+  bool has_nvls_;  // switches add
   std::map<std::pair<int64_t, int64_t>, std::optional<NodeGroup>> groups_;
 };
 

@@ -29,7 +29,7 @@ from artifex_devices.roofline.measured import MeasuredRoofline
 
 _GENERATIONS = ("v4", "v5e", "v5p", "v6e", "7x")
 _DGX_GPUS = ("v100", "a100", "a100-40gb", "h100", "h200", "b200")
-_GPUS = ("v100", "v100-32gb", "a100", "a100-40gb", "h100", "h200", "b200", "gb200", "mi300x")
+_GPUS = ("v100", "v100-32gb", "a100", "a100-40gb", "h100", "h800", "h200", "b200", "gb200", "mi300x")
 
 
 def tpu(generation: str, shape: Sequence[int], *, slices: int = 1) -> Cluster:
@@ -71,8 +71,8 @@ def gpus(
     """Nodes (or racks) of GPUs of the catalogue: links join the GPUs of a node, the network joins nodes.
 
     Args:
-        gpu: "v100" or "v100-32gb" (a DGX-2), "a100", "a100-40gb", "h100", "h200", "b200", "gb200" or "mi300x"; a name
-            of the catalogue, or the name that the device reports.
+        gpu: "v100" or "v100-32gb" (a DGX-2), "a100", "a100-40gb", "h100", "h800", "h200", "b200", "gb200" or "mi300x";
+            a name of the catalogue, or the name that the device reports.
         nodes: Number of nodes.
         chips_per_node: Number of GPUs that reach each other over the node's links; None means the catalogue's number.
         network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's.

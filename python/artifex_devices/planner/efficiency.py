@@ -35,8 +35,10 @@ class Efficiency(Report):
         attention_backward: Fraction that its backward pass reaches.
         memory: Fraction of the memory's bandwidth that element-wise kernels and the update reach.
         links: Fraction of the bandwidth of links inside a node or slice that large messages reach.
-        links_half_bytes: Bytes of a message that reaches half of that; a message of n bytes reaches n / (n + half),
-            and at least a fifth.
+        links_half_bytes: Bytes of a message that reaches half of that; a message of n bytes reaches n / (n + lost),
+            where lost = half * sqrt(2 * n / (n + half)).
+        nvls: Fraction of the links' bandwidth that all-reduces reach whose sums the switch computes (NVLink SHARP);
+            used behind the switches of NVLink 4 and 5.
         network: Fraction of the bandwidth between nodes or slices that large messages reach.
         network_half_bytes: Bytes of a message that reaches half of that.
         host: Fraction of the bandwidth between host and chip.
@@ -68,6 +70,7 @@ class Efficiency(Report):
     memory: float
     links: float
     links_half_bytes: float
+    nvls: float
     network: float
     network_half_bytes: float
     host: float
@@ -172,7 +175,8 @@ class Efficiency(Report):
         return {**vars(self), "sources": dict(self.sources)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, sources=MappingProxyType(dict(state["sources"])))
+        sources = {"nvls": "not in the pickle of an older version"} | dict(state["sources"])
+        vars(self).update({"nvls": 1.0} | state, sources=MappingProxyType(sources))
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, name) for name in FACTORS))

@@ -214,6 +214,12 @@ _PUBLISHED = (
         "mixtral-8x7b", 32, 4096, 14336, 32, 8, 128, 32000, 8, 2,
         source="Jiang et al. 2024, arXiv:2401.04088, table 1; config.json of mistralai/Mixtral-8x7B-v0.1",
     ),
+    TransformerShape(
+        "deepseek-v3", 61, 7168, 2048, 128, 128, 192, 129280, 256, 8,
+        shared_experts=1, shared_mlp=2048, dense_layers=3, dense_mlp=18432, q_lora_rank=1536, kv_lora_rank=512,
+        rope_head_dim=64, nope_head_dim=128, value_head_dim=128, router_bias=True, prediction_layers=1,
+        source="DeepSeek-AI 2024, arXiv:2412.19437, section 4.2; config.json of deepseek-ai/DeepSeek-V3",
+    ),
 )  # fmt: skip
 
 #: Published shapes by name. tests/python/planner/test_models.py checks the numbers of parameters.

@@ -40,7 +40,7 @@ def test_shapes_of_the_package_equal_their_configs():
         "llama-2-7b": "meta-llama/Llama-2-7b-hf", "llama-2-13b": "meta-llama/Llama-2-13b-hf",
         "llama-2-70b": "meta-llama/Llama-2-70b-hf", "llama-3-8b": "meta-llama/Meta-Llama-3-8B",
         "llama-3-70b": "meta-llama/Meta-Llama-3-70B", "llama-3.1-405b": "meta-llama/Llama-3.1-405B",
-        "mixtral-8x7b": "mistralai/Mixtral-8x7B-v0.1",
+        "mixtral-8x7b": "mistralai/Mixtral-8x7B-v0.1", "deepseek-v3": "deepseek-ai/DeepSeek-V3",
     }  # fmt: skip
     assert set(pairs) == set(models.SHAPES)
     for ours, theirs in pairs.items():

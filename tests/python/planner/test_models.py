@@ -21,12 +21,14 @@ from artifex_devices.models import TransformerShape
     ],
 )
 def test_parameters_are_as_many_as_published(name, parameters):
+    assert models.SHAPES[name].parameters.total == parameters
     assert models.transformer(name, batch=8, sequence=512).parameters == parameters
 
 
 def test_every_shape_has_its_source():
     assert set(models.SHAPES) == {
         "llama-2-7b", "llama-2-13b", "llama-2-70b", "llama-3-8b", "llama-3-70b", "llama-3.1-405b", "mixtral-8x7b",
+        "deepseek-v3",
     }  # fmt: skip
     assert all("arXiv:" in shape.source and "config.json" in shape.source for shape in models.SHAPES.values())
 
