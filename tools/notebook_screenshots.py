@@ -38,7 +38,7 @@ PICTURES = ROOT / "docs" / "images" / "notebooks"
 WIDTHS = (420, 1200)
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 COLOURS = 32  # of a picture
-START_SECONDS = 60
+PATIENCE_SECONDS = 600  # for the server and for each step of a page; a busy machine takes minutes
 STEADY_POLLS = 4  # equal states in a row
 
 # The height of the notebook, the number of its cells, and that of its pictures that are not loaded.
@@ -58,31 +58,36 @@ OVERFLOWING = """() => [...document.querySelectorAll('.jp-OutputArea-output *')]
 }).map(element => element.tagName + ': ' + element.textContent.slice(0, 60))"""
 
 
-@contextmanager
-def lab(folder: Path, theme: str) -> Iterator[str]:
-    """Runs JupyterLab with the notebooks of a folder; yields its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = folder / "settings"
+def write_settings(folder: Path, theme: str) -> None:
+    """Writes the settings of JupyterLab, which it reads whenever a page is opened."""
     for name, value in {
         "apputils-extension/themes": {"theme": theme},
         "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
         "notebook-extension/tracker": {"windowingMode": "none", "kernelShutdown": True},
     }.items():
-        file = settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        file = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(value), encoding="utf-8")
+
+
+@contextmanager
+def lab(folder: Path) -> Iterator[str]:
+    """Runs JupyterLab with the notebooks and settings of a folder; yields its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
     token = secrets.token_hex(16)
     command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", f"--port={port}"]
     command += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}"]
-    command += [f"--LabApp.user_settings_dir={settings}", f"--LabApp.workspaces_dir={folder / 'workspaces'}"]
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(folder)
-    ) as server:
+    command += [f"--LabApp.user_settings_dir={folder / 'settings'}", f"--LabApp.workspaces_dir={folder / 'workspaces'}"]
+    log = folder / "lab.log"
+    with (
+        log.open("w", encoding="utf-8") as output,
+        subprocess.Popen(command, stdout=output, stderr=output, env=environment(folder)) as server,
+    ):
         try:
             address = f"http://127.0.0.1:{port}"
-            wait_for(f"{address}/api/status?token={token}")
+            wait_for(f"{address}/api/status?token={token}", server, log)
             yield f"{address}/doc/tree/{{}}?token={token}"
         finally:
             server.terminate()
@@ -94,22 +99,23 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "JUPYTER_DATA_DIR": str(folder / "data"), "PATH": f"{bin_folder}:{os.environ['PATH']}"}
 
 
-def wait_for(address: str) -> None:
-    """Waits until a server answers."""
-    end = time.monotonic() + START_SECONDS
+def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    """Waits until a server answers; RuntimeError with the end of its log if it ends or never answers."""
+    end = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            with urllib.request.urlopen(address, timeout=5):
+            with urllib.request.urlopen(address, timeout=60):
                 return
-        except OSError:
-            if time.monotonic() > end:
-                raise
+        except OSError as error:
+            if server.poll() is not None or time.monotonic() > end:
+                text = log.read_text(encoding="utf-8")[-2000:]
+                raise RuntimeError(f"JupyterLab does not answer ({error}); the end of its output:\n{text}") from None
             time.sleep(0.2)
 
 
 def wait_until_drawn(page: Page, cells: int) -> int:
     """Waits until all cells and pictures are there and the height no longer changes; returns the height."""
-    end = time.monotonic() + START_SECONDS
+    end = time.monotonic() + PATIENCE_SECONDS
     before: list[int] = []
     unchanged = 0
     while unchanged < STEADY_POLLS:
@@ -117,7 +123,7 @@ def wait_until_drawn(page: Page, cells: int) -> int:
         unchanged = unchanged + 1 if now == before and now[1] == cells and now[2] == 0 else 0
         before = now
         if time.monotonic() > end:
-            raise TimeoutError(f"a notebook is not drawn after {START_SECONDS} s: {now}")
+            raise TimeoutError(f"a notebook is not drawn after {PATIENCE_SECONDS} s: {now}")
         page.wait_for_timeout(200)
     return before[0]
 
@@ -129,7 +135,7 @@ def picture_of(
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     page.set_viewport_size({"width": width, "height": 1000})
     page.goto(address)
-    page.wait_for_selector(".jp-Notebook .jp-OutputArea-output", timeout=START_SECONDS * 1000)
+    page.wait_for_selector(".jp-Notebook .jp-OutputArea-output")
     page.wait_for_selector("#jupyterlab-splash", state="detached")
     dialog = page.locator(".jp-Dialog button.jp-mod-reject, .jp-Dialog button.jp-mod-accept")
     page.wait_for_timeout(500)
@@ -164,10 +170,15 @@ def main() -> int:
                 shutil.copy(path, folder / kind)
         trusted = [str(folder / "trusted" / path.name) for path in notebooks]
         subprocess.run([sys.executable, "-m", "jupyter", "trust", *trusted], check=True, env=environment(folder))
-        browser = playwright.chromium.launch(executable_path=arguments.browser, args=["--no-sandbox"])
-        for theme, jupyter_theme in THEMES.items():
-            with lab(folder, jupyter_theme) as address:
+        browser = playwright.chromium.launch(
+            executable_path=arguments.browser, args=["--no-sandbox"], timeout=PATIENCE_SECONDS * 1000
+        )
+        write_settings(folder, THEMES["light"])
+        with lab(folder) as address:
+            for theme, jupyter_theme in THEMES.items():
+                write_settings(folder, jupyter_theme)
                 page = browser.new_page()
+                page.set_default_timeout(PATIENCE_SECONDS * 1000)
                 for path in notebooks:
                     cells = len(json.loads(path.read_text(encoding="utf-8"))["cells"])
                     for width in WIDTHS:
@@ -179,7 +190,8 @@ def main() -> int:
                         if picture.size != again.size or ImageChops.difference(picture, again).getbbox():
                             problems.append(f"{target.name}: the trusted notebook looks different")
                         picture.quantize(COLOURS, dither=Image.Dither.NONE).save(target, optimize=True)
-                        print(f"{target.name}: {picture.width} x {picture.height}, {target.stat().st_size} bytes")
+                        size = target.stat().st_size
+                        print(f"{target.name}: {picture.width} x {picture.height}, {size} bytes", flush=True)
                 page.close()
     print("\n".join(problems))
     return 1 if problems else 0

@@ -91,8 +91,12 @@ def _memory_text(memory: dict[str, int]) -> str:
         return f"{logical} logical, none of it in this process"
     low, high = memory["device_bytes_min"], memory["device_bytes_max"]
     each = bytes_text(low) if low == high else f"{bytes_text(low)} to {bytes_text(high)}"
-    buffers = f"{memory['buffers']} buffer{'' if memory['buffers'] == 1 else 's'}"
-    return f"{logical} logical, {each} per device; {bytes_text(memory['physical_bytes'])} physical in {buffers}"
+    physical = f"{bytes_text(memory['physical_bytes'])} physical in {_buffers_text(memory)}"
+    return f"{logical} logical, {each} per device; {physical}"
+
+
+def _buffers_text(memory: dict[str, int]) -> str:
+    return f"{memory['buffers']} buffer{'' if memory['buffers'] == 1 else 's'}"
 
 
 def _pages_facts(sharding: Sharding, memory: dict[str, int]) -> list[tuple[str, str]]:
@@ -113,7 +117,7 @@ def _aliasing_text(memory: dict[str, int]) -> str:
     if memory["is_shard"]:
         uses.append("memory of the Array that this shard was taken from")
     if memory["devices"] > memory["buffers"] > 0:
-        uses.append(f"replicas share: {memory['devices']} devices, {memory['buffers']} buffers")
+        uses.append(f"replicas share: {memory['devices']} devices, {_buffers_text(memory)}")
     if memory["slab_stride"]:
         uses.append(f"buffers in one slab, {memory['slab_stride']} bytes apart")
     elif memory["blocks"] < memory["buffers"]:

@@ -80,7 +80,7 @@ def _row(element: str, texts: Sequence[str]) -> str:
 
 
 def _breaks(text: str) -> str:
-    return "white-space:nowrap" if len(text) <= _MAX_UNBROKEN else "min-width:24em"
+    return "white-space:nowrap" if len(text) <= _MAX_UNBROKEN else "min-width:18em"
 
 
 def preformatted(text: str) -> str:

@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     convert.add_argument("target", metavar="TARGET", help="folder of the new checkpoint")
     convert.add_argument("--files", type=partial(count_of, most=99_999), default=1, help="number of files (default 1)")
     convert.add_argument("--overwrite", action="store_true", help="replace a checkpoint at TARGET")
+    convert.add_argument("--json", action="store_true", help="the contents of the new checkpoint as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -60,6 +61,8 @@ def _convert(arguments: argparse.Namespace) -> int:
                 overwrite=arguments.overwrite,
                 progress=progress,
             )
+        if arguments.json:
+            write_json("checkpoint", json.loads(checkpoint.metadata(arguments.target).to_json()))
     return OK
 
 

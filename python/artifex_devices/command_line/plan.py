@@ -156,6 +156,8 @@ def _mesh(arguments: argparse.Namespace) -> int:
 
 def _mesh_content(mesh: Mesh, explanation: MeshExplanation) -> dict[str, Any]:
     """The mesh and its explanation; `device_ids` are nested like the axes."""
+    from artifex_devices.accelerators import source_notes
+
     return {
         "kind": "mesh",
         "axis_names": list(mesh.axis_names),
@@ -163,6 +165,7 @@ def _mesh_content(mesh: Mesh, explanation: MeshExplanation) -> dict[str, Any]:
         "device_ids": mesh.device_ids.tolist(),
         **{name: getattr(explanation, name) for name in ("title", "seconds", "naive_seconds", "source")},
         **{name: [_axis(axis) for axis in getattr(explanation, name)] for name in ("axes", "naive_axes")},
+        "sources": source_notes(f"[{explanation.source}]"),
     }
 
 

@@ -7,7 +7,7 @@ import argparse
 import json
 from pathlib import Path
 
-from artifex_devices.command_line.console import OK, terminal_width, usage_errors, write_text
+from artifex_devices.command_line.console import OK, terminal_width, usage_errors, write_json, write_text
 
 SUMMARY = "a trace of a job of several processes, and who kept the others waiting"
 DESCRIPTION = """\
@@ -19,6 +19,7 @@ EXAMPLES = """\
 examples:
   artifex_devices timeline                     the last job that ended badly, or that runs
   artifex_devices timeline DIR -o trace.json   writes the trace too
+  artifex_devices timeline DIR --json          clocks and all waits as JSON
 
 exit codes: 0 done; 2 there is no record, or the trace cannot be written; others as for every command
 """
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("folder", metavar="DIR", nargs="?", help="folder of a job, by default that of the last one")
     parser.add_argument("-o", "--output", metavar="FILE", help="file for the trace")
+    parser.add_argument("--json", action="store_true", help="clocks and waits as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -40,5 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         timeline = Timeline(flight_records.read_job(folder))
         if arguments.output:
             Path(arguments.output).write_text(json.dumps(timeline.trace()), encoding="utf-8")
-    write_text(f"Timeline of {folder}\n{timeline.summary(terminal_width())}\n")
+    if arguments.json:
+        write_json("timeline", {"folder": folder, **timeline.to_dict()})
+    else:
+        write_text(f"Timeline of {folder}\n{timeline.summary(terminal_width())}\n")
     return OK

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from artifex_devices import _core
 from artifex_devices._base.text import seconds_text, table_lines
-from artifex_devices._core import _FlightRecord
+from artifex_devices._core import _FlightEvent, _FlightRecord
 from artifex_devices.distributed.flight_records import described
 
 _MEETINGS, _EXCHANGES = 1, 2  # tracks of a process
@@ -43,6 +43,15 @@ class Meeting(NamedTuple):
     waited_ns: int  # of all others, for that one
 
 
+class Wait(NamedTuple):
+    """A process that came last to the meetings at one line of the program."""
+
+    process: int
+    event: _FlightEvent  # its event in the first of these meetings
+    times: int
+    waited_ns: int  # of all others, for this process
+
+
 class Timeline:
     """What the records of one job tell about time. Source: measured by the clocks of the hosts."""
 
@@ -54,6 +63,44 @@ class Timeline:
             Meeting(operation, processes, [Member(*row) for row in rows], last, waited_ns)
             for operation, processes, rows, last, waited_ns in meetings
         ]
+
+    @property
+    def waits(self) -> list[Wait]:
+        """Processes for which others waited, by operation and line; those with the longest waits are first."""
+        events: dict[tuple[str, int], list[_FlightEvent]] = defaultdict(list)
+        waited: dict[tuple[str, int], int] = defaultdict(int)
+        for meeting in self.meetings:
+            last = meeting.members[meeting.last]
+            record = self.records[last.record]
+            event = record.events[last.event]
+            key = (described(event), record.process)
+            events[key].append(event)
+            waited[key] += meeting.waited_ns
+        found = [Wait(key[1], events[key][0], len(events[key]), waited[key]) for key in events]
+        return sorted(found, key=lambda wait: -wait.waited_ns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The clocks and the waits; times in seconds, null for a clock that is not aligned."""
+        clocks = [
+            {
+                "host": clock.host,
+                "ahead_s": None if clock.error_ns < 0 and index else clock.ahead_ns / 1e9,
+                "error_s": None if clock.error_ns < 0 and index else clock.error_ns / 1e9,
+            }
+            for index, clock in enumerate(self.clocks)
+        ]
+        waits = [
+            {
+                "process": wait.process,
+                "times": wait.times,
+                "waited_s": wait.waited_ns / 1e9,
+                "operation": wait.event.operation,
+                "file": wait.event.file,
+                "line": wait.event.line,
+            }
+            for wait in self.waits
+        ]
+        return {"clocks": clocks, "waits": waits}
 
     def trace(self) -> dict[str, Any]:
         """The trace in the JSON format of Chrome, which https://ui.perfetto.dev and chrome://tracing open.
@@ -100,17 +147,13 @@ class Timeline:
     def summary(self, width: int = 0) -> str:
         """Lines of at most `width` characters: the clocks, and who kept others waiting, by operation and line."""
         lines = [f"clock of {clock.host}: {self._clock_text(clock)}" for clock in self.clocks]
-        waits: dict[tuple[str, int], list[int]] = defaultdict(list)
-        for meeting in self.meetings:
-            last = meeting.members[meeting.last]
-            record = self.records[last.record]
-            waits[described(record.events[last.event]), record.process].append(meeting.waited_ns)
-        rows = sorted(waits.items(), key=lambda item: -sum(item[1]))[:_FIRST]
+        rows = self.waits[:_FIRST]
         if not rows:
             return "\n".join([*lines, "no meeting of several processes"])
         table = [("came last", "times", "others waited", "operation")]
-        for (operation, process), waited in rows:
-            table.append((f"process {process}", str(len(waited)), seconds_text(sum(waited) / 1e9, 3), operation))
+        for wait in rows:
+            waited = seconds_text(wait.waited_ns / 1e9, 3)
+            table.append((f"process {wait.process}", str(wait.times), waited, described(wait.event)))
         return "\n".join([*lines, *table_lines(table, right=(1, 2), width=width)])
 
     def _clock_text(self, clock: HostClock) -> str:

@@ -12,11 +12,15 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_sequence, check_str, wrong_type
+from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.calibration_values import Calibration
 from artifex_devices.planner.collective_plan import Algorithm, CollectiveBound, CollectivePlan, Estimate, rates_of
 from artifex_devices.planner.machine_plans import check_calibration, machine_collective
+
+_OPS = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "permute")
+_OPS_BY_LAX = {"psum": "all_reduce", "pmean": "all_reduce", "psum_scatter": "reduce_scatter", "ppermute": "permute"}
 
 
 def plan_collective(
@@ -67,6 +71,11 @@ def plan_collective(
         (8400000.0, 187)
     """
     check_str("plan_collective", "op", op, "write 'all_gather'")
+    if op not in _OPS:
+        hint = f" (did you mean {_OPS_BY_LAX[op]}?)" if op in _OPS_BY_LAX else did_you_mean(op, _OPS)
+        raise ValueError(
+            f"plan_collective: {safe_repr(op)} is not a collective{hint}; expected {', '.join(_OPS[:-1])} or {_OPS[-1]}"
+        )
     nbytes = _checked_bytes(nbytes)
     check_calibration("plan_collective", calibration)
     listed = [axes] if isinstance(axes, str) else axes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.nearest_name import nearest
 from artifex_devices._core import Cluster, Sharding
 
 _NAMES = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "bool", "complex64", "complex128"]
@@ -24,9 +24,15 @@ def dtype_of(dtype: Any) -> np.dtype[Any]:
     return found
 
 
+def nearest_dtype(text: Any) -> str | None:
+    """Returns the name of a dtype of numbers that a text nearly is, or None."""
+    return nearest(text, _NAMES) if isinstance(text, str) else None
+
+
 def dtype_hint(text: Any) -> str:
     """Returns " (did you mean bfloat16?)" for a text that is nearly the name of a dtype of numbers, or nothing."""
-    return did_you_mean(text, _NAMES) if isinstance(text, str) else ""
+    found = nearest_dtype(text)
+    return "" if found is None else f" (did you mean {found}?)"
 
 
 def holds_numbers(dtype: np.dtype[Any]) -> bool:

@@ -24,7 +24,7 @@ from artifex_devices.planner.calibration_values import Calibration
 from artifex_devices.planner.collective_plan import Estimate, rates_of
 from artifex_devices.planner.device_bytes import DeviceBytes
 from artifex_devices.planner.machine_plans import calibrated, check_calibration, copies_estimate
-from artifex_devices.planner.packed_dtypes import bytes_shape, dtype_of, holds_numbers
+from artifex_devices.planner.packed_dtypes import bytes_shape, dtype_of, holds_numbers, nearest_dtype
 from artifex_devices.planner.reshard_plan import LowerBound, PlanStep, ReshardPlan
 
 _NOT_CALIBRATED = (
@@ -119,7 +119,9 @@ def _checked_dtype(dtype: Any) -> np.dtype[Any]:
     try:
         found = dtype_of(dtype)
     except TypeError:
-        raise wrong_type("plan_reshard", "dtype", dtype, "a dtype or its name", "write np.float32") from None
+        meant = nearest_dtype(dtype)
+        fix = "write np.float32" if meant is None else f"did you mean {meant}?"
+        raise wrong_type("plan_reshard", "dtype", dtype, "a dtype or its name", fix) from None
     if not holds_numbers(found):
         raise TypeError(f"plan_reshard: dtype is {found}; expected a dtype of numbers or booleans; write np.float32")
     return found

@@ -54,7 +54,7 @@ def test_a_table_without_rows_is_left_out():
 def test_short_cells_of_a_table_stay_on_one_line():
     page = html.table(("a",), [("x" * 24,), ("x" * 25,)])
     assert f'<td style="{CELL};white-space:nowrap">{"x" * 24}</td>' in page
-    assert f'<td style="{CELL};min-width:24em">{"x" * 25}</td>' in page
+    assert f'<td style="{CELL};min-width:18em">{"x" * 25}</td>' in page
 
 
 def test_a_value_of_more_than_four_lines_is_folded():

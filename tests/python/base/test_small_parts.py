@@ -198,7 +198,7 @@ def test_html_of_short_values_is_open_and_of_long_ones_folded():
 def test_texts_of_24_letters_stay_on_one_line_of_a_table():
     page = html.table(["a"], [["b" * 24], ["c" * 25]])
     assert page.count("white-space:nowrap") == 2
-    assert page.count("min-width:24em") == 1
+    assert page.count("min-width:18em") == 1
     assert html.table(["a"], []) == ""
     assert html.facts([]) == ""
     assert "<th" in page.partition("</tr>")[0]

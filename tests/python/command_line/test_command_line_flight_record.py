@@ -161,6 +161,21 @@ def test_a_timeline_has_a_summary_and_a_trace(tmp_path, capsys):
     assert "No such file or directory" in capsys.readouterr().err
 
 
+def test_json_of_a_timeline_has_clocks_and_waits(tmp_path, capsys):
+    make_job(tmp_path, ["put", "psum"], ["put", "psum"], ["put"])
+    assert main(["timeline", str(tmp_path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["clocks"] == [{"host": os.uname().nodename, "ahead_s": 0.0, "error_s": 0.0}]
+    assert {(wait["process"], wait["times"], wait["operation"]) for wait in document["waits"]} == {
+        (2, 1, "put"),  # the records were made one after the other
+        (1, 1, "psum"),
+    }
+    seconds = [wait["waited_s"] for wait in document["waits"]]
+    assert seconds == sorted(seconds, reverse=True)
+    assert seconds[-1] > 0
+    assert {wait["file"] for wait in document["waits"]} == {shown_path(__file__)}
+
+
 def test_the_setting_is_checked():
     with pytest.raises(TypeError, match=r"config.update: flight_record_dir is 3 \(int\); expected a path or None"):
         ad.config.update("flight_record_dir", 3)

@@ -310,7 +310,12 @@ def test_invalid_meshes(mesh, says, capsys):
     [
         ("4096,4096", "x", "_", "'4096,4096' is not a dtype with a shape"),
         ("bfloat16[4096,]", "x", "_", "is not a dtype with a shape"),
-        ("bfloat17[4096]", "row", "_", "dtype is 'bfloat17' (str); expected a dtype"),
+        (
+            "bfloat17[4096]",
+            "row",
+            "_",
+            "dtype is 'bfloat17' (str); expected a dtype or its name; did you mean bfloat16?",
+        ),
         (
             "float32[4096]",
             "rows",
@@ -334,7 +339,8 @@ def test_invalid_reshards(array, before, after, says, capsys):
 
 
 def test_invalid_collectives_and_options(capsys):
-    assert '"gather" is not a collective' in refused(capsys, "collective", "gather", "1GB", "x", *V5E)
+    said = refused(capsys, "collective", "gather", "1GB", "x", *V5E)
+    assert "'gather' is not a collective (did you mean all_gather?)" in said
     assert '"q" is not an axis of the cluster' in refused(capsys, "collective", "all_gather", "1GB", "q", *V5E)
     assert "expected --mesh with them" in refused(capsys, "collective", "all_gather", "1GB", "x", *V5E, "--split")
     assert "--slices: expected several TPU slices" in refused(capsys, "mesh", *V5E, "--mesh", "a=16", "--slices", "a=2")

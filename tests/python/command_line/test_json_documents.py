@@ -27,20 +27,32 @@ COMMANDS = [
     ("plan", "`plan step`:", ("plan", "step", *STEP, *RULES)),
     ("plan", "`plan suggest`:", ("plan", "suggest", *STEP, "--quiet")),
     ("checkpoint", "## artifex_devices/checkpoint/1", ("checkpoint", "info", "PATH")),
+    ("checkpoint", "## artifex_devices/checkpoint/1", ("checkpoint", "convert", "PATH", "PATH2")),
     ("flight-record", "## artifex_devices/flight-record/1", ("flight-record", "PATH")),
+    ("timeline", "## artifex_devices/timeline/1", ("timeline", "PATH")),
 ]
 
 
-@pytest.mark.parametrize(("name", "title", "words"), COMMANDS, ids=[title for _, title, _ in COMMANDS])
+@pytest.mark.parametrize(("name", "title", "words"), COMMANDS, ids=[" ".join(words[:2]) for *_, words in COMMANDS])
 def test_the_page_lists_the_keys(name, title, words, tmp_path, capsys):
     if name == "checkpoint":
         checkpoint.save(tmp_path / "saved", {"w": ad.device_put(np.arange(4.0))})
-    if name == "flight-record":
+    if name in ("flight-record", "timeline"):
         (tmp_path / "saved").mkdir()
         _core._FlightRecorder(str(tmp_path / "saved" / "process_0.flight"), 0, 1, "host")
-    main([str(tmp_path / "saved") if word == "PATH" else word for word in (*words, "--json")])
+    paths = {"PATH": str(tmp_path / "saved"), "PATH2": str(tmp_path / "copy")}
+    main([paths.get(word, word) for word in (*words, "--json")])
     written = json.loads(capsys.readouterr().out)
     assert written.pop("format") == f"artifex_devices/{name}/1"
     table = PAGE.partition(f"\n{title}\n")[2].partition("|---|---|\n")[2].partition("\n\n")[0]
     listed = [key for row in table.splitlines() for key in re.findall(r"`(\w+)`", row.split("|")[1])]
     assert sorted(listed) == sorted(written)
+
+
+@pytest.mark.parametrize("command", ["mesh", "reshard"])
+def test_each_code_of_a_source_has_its_title(command, capsys):
+    (words,) = (words for *_, words in COMMANDS if words[:2] == ("plan", command))
+    main([*words, "--json"])
+    written = json.loads(capsys.readouterr().out)
+    assert sorted(written["sources"]) == ["S2", "S5"]
+    assert written["sources"]["S2"] == 'Google Cloud, "TPU v5e", https://docs.cloud.google.com/tpu/docs/v5e'

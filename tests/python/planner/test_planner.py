@@ -393,7 +393,11 @@ def test_text_html_and_json_agree(pod_mesh):
     ("arguments", "error", "text"),
     [
         ({"dtype": None}, ValueError, "dtype is None"),
-        ({"dtype": "float23"}, TypeError, "dtype is 'float23' .str.; expected a dtype"),
+        (
+            {"dtype": "float23"},
+            TypeError,
+            r"dtype is 'float23' \(str\); expected a dtype or its name; did you mean float32\?",
+        ),
         ({"dtype": object}, TypeError, "dtype is object; expected a dtype of numbers"),
         ({"dtype": "U3"}, TypeError, "dtype is <U3; expected a dtype of numbers"),
         ({"dtype": "V0"}, TypeError, "expected a dtype of numbers"),
@@ -567,7 +571,9 @@ def test_axes_of_a_mesh(pod_mesh, pod):
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        (("psum", 1, "x"), ValueError, '"psum" is not a collective'),
+        (("psum", 1, "x"), ValueError, r"'psum' is not a collective \(did you mean all_reduce\?\)"),
+        (("all_gathr", 1, "x"), ValueError, r"'all_gathr' is not a collective \(did you mean all_gather\?\)"),
+        (("spam", 1, "x"), ValueError, "'spam' is not a collective; expected all_gather, reduce_scatter, all_reduce, "),
         ((3, 1, "x"), TypeError, "op is 3"),
         (("all_gather", -1, "x"), ValueError, "nbytes is -1"),
         (("all_gather", float("nan"), "x"), ValueError, "nbytes is nan"),
