@@ -11,15 +11,19 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._base.public_path import public
 from artifex_devices._base.svg import Picture
-from artifex_devices._base.text import bytes_text, seconds_text
+from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Cluster
 from artifex_devices.planner.report import Layout, Report
 from artifex_devices.planner.training_code import jax_code, maxtext_flags, megatron_flags, mesh_code
 from artifex_devices.planner.training_config import TrainingConfig
-from artifex_devices.planner.training_plan import TrainingPlan, config_content, ways_text
+from artifex_devices.planner.training_plan import TrainingPlan, config_content
+from artifex_devices.planner.training_text import choices_table, error_text, rates_text, ways_text
 from artifex_devices.planner.transformer_shape import TransformerShape
 
 _SHOWN_FRONT = 8
+_NOT_CONSISTENT = (
+    "no combination divides the batch, the layers and the cluster; change the batch, the sequence or the pinned fields"
+)
 
 
 @public("artifex_devices.planner")
@@ -161,31 +165,32 @@ class TrainingSuggestions(Report):
                 f"{space.skipped:,} skipped by a bound, {space.priced:,} priced",
             ),
             ("limit", f"{bytes_text(int(space.memory_limit))} of a device, tensor at most {space.max_tensor}"),
-            ("seconds", "expected (model): published rates with the factors of Efficiency"),
+            ("seconds", "expected (model): published rates (table) with the factors of Efficiency"),
         ]
-        if not self.options:
+        plans = [choice.plan for choice in (*self.options, *self.front, *self.nearest)]
+        if plans:
+            facts.append(("error", error_text(plans[0]._error())))
+            facts.append(("rates", rates_text(self.cluster, self.config)))
+        if not self.options and not self.nearest:
+            facts.append(("fits", _NOT_CONSISTENT))
+        elif not self.options:
             facts.append(("fits", "nothing fits; the nearest are below"))
-            facts.extend(("", text) for text in self.ways_out)
-        if len(self.front) > _SHOWN_FRONT:
-            facts.append(("front", f"{_SHOWN_FRONT} of {len(self.front)} configurations are shown; all are in .front"))
-        kinds = (("option", self.options), ("front", self.front[:_SHOWN_FRONT]), ("nearest", self.nearest))
-        rows = [
-            (
-                f"{kind} {i + 1}",
-                ways_text(each.config),
-                f"{each.config.microbatch}",
-                each.config.recompute,
-                str(each.plan.devices),
-                bytes_text(each.plan.memory),
-                seconds_text(each.plan.seconds),
-                f"{each.plan.mfu:.1%}",
-            )
-            for kind, choices in kinds
-            for i, each in enumerate(choices)
-        ]
+            facts.extend(("" if i else "fits with", text) for i, text in enumerate(self.ways_out))
+        shown = self.front[:_SHOWN_FRONT]
+        of = f", {len(shown)} of {len(self.front)}" if len(self.front) > len(shown) else ""
+        if self.front:
+            facts.append(("front", "no other configuration is better in time, memory and devices at once"))
+        if plans:
+            facts.append(("columns", "stages x chunks of the pipeline, sequences of a microbatch; data is the rest"))
+        common, head, rows = choices_table(
+            [
+                ("options, fastest first", [each.plan for each in self.options]),
+                (f"front{of}", [each.plan for each in shown]),
+                ("nearest, least memory first", [each.plan for each in self.nearest]),
+            ]
+        )
         title = f"training {self.shape.name} on {self.cluster.name}"
-        head = ("", "spread", "microbatch", "recompute", "devices", "memory", "step", "MFU")
-        return Layout(title, facts, head, rows)
+        return Layout(title, [*facts, *common], head, rows)
 
     def _content(self) -> dict[str, Any]:
         def content(choice: TrainingChoice) -> dict[str, Any]:
