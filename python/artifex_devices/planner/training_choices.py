@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +21,7 @@ from artifex_devices.planner.training_text import choices_table, error_text, rat
 from artifex_devices.planner.transformer_shape import TransformerShape
 
 _SHOWN_FRONT = 8
+_COLUMNS_TEXT = "stages x chunks of a pipeline; micro: sequences of a microbatch; data: the rest of the devices"
 _NOT_CONSISTENT = (
     "no combination divides the batch, the layers and the cluster; change the batch, the sequence or the pinned fields"
 )
@@ -148,6 +149,8 @@ class TrainingSuggestions(Report):
             for each, text in self._drawn()
         ]
         notes = ["no other configuration is better in seconds, memory and devices at once; seconds are of the model"]
+        if any(each.plan.devices < self.cluster.device_count for each, _ in self._drawn()):
+            notes.append(f"blue: all {self.cluster.device_count} devices; orange: fewer, as the labels say")
         title = f"{self.shape.name} on {self.cluster.name}: seconds of a step over memory of a device"
         return Picture(_core._front_svg(title, "GB of a device", "seconds of a step", points, notes))
 
@@ -181,7 +184,7 @@ class TrainingSuggestions(Report):
         if self.front:
             facts.append(("front", "no other configuration is better in time, memory and devices at once"))
         if plans:
-            facts.append(("columns", "stages x chunks of the pipeline, sequences of a microbatch; data is the rest"))
+            facts.append(("columns", _COLUMNS_TEXT))
         common, head, rows = choices_table(
             [
                 ("options, fastest first", [each.plan for each in self.options]),
@@ -205,6 +208,8 @@ class TrainingSuggestions(Report):
             }
 
         space = self.space
+        drawn = self._drawn()
+        error = drawn[0][0].plan._error() if drawn else None
         return {
             "kind": "training suggestions",
             "model": self.shape.name,
@@ -215,5 +220,7 @@ class TrainingSuggestions(Report):
             "front": [content(each) for each in self.front],
             "nearest": [content(each) for each in self.nearest],
             "ways_out": list(self.ways_out),
+            "seconds_from": rates_text(self.cluster, self.config),
+            "error": None if error is None else asdict(error),
             "space": {**vars(space), "choices": {key: list(value) for key, value in space.choices.items()}},
         }

@@ -59,6 +59,7 @@ def suggest_training(
         progress: Whether to show a progress bar on standard error, if that is a terminal.
         **pinned: Fields of TrainingConfig. A number or text pins a searched one (tensor, context, pipeline, chunks,
             expert, microbatch, zero, zero_shards, recompute), a list gives its choices; others hold for all options.
+            Sequences are sharded over tensor ranks, and `recompute_layers` is all or half of a stage.
 
     Returns:
         TrainingSuggestions; `print` shows the options, the front and, where nothing fits, the nearest that would.
@@ -142,6 +143,12 @@ def _pinned(
     if unknown:
         raise ValueError(
             f"suggest_training: unknown fields {', '.join(unknown)}; expected some of {', '.join(fields)}; correct them"
+        )
+    if pinned.get("sequence_parallel") is False or pinned.get("recompute_layers") is not None:
+        wrong = "sequence_parallel=False" if pinned.get("sequence_parallel") is False else "recompute_layers"
+        raise ValueError(
+            f"suggest_training: {wrong} cannot be pinned; expected it to follow from the search, which shards sequences "
+            "over the tensor ranks and recomputes all or half of the layers; leave it out"
         )
     choices: dict[str, list[Any]] = {}
     rest = {}
