@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/planner_accuracy.md: plan_training beside the measured runs of bench/published_runs.json.
 
+It also writes the errors that plans show, the rows of python/artifex_devices/planner/training_errors.py.
+
 Of the runs of each chip, in the order of the file, each third one is held out: no factor is fitted to it. So are runs
 marked `held_out`: those whose parallelism is not published, and the only one of its chip.
 
 Example:
     python bench/planner_accuracy.py            # write
-    python bench/planner_accuracy.py --check    # status 1 if the committed page differs from the data
+    python bench/planner_accuracy.py --check    # status 1 if a committed file differs from the data
     python bench/planner_accuracy.py --factors  # print the rows of cpp/artifex_devices/planner/fitted_efficiency.cpp
 """
 
@@ -25,6 +27,7 @@ from artifex_devices.planner.training_fit import quantile
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "planner_accuracy.md"
+ERRORS = HERE.parent / "python" / "artifex_devices" / "planner" / "training_errors.py"
 TEXT = (HERE / "planner_accuracy.md").read_text(encoding="utf-8")
 DATA = json.loads((HERE / "published_runs.json").read_text(encoding="utf-8"))
 
@@ -222,6 +225,21 @@ def fitted_rows() -> list[str]:
     return sorted(rows)
 
 
+def errors_module() -> str:
+    """The text of training_errors.py with the current rows: errors of the runs of each chip that are held out."""
+    found = outcomes()
+    rows = []
+    for chip in dict.fromkeys(each.run.chip for each in found):
+        held = [each for each in found if each.run.chip == chip and each.run.is_held_out]
+        if not held:
+            continue
+        sizes = [[abs(each.error(which)) for each in held] for which in ("start", "fitted")]
+        texts = [f"({quantile(each, 0.5):.3f}, {quantile(each, 0.9):.3f})" for each in sizes]
+        rows.append(f'    ("{CHIPS.get(chip, chip)}", {len(held)}, {", ".join(texts)}),\n')
+    start, row, rest = ERRORS.read_text(encoding="utf-8").partition("ROWS = (\n")
+    return start + row + "".join(sorted(rows)) + ")\n" + rest.partition("\n)\n")[2]
+
+
 def factors_part() -> str:
     """The table of fitted factors."""
     lines = [
@@ -284,20 +302,21 @@ def sources_part() -> str:
 def main() -> int:
     """Writes or checks the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="exit with status 1 if the page differs from the data")
+    parser.add_argument("--check", action="store_true", help="exit with status 1 if a file differs from the data")
     parser.add_argument("--factors", action="store_true", help="print the rows of fitted_efficiency.cpp")
     arguments = parser.parse_args()
     if arguments.factors:
         print("\n".join(fitted_rows()))
         return 0
-    text = page()
+    texts = {PAGE: page(), ERRORS: errors_module()}
     if not arguments.check:
-        PAGE.write_text(text, encoding="utf-8")
+        for path, text in texts.items():
+            path.write_text(text, encoding="utf-8")
         return 0
-    if PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    print("planner_accuracy: docs/planner_accuracy.md differs from the data", file=sys.stderr)
-    return 1
+    stale = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        print(f"planner_accuracy: {path.relative_to(HERE.parent)} differs from the data", file=sys.stderr)
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ namespace {
 using ChartAnchor = SvgDocument::Anchor;
 
 constexpr double kChartTop = 44;
+constexpr double kLimitTextHeight = 16;  // of the text above a limit, below the title
 constexpr double kChartWidth = 560;
 constexpr double kBarHeight = 20;
 constexpr double kBarStep = 26;
@@ -28,7 +29,15 @@ constexpr size_t kMostBars = 256;
 constexpr size_t kMostKinds = 16;
 constexpr size_t kMostTiles = size_t{1} << 14;
 constexpr size_t kMostFrontPoints = 4096;
-constexpr size_t kLabelledPoints = 12;
+constexpr double kFrontDotRadius = 4;
+
+struct FrontLabelBox {
+  double left, top, right, bottom;
+};
+
+bool boxes_overlap(const FrontLabelBox& one, const FrontLabelBox& other) {
+  return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+}
 
 double label_space(const std::vector<std::string>& labels) {
   double width = 0;
@@ -101,7 +110,8 @@ std::string bar_chart_svg(const BarChart& chart) {
   SvgDocument document(chart.title);
   double width = left + kChartWidth + 90;
   add_title(document, chart.title, width);
-  double y = kChartTop;
+  const double top = kChartTop + (chart.limit > 0 ? kLimitTextHeight : 0);
+  double y = top;
   double start = 0;
   for (const ChartBar& bar : chart.bars) {
     document.text(left - 6, y + kBarHeight / 2, ChartAnchor::kEnd, bar.label);
@@ -119,9 +129,11 @@ std::string bar_chart_svg(const BarChart& chart) {
   }
   if (chart.limit > 0) {
     const double x = left + chart.limit * scale;
-    document.lines(fmt::format("M{:g} {:g}V{:g}", x, kChartTop - 6, y), {.width = 2, .is_dashed = true});
-    document.text(x, kChartTop - 14, ChartAnchor::kMiddle, chart.limit_text, true);
-    width = std::max(width, x + SvgDocument::label_width(text_width(chart.limit_text)) / 2);
+    document.lines(fmt::format("M{:g} {:g}V{:g}", x, top - 6, y), {.width = 2, .is_dashed = true});
+    const double half = SvgDocument::label_width(text_width(chart.limit_text)) / 2;
+    const double middle = std::max(x, SvgDocument::kMargin + half);  // not beyond the left edge
+    document.text(middle, top - 14, ChartAnchor::kMiddle, chart.limit_text, true);
+    width = std::max(width, middle + half);
   }
   const std::vector<std::string> kinds = chart.kinds.size() > 1 ? chart.kinds : std::vector<std::string>{};
   const double end = add_legend(document, kinds, chart.notes, left, y + 8, width);
@@ -198,13 +210,22 @@ std::string front_svg(const std::string& title, const std::string& x_name, const
   document.lines(grid, {.opacity = 0.2});
   document.text(kFrontLeft + kChartWidth / 2, kChartTop + kFrontHeight + 30, ChartAnchor::kMiddle, x_name);
   document.upward_text(kFrontLeft - 60, kChartTop + kFrontHeight / 2, y_name);
+  std::vector<FrontLabelBox> taken;  // by dots, then by labels too
+  for (const FrontPoint& point : points) {
+    const double x = x_axis.pixel(point.x);
+    const double y = y_axis.pixel(point.y);
+    document.dot(x, y, point.colour, false, point.label);
+    taken.push_back({x - kFrontDotRadius, y - kFrontDotRadius, x + kFrontDotRadius, y + kFrontDotRadius});
+  }
   for (size_t i = 0; i < points.size(); ++i) {
-    const FrontPoint& point = points[i];
-    document.dot(x_axis.pixel(point.x), y_axis.pixel(point.y), point.colour, false, point.label);
-    if (i < kLabelledPoints) {
-      document.text(x_axis.pixel(point.x) + 8, y_axis.pixel(point.y) - 8, ChartAnchor::kStart, point.label, true);
-      width = std::max(width, x_axis.pixel(point.x) + SvgDocument::label_width(text_width(point.label)));
-    }
+    const double x = x_axis.pixel(points[i].x) + 8;
+    const double y = y_axis.pixel(points[i].y) - 8;
+    const double end = x + SvgDocument::label_width(text_width(points[i].label));
+    const FrontLabelBox box = {x, y - SvgDocument::kFontSize / 2, end, y + SvgDocument::kFontSize / 2};
+    if (std::ranges::any_of(taken, [&](const FrontLabelBox& each) { return boxes_overlap(box, each); })) continue;
+    taken.push_back(box);
+    document.text(x, y, ChartAnchor::kStart, points[i].label, true);
+    width = std::max(width, end);
   }
   const double end = add_legend(document, {}, notes, kFrontLeft, kChartTop + kFrontHeight + 44, width);
   return document.finish(width + SvgDocument::kMargin, end + SvgDocument::kMargin);

@@ -67,12 +67,13 @@ def add_parser(
     return parser
 
 
-def add_output(parser: argparse.ArgumentParser, picture: str) -> None:
-    """Adds --json and --svg, which exclude each other."""
+def add_output(parser: argparse.ArgumentParser, picture: str) -> argparse._MutuallyExclusiveGroup:
+    """Adds --json and --svg, which exclude each other; returns their group, for other forms of output."""
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="all that is known, as JSON")
     svg_help = f"{picture} as SVG, to standard output without FILE"
     form.add_argument("--svg", metavar="FILE", nargs="?", const="-", help=svg_help)
+    return form
 
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices.command_line import console, mesh_argument, plan_model
+from artifex_devices.command_line import console, mesh_argument, plan_model, plan_training, training_options
 from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, is_here, read_cluster
 from artifex_devices.command_line.console import UsageError
 from artifex_devices.command_line.mesh_argument import add_mesh, lay_mesh, read_sizes
@@ -26,13 +26,15 @@ mesh        placement of a mesh's axes on the network, and their bandwidth
 reshard     steps, bytes, memory and seconds from one sharding to another
 collective  seconds of one collective, by each algorithm that the network allows
 step        memory, seconds, collectives and bounds of a step of a model that rules shard over a mesh
-suggest     the best meshes and rules for a model, by an exhaustive search"""
+suggest     the best meshes and rules for a model, by an exhaustive search
+train       memory and seconds of a training run with pipelines, ZeRO and recomputation; --search finds the best"""
 EXAMPLES = f"""\
 examples:
   artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
   artifex_devices plan reshard "bfloat16[4096,4096]" x,_ _,x --cluster "tpu v5e 4x4" --mesh x=4,y=4
   artifex_devices plan collective all_reduce 1GB slice,chip --cluster "dgx h100 nodes=4"
   artifex_devices plan suggest llama-2-7b --batch 256 --sequence 4096 --cluster "tpu v5e 16x16"
+  artifex_devices plan train llama-2-7b --batch 256 --sequence 4096 --cluster "dgx h100 nodes=4" --search
   artifex_devices plan reshard --help                 options of one of them
   artifex_devices plan mesh --cluster "tpu v5e 16x16" --mesh data=16,model=16 --svg mesh.svg
 
@@ -110,6 +112,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     suggest = _add(actions, "suggest", *texts, plan_model.run_suggest)
     plan_model.add_suggest(suggest)
     console.add_output(suggest, "the mesh of the best option on its network")
+
+    codes = "1 it does not fit in memory; 2 usage error; 3 the cluster lacks a rate that is needed"
+    texts = (
+        "memory and seconds of a training run, and the best ways to spread it",
+        training_options.TRAIN_EXAMPLES,
+        codes,
+    )
+    training_options.add_train(_add(actions, "train", *texts, plan_training.run_train))
 
 
 def _add(actions: Any, name: str, summary: str, examples: str, codes: str, run_action: Any) -> argparse.ArgumentParser:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,13 +25,14 @@ models:
   llama-2-7b, llama-3-8b, mixtral-8x7b, ...         published shapes (artifex_devices.models.SHAPES has all)
   mine.toml                                         layers, embed, mlp, heads, kv_heads, head_dim, vocab; name, experts,
                                                     experts_per_token
+  config.json                                       of a Hugging Face model, or the folder that has it
 """
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
     """Adds MODEL, the options that describe a step of it, and --cluster."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a published name or a TOML file, see below")
+    add("model", metavar="MODEL", help="a published name, a TOML file or a config.json, see below")
     batch = "number of sequences in a step, over all devices"
     add("--batch", type=console.count_of, required=True, metavar="N", help=batch)
     add("--sequence", type=console.count_of, required=True, metavar="N", help="number of tokens in each sequence")
@@ -47,7 +49,7 @@ def read_model(arguments: argparse.Namespace) -> StepModel:
     """Returns the step that the options describe."""
     from artifex_devices.models import Optimizer, transformer
 
-    shape = _shape(arguments.model)
+    shape = read_shape(arguments.model)
     with console.usage_errors(TypeError, ValueError):
         return transformer(
             shape,
@@ -60,17 +62,27 @@ def read_model(arguments: argparse.Namespace) -> StepModel:
         )
 
 
-def _shape(text: str) -> str | TransformerShape:
-    from artifex_devices.models import SHAPES
+def read_shape(text: str) -> str | TransformerShape:
+    """Returns the name of a published shape in small letters, or the shape of a file."""
+    from artifex_devices.models import SHAPES, from_hf_config
 
     if text.endswith(".toml"):
         return _shape_of_file(text)
+    if text.endswith(".json") or (text.lower() not in SHAPES and _has_config(text)):
+        with console.usage_errors(ValueError, option="MODEL: "):
+            return from_hf_config(text)
     if text.lower() in SHAPES:
         return text.lower()
     raise UsageError(
         f"MODEL: {text!r} is not a published shape{did_you_mean(text, SHAPES)}; expected one of {', '.join(SHAPES)}, "
-        "or a .toml file; see the end of --help"
+        "a .toml file or a config.json; see the end of --help"
     )
+
+
+def _has_config(text: str) -> bool:
+    with suppress(OSError, ValueError):  # too long, or with a null character
+        return (Path(text) / "config.json").is_file()
+    return False
 
 
 def _shape_of_file(path: str) -> TransformerShape:

@@ -4,22 +4,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.public_path import public
 from artifex_devices._base.svg import Picture
-from artifex_devices._base.text import bytes_text, seconds_text
+from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Cluster
 from artifex_devices.planner.report import Layout, Report
 from artifex_devices.planner.training_code import jax_code, maxtext_flags, megatron_flags, mesh_code
 from artifex_devices.planner.training_config import TrainingConfig
-from artifex_devices.planner.training_plan import TrainingPlan, config_content, ways_text
+from artifex_devices.planner.training_plan import TrainingPlan, config_content
+from artifex_devices.planner.training_text import choices_table, error_text, rates_text, ways_text
 from artifex_devices.planner.transformer_shape import TransformerShape
 
 _SHOWN_FRONT = 8
+_COLUMNS_TEXT = "stages x chunks of a pipeline; micro: sequences of a microbatch; data: the rest of the devices"
+_NOT_CONSISTENT = (
+    "no combination divides the batch, the layers and the cluster; change the batch, the sequence or the pinned fields"
+)
 
 
 @public("artifex_devices.planner")
@@ -144,6 +149,8 @@ class TrainingSuggestions(Report):
             for each, text in self._drawn()
         ]
         notes = ["no other configuration is better in seconds, memory and devices at once; seconds are of the model"]
+        if any(each.plan.devices < self.cluster.device_count for each, _ in self._drawn()):
+            notes.append(f"blue: all {self.cluster.device_count} devices; orange: fewer, as the labels say")
         title = f"{self.shape.name} on {self.cluster.name}: seconds of a step over memory of a device"
         return Picture(_core._front_svg(title, "GB of a device", "seconds of a step", points, notes))
 
@@ -161,31 +168,32 @@ class TrainingSuggestions(Report):
                 f"{space.skipped:,} skipped by a bound, {space.priced:,} priced",
             ),
             ("limit", f"{bytes_text(int(space.memory_limit))} of a device, tensor at most {space.max_tensor}"),
-            ("seconds", "expected (model): published rates with the factors of Efficiency"),
+            ("seconds", "expected (model): published rates (table) with the factors of Efficiency"),
         ]
-        if not self.options:
+        plans = [choice.plan for choice in (*self.options, *self.front, *self.nearest)]
+        if plans:
+            facts.append(("error", error_text(plans[0]._error())))
+            facts.append(("rates", rates_text(self.cluster, self.config)))
+        if not self.options and not self.nearest:
+            facts.append(("fits", _NOT_CONSISTENT))
+        elif not self.options:
             facts.append(("fits", "nothing fits; the nearest are below"))
-            facts.extend(("", text) for text in self.ways_out)
-        if len(self.front) > _SHOWN_FRONT:
-            facts.append(("front", f"{_SHOWN_FRONT} of {len(self.front)} configurations are shown; all are in .front"))
-        kinds = (("option", self.options), ("front", self.front[:_SHOWN_FRONT]), ("nearest", self.nearest))
-        rows = [
-            (
-                f"{kind} {i + 1}",
-                ways_text(each.config),
-                f"{each.config.microbatch}",
-                each.config.recompute,
-                str(each.plan.devices),
-                bytes_text(each.plan.memory),
-                seconds_text(each.plan.seconds),
-                f"{each.plan.mfu:.1%}",
-            )
-            for kind, choices in kinds
-            for i, each in enumerate(choices)
-        ]
+            facts.extend(("" if i else "fits with", text) for i, text in enumerate(self.ways_out))
+        shown = self.front[:_SHOWN_FRONT]
+        of = f", {len(shown)} of {len(self.front)}" if len(self.front) > len(shown) else ""
+        if self.front:
+            facts.append(("front", "no other configuration is better in time, memory and devices at once"))
+        if plans:
+            facts.append(("columns", _COLUMNS_TEXT))
+        common, head, rows = choices_table(
+            [
+                ("options, fastest first", [each.plan for each in self.options]),
+                (f"front{of}", [each.plan for each in shown]),
+                ("nearest, least memory first", [each.plan for each in self.nearest]),
+            ]
+        )
         title = f"training {self.shape.name} on {self.cluster.name}"
-        head = ("", "spread", "microbatch", "recompute", "devices", "memory", "step", "MFU")
-        return Layout(title, facts, head, rows)
+        return Layout(title, [*facts, *common], head, rows)
 
     def _content(self) -> dict[str, Any]:
         def content(choice: TrainingChoice) -> dict[str, Any]:
@@ -200,6 +208,8 @@ class TrainingSuggestions(Report):
             }
 
         space = self.space
+        drawn = self._drawn()
+        error = drawn[0][0].plan._error() if drawn else None
         return {
             "kind": "training suggestions",
             "model": self.shape.name,
@@ -210,5 +220,7 @@ class TrainingSuggestions(Report):
             "front": [content(each) for each in self.front],
             "nearest": [content(each) for each in self.nearest],
             "ways_out": list(self.ways_out),
+            "seconds_from": rates_text(self.cluster, self.config),
+            "error": None if error is None else asdict(error),
             "space": {**vars(space), "choices": {key: list(value) for key, value in space.choices.items()}},
         }

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 PICTURES = ("waterfall", "memory", "schedule")
 _MOST_TILES = 2**14
+_KINDS = ("computation", "communication that is not hidden", "waiting and the rest")
+_KIND_OF = {  # parts of a step that are not computation
+    **dict.fromkeys(("tensor", "context", "expert", "pipeline", "data", "offload"), _KINDS[1]),
+    **dict.fromkeys(("bubble", "fixed"), _KINDS[2]),
+}
 _SECONDS_FROM = "seconds: model, published rates with the factors of Efficiency"
 
 
@@ -35,13 +40,14 @@ def _waterfall(plan: TrainingPlan, parts: dict[str, str]) -> Picture:
     for name, text in parts.items():
         value = plan.expected.parts[name]
         if value > 0:
-            shown = f"{seconds_text(value)}, {value / plan.seconds:.1%}"
-            bars.append((name, [value], [text], shown))
+            kind = _KINDS.index(_KIND_OF.get(name, _KINDS[0]))
+            values = [value if i == kind else 0.0 for i in range(len(_KINDS))]
+            bars.append((name, values, [text] * len(_KINDS), f"{seconds_text(value)}, {value / plan.seconds:.1%}"))
     hidden = ", ".join(f"{name} {seconds_text(value)}" for name, value in plan.expected.hidden.items() if value > 0)
     notes = [_SECONDS_FROM, *([f"hidden behind computation: {hidden}"] if hidden else [])]
     limit = plan.roofline.total
     title = f"{_title(plan)}: {seconds_text(plan.seconds)} a step, {plan.mfu:.1%} MFU"
-    return Picture(_core._bar_chart_svg(title, ["seconds"], bars, limit, "roofline", True, notes))
+    return Picture(_core._bar_chart_svg(title, list(_KINDS), bars, limit, "roofline", True, notes))
 
 
 def _memory(plan: TrainingPlan, parts: tuple[str, ...]) -> Picture:

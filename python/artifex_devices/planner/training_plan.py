@@ -6,19 +6,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.checks import check_number
 from artifex_devices._base.public_path import public
 from artifex_devices._base.svg import Picture
-from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices._core import Cluster
 from artifex_devices.planner.efficiency import Efficiency
 from artifex_devices.planner.report import Layout, Report, picked
-from artifex_devices.planner.step_text import count_text
 from artifex_devices.planner.training_config import TrainingConfig
+from artifex_devices.planner.training_errors import PublishedError, published_error
 from artifex_devices.planner.training_pictures import plan_svg
+from artifex_devices.planner.training_text import plan_layout, rates_text
 from artifex_devices.planner.transformer_shape import TransformerShape
+
+if TYPE_CHECKING:
+    from artifex_devices.planner.training_nearest import NearestFits
 
 MEMORY_PARTS = ("parameters", "gradients", "optimizer", "activations", "working")
 TIME_PARTS = {
@@ -201,13 +204,24 @@ class TrainingPlan(Report):
         """
         return plan_svg(self, kind, TIME_PARTS, MEMORY_PARTS)
 
+    def _error(self) -> PublishedError | None:
+        """Error of the expected seconds on published runs, or None for factors that were not compared with them."""
+        return published_error(self.cluster, self.efficiency)
+
+    def _nearest_fits(self) -> NearestFits:
+        """Nearest configurations that fit; none where the plan fits itself."""
+        from artifex_devices.planner.training_nearest import NearestFits, nearest_fits  # it plans and searches
+
+        return NearestFits((), ()) if self.fits else nearest_fits(self)
+
     def _layout(self) -> Layout:
-        return plan_layout(self)
+        return plan_layout(self, TIME_PARTS, MEMORY_PARTS)
 
     def _repr_html_(self) -> str:
         return self._layout().html(self.to_svg()._repr_html_())
 
     def _content(self) -> dict[str, Any]:
+        nearest, error = self._nearest_fits(), self._error()
         return {
             "kind": "training",
             "model": self.shape.name,
@@ -216,11 +230,15 @@ class TrainingPlan(Report):
             "config": config_content(self.config),
             "microbatches": self.microbatches,
             "memory": {"bytes": self.memory, "available": self.available, "fits": self.fits},
+            "fits_with": nearest.content(self.config),
+            "ways_out": list(nearest.ways_out),
             "stages": [asdict(stage) | {"total": stage.total} for stage in self.stages],
             "seconds": {
                 name: {"total": each.total, "parts": dict(each.parts), "hidden": dict(each.hidden)}
                 for name, each in (("roofline", self.roofline), ("expected", self.expected))
             },
+            "seconds_from": rates_text(self.cluster, self.config),
+            "error": None if error is None else asdict(error),
             "measured": self.measured,
             **picked(self, "model_flops", "executed_flops", "peak_flops", "mfu", "hfu", "tokens_per_second"),
             **picked(self, "bubble_fraction"),
@@ -233,76 +251,3 @@ def config_content(config: TrainingConfig) -> dict[str, Any]:
     texts = {"parameter_dtype", "gradient_dtype", "activation_dtype"}
     content = {name: str(value) if name in texts else value for name, value in vars(config).items()}
     return {**content, "overlap": dict(config.overlap)}
-
-
-def ways_text(config: TrainingConfig) -> str:
-    """Formats the axes of a configuration: "tensor 8 (sequences too) x pipeline 16 (1f1b) x data 128 (ZeRO 1)"."""
-    parts = []
-    if config.tensor > 1:
-        parts.append(f"tensor {config.tensor}{' (sequences too)' if config.sequence_parallel else ''}")
-    if config.context > 1:
-        parts.append(f"context {config.context} ({config.context_method.replace('_', '-')})")
-    if config.pipeline > 1:
-        chunks = f", {config.chunks} chunks" if config.chunks > 1 else ""
-        parts.append(f"pipeline {config.pipeline} ({config.schedule}{chunks})")
-    zero = f"ZeRO {config.zero}" if config.zero else "no ZeRO"
-    shards = f" over {config.zero_shards}" if config.zero and config.zero_shards else ""
-    parts.append(f"data {config.data} ({zero}{shards})")
-    if config.expert > 1:
-        parts.append(f"experts over {config.expert}")
-    return " x ".join(parts)
-
-
-def plan_layout(plan: TrainingPlan) -> Layout:
-    """Formats a plan: facts, and the waterfall as a table."""
-    config, fullest = plan.config, max(plan.stages, key=lambda stage: stage.total)
-    parts = ", ".join(f"{name} {bytes_text(getattr(fullest, name))}" for name in MEMORY_PARTS if getattr(fullest, name))
-    recompute = "" if config.recompute == "none" else f", recomputes {config.recompute}"
-    facts = [
-        ("spread", ways_text(config)),
-        (
-            "batch",
-            f"{config.batch} x {config.sequence} = {count_text(config.tokens)} tokens, {plan.microbatches} "
-            f"microbatches of {config.microbatch}{recompute}",
-        ),
-        (
-            "memory",
-            f"{bytes_text(plan.memory)} of {bytes_text(plan.available)} on a device of stage "
-            f"{plan.stages.index(fullest)}: {'fits' if plan.fits else 'does not fit'}",
-        ),
-        ("", parts),
-        (
-            "roofline",
-            f"{seconds_text(plan.roofline.total)}, {plan.utilization(plan.roofline.total):.1%} MFU: "
-            "published rates (table)",
-        ),
-        (
-            "expected",
-            f"{seconds_text(plan.seconds)}, {plan.mfu:.1%} MFU, {plan.hfu:.1%} HFU, "
-            f"{count_text(plan.tokens_per_second)} tokens/s, {count_text(plan.flops_per_second)}FLOP/s each (model)",
-        ),
-    ]
-    if plan.measured is not None:
-        error = plan.seconds / plan.measured - 1
-        facts.append(
-            (
-                "measured",
-                f"{seconds_text(plan.measured)}, {plan.utilization(plan.measured):.1%} MFU; expected is {error:+.1%}",
-            )
-        )
-    hidden = ", ".join(f"{name} {seconds_text(value)}" for name, value in plan.expected.hidden.items() if value > 0)
-    facts.append(("hidden", hidden or "nothing"))
-    used = {
-        name: source for name, source in plan.efficiency.sources.items() if getattr(plan.efficiency, name) not in (0, 1)
-    }
-    facts.extend(
-        ("factors" if i == 0 else "", f"{name} {getattr(plan.efficiency, name):.4g} [{source}]")
-        for i, (name, source) in enumerate(used.items())
-    )
-    rows = [
-        (text, seconds_text(plan.roofline.parts[name]), seconds_text(value), f"{value / plan.seconds:.1%}")
-        for name, text in TIME_PARTS.items()
-        if (value := plan.expected.parts[name]) > 0 or plan.roofline.parts[name] > 0
-    ]
-    title = f"{plan.shape.name}, training on {plan.devices} devices of {plan.cluster.name}"
-    return Layout(title, facts, ("part of a step", "roofline", "expected", "share"), rows)

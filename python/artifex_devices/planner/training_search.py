@@ -20,7 +20,7 @@ from artifex_devices.planner.training_plan import TrainingPlan
 from artifex_devices.planner.training_planner import checked_efficiency, checked_shape, training_plan
 from artifex_devices.planner.transformer_shape import TransformerShape
 
-_SEARCHED = ("tensor", "context", "pipeline", "chunks", "expert", "microbatch", "zero", "zero_shards", "recompute")
+SEARCHED = ("tensor", "context", "pipeline", "chunks", "expert", "microbatch", "zero", "zero_shards", "recompute")
 _PARTS = (0.5, 1.0)  # of a stage's layers that are recomputed
 
 
@@ -59,6 +59,7 @@ def suggest_training(
         progress: Whether to show a progress bar on standard error, if that is a terminal.
         **pinned: Fields of TrainingConfig. A number or text pins a searched one (tensor, context, pipeline, chunks,
             expert, microbatch, zero, zero_shards, recompute), a list gives its choices; others hold for all options.
+            Sequences are sharded over tensor ranks, and `recompute_layers` is all or half of a stage.
 
     Returns:
         TrainingSuggestions; `print` shows the options, the front and, where nothing fits, the nearest that would.
@@ -85,7 +86,7 @@ def suggest_training(
         raise ValueError(f"{name}: memory_headroom is {headroom}; expected 0 to below 1; write 0.1 for a tenth")
     check_bool(name, "progress", progress)
     config, choices = _pinned(shape, batch, sequence, pinned)
-    most = _max_tensor(cluster, max_tensor)
+    most = largest_tensor(cluster, max_tensor)
     counts = _device_counts(cluster, device_counts)
     limit = (1 - headroom) * _memory(cluster)
     space: dict[str, Any] = {
@@ -96,7 +97,7 @@ def suggest_training(
         **_choices(shape, cluster, config, most, choices),
         "devices": [cluster.device_count],
     }
-    searched: dict[str, tuple[Any, ...]] = {key: tuple(space[key]) for key in _SEARCHED}
+    searched: dict[str, tuple[Any, ...]] = {key: tuple(space[key]) for key in SEARCHED}
     total = _core._training_groups(space) * len(counts)
     found: dict[int, dict[str, Any]] = {}
     with progress_bar(name, total, is_wanted=bool(progress)) as report:
@@ -107,14 +108,12 @@ def suggest_training(
             found[devices] = _core._search_training(vars(shape), cluster, each, factors._described(), shown)
 
     def choice(each: dict[str, Any]) -> TrainingChoice:
-        fields = {key: each[key] for key in (*_SEARCHED, "data", "expert_tensor", "sequence_parallel", "schedule")}
+        fields = {key: each[key] for key in (*SEARCHED, "data", "expert_tensor", "sequence_parallel", "schedule")}
         fields["zero_shards"] = fields["zero_shards"] or None
         fields["recompute_layers"] = None if each["recompute_layers"] < 0 else each["recompute_layers"]
         overlap = {key: value for key, value in config.overlap.items() if key != "pipeline"}
         chosen = config.replaced(**fields, overlap=overlap)
-        described = chosen._described(each["devices"])
-        plan = _plan(shape, cluster, chosen, factors, described, each["devices"])
-        return TrainingChoice(plan)
+        return TrainingChoice(plan_on(shape, cluster, chosen, factors, each["devices"]))
 
     whole = found[counts[0]]
     options = tuple(choice(each) for each in whole["options"])
@@ -126,16 +125,13 @@ def suggest_training(
     return TrainingSuggestions(shape, cluster, config, options, front, nearest, ways_out, described_space)
 
 
-def _plan(
-    shape: TransformerShape,
-    cluster: Cluster,
-    config: TrainingConfig,
-    efficiency: Efficiency,
-    described: dict[str, Any],
-    devices: int,
+def plan_on(
+    shape: TransformerShape, cluster: Cluster, config: TrainingConfig, efficiency: Efficiency, devices: int
 ) -> TrainingPlan:
+    """Returns the plan on so many devices of a cluster."""
+    described = config._described(devices)
     found = _core._plan_training(vars(shape), cluster, described, efficiency._described(), devices)
-    return training_plan(shape, cluster, config, efficiency, None, found)
+    return training_plan(shape, cluster, config.replaced(data=described["data"]), efficiency, None, found)
 
 
 def _pinned(
@@ -148,10 +144,16 @@ def _pinned(
         raise ValueError(
             f"suggest_training: unknown fields {', '.join(unknown)}; expected some of {', '.join(fields)}; correct them"
         )
+    if pinned.get("sequence_parallel") is False or pinned.get("recompute_layers") is not None:
+        wrong = "sequence_parallel=False" if pinned.get("sequence_parallel") is False else "recompute_layers"
+        raise ValueError(
+            f"suggest_training: {wrong} cannot be pinned; expected it to follow from the search, which shards sequences "
+            "over the tensor ranks and recomputes all or half of the layers; leave it out"
+        )
     choices: dict[str, list[Any]] = {}
     rest = {}
     for key, value in pinned.items():
-        if key not in _SEARCHED:
+        if key not in SEARCHED:
             rest[key] = value
         elif isinstance(value, (int, str)) or value is None:
             choices[key] = [value]
@@ -168,7 +170,8 @@ def _pinned(
     return config, choices
 
 
-def _max_tensor(cluster: Cluster, given: Any) -> int:
+def largest_tensor(cluster: Cluster, given: Any) -> int:
+    """Returns the largest tensor parallelism: the one that the caller gives, or for None the one inside a node."""
     if given is not None:
         return check_int("suggest_training", "max_tensor", given, minimum=1, maximum=2**20)
     inside = cluster.device_count // cluster.slices

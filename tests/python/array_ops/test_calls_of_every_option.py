@@ -122,7 +122,7 @@ np.real(c) | np.imag(c) | np.angle(c) | np.angle(c, True) | np.isposinf(v) | np.
 np.nan_to_num(n) | np.nan_to_num(n, nan=3.0) | np.sinc(f) | np.i0(v) | np.unwrap(v) | np.gradient(f, axis=1) | np.ediff1d(v) | np.convolve(v, [1, 2]) | np.correlate(v, v)
 np.add(f, 1, out=out(4, 6, 2)) | np.add(f, 1, where=B, out=out(4, 6, 2)) | np.add(f, 1, dtype=np.float32) | np.add(f, 1, order="F") | np.add(f, 1, subok=True)
 np.add(f, 1, casting="no") | np.add(i, 1.5, out=out(4, 6, 2, dtype=int)) | np.divmod(f, 2) | np.divmod(i, 0) | np.modf(f) | np.frexp(f) | np.add(f, v)
-np.array_equal(f, f) | np.array_equal(f, v) | np.array_equal(n, n) | np.array_equal(n, n, equal_nan=True) | np.allclose(f, f + 1e-9) | np.isclose(f, f + 1e-3)
+np.array_equal(f, f) | np.array_equal(f, v) | np.array_equal(n, n) | np.array_equal(n, n, equal_nan=True) | np.allclose(f, f + 1e-9) | np.allclose(f * 0, f * 0 + 1e-7) | np.allclose(f, f + 0.5) | np.isclose(f, f + 1e-3)
 np.isclose(n, n, equal_nan=True) | np.copy(f) | np.zeros_like(f) | np.ones_like(f, dtype=int) | np.full_like(f, 7) | np.full_like(f, 3, shape=(2, 2)) | np.empty_like(f).shape
 np.shape(f) | np.size(f) | np.size(f, 1) | np.ndim(f) | np.iscomplexobj(c) | np.isrealobj(c) | np.result_type(f, i) | np.can_cast(f.dtype, int) | np.min_scalar_type(f)
 f.sum(1) | f.mean(axis=(0, 1)) | f.reshape(8, -1) | f.reshape((6, 8)) | f.astype(int) | f.astype(np.float32, copy=False) | f.T | f.transpose(2, 1, 0) | f.flatten()

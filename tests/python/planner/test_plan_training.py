@@ -108,7 +108,7 @@ def test_suggestions_fit_and_are_fastest_first():
     assert found.front[0].plan.seconds <= seconds[0] * (1 + 1e-12)
     assert found.space.consistent == found.space.too_large + found.space.skipped + found.space.priced
     assert json.loads(found.to_json())["kind"] == "training suggestions"
-    assert "option 1" in str(found)
+    assert "options, fastest first" in str(found)
     assert "<svg" in found.to_svg()
 
 

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of `plan train`: the fields of a TrainingConfig, factors of efficiency, the search and its output."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices.command_line import console
+from artifex_devices.command_line.cluster_argument import add_cluster
+from artifex_devices.command_line.plan_model import MODEL_FORMS
+
+TRAIN_EXAMPLES = f"""\
+  artifex_devices plan train llama-3.1-405b --batch 2048 --sequence 8192 --cluster "dgx h100 nodes=2048" \\
+      --tensor 8 --sequence-parallel --pipeline 16 --zero 1
+  artifex_devices plan train llama-2-7b --batch 256 --sequence 4096 --cluster "dgx h100 nodes=4" --search
+  artifex_devices plan train config.json --batch 64 --sequence 4096 --cluster "tpu v5e 4x4" --search --zero 2,3 --json
+  artifex_devices plan train llama-2-70b --batch 256 --sequence 4096 --cluster "tpu v5e 16x16" --zero 3 \\
+      --recompute full --svg pictures/
+  artifex_devices plan train llama-2-7b --batch 256 --sequence 4096 --cluster "dgx h100 nodes=4" --search \\
+      --code megatron
+
+{MODEL_FORMS}"""
+
+PICTURES = ("waterfall", "memory", "schedule")
+_CODES = ("mesh", "jax", "megatron", "maxtext")
+_RECOMPUTES = ("none", "selective", "full")
+_MANY = "; a list with --search: 1,2,4"
+
+
+def _listed(read: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    def listed(text: str) -> list[Any]:
+        return [read(part.strip()) for part in text.split(",")]
+
+    return listed
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def one_of(text: str) -> str:
+        if text not in choices:
+            expected = f"expected one of {', '.join(choices)}"
+            raise argparse.ArgumentTypeError(f"{text!r} is not one of them{did_you_mean(text, choices)}; {expected}")
+        return text
+
+    return one_of
+
+
+def _zero(text: str) -> int:
+    if text not in ("0", "1", "2", "3"):
+        raise argparse.ArgumentTypeError(f"expected a stage of ZeRO, 0 to 3, got {text!r}")
+    return int(text)
+
+
+def _whole(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0 on, got {text!r}")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
+
+
+def _numbers(text: str) -> dict[str, float]:
+    """Reads numbers by name: `data=1,tensor=0.5`."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, value = (each.strip() for each in part.partition("="))
+        if not equals or not name or name in found:
+            raise argparse.ArgumentTypeError(f"expected each name once, = and a number, got {part.strip()!r}")
+        found[name] = _number(value)
+    return found
+
+
+def add_train(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `plan train`."""
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a published name, a TOML file or a config.json, see below")
+    add("--batch", type=console.count_of, required=True, metavar="N", help="sequences of a step, over all devices")
+    add("--sequence", type=console.count_of, required=True, metavar="N", help="tokens of a sequence")
+    add_cluster(parser)
+    _add_fields(parser)
+    factors = "factors of the expected seconds: fitted to published runs (default), published ones of kernels, or ideal"
+    add("--efficiency", type=_one_of("fitted", "published", "ideal"), metavar="KIND", help=factors)
+    add("--factor", type=_numbers, metavar="NAME=X,...", help="other values of some of them: matmul=0.5,links=0.4")
+    measured = "measured seconds of a step, to show beside the expected ones"
+    add("--measured-step", type=_number, metavar="SECONDS", help=measured)
+    search = parser.add_argument_group("search").add_argument
+    search(
+        "--search", action="store_true", help="search the fields that are not given; a list gives the choices of one"
+    )
+    search("--top", type=console.count_of, metavar="N", help="number of options (default: 5)")
+    inside = "largest tensor parallelism (default: the devices of a node, 8 behind switches, 16 on a torus)"
+    search("--max-tensor", type=console.count_of, metavar="N", help=inside)
+    search("--memory-headroom", type=_number, metavar="X", help="part of the memory that stays free (default: 0.1)")
+    counts = "numbers of devices of the front (default: all, a half and a quarter, in whole nodes)"
+    search("--device-counts", type=_listed(console.count_of), metavar="N,...", help=counts)
+    search("--quiet", action="store_true", help="no progress on standard error")
+    pictures = "one picture of the plan, with --search the front, or all of them in a folder such as pictures/,"
+    form = console.add_output(parser, pictures)
+    code = f"the configuration, with --search the best one, for a program: {', '.join(_CODES)}"
+    form.add_argument("--code", type=_one_of(*_CODES), metavar="KIND", help=code)
+    picture = f"of --svg with a file: {', '.join(PICTURES)} (default: waterfall)"
+    add("--picture", type=_one_of(*PICTURES), metavar="KIND", help=picture)
+
+
+def _add_fields(parser: argparse.ArgumentParser) -> None:
+    """Adds an option for each field of a TrainingConfig; None means that it was not given."""
+    counts = _listed(console.count_of)
+    spread = parser.add_argument_group("spread over devices").add_argument
+    spread("--tensor", type=counts, metavar="N", help=f"devices that share each matrix{_MANY}")
+    spread("--sequence-parallel", action="store_true", default=None, help="activations between matrices are shared too")
+    spread("--context", type=counts, metavar="N", help="devices that share each sequence")
+    methods = _one_of("ring", "all_to_all", "all_gather")
+    spread("--context-method", type=methods, help="ring (default), all_to_all or all_gather", metavar="KIND")
+    spread("--pipeline", type=counts, metavar="N", help="stages of layers")
+    schedules = _one_of("1f1b", "gpipe", "interleaved")
+    spread("--schedule", type=schedules, help="1f1b (default), gpipe or interleaved", metavar="KIND")
+    spread("--chunks", type=counts, metavar="N", help="chunks of layers of a stage, of the interleaved schedule")
+    spread("--data", type=console.count_of, metavar="N", help="replicas (default: the devices that the others leave)")
+    spread("--zero", type=_listed(_zero), metavar="0..3", help="stage of ZeRO (default: 0)")
+    spread("--zero-shards", type=counts, metavar="N", help="devices over which it shards (default: all of them)")
+    spread("--expert", type=counts, metavar="N", help="devices that share the experts of a layer")
+    spread("--expert-tensor", type=console.count_of, metavar="N", help="devices that share an expert (default: 1)")
+    imbalance = "tokens of the busiest experts over the mean (default: 1)"
+    spread("--expert-imbalance", type=_number, metavar="X", help=imbalance)
+    step = parser.add_argument_group("step").add_argument
+    step("--microbatch", type=counts, metavar="N", help="sequences that a replica computes at once (default: 1)")
+    again = "activations that are computed again: none (default), selective or full"
+    step("--recompute", type=_listed(_one_of(*_RECOMPUTES)), help=again, metavar="KIND")
+    step("--recompute-layers", type=_whole, metavar="N", help="layers of a stage for full (default: all)")
+    optimizers = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
+    step(
+        "--optimizer",
+        type=_one_of(*optimizers),
+        help=f"{optimizers[0]} (default), {', '.join(optimizers[1:])}",
+        metavar="KIND",
+    )
+    formats = ("bfloat16", "float16", "float32", "tensorfloat32", "float8", "int8")
+    step("--dtype", type=_one_of(*formats), help="of products (default: bfloat16)", metavar="KIND")
+    for kind, default in (("parameter", "bfloat16"), ("gradient", "float32"), ("activation", "bfloat16")):
+        step(f"--{kind}-dtype", metavar="DTYPE", help=f"of {kind}s (default: {default})")
+    step("--no-flash-attention", dest="flash_attention", action="store_false", default=None, help="scores are stored")
+    step("--no-causal", dest="causal", action="store_false", default=None, help="masked scores are computed")
+    step("--dropout", action="store_true", default=None, help="masks of dropout are stored")
+    step("--offload-optimizer", action="store_true", default=None, help="optimizer state is in host memory")
+    step("--offload-activations", action="store_true", default=None, help="activations wait in host memory")
+    overlap = "part of each kind of communication that may be hidden: data=1,tensor=0.5"
+    step("--overlap", type=_numbers, metavar="KIND=X,...", help=overlap)
