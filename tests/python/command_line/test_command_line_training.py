@@ -213,7 +213,7 @@ def test_a_search_in_which_nothing_fits_needs_attention(capsys):
     assert "fits with" in out
 
 
-def test_a_search_without_consistent_combinations_says_so(capsys):
+def test_a_search_without_consistent_combinations_reports_it(capsys):
     words = ("--batch", "7", "--search", "--tensor", "1", "--pipeline", "1", "--context", "1")
     code, out, err = output_of(capsys, *RUN, *words)
     assert (code, err) == (1, "")

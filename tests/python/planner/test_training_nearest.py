@@ -105,7 +105,10 @@ def test_columns_of_suggestions_are_those_that_differ():
     lines = str(found).splitlines()
     assert next(line for line in lines if line.endswith("MFU")).split() == ["recompute", "memory", "step", "MFU"]
     (common,) = [line for line in lines if line.startswith("  all have")]
-    assert common.split("  ")[-1].strip() == "tensor 8, ZeRO 1, micro 1, devices 8, sequences sharded over tensor ranks too"
+    assert (
+        common.split("  ")[-1].strip()
+        == "tensor 8, ZeRO 1, micro 1, devices 8, sequences sharded over tensor ranks too"
+    )
 
 
 # --- Nearest configurations ---
@@ -184,7 +187,9 @@ def test_a_plan_that_fits_has_no_nearest_configurations():
 def test_what_the_search_decides_cannot_be_pinned_to_something_else():
     nodes = cluster.dgx("h100")
     arguments = {"batch": 64, "sequence": 4096, "progress": False}
-    with pytest.raises(ValueError, match=r"suggest_training: sequence_parallel=False cannot be pinned; .* leave it out"):
+    with pytest.raises(
+        ValueError, match=r"suggest_training: sequence_parallel=False cannot be pinned; .* leave it out"
+    ):
         suggest_training("llama-2-7b", nodes, sequence_parallel=False, **arguments)
     with pytest.raises(ValueError, match="suggest_training: recompute_layers cannot be pinned"):
         suggest_training("llama-2-7b", nodes, recompute_layers=4, **arguments)
@@ -196,14 +201,20 @@ def test_what_the_search_decides_cannot_be_pinned_to_something_else():
 
 def test_a_waterfall_has_a_colour_for_each_kind_of_time():
     config = TrainingConfig(batch=256, sequence=4096, tensor=2, sequence_parallel=True, pipeline=4, zero=1)
-    picture = plan_training("llama-2-7b", cluster.dgx("h100", nodes=4), config).to_svg()
-    bars = re.findall(r'<rect x="[\d.]+" y="([\d.]+)" width="([\d.]+)" height="20.0" fill="(#\w+)"', picture)
-    names = re.findall(r'text-anchor="end" dy="0.35em">(\w+)<', picture)
+    plan = plan_training("llama-2-7b", cluster.dgx("h100", nodes=4), config)
+    picture = plan.to_svg()
+    bars = re.findall(r'<rect x="[\d.]+" y="([\d.]+)" width="([\d.]+)" height="20.0" fill="(#\w+|none)"', picture)
+    names = re.findall(r'text-anchor="end" dy="0.35em">([\w ]+)<', picture)
     colours = dict(zip(names, (fill for _, _, fill in bars), strict=True))
     assert colours["products"] == colours["update"]
     assert colours["tensor"] == colours["pipeline"]
     assert colours["bubble"] == colours["fixed"]
     assert len({colours["products"], colours["tensor"], colours["bubble"]}) == 3
+    hidden = [name for name in names if name.startswith("hidden ")]
+    assert hidden == [f"hidden {name}" for name, value in plan.expected.hidden.items() if value > 0] != []
+    assert {colours[name] for name in hidden} == {"none"}  # hollow: they are not in the sum
+    widths = [float(width) for _, width, fill in bars if fill != "none"]
+    assert sum(widths) == pytest.approx(560, abs=0.6 * len(widths))
 
 
 def test_a_front_says_which_points_have_fewer_devices():
