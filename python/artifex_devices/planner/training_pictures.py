@@ -55,12 +55,13 @@ def _waterfall(plan: TrainingPlan, parts: dict[str, str]) -> Picture:
 
 
 def _memory(plan: TrainingPlan, parts: tuple[str, ...]) -> Picture:
-    shown = plan.stages if len(plan.stages) <= 64 else (*plan.stages[:32], *plan.stages[-32:])
+    numbered = list(enumerate(plan.stages))
+    shown = numbered if len(numbered) <= 64 else [*numbered[:32], *numbered[-32:]]
     bars = []
-    for stage in shown:
+    for number, stage in shown:
         values = [getattr(stage, name) for name in parts]
         texts = [f"{name} {bytes_text(value)}" for name, value in zip(parts, values, strict=True)]
-        bars.append((f"stage {plan.stages.index(stage)}", list(map(float, values)), texts, bytes_text(stage.total), False))
+        bars.append((f"stage {number}", list(map(float, values)), texts, bytes_text(stage.total), False))
     left = len(plan.stages) - len(shown)
     notes = [
         "bytes of each device of a stage (model)",

@@ -217,7 +217,15 @@ def test_a_waterfall_has_a_colour_for_each_kind_of_time():
     assert sum(widths) == pytest.approx(560, abs=0.6 * len(widths))
 
 
-def test_a_front_says_which_points_have_fewer_devices():
+def test_stages_that_are_equal_have_their_own_numbers():
+    config = TrainingConfig(batch=64, sequence=2048, pipeline=4, schedule="gpipe")
+    plan = plan_training("llama-2-7b", cluster.dgx("h100", nodes=4), config)
+    assert plan.stages[1] == plan.stages[2]
+    names = re.findall(r'text-anchor="end" dy="0.35em">([\w ]+)<', plan.to_svg("memory"))
+    assert names == ["stage 0", "stage 1", "stage 2", "stage 3"]
+
+
+def test_a_front_names_the_colour_of_points_with_fewer_devices():
     nodes = cluster.dgx("h100", nodes=2)
     both = suggest_training("llama-2-7b", nodes, batch=64, sequence=4096, device_counts=[16, 8], progress=False)
     assert "blue: all 16 devices; orange: fewer" in both.to_svg()
