@@ -175,6 +175,7 @@ def test_fields_that_a_search_does_not_change_stay():
         assert each.fits
         assert (each.config.optimizer, str(each.config.gradient_dtype)) == ("adam", "bfloat16")
         assert len(changes(plan.config, each.config)) > 1
+        assert "expert_tensor" not in changes(plan.config, each.config)  # 1 is what None means
 
 
 def test_a_plan_that_fits_has_no_nearest_configurations():
