@@ -52,6 +52,7 @@ LAZY = (
     "batch_measurement.report",
     "calibration.processes",
     "distributed",
+    "planner.training_nearest",
     "roofline.picture",
     "tree_util",
 )

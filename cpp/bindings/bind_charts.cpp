@@ -14,14 +14,16 @@ namespace {
 namespace py = pybind11;
 
 using Texts = std::vector<std::string>;
-using BarRow = std::tuple<std::string, std::vector<double>, Texts, std::string>;
+using BarRow = std::tuple<std::string, std::vector<double>, Texts, std::string, bool>;
 using TileRow = std::tuple<int64_t, int64_t, double, double, std::string>;
 using PointRow = std::tuple<double, double, int64_t, std::string>;
 
 std::string bar_chart(const std::string& title, const Texts& kinds, const std::vector<BarRow>& bars, double limit,
                       const std::string& limit_text, bool is_waterfall, const Texts& notes) {
   BarChart chart{title, kinds, {}, limit, limit_text, is_waterfall, notes};
-  for (const auto& [label, parts, texts, total] : bars) chart.bars.push_back({label, parts, texts, total});
+  for (const auto& [label, parts, texts, total, is_aside] : bars) {
+    chart.bars.push_back({label, parts, texts, total, is_aside});
+  }
   return without_gil([&] { return bar_chart_svg(chart); });
 }
 
@@ -44,7 +46,7 @@ std::string front_picture(const std::string& title, const std::string& x_name, c
 void bind_charts(py::module_& module) {
   module.def("_bar_chart_svg", &bar_chart, py::arg("title"), py::arg("kinds"), py::arg("bars"), py::arg("limit"),
              py::arg("limit_text"), py::arg("is_waterfall"), py::arg("notes"),
-             "Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total.");
+             "Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total, is_aside.");
   module.def("_schedule_svg", &schedule_picture, py::arg("title"), py::arg("rows"), py::arg("kinds"), py::arg("tiles"),
              py::arg("notes"), "Tiles over time as a stand-alone SVG picture. Tiles: row, kind, start, end, label.");
   module.def("_front_svg", &front_picture, py::arg("title"), py::arg("x_name"), py::arg("y_name"), py::arg("points"),

@@ -3374,14 +3374,16 @@ def _axis_groups(sizes: collections.abc.Sequence[int], axes: collections.abc.Seq
 def _bar_chart_svg(
     title: str,
     kinds: collections.abc.Sequence[str],
-    bars: collections.abc.Sequence[tuple[str, collections.abc.Sequence[float], collections.abc.Sequence[str], str]],
+    bars: collections.abc.Sequence[
+        tuple[str, collections.abc.Sequence[float], collections.abc.Sequence[str], str, bool]
+    ],
     limit: float,
     limit_text: str,
     is_waterfall: bool,
     notes: collections.abc.Sequence[str],
 ) -> str:
     """
-    Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total.
+    Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total, is_aside.
     """
 
 def _base_client_exists() -> bool: ...

@@ -102,8 +102,8 @@ std::string bar_chart_svg(const BarChart& chart) {
   double sum = 0;
   for (const ChartBar& bar : chart.bars) {
     labels.push_back(bar.label);
-    sum += sum_of(bar);
-    longest = std::max(longest, chart.is_waterfall ? sum : sum_of(bar));
+    if (!bar.is_aside) sum += sum_of(bar);
+    longest = std::max(longest, chart.is_waterfall && !bar.is_aside ? sum : sum_of(bar));
   }
   const double left = label_space(labels);
   const double scale = longest > 0 ? kChartWidth / longest : 0;
@@ -115,16 +115,16 @@ std::string bar_chart_svg(const BarChart& chart) {
   double start = 0;
   for (const ChartBar& bar : chart.bars) {
     document.text(left - 6, y + kBarHeight / 2, ChartAnchor::kEnd, bar.label);
-    double x = left + start * scale;
+    double x = left + (bar.is_aside ? 0 : start * scale);
     for (size_t i = 0; i < bar.parts.size(); ++i) {
       if (bar.parts[i] <= 0) continue;
       const double length = std::max(bar.parts[i] * scale, 0.5);
-      document.tile(x, y, length, kBarHeight, static_cast<int64_t>(i), "", bar.texts[i]);
+      document.tile(x, y, length, kBarHeight, bar.is_aside ? -1 : static_cast<int64_t>(i), "", bar.texts[i]);
       x += bar.parts[i] * scale;
     }
     document.text(x + 6, y + kBarHeight / 2, ChartAnchor::kStart, bar.total);
     width = std::max(width, x + SvgDocument::label_width(text_width(bar.total)));
-    if (chart.is_waterfall) start += sum_of(bar);
+    if (chart.is_waterfall && !bar.is_aside) start += sum_of(bar);
     y += kBarStep;
   }
   if (chart.limit > 0) {

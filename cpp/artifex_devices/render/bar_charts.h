@@ -13,6 +13,7 @@ struct ChartBar {
   std::vector<double> parts;       // of each of the chart's kinds, 0 or more
   std::vector<std::string> texts;  // of each part, for tooltips
   std::string total;               // behind the bar
+  bool is_aside = false;           // hollow, from the left edge, and not in the sum of a waterfall
 };
 
 /// Horizontal bars, stacked by kind, one below the other.

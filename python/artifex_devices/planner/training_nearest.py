@@ -31,9 +31,10 @@ class NearestFits(NamedTuple):
 
 def changes(before: TrainingConfig, after: TrainingConfig) -> dict[str, Any]:
     """Returns the fields that differ, with their later values; without `data`, which follows from the others."""
-    return {
-        name: value for name, value in vars(after).items() if name not in _DERIVED and value != getattr(before, name)
-    }
+    found = {name: value for name, value in vars(after).items() if value != getattr(before, name)}
+    if (before.expert_tensor or 1) == (after.expert_tensor or 1):  # None means 1
+        found.pop("expert_tensor", None)
+    return {name: value for name, value in found.items() if name not in _DERIVED}
 
 
 def nearest_fits(plan: TrainingPlan) -> NearestFits:

@@ -42,21 +42,26 @@ def _waterfall(plan: TrainingPlan, parts: dict[str, str]) -> Picture:
         if value > 0:
             kind = _KINDS.index(_KIND_OF.get(name, _KINDS[0]))
             values = [value if i == kind else 0.0 for i in range(len(_KINDS))]
-            bars.append((name, values, [text] * len(_KINDS), f"{seconds_text(value)}, {value / plan.seconds:.1%}"))
-    hidden = ", ".join(f"{name} {seconds_text(value)}" for name, value in plan.expected.hidden.items() if value > 0)
-    notes = [_SECONDS_FROM, *([f"hidden behind computation: {hidden}"] if hidden else [])]
+            shown = f"{seconds_text(value)}, {value / plan.seconds:.1%}"
+            bars.append((name, values, [text] * len(_KINDS), shown, False))
+    hidden = {name: value for name, value in plan.expected.hidden.items() if value > 0}
+    for name, value in hidden.items():
+        texts = [f"{name} communication behind computation"] * len(_KINDS)
+        bars.append((f"hidden {name}", [0.0, value, 0.0], texts, seconds_text(value), True))
+    notes = [_SECONDS_FROM, *(["dashed: communication that is hidden behind computation"] if hidden else [])]
     limit = plan.roofline.total
     title = f"{_title(plan)}: {seconds_text(plan.seconds)} a step, {plan.mfu:.1%} MFU"
     return Picture(_core._bar_chart_svg(title, list(_KINDS), bars, limit, "roofline", True, notes))
 
 
 def _memory(plan: TrainingPlan, parts: tuple[str, ...]) -> Picture:
-    shown = plan.stages if len(plan.stages) <= 64 else (*plan.stages[:32], *plan.stages[-32:])
+    numbered = list(enumerate(plan.stages))
+    shown = numbered if len(numbered) <= 64 else [*numbered[:32], *numbered[-32:]]
     bars = []
-    for stage in shown:
+    for number, stage in shown:
         values = [getattr(stage, name) for name in parts]
         texts = [f"{name} {bytes_text(value)}" for name, value in zip(parts, values, strict=True)]
-        bars.append((f"stage {plan.stages.index(stage)}", list(map(float, values)), texts, bytes_text(stage.total)))
+        bars.append((f"stage {number}", list(map(float, values)), texts, bytes_text(stage.total), False))
     left = len(plan.stages) - len(shown)
     notes = [
         "bytes of each device of a stage (model)",

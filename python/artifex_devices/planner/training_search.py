@@ -147,8 +147,8 @@ def _pinned(
     if pinned.get("sequence_parallel") is False or pinned.get("recompute_layers") is not None:
         wrong = "sequence_parallel=False" if pinned.get("sequence_parallel") is False else "recompute_layers"
         raise ValueError(
-            f"suggest_training: {wrong} cannot be pinned; expected it to follow from the search, which shards sequences "
-            "over the tensor ranks and recomputes all or half of the layers; leave it out"
+            f"suggest_training: {wrong} cannot be pinned; expected it to follow from the search, which shards "
+            "sequences over the tensor ranks and recomputes all or half of the layers; leave it out"
         )
     choices: dict[str, list[Any]] = {}
     rest = {}

@@ -167,7 +167,8 @@ def choices_table(
     columns = {name: [text(plan) for plan in plans] for name, text in _COLUMNS.items()}
     same = {name: cells[0] for name, cells in columns.items() if plans and len(set(cells)) == 1}
     shown = [name for name in columns if name not in same or name in _ALWAYS_SHOWN]
-    common = [f"{name} {text}" for name, text in same.items() if name not in _ALWAYS_SHOWN and text != "1"]
+    hidden = {*_ALWAYS_SHOWN, *(name for name in _DEGREES if same.get(name) == "1")}
+    common = [f"{name} {text}" for name, text in same.items() if name not in hidden]
     if plans and all(plan.config.sequence_parallel for plan in plans if plan.config.tensor > 1):
         common += ["sequences sharded over tensor ranks too"] * any(plan.config.tensor > 1 for plan in plans)
     rows: list[Sequence[str]] = []
@@ -204,4 +205,5 @@ _COLUMNS: dict[str, Callable[[TrainingPlan], str]] = {
     "step": lambda plan: seconds_text(plan.seconds),
     "MFU": lambda plan: f"{plan.mfu:.1%}",
 }
+_DEGREES = ("tensor", "context", "stages", "experts over")
 _ALWAYS_SHOWN = ("memory", "step", "MFU")

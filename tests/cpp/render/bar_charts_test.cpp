@@ -162,6 +162,24 @@ TEST(BarChartSvg, AWaterfallEndsAtTheSum) {
   EXPECT_NEAR(std::stod(line[0]), parts[0].x + 5 * 70, kRounded);
 }
 
+TEST(BarChartSvg, BarsAsideAreHollowAndNotInTheSum) {
+  BarChart chart{"step", {"compute", "network"}, {}, 0, "", true, {}};
+  chart.bars = {{"products", {3, 0}, {"p", ""}, "3 s"},
+                {"hidden", {0, 2}, {"", "h"}, "2 s", true},
+                {"update", {1, 0}, {"u", ""}, "1 s"}};
+  const std::string svg = bar_chart_svg(chart);
+  const std::vector<Rect> parts = bars(svg);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_NEAR(parts[0].width, 3 * 140, kRounded);  // the sum without the hidden bar, 4 s, is the longest value
+  EXPECT_NEAR(parts[1].width, 2 * 140, kRounded);
+  EXPECT_EQ(parts[1].x, parts[0].x);
+  EXPECT_NEAR(parts[2].x, parts[0].right(), kRounded);
+  EXPECT_EQ(fills(svg)[1], "none");
+  EXPECT_EQ(fills(svg)[0], fills(svg)[2]);
+  chart.bars[1].parts[1] = 8;  // now the longest value: the picture is as wide as it
+  EXPECT_NEAR(bars(bar_chart_svg(chart))[1].width, 560, kRounded);
+}
+
 TEST(BarChartSvg, TheTextOfALimitIsBelowTheTitleAndInsideThePicture) {
   BarChart chart = stacked();
   chart.limit = 1e-3;

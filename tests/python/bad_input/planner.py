@@ -75,6 +75,7 @@ CALLS = [
             bad("planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, memory_headroom=1)", ValueError, "suggest_training:", "memory_headroom"),
             bad("planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, spam=1)", ValueError, "suggest_training:", "spam"),
             bad("planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, device_counts=[])", ValueError, "suggest_training:", "device_counts"),
+            bad("planner.suggest_training('llama-2-7b', nodes, batch=16, sequence=2048, sequence_parallel=False)", ValueError, "suggest_training:", "sequence_parallel", "leave it out"),
         ],
         where="nodes = ad.cluster.dgx('h100')",
     ),

@@ -26,6 +26,8 @@ COMMANDS = [
     ("plan", "`plan collective`:", ("plan", "collective", "all_gather", "1GB", "x", *V5E, "--mesh", "x=16")),
     ("plan", "`plan step`:", ("plan", "step", *STEP, *RULES)),
     ("plan", "`plan suggest`:", ("plan", "suggest", *STEP, "--quiet")),
+    ("plan", "`plan train`:", ("plan", "train", *STEP)),
+    ("plan", "`plan train --search`:", ("plan", "train", *STEP, "--search", "--quiet")),
     ("checkpoint", "## artifex_devices/checkpoint/1", ("checkpoint", "info", "PATH")),
     ("checkpoint", "## artifex_devices/checkpoint/1", ("checkpoint", "convert", "PATH", "PATH2")),
     ("flight-record", "## artifex_devices/flight-record/1", ("flight-record", "PATH")),

@@ -24,12 +24,19 @@ PLANS = [
         "batch,mlp",
     ),
 ]
+RUN = ("llama-2-7b", "--batch", "64", "--sequence", "2048", "--cluster", "tpu v5e 4x4")
+TRAINING = [
+    ("train", *RUN, "--zero", "3"),
+    ("train", *RUN),  # does not fit
+    ("train", *RUN, "--search"),
+    ("train", "llama-3.1-405b", *RUN[1:], "--search"),  # nothing fits
+]
 WORDS = [
     ("info",),
     ("topology",),
     ("doctor", "--no-measure"),
     ("batch", "recommend"),
-    *(("plan", *plan) for plan in PLANS),
+    *(("plan", *plan) for plan in (*PLANS, *TRAINING)),
 ]
 
 
@@ -47,7 +54,7 @@ def test_lines_fit_the_terminal(words, width, capsys, monkeypatch):
     assert too_wide(capsys.readouterr().out, width) == []
 
 
-HELPED = [(name,) for name in COMMANDS] + [("plan", plan[0]) for plan in PLANS[:5]]
+HELPED = [(name,) for name in COMMANDS] + [("plan", plan[0]) for plan in (*PLANS[:5], TRAINING[0])]
 
 
 @pytest.mark.parametrize("words", [(), *HELPED], ids=" ".join)

@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`artifex_devices plan train`: the same numbers as from Python, each option, its pictures and its errors."""
+
+import dataclasses
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from artifex_devices import cluster
+from artifex_devices.command_line import main
+from artifex_devices.planner import Efficiency, TrainingChoice, TrainingConfig, plan_training, suggest_training
+
+ROOT = Path(__file__).parents[3]
+GUIDE = (ROOT / "docs" / "how_to" / "plan_a_training_run.md").read_text(encoding="utf-8")
+NODES = cluster.dgx("h100", nodes=4)
+RUN = ("llama-2-7b", "--batch", "256", "--sequence", "4096", "--cluster", "dgx h100 nodes=4")
+FITS = (*RUN, "--zero", "3")
+CONFIG = TrainingConfig(batch=256, sequence=4096)
+TOO_LARGE = ("llama-3.1-405b", "--batch", "8", "--sequence", "8192", "--cluster", "dgx h100")
+
+
+def output_of(capsys, *words):
+    """Exit code, standard output and standard error."""
+    try:
+        code = main(["plan", "train", *words])
+    except SystemExit as end:
+        code = end.code
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def document_of(capsys, *words, code=0):
+    """The JSON of a command that ends with a code."""
+    found, out, err = output_of(capsys, *words, "--json")
+    assert (found, err) == (code, "")
+    return json.loads(out)
+
+
+def refused(capsys, *words):
+    """The error of a command that is not understood."""
+    code, out, err = output_of(capsys, *words)
+    assert (code, out) == (2, "")
+    (line,) = [line for line in err.splitlines() if not line.startswith(("usage:", " "))]
+    return line
+
+
+def test_a_plan_is_that_of_python(capsys):
+    plan = plan_training("llama-2-7b", NODES, CONFIG.replaced(zero=3))
+    assert output_of(capsys, *FITS) == (0, f"{plan}\n", "")
+    assert document_of(capsys, *FITS) == json.loads(plan.to_json())
+
+
+def test_the_table_has_bound_expected_seconds_error_memory_and_numbered_sources(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, err = output_of(capsys, *FITS)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    first_words = [line[2:].split("  ")[0] for line in lines]
+    for row in ("memory", "roofline", "expected", "error", "factors", "[1]", "[2]", "[S8]"):
+        assert first_words.count(row) == 1, row
+    text = " ".join(out.split())
+    assert re.search(r"parameters [\d.]+ MiB, gradients [\d.]+ MiB, optimizer [\d.]+ GiB, activations [\d.]+ GiB", text)
+    assert re.search(r"error median [\d.]+%, nine of ten within [\d.]+%: \d+ published runs on H100", text)
+    factors = re.search(r"factors (.*?) \[1\] fit of", text)[1]
+    plan = plan_training("llama-2-7b", NODES, CONFIG.replaced(zero=3))
+    sources = {source for name, source in plan.efficiency.sources.items() if f"{name} " in factors}
+    assert {int(number) for number in re.findall(r"\[(\d+)\]", factors)} == set(range(1, len(sources) + 1))
+
+
+OPTIONS = [
+    ("--tensor 2 --sequence-parallel", {"tensor": 2, "sequence_parallel": True}),
+    ("--context 2 --context-method all_to_all", {"context": 2, "context_method": "all_to_all"}),
+    ("--pipeline 4 --schedule gpipe", {"pipeline": 4, "schedule": "gpipe"}),
+    ("--pipeline 4 --chunks 2", {"pipeline": 4, "chunks": 2, "schedule": "interleaved"}),
+    ("--data 32", {"data": 32}),
+    ("--zero 3 --zero-shards 8", {"zero": 3, "zero_shards": 8}),
+    ("--microbatch 2", {"microbatch": 2}),
+    ("--recompute full --recompute-layers 16", {"recompute": "full", "recompute_layers": 16}),
+    ("--optimizer adam --dtype float8", {"optimizer": "adam", "dtype": "float8"}),
+    (
+        "--parameter-dtype float16 --gradient-dtype float16 --activation-dtype float32",
+        {"parameter_dtype": "float16", "gradient_dtype": "float16", "activation_dtype": "float32"},
+    ),
+    ("--no-flash-attention --recompute selective", {"flash_attention": False, "recompute": "selective"}),
+    ("--no-causal --dropout", {"causal": False, "dropout": True}),
+    ("--offload-optimizer --offload-activations", {"offload_optimizer": True, "offload_activations": True}),
+    ("--overlap data=0.5,tensor=0.25", {"overlap": {"data": 0.5, "tensor": 0.25}}),
+]
+
+
+@pytest.mark.parametrize(("words", "values"), OPTIONS, ids=[words for words, _ in OPTIONS])
+def test_each_option_is_a_field_of_the_configuration(words, values, capsys):
+    plan = plan_training("llama-2-7b", NODES, TrainingConfig(batch=256, sequence=4096, **values))
+    code, out, err = output_of(capsys, *RUN, *words.split(), "--json")
+    assert (code, err) == (0 if plan.fits else 1, "")
+    assert json.loads(out) == json.loads(plan.to_json())
+
+
+def test_experts_have_options(capsys):
+    words = ("mixtral-8x7b", "--batch", "64", "--sequence", "2048", "--cluster", "dgx h100 nodes=4")
+    more = "--expert 8 --expert-tensor 1 --expert-imbalance 1.5 --zero 1"
+    values = {"expert": 8, "expert_tensor": 1, "expert_imbalance": 1.5, "zero": 1}
+    plan = plan_training("mixtral-8x7b", NODES, TrainingConfig(batch=64, sequence=2048, **values))
+    assert document_of(capsys, *words, *more.split(), code=not plan.fits) == json.loads(plan.to_json())
+
+
+def test_every_field_has_an_option(capsys):
+    _, text, _ = output_of(capsys, "--help")
+    options = set(re.findall(r"--[a-z]+(?:-[a-z]+)*", text))
+    for field in dataclasses.fields(TrainingConfig):
+        name = field.name.replace("_", "-")
+        assert options & {f"--{name}", f"--no-{name}"}, name
+
+
+def test_measured_seconds_and_factors(capsys):
+    document = document_of(capsys, *FITS, "--measured-step", "3.3")
+    assert document["measured"] == 3.3
+    assert document["error"] is not None
+    changed = document_of(capsys, *FITS, "--factor", "matmul=0.5,step_seconds=1")
+    assert changed["efficiency"]["matmul"] == {"value": 0.5, "source": "given"}
+    assert changed["seconds"]["expected"]["total"] > document["seconds"]["expected"]["total"] + 0.9
+    assert changed["error"] is None  # these factors were not compared with published runs
+    ideal = document_of(capsys, *FITS, "--efficiency", "ideal")
+    assert ideal["seconds"]["expected"] == ideal["seconds"]["roofline"]
+    published = plan_training("llama-2-7b", NODES, CONFIG.replaced(zero=3), efficiency=Efficiency.published(NODES))
+    assert document_of(capsys, *FITS, "--efficiency", "published") == json.loads(published.to_json())
+    assert document_of(capsys, *FITS, "--efficiency", "fitted") == document_of(capsys, *FITS)
+
+
+# --- What does not fit ---
+
+
+def test_a_plan_that_does_not_fit_names_single_changes_that_do(capsys):
+    document = document_of(capsys, *RUN, code=1)
+    assert document["memory"]["fits"] is False
+    assert document["ways_out"] == []
+    assert {"zero": 1} in [each["changes"] for each in document["fits_with"]]
+    for each in document["fits_with"]:
+        changed = plan_training("llama-2-7b", NODES, CONFIG.replaced(**each["changes"]))
+        assert (changed.fits, changed.memory, changed.seconds) == (True, each["memory"], each["seconds"])
+    seconds = [each["seconds"] for each in document["fits_with"]]
+    assert seconds == sorted(seconds)
+    code, out, err = output_of(capsys, *RUN)
+    assert (code, err) == (1, "")
+    assert "does not fit" in out
+    assert re.search(r"^  fits with  .*GiB.*\(model\)$", out, re.MULTILINE)
+    assert re.search(r"zero=1: [\d.]+ GiB", out)
+
+
+def test_where_one_change_is_not_enough_a_search_finds_some(capsys):
+    words = ("llama-3.1-405b", "--batch", "512", "--sequence", "8192", "--cluster", "dgx h100 nodes=64")
+    document = document_of(capsys, *words, "--optimizer", "adam", code=1)
+    assert 1 <= len(document["fits_with"]) <= 3
+    base = TrainingConfig(batch=512, sequence=8192, optimizer="adam")
+    for each in document["fits_with"]:
+        assert len(each["changes"]) > 1
+        changed = plan_training("llama-3.1-405b", cluster.dgx("h100", nodes=64), base.replaced(**each["changes"]))
+        assert (changed.fits, changed.memory, changed.config.optimizer) == (True, each["memory"], "adam")
+
+
+def test_where_nothing_fits_the_cluster_that_would_is_named(capsys):
+    document = document_of(capsys, *TOO_LARGE, code=1)
+    assert document["fits_with"] == []
+    assert [text for text in document["ways_out"] if re.fullmatch(r"it fits on \d+ devices", text)]
+    assert "it fits on" in output_of(capsys, *TOO_LARGE)[1]
+
+
+# --- The search ---
+
+
+def test_a_search_is_that_of_python(capsys):
+    found = suggest_training("llama-2-7b", NODES, batch=256, sequence=4096, progress=False)
+    assert output_of(capsys, *RUN, "--search") == (0, f"{found}\n", "")
+    assert document_of(capsys, *RUN, "--search", "--quiet") == json.loads(found.to_json())
+
+
+def test_options_pin_fields_or_give_their_choices(capsys):
+    words = "--search --tensor 2,4 --zero 1 --recompute none,full --top 2 --max-tensor 4 --memory-headroom 0.2"
+    document = document_of(capsys, *RUN, *words.split(), "--device-counts", "32,16", "--optimizer", "adam")
+    found = suggest_training(
+        "llama-2-7b", NODES, batch=256, sequence=4096, tensor=[2, 4], zero=1, recompute=["none", "full"], top=2,
+        max_tensor=4, memory_headroom=0.2, device_counts=[32, 16], optimizer="adam", progress=False,
+    )  # fmt: skip
+    assert document == json.loads(found.to_json())
+    assert document["space"]["choices"]["tensor"] == [2, 4]
+    assert len(document["options"]) == 2
+    assert {each["devices"] for each in document["front"]} == {16, 32}
+
+
+def test_the_table_of_a_search_has_80_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = output_of(capsys, *RUN, "--search", "--device-counts", "32")
+    assert code == 0
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    head = next(line for line in lines if line.split()[-1:] == ["MFU"])
+    assert head.split()[-3:] == ["memory", "step", "MFU"]
+    first = lines[lines.index("  options, fastest first") + 1]
+    assert re.fullmatch(r"  1  .* [\d.]+ GiB  [\d.]+ s +[\d.]+%", first)
+
+
+def test_a_search_in_which_nothing_fits_needs_attention(capsys):
+    document = document_of(capsys, *TOO_LARGE, "--search", code=1)
+    assert (document["options"], document["front"]) == ([], [])
+    assert document["nearest"]
+    assert document["ways_out"]
+    code, out, err = output_of(capsys, *TOO_LARGE, "--search")
+    assert (code, err) == (1, "")
+    assert "nothing fits; the nearest are below" in out
+    assert "fits with" in out
+
+
+def test_a_search_without_consistent_combinations_reports_it(capsys):
+    words = ("--batch", "7", "--search", "--tensor", "1", "--pipeline", "1", "--context", "1")
+    code, out, err = output_of(capsys, *RUN, *words)
+    assert (code, err) == (1, "")
+    assert "no combination divides the batch, the layers and the cluster" in out
+    assert "no combination divides the batch" in refused(capsys, *RUN, *words, "--code", "jax")
+    assert "no combination divides the batch" in refused(capsys, *RUN, *words, "--svg")
+
+
+# --- Code and pictures ---
+
+
+@pytest.mark.parametrize("kind", ["mesh", "jax", "megatron", "maxtext"])
+def test_code_is_that_of_the_choice(kind, capsys):
+    plan = plan_training("llama-2-7b", NODES, CONFIG.replaced(zero=3))
+    names = {
+        "mesh": "to_mesh_code",
+        "jax": "to_jax_code",
+        "megatron": "to_megatron_flags",
+        "maxtext": "to_maxtext_flags",
+    }
+    assert output_of(capsys, *FITS, "--code", kind) == (0, getattr(TrainingChoice(plan), names[kind])(), "")
+    best = suggest_training("llama-2-7b", NODES, batch=256, sequence=4096, progress=False).best
+    assert output_of(capsys, *RUN, "--search", "--code", kind) == (0, getattr(best, names[kind])(), "")
+
+
+def test_code_of_a_plan_that_does_not_fit_is_written_with_a_warning(capsys):
+    code, out, err = output_of(capsys, *RUN, "--code", "megatron")
+    assert code == 1
+    assert out.startswith("--num-layers 32")
+    assert err == "artifex_devices plan: it does not fit in memory; omit --code to see what fits\n"
+
+
+def test_pictures_of_a_plan(tmp_path, capsys):
+    plan = plan_training("llama-2-7b", NODES, CONFIG.replaced(zero=3))
+    assert output_of(capsys, *FITS, "--svg") == (0, plan.to_svg(), "")
+    for kind in ("waterfall", "memory", "schedule"):
+        path = tmp_path / f"one_{kind}.svg"
+        assert output_of(capsys, *FITS, "--svg", str(path), "--picture", kind) == (0, "", "")
+        assert path.read_text(encoding="utf-8") == plan.to_svg(kind)
+
+
+def test_a_folder_gets_all_pictures(tmp_path, capsys):
+    plan = plan_training("llama-2-7b", NODES, CONFIG.replaced(zero=3))
+    for folder in (f"{tmp_path}/new/", str(tmp_path / "new")):  # created, then it exists
+        assert output_of(capsys, *FITS, "--svg", folder) == (0, "", "")
+        assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+            "memory.svg", "schedule.svg", "waterfall.svg",
+        ]  # fmt: skip
+        for path in (tmp_path / "new").iterdir():
+            assert path.read_text(encoding="utf-8") == plan.to_svg(path.stem)
+            path.unlink()
+
+
+def test_pictures_of_a_search_are_the_front_and_those_of_the_best(tmp_path, capsys):
+    found = suggest_training("llama-2-7b", NODES, batch=256, sequence=4096, progress=False)
+    assert output_of(capsys, *RUN, "--search", "--svg") == (0, found.to_svg(), "")
+    assert output_of(capsys, *RUN, "--search", "--svg", str(tmp_path)) == (0, "", "")
+    assert (tmp_path / "front.svg").read_text(encoding="utf-8") == found.to_svg()
+    assert (tmp_path / "memory.svg").read_text(encoding="utf-8") == found.best.plan.to_svg("memory")
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_picture_of_what_does_not_fit_is_written_with_a_warning(tmp_path, capsys):
+    path = tmp_path / "memory.svg"
+    code, out, err = output_of(capsys, *RUN, "--svg", str(path), "--picture", "memory")
+    assert (code, out) == (1, "")
+    assert err == "artifex_devices plan: it does not fit in memory; omit --svg to see what fits\n"
+    assert "memory of a device" in path.read_text(encoding="utf-8")
+
+
+# --- Models ---
+
+
+def test_a_config_of_hugging_face_is_a_model(tmp_path, capsys):
+    data = json.loads((ROOT / "tests" / "data" / "hf_configs.json").read_text(encoding="utf-8"))
+    config = next(each["config"] for each in data["models"] if each["name"] == "meta-llama/Llama-2-7b-hf")
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    expected = document_of(capsys, *FITS)
+    for model in (str(tmp_path / "config.json"), str(tmp_path)):  # the file, or the folder that has it
+        found = document_of(capsys, model, *FITS[1:])
+        assert {**found, "model": expected["model"]} == expected
+    (tmp_path / "config.json").write_text('{"model_type": "lama"}', encoding="utf-8")
+    assert "model_type is 'lama' (did you mean llama?)" in refused(capsys, str(tmp_path), *FITS[1:])
+    assert "cannot read" in refused(capsys, str(tmp_path / "none.json"), *FITS[1:])
+
+
+def test_a_toml_file_is_a_model(tmp_path, capsys):
+    path = tmp_path / "mine.toml"
+    fields = ("layers", "embed", "mlp", "heads", "kv_heads", "head_dim", "vocab")
+    values = (32, 4096, 11008, 32, 32, 128, 32000)
+    path.write_text("".join(f"{name} = {value}\n" for name, value in zip(fields, values, strict=True)))
+    assert document_of(capsys, str(path), *FITS[1:])["model"] == "mine"
+
+
+# --- Errors ---
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--tensor 3", "tensor 3 x context 1 x pipeline 1 = 3 does not divide 32 devices"),
+        ("--tensor 64 --cluster 'dgx h100 nodes=8'", "tensor is 64, expected a divisor of the number of heads, 32"),
+        ("--tensor 0", "--tensor: expected a whole number from 1 on, got '0'"),
+        ("--tensor 1,x", "--tensor: expected a whole number from 1 on, got 'x'"),
+        ("--tensor 1,2", "--tensor: 1,2 are 2 values; expected one, or --search; add --search"),
+        ("--recompute none,full", "--recompute: none,full are 2 values"),
+        (
+            "--recompute ful",
+            "--recompute: 'ful' is not one of them (did you mean full?); expected one of none, selective",
+        ),
+        ("--schedule 1f2b", "--schedule: '1f2b' is not one of them (did you mean 1f1b?)"),
+        ("--context-method rings", "'rings' is not one of them (did you mean ring?)"),
+        ("--optimizer adamm", "'adamm' is not one of them (did you mean adam?)"),
+        ("--dtype bfloat61", "'bfloat61' is not one of them (did you mean bfloat16?)"),
+        ("--zero 4", "--zero: expected a stage of ZeRO, 0 to 3, got '4'"),
+        ("--recompute-layers -1", "--recompute-layers"),
+        ("--recompute full --recompute-layers x", "expected a whole number from 0 on, got 'x'"),
+        ("--gradient-dtype spam", "gradient_dtype is 'spam'; expected a dtype of numbers"),
+        ("--expert-imbalance 0.5", "expert_imbalance is 0.5"),
+        ("--expert-imbalance much", "--expert-imbalance: expected a number, got 'much'"),
+        ("--overlap dat=1", "overlap names 'dat' (did you mean data?)"),
+        ("--overlap data=2", "overlap['data'] is 2"),
+        ("--overlap data", "--overlap: expected each name once, = and a number, got 'data'"),
+        ("--overlap data=1,data=1", "--overlap: expected each name once"),
+        ("--factor matmull=0.5", "unknown factors 'matmull' (did you mean matmul?)"),
+        ("--factor matmul=2", "matmul"),
+        ("--factor matmul=x", "--factor: expected a number, got 'x'"),
+        ("--efficiency fited", "'fited' is not one of them (did you mean fitted?)"),
+        ("--measured-step 0", "measured is 0.0; expected a finite number above 0"),
+        ("--measured-step nan", "measured is nan"),
+        ("--batch 7", "data x microbatch is 32, expected a divisor of the batch, 7"),
+        ("--tensro 2", "unrecognized arguments: --tensro 2 (did you mean --tensor?)"),
+        ("--top 3", "--top is of a search; expected --search with it; add it"),
+        ("--max-tensor 3", "--max-tensor is of a search"),
+        ("--memory-headroom 0.2", "--memory-headroom is of a search"),
+        ("--device-counts 8", "--device-counts is of a search"),
+        ("--search --data 4", "--data is of one configuration; expected it without --search"),
+        ("--search --measured-step 1", "--measured-step is of one configuration"),
+        ("--search --recompute-layers 4", "recompute_layers cannot be pinned"),
+        ("--search --memory-headroom 1", "memory_headroom is 1.0; expected 0 to below 1"),
+        ("--search --device-counts 64", "device_counts is 64"),
+        ("--search --top 1001", "top is 1001"),
+        ("--picture memory", "--picture chooses the picture of one configuration; expected --svg FILE"),
+        ("--search --svg --picture memory", "--picture chooses the picture of one configuration"),
+        ("--svg --picture memry", "'memry' is not one of them (did you mean memory?)"),
+        ("--code megatorn", "'megatorn' is not one of them (did you mean megatron?)"),
+        ("--code jax --json", "not allowed with argument"),
+        ("--svg --json", "not allowed with argument"),
+        ("--svg /no/such/folder/a.svg", "'/no/such/folder/a.svg' cannot be written"),
+        ("--svg /no/such/folder/", "--svg: '/no/such/folder/' cannot be created"),
+        ("--measured", "--measured: --cluster is 'dgx h100 nodes=4'; expected here or nothing"),
+    ],
+)
+def test_wrong_options_are_one_error(words, says, capsys):
+    assert says in refused(capsys, *RUN, *shlex.split(words))
+
+
+def test_wrong_models_and_clusters_are_one_error(capsys):
+    assert "'lama-2-7b' is not a published shape (did you mean llama-2-7b?)" in refused(capsys, "lama-2-7b", *RUN[1:])
+    assert "did you mean 'dgx h100'?" in refused(capsys, *RUN[:-1], "h100")
+
+
+def test_a_cluster_without_rates_fails(capsys):
+    code, out, err = output_of(capsys, *RUN[:-2])  # this machine, whose rates are not measured
+    assert (code, out) == (3, "")
+    assert "is not known" in err
+    assert "for this machine add --measured" in err
+
+
+# --- The guide ---
+
+
+def test_the_commands_of_the_guide_run(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    codes = []
+    for line in lines:
+        program, *words = shlex.split(line)
+        assert program == "artifex_devices"
+        codes.append(main(words))
+        captured = capsys.readouterr()
+        assert captured.err == "", line
+        assert captured.out or "--svg" in words, line
+    assert codes == [0, 1, *[0] * (len(lines) - 2)]  # the second one does not fit, as the guide says
+    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == [
+        "memory.svg", "schedule.svg", "waterfall.svg",
+    ]  # fmt: skip

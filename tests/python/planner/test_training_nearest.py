@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors that plans show, and the nearest configurations that fit."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from artifex_devices import cluster, models
+from artifex_devices.planner import Efficiency, TrainingConfig, plan_training, suggest_training
+from artifex_devices.planner.training_errors import ROWS, published_error
+from artifex_devices.planner.training_nearest import changes, nearest_fits
+
+PAGE = (Path(__file__).parents[3] / "docs" / "planner_accuracy.md").read_text(encoding="utf-8")
+MOE = models.TransformerShape("moe", 24, 2048, 8192, 16, 16, 128, 32000, experts=8, experts_per_token=2)
+
+
+def too_large(shape="llama-2-7b", nodes=4, **values):
+    """A plan that does not fit."""
+    config = TrainingConfig(**{"batch": 256, "sequence": 4096, **values})
+    plan = plan_training(shape, cluster.dgx("h100", nodes=nodes), config)
+    assert not plan.fits
+    return plan
+
+
+# --- Errors ---
+
+
+def test_errors_are_those_of_the_page():
+    names = {"h100": "H100", "a100": "A100 SXM 80GB", "a100-40gb": "A100 SXM 40GB"}
+    rows = re.findall(
+        r"^\| ([\w-]+), held out \| (\d+) \| (.*?)% \| (.*?)% \| (.*?)% \| (.*?)% \|$", PAGE, re.MULTILINE
+    )
+    page = {names.get(chip, chip): (int(runs), *map(float, cells)) for chip, runs, *cells in rows}
+    table = {chip: (runs, *(round(100 * each, 1) for each in (*start, *fitted))) for chip, runs, start, fitted in ROWS}
+    assert len(table) >= 7
+    assert table == page
+
+
+def test_the_error_is_that_of_the_factors():
+    nodes = cluster.dgx("h100")
+    row = next(row for row in ROWS if row[0] == "H100")
+    fitted, published = (
+        published_error(nodes, Efficiency.of(nodes)),
+        published_error(nodes, Efficiency.published(nodes)),
+    )
+    assert (fitted.chip, fitted.runs, fitted.median, fitted.tail) == ("H100", row[1], *row[3])
+    assert (published.median, published.tail) == row[2]
+    assert published_error(nodes, Efficiency.of(nodes).replaced(matmul=0.5)) is None
+    assert published_error(nodes, Efficiency.ideal()) is None
+
+
+def test_an_h200_has_the_error_of_the_h100_and_other_chips_have_none():
+    h200, v100 = cluster.dgx("h200"), cluster.dgx("v100")
+    assert published_error(h200, Efficiency.of(h200)).chip == "H100"
+    assert published_error(v100, Efficiency.of(v100)) is None
+
+
+def test_plans_and_suggestions_show_the_error():
+    nodes = cluster.dgx("h100")
+    config = TrainingConfig(batch=64, sequence=4096, zero=3)
+    plan = plan_training("llama-2-7b", nodes, config)
+    error = published_error(nodes, plan.efficiency)
+    assert f"median {error.median:.1%}, nine of ten within {error.tail:.1%}: {error.runs} published runs" in str(plan)
+    assert json.loads(plan.to_json())["error"] == vars(error)
+    own = plan_training("llama-2-7b", nodes, config, efficiency=plan.efficiency.replaced(matmul=0.5))
+    assert "not known: no published run of this chip was compared with these factors" in str(own)
+    found = suggest_training("llama-2-7b", nodes, batch=64, sequence=4096, progress=False)
+    assert f"{error.runs} published runs on H100" in str(found)
+    assert json.loads(found.to_json())["error"] == vars(error)
+
+
+def test_one_run_has_no_median():
+    slice_of_v6e = cluster.tpu("v6e", (4, 4))
+    runs = next(row[1] for row in ROWS if row[0] == "v6e")
+    plan = plan_training("llama-2-7b", slice_of_v6e, TrainingConfig(batch=64, sequence=4096, zero=3))
+    assert ("the only published run on v6e" in str(plan)) == (runs == 1)
+
+
+# --- Texts ---
+
+
+def test_each_source_of_factors_is_one_numbered_note():
+    plan = plan_training("llama-2-7b", cluster.dgx("h100"), TrainingConfig(batch=64, sequence=4096, zero=3))
+    text = str(plan)
+    assert text.count("fit of") == 1
+    assert '"Machine Learning Engineering"' in text  # the title of S12, which a source names
+    ideal = plan_training("llama-2-7b", plan.cluster, plan.config, efficiency=Efficiency.ideal())
+    assert "none: the expected seconds are the roofline" in str(ideal)
+
+
+def test_rates_of_the_roofline_have_sources():
+    plan = plan_training("llama-2-7b", cluster.dgx("h100", nodes=2), TrainingConfig(batch=64, sequence=4096, zero=3))
+    assert "989 TFLOP/s bfloat16 [S8 S10 S12], memory 3.35 TB/s [S8 S10 S12], link 450 GB/s [S8]" in str(plan)
+    assert "network 50 GB/s a chip [S8]" in str(plan)
+    one = plan_training("llama-2-7b", cluster.dgx("h100"), TrainingConfig(batch=64, sequence=4096, zero=3))
+    assert "network 50 GB/s" not in str(one)  # one node uses none
+
+
+def test_columns_of_suggestions_are_those_that_differ():
+    found = suggest_training(
+        "llama-2-7b", cluster.dgx("h100"), batch=64, sequence=4096, tensor=8, context=1, pipeline=1, microbatch=1,
+        zero=1, recompute=["none", "full"], progress=False,
+    )  # fmt: skip
+    lines = str(found).splitlines()
+    assert next(line for line in lines if line.endswith("MFU")).split() == ["recompute", "memory", "step", "MFU"]
+    (common,) = [line for line in lines if line.startswith("  all have")]
+    assert (
+        common.split("  ")[-1].strip()
+        == "tensor 8, ZeRO 1, micro 1, devices 8, sequences sharded over tensor ranks too"
+    )
+
+
+# --- Nearest configurations ---
+
+
+WIDER = {"sequence_parallel": True}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, [{"zero": 1}, {"pipeline": 2}, {"offload_optimizer": True}, {"tensor": 2, **WIDER}]),
+        (
+            {"zero": 1, "microbatch": 2, "flash_attention": False},
+            [{"context": 4}, {"tensor": 2, **WIDER}, {"recompute": "selective"}, {"offload_activations": True}],
+        ),
+        (
+            {"zero": 1, "microbatch": 8, "flash_attention": False},
+            [{"context": 16}, {"recompute": "full"}, {"tensor": 8, **WIDER}, {"offload_activations": True}],
+        ),
+        (
+            {"pipeline": 4, "schedule": "gpipe"},
+            [{"schedule": "1f1b"}, {"recompute": "full"}, {"offload_activations": True}],
+        ),
+    ],
+)
+def test_the_smallest_change_of_each_field_that_fits_is_found(values, expected):
+    plan = too_large(**values)
+    found = nearest_fits(plan)
+    by_text = {str(changes(plan.config, each.config)): each for each in found.plans}
+    assert sorted(by_text) == sorted(map(str, expected))
+    assert found.ways_out == ()
+    for change in expected:
+        changed = plan_training("llama-2-7b", plan.cluster, plan.config.replaced(data=None, **change))
+        assert (changed.fits, changed.memory) == (True, by_text[str(change)].memory)
+        smaller = {name: value // 2 for name, value in change.items() if type(value) is int and value > 1}
+        if smaller:  # half of the change is not enough, or is the plan itself
+            half = plan.config.replaced(data=None, **smaller)
+            assert not plan_training("llama-2-7b", plan.cluster, half).fits
+    assert [each.seconds for each in found.plans] == sorted(each.seconds for each in found.plans)
+
+
+def test_at_most_five_changes_are_named():
+    plan = too_large(zero=1, microbatch=8, recompute="full", recompute_layers=2)
+    found = nearest_fits(plan).plans
+    assert len(found) == 5
+    assert len({str(changes(plan.config, each.config)) for each in found}) == 5
+
+
+CONFIG = TrainingConfig(batch=256, sequence=4096)
+
+
+def test_experts_are_spread():
+    plan = too_large(MOE, nodes=1, batch=64)
+    found = [changes(plan.config, each.config) for each in nearest_fits(plan).plans]
+    assert any("expert" in change for change in found), found
+
+
+def test_fields_that_a_search_does_not_change_stay():
+    plan = too_large("llama-3.1-405b", nodes=64, batch=512, sequence=8192, optimizer="adam", gradient_dtype="bfloat16")
+    found = nearest_fits(plan).plans
+    assert found
+    for each in found:
+        assert each.fits
+        assert (each.config.optimizer, str(each.config.gradient_dtype)) == ("adam", "bfloat16")
+        assert len(changes(plan.config, each.config)) > 1
+        assert "expert_tensor" not in changes(plan.config, each.config)  # 1 is what None means
+
+
+def test_a_plan_that_fits_has_no_nearest_configurations():
+    plan = plan_training("llama-2-7b", cluster.dgx("h100", nodes=4), CONFIG.replaced(zero=3))
+    document = json.loads(plan.to_json())
+    assert (document["fits_with"], document["ways_out"]) == ([], [])
+    assert "fits with" not in str(plan)
+
+
+def test_what_the_search_decides_cannot_be_pinned_to_something_else():
+    nodes = cluster.dgx("h100")
+    arguments = {"batch": 64, "sequence": 4096, "progress": False}
+    with pytest.raises(
+        ValueError, match=r"suggest_training: sequence_parallel=False cannot be pinned; .* leave it out"
+    ):
+        suggest_training("llama-2-7b", nodes, sequence_parallel=False, **arguments)
+    with pytest.raises(ValueError, match="suggest_training: recompute_layers cannot be pinned"):
+        suggest_training("llama-2-7b", nodes, recompute_layers=4, **arguments)
+    assert suggest_training("llama-2-7b", nodes, sequence_parallel=True, tensor=2, **arguments).options
+
+
+# --- Pictures ---
+
+
+def test_a_waterfall_has_a_colour_for_each_kind_of_time():
+    config = TrainingConfig(batch=256, sequence=4096, tensor=2, sequence_parallel=True, pipeline=4, zero=1)
+    plan = plan_training("llama-2-7b", cluster.dgx("h100", nodes=4), config)
+    picture = plan.to_svg()
+    bars = re.findall(r'<rect x="[\d.]+" y="([\d.]+)" width="([\d.]+)" height="20.0" fill="(#\w+|none)"', picture)
+    names = re.findall(r'text-anchor="end" dy="0.35em">([\w ]+)<', picture)
+    colours = dict(zip(names, (fill for _, _, fill in bars), strict=True))
+    assert colours["products"] == colours["update"]
+    assert colours["tensor"] == colours["pipeline"]
+    assert colours["bubble"] == colours["fixed"]
+    assert len({colours["products"], colours["tensor"], colours["bubble"]}) == 3
+    hidden = [name for name in names if name.startswith("hidden ")]
+    assert hidden == [f"hidden {name}" for name, value in plan.expected.hidden.items() if value > 0] != []
+    assert {colours[name] for name in hidden} == {"none"}  # hollow: they are not in the sum
+    widths = [float(width) for _, width, fill in bars if fill != "none"]
+    assert sum(widths) == pytest.approx(560, abs=0.6 * len(widths))
+
+
+def test_stages_that_are_equal_have_their_own_numbers():
+    config = TrainingConfig(batch=64, sequence=2048, pipeline=4, schedule="gpipe")
+    plan = plan_training("llama-2-7b", cluster.dgx("h100", nodes=4), config)
+    assert plan.stages[1] == plan.stages[2]
+    names = re.findall(r'text-anchor="end" dy="0.35em">([\w ]+)<', plan.to_svg("memory"))
+    assert names == ["stage 0", "stage 1", "stage 2", "stage 3"]
+
+
+def test_a_front_names_the_colour_of_points_with_fewer_devices():
+    nodes = cluster.dgx("h100", nodes=2)
+    both = suggest_training("llama-2-7b", nodes, batch=64, sequence=4096, device_counts=[16, 8], progress=False)
+    assert "blue: all 16 devices; orange: fewer" in both.to_svg()
+    one = suggest_training("llama-2-7b", nodes, batch=64, sequence=4096, device_counts=[16], progress=False)
+    assert "orange" not in one.to_svg()
+    assert len(re.findall("<circle", one.to_svg())) == len(one.front)
