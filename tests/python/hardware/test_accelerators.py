@@ -78,7 +78,7 @@ def test_every_cell_is_that_of_the_recorded_table(recorded):
 
 
 def test_the_h800_is_an_h100_with_slower_links():
-    # Zhao et al. 2025, arXiv:2505.09343, section 4.1: 400 instead of 900 GB/s in both directions, eight 400G NICs a node.
+    # Zhao et al. 2025, arXiv:2505.09343, section 4.1: 400 instead of 900 GB/s both ways, eight 400G NICs in a node.
     h800, h100 = accelerator("NVIDIA H800"), accelerator("h100")
     assert (h800.peak_flops, h800.memory_bytes) == (h100.peak_flops, h100.memory_bytes)
     assert h800.memory_bandwidth == h100.memory_bandwidth
