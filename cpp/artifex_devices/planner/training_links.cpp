@@ -2,6 +2,7 @@
 #include "artifex_devices/planner/training_links.h"
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 #include <vector>
 
@@ -79,6 +80,23 @@ double TrainingLinks::seconds(Collective op, double bytes, int64_t devices, int6
     best = std::min(best, nvls_seconds(bytes, *behind, efficiency));
   }
   return best;
+}
+
+double TrainingLinks::expert_seconds(double bytes, double copies, int64_t devices, int64_t stride,
+                                     const Efficiency& efficiency) {
+  if (devices <= 1 || bytes <= 0) return 0;
+  const double apart =
+      seconds(Collective::kAllToAll, static_cast<double>(devices) * bytes, devices, stride, efficiency);
+  const int64_t nodes = placed(devices, stride).nodes;
+  const int64_t inside = devices / nodes;
+  if (nodes == 1 || copies <= 1) return apart;
+  const auto n = static_cast<double>(nodes);
+  const double reached_nodes = n * (1 - std::pow(1 - 1 / n, copies));  // of a token whose experts are drawn at random
+  const double between =
+      seconds(Collective::kAllToAll, n * bytes * reached_nodes / copies, nodes, stride * inside, efficiency);
+  const double forwarded =
+      seconds(Collective::kAllToAll, static_cast<double>(inside) * bytes, inside, stride, efficiency);
+  return std::min(apart, std::max(between, forwarded));
 }
 
 double TrainingLinks::send_seconds(double bytes, int64_t stride, const Efficiency& efficiency) {

@@ -27,6 +27,10 @@ class TrainingLinks {
   /// Seconds of the cheapest algorithm, sums in the switch among them; `bytes` of the global array, as in
   /// collective_costs. Throws InvalidArgument where the group is not a box.
   double seconds(Collective op, double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency);
+  /// Seconds in which each device sends tokens to their experts, `bytes` of them with a copy for each of the `copies`
+  /// experts of a token. Between nodes a node is sent a token once, whose copies then go over the links inside, at the
+  /// same time (DeepSeek-V3, arXiv:2412.19437, section 3.2.2); or all copies are sent apart, where that is faster.
+  double expert_seconds(double bytes, double copies, int64_t devices, int64_t stride, const Efficiency& efficiency);
   /// Seconds of one message from each device to the one `stride` ids on.
   double send_seconds(double bytes, int64_t stride, const Efficiency& efficiency);
 

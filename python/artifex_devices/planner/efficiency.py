@@ -175,8 +175,7 @@ class Efficiency(Report):
         return {**vars(self), "sources": dict(self.sources)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        sources = {"nvls": "not in the pickle of an older version"} | dict(state["sources"])
-        vars(self).update({"nvls": 1.0} | state, sources=MappingProxyType(sources))
+        vars(self).update(state, sources=MappingProxyType(dict(state["sources"])))
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, name) for name in FACTORS))

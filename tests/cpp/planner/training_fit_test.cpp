@@ -50,6 +50,7 @@ TEST(TrainingFit, FindsTheFactorsWithWhichStepsWerePriced) {
   Efficiency truth = start;
   set(truth, Factor::kMatmul, 0.5);
   set(truth, Factor::kLinkFraction, 0.4);
+  set(truth, Factor::kNvls, 0.4 / start[Factor::kLinkFraction] * start[Factor::kNvls]);  // scaled alike
   set(truth, Factor::kNetwork, 0.6);
   for (MeasuredStep& each : measured) {
     each.seconds = plan_training(each.shape, *each.cluster, each.config, truth).expected.total();

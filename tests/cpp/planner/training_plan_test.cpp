@@ -111,6 +111,14 @@ TEST(PipelineTimeline, HasTheBubblesOfNarayanan) {
   EXPECT_THROW(pipeline_timeline({PipelineSchedule::kInterleaved, 6, 2, {1, 1, 1, 1}, {1, 1, 1, 1}}), InvalidArgument);
 }
 
+TEST(TrainingEfficiency, LosesFewerBytesOfSmallMessages) {
+  EXPECT_EQ(message_efficiency(1e6, 0.8, 0), 0.8);
+  EXPECT_DOUBLE_EQ(message_efficiency(1e6, 0.8, 1e6), 0.4);
+  // Of 1 MB with 7 MB as `half`, 7 sqrt(2 x 1 / (1 + 7)) MB are lost.
+  EXPECT_DOUBLE_EQ(message_efficiency(1e6, 1, 7e6), 1 / (1 + 7 * 0.5));
+  EXPECT_NEAR(message_efficiency(1e12, 1, 1e6), 1, 2e-6);
+}
+
 TEST(TrainingPlan, ExpressesLlama3405B) {
   const ClusterRef cluster = gpu_cluster("h100", 2048, {});
   TrainingConfig config;

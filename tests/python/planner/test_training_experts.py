@@ -36,8 +36,17 @@ def test_all_to_all_bytes_inside_a_node():
     assert more_seconds_of_experts(expert=2) == pytest.approx(SENT / 2 / 450e9)
 
 
-def test_all_to_all_bytes_between_nodes_are_limited_by_the_network():
-    assert more_seconds_of_experts(expert=16) == pytest.approx(SENT * 8 / 16 / 50e9)
+def test_tokens_are_sent_to_another_node_once():
+    # Two experts of a token are in 2 (1 - 1/4) = 1.5 of two nodes: half of these are the other node.
+    assert more_seconds_of_experts(expert=16) == pytest.approx(SENT / CHOSEN * 1.5 / 2 / 50e9)
+    one = replace(SPARSE, experts_per_token=1)
+    assert more_seconds_of_experts(shape=one, expert=16) == pytest.approx(SENT / CHOSEN / 2 / 50e9)
+
+
+def test_copies_of_a_token_are_forwarded_inside_the_node():
+    # All 16 experts of each token: 16 copies over links that are 9 times as fast as the network.
+    all_of_them = replace(SPARSE, experts_per_token=16)
+    assert more_seconds_of_experts(shape=all_of_them, expert=16) == pytest.approx(SENT / CHOSEN * 16 * 7 / 8 / 450e9)
 
 
 def test_one_expert_group_sends_nothing():
