@@ -213,7 +213,7 @@ FITTED = (
     "matmul", "matmul_float8", "attention_forward", "attention_backward", "memory", "links", "network", "layer_seconds",
     "step_seconds",
 )  # fmt: skip
-CHIPS = {"h100": "H100", "h800": "H800", "a100": "A100 SXM 80GB", "a100-40gb": "A100 SXM 40GB"}  # parts of names of chips
+CHIPS = {"h100": "H100", "h800": "H800", "a100": "A100 SXM 80GB", "a100-40gb": "A100 SXM 40GB"}  # names
 
 
 def fitted_rows() -> list[str]:

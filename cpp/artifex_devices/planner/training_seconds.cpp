@@ -155,8 +155,8 @@ class StagePricer {
   double owned(const StageLayers& layers) const {
     const LocalParameters all = stage_parameters(model_, config_, layers);
     if (config_.zero == 0) return all.total();
-    const int64_t shards = config_.zero_shards > 0 ? std::min(config_.zero_shards, config_.expert_shards())
-                                                   : config_.expert_shards();
+    const int64_t shards =
+        config_.zero_shards > 0 ? std::min(config_.zero_shards, config_.expert_shards()) : config_.expert_shards();
     return all.dense / to_real(config_.shards()) + all.experts / to_real(std::max<int64_t>(shards, 1));
   }
 
