@@ -3,6 +3,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import pytest
 from artifex_devices import cluster, models
@@ -74,6 +75,68 @@ def test_context_methods_have_costs():
     for method in ("ring", "all_to_all", "all_gather"):
         found = plan(context=2, context_method=method, overlap={"context": 0})
         assert found.expected.parts["context"] > 0
+
+
+def ideal(**values):
+    config = TrainingConfig(**{"batch": 16, "sequence": 2048, **values})
+    return plan_training(SMALL, NODES, config, efficiency=Efficiency.ideal())
+
+
+def more_seconds(part, **values):
+    """Seconds of a part that 2048 more tokens of each sequence add: those of their bytes alone."""
+    few, many = (ideal(sequence=sequence, **values).expected.parts[part] for sequence in (2048, 4096))
+    return many - few
+
+
+@pytest.mark.parametrize(
+    ("method", "moved"),
+    [
+        # Of two ranks with 1024 more tokens each, in units of a key or value of all heads, 1024 x 1024 x 2 bytes:
+        ("ring", 2 + 4),  # keys and values to the next rank, backward with their gradients
+        ("all_gather", 2 + 2 + 2),  # gathered forward and backward, and their gradients reduced
+        ("all_to_all", 2 * (2 + 2) / 2),  # queries, keys, values and results; half of them to the other rank
+    ],
+)
+def test_bytes_of_context_parallelism(method, moved):
+    seconds = more_seconds("context", context=2, context_method=method, overlap={"context": 0})
+    assert seconds == pytest.approx(8 * 2 * moved * 2 * 2**20 / 450e9)  # 8 layers, 2 microbatches
+
+
+def test_bytes_between_stages():
+    # 16 devices, 2 stages: each microbatch of 2048 x 1024 values goes to the other node and its gradient comes back.
+    assert more_seconds("pipeline", pipeline=2) == pytest.approx(2 * 2 * 2048 * 1024 * 2 / 50e9)
+    with_chunks = {"pipeline": 2, "schedule": "interleaved", "chunks": 2, "overlap": {"pipeline": 0}}
+    assert more_seconds("pipeline", **with_chunks) == pytest.approx(2 * 2 * 2 * 2048 * 1024 * 2 / 50e9)
+
+
+def test_bytes_of_tensor_parallelism():
+    # Two regions of a layer: an all-reduce forward and backward each, and of the embedding and the output one each.
+    plain = more_seconds("tensor", tensor=2, batch=8)
+    assert plain == pytest.approx((8 * 4 + 2) * 2048 * 1024 * 2 / 450e9)
+    sharded = more_seconds("tensor", tensor=2, batch=8, sequence_parallel=True)
+    # Gathers and reduce-scatters of as many bytes; the backward gather of a region's input is beside its product.
+    assert sharded == pytest.approx((8 * 4 + 2) * 2048 * 1024 * 2 / 450e9)
+
+
+def test_bytes_of_offloaded_states():
+    held = SMALL.parameters.total / 16
+    plan = ideal(zero=1, offload_optimizer=True, overlap={"offload": 0})
+    assert plan.expected.parts["offload"] == pytest.approx(held * (4 + 2) / 64e9)  # gradients out, parameters in
+    assert plan.expected.parts["update"] == 0
+
+
+def test_states_in_shards_of_a_node():
+    whole, sharded = ideal(zero=1).stages[0], ideal(zero=1, zero_shards=8).stages[0]
+    assert whole.optimizer == 12 * SMALL.parameters.total / 16
+    assert sharded.optimizer == 12 * SMALL.parameters.total / 8
+
+
+def test_tied_embeddings_have_a_copy_in_the_last_stage():
+    shape = replace(SMALL, tied_embeddings=True)
+    config = TrainingConfig(batch=16, sequence=2048, pipeline=2)
+    first, last = plan_training(shape, NODES, config).stages
+    assert first.parameters_held + 1024 == last.parameters_held  # the last norm
+    assert first.parameters_held + last.parameters_held == shape.parameters.total + 32000 * 1024
 
 
 def test_all_mistakes_are_in_one_text():
