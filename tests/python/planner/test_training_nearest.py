@@ -27,7 +27,7 @@ def too_large(shape="llama-2-7b", nodes=4, **values):
 
 
 def test_errors_are_those_of_the_page():
-    names = {"h100": "H100", "a100": "A100 SXM 80GB", "a100-40gb": "A100 SXM 40GB"}
+    names = {"h100": "H100", "h800": "H800", "a100": "A100 SXM 80GB", "a100-40gb": "A100 SXM 40GB"}
     rows = re.findall(
         r"^\| ([\w-]+), held out \| (\d+) \| (.*?)% \| (.*?)% \| (.*?)% \| (.*?)% \|$", PAGE, re.MULTILINE
     )
