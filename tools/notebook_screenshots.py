@@ -37,7 +37,7 @@ NOTEBOOKS = ROOT / "examples" / "notebooks"
 PICTURES = ROOT / "docs" / "images" / "notebooks"
 WIDTHS = (420, 1200)
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
-COLOURS = 32  # of a picture
+COLOURS = 32  # of a picture of 2,000 pixels; a longer one has more, up to 256
 PATIENCE_SECONDS = 600  # for the server and for each step of a page; a busy machine takes minutes
 STEADY_POLLS = 4  # equal states in a row
 
@@ -189,7 +189,8 @@ def main() -> int:
                         problems += [f"{target.name}: {each}" for each in wide]
                         if picture.size != again.size or ImageChops.difference(picture, again).getbbox():
                             problems.append(f"{target.name}: the trusted notebook looks different")
-                        picture.quantize(COLOURS, dither=Image.Dither.NONE).save(target, optimize=True)
+                        colours = min(256, COLOURS * -(-picture.height // 2000))
+                        picture.quantize(colours, dither=Image.Dither.NONE).save(target, optimize=True)
                         size = target.stat().st_size
                         print(f"{target.name}: {picture.width} x {picture.height}, {size} bytes", flush=True)
                 page.close()
