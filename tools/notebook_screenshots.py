@@ -37,8 +37,8 @@ NOTEBOOKS = ROOT / "examples" / "notebooks"
 PICTURES = ROOT / "docs" / "images" / "notebooks"
 WIDTHS = (420, 1200)
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
-COLOURS = 32  # of a picture
-PATIENCE_SECONDS = 600  # for the server and for each step of a page; a busy machine takes minutes
+COLOURS = 32  # of a picture of 2,000 pixels; a longer one has more, up to 256
+TIMEOUT_SECONDS = 600  # for the server and for each step of a page; a busy machine takes minutes
 STEADY_POLLS = 4  # equal states in a row
 
 # The height of the notebook, the number of its cells, and that of its pictures that are not loaded.
@@ -101,7 +101,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
     """Waits until a server answers; RuntimeError with the end of its log if it ends or never answers."""
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     while True:
         try:
             with urllib.request.urlopen(address, timeout=60):
@@ -115,7 +115,7 @@ def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 def wait_until_drawn(page: Page, cells: int) -> int:
     """Waits until all cells and pictures are there and the height no longer changes; returns the height."""
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     before: list[int] = []
     unchanged = 0
     while unchanged < STEADY_POLLS:
@@ -123,7 +123,7 @@ def wait_until_drawn(page: Page, cells: int) -> int:
         unchanged = unchanged + 1 if now == before and now[1] == cells and now[2] == 0 else 0
         before = now
         if time.monotonic() > end:
-            raise TimeoutError(f"a notebook is not drawn after {PATIENCE_SECONDS} s: {now}")
+            raise TimeoutError(f"a notebook is not drawn after {TIMEOUT_SECONDS} s: {now}")
         page.wait_for_timeout(200)
     return before[0]
 
@@ -171,14 +171,14 @@ def main() -> int:
         trusted = [str(folder / "trusted" / path.name) for path in notebooks]
         subprocess.run([sys.executable, "-m", "jupyter", "trust", *trusted], check=True, env=environment(folder))
         browser = playwright.chromium.launch(
-            executable_path=arguments.browser, args=["--no-sandbox"], timeout=PATIENCE_SECONDS * 1000
+            executable_path=arguments.browser, args=["--no-sandbox"], timeout=TIMEOUT_SECONDS * 1000
         )
         write_settings(folder, THEMES["light"])
         with lab(folder) as address:
             for theme, jupyter_theme in THEMES.items():
                 write_settings(folder, jupyter_theme)
                 page = browser.new_page()
-                page.set_default_timeout(PATIENCE_SECONDS * 1000)
+                page.set_default_timeout(TIMEOUT_SECONDS * 1000)
                 for path in notebooks:
                     cells = len(json.loads(path.read_text(encoding="utf-8"))["cells"])
                     for width in WIDTHS:
@@ -189,7 +189,8 @@ def main() -> int:
                         problems += [f"{target.name}: {each}" for each in wide]
                         if picture.size != again.size or ImageChops.difference(picture, again).getbbox():
                             problems.append(f"{target.name}: the trusted notebook looks different")
-                        picture.quantize(COLOURS, dither=Image.Dither.NONE).save(target, optimize=True)
+                        colours = min(256, COLOURS * -(-picture.height // 2000))
+                        picture.quantize(colours, dither=Image.Dither.NONE).save(target, optimize=True)
                         size = target.stat().st_size
                         print(f"{target.name}: {picture.width} x {picture.height}, {size} bytes", flush=True)
                 page.close()

@@ -234,7 +234,7 @@ std::string argument_error_text(std::string_view operation, std::string_view tex
     for (Py_ssize_t i = makes ? 1 : 0; i < call.count; ++i) types.push_back(value_text(call.values[i]));
     problems.push_back(fmt::format("these arguments do not fit; expected those below, got {}", fmt::join(types, ", ")));
   }
-  const std::string_view example = name == "Mesh" ? ", such as Mesh(devices(), ('x',))" : "";
+  const std::string_view example = name == "Mesh" ? ", such as ad.Mesh(ad.devices(), ('x',))" : "";
   return fmt::format("{}: {}; call it as {}{}", name, fmt::join(problems, "; "), fmt::join(forms, " or "), example);
 }
 

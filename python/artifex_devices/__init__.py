@@ -25,6 +25,11 @@ _ABSENT = {
 # NumPy functions that create an array, and arguments of a call.
 _CREATED = dict.fromkeys(("empty", "ones", "zeros"), "(8, 8)") | dict.fromkeys(("arange", "eye"), "8")
 _CREATED |= dict.fromkeys(("array", "asarray"), "[[1, 2], [3, 4]]") | {"full": "(8, 8), 0.5", "linspace": "0, 1, 8"}
+# NumPy functions for files, which do not take Arrays.
+_FILES = {
+    "save": "np.save(file, np.asarray(x)), or ad.checkpoint.save(folder, {'x': x})",
+    "load": "ad.device_put(np.load(file), sharding), or ad.checkpoint.restore(folder)",
+}
 
 
 @functools.cache
@@ -62,10 +67,11 @@ def __getattr__(name: str) -> Any:
     if name == "numpy" or (not name.startswith("_") and name in dir(np)):
         fix = "import numpy as np" if name == "numpy" else f"np.{name}"
         if name in _CREATED:
-            fix = f"device_put(np.{name}({_CREATED[name]}), sharding), which places its result"
+            fix = f"ad.device_put(np.{name}({_CREATED[name]}), sharding), which places its result"
+        fix = _FILES.get(name, f"{fix}; NumPy's functions take Arrays")
         raise AttributeError(
             f"artifex_devices.{name}: NumPy is not part of this package; expected a name of this package, got NumPy's "
-            f"{name}; write {fix}; NumPy's functions take Arrays"
+            f"{name}; write {fix}"
         )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

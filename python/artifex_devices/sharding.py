@@ -78,10 +78,10 @@ def make_mesh(
             raise TypeError("make_mesh: axis_shapes and mesh_shape are given; expected one of them; drop mesh_shape")
         axis_shapes = mesh_shape
     if axis_shapes is None or axis_names is None:
-        raise TypeError("make_mesh: expected axis_shapes and axis_names; write make_mesh((2, 4), ('data', 'model'))")
+        raise TypeError("make_mesh: expected axis_shapes and axis_names; write ad.make_mesh((2, 4), ('data', 'model'))")
     for i, size in enumerate(axis_shapes if isinstance(axis_shapes, (list, tuple)) else ()):
         if not hasattr(size, "__index__"):
-            fix = "write make_mesh((2, 4), ('data', 'model'))"
+            fix = "write ad.make_mesh((2, 4), ('data', 'model'))"
             raise wrong_type("make_mesh", f"axis_shapes[{i}]", size, "an int", fix, ValueError)  # as in JAX
     return _make_mesh(axis_shapes, axis_names, AxisType.Explicit if axis_types is None else axis_types, devices)
 

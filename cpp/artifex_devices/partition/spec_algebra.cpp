@@ -101,7 +101,7 @@ ShardedAxes broadcast_specs(std::string_view operation, const AbstractMesh& mesh
     if (result[place] == axes || !any_explicit(mesh, axes)) continue;
     throw ShardingTypeError(fmt::format(
         "{}: dimension {} of the result would be sharded over {} and over {} at once; expected operands that agree on "
-        "Explicit axes, got {}; move one first: reshard(y, x.sharding)",
+        "Explicit axes, got {}; move one first: ad.reshard(y, x.sharding)",
         operation, place, result[place].empty() ? "no axis" : axes_text(result[place]), axes_text(axes),
         operands_text(operands)));
   }
@@ -161,7 +161,7 @@ ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
   if (!problems.empty()) {
     throw ShardingTypeError(fmt::format(
         "{}: the operands disagree about Explicit axes: {}; expected each dimension sharded in one way and each axis "
-        "in one dimension of the result, got {}; replicate one first: reshard(y, NamedSharding(y.sharding.mesh, P()))",
+        "in one dimension of the result, got {}; replicate one first: ad.reshard(y, ad.NamedSharding(y.sharding.mesh, ad.P()))",
         operation, fmt::join(problems, "; "), operands_text(operands)));
   }
   return result;
@@ -282,8 +282,8 @@ ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const Partitio
   if (!problems.empty()) {
     throw ShardingTypeError(fmt::format(
         "reshape: devices would need elements that other devices have: {}; expected groups of dimensions that are "
-        "sharded from the first one on, got {} for {} to {}; replicate the Array first: reshard(x, "
-        "NamedSharding(x.sharding.mesh, P())), or reshape np.asarray(x)",
+        "sharded from the first one on, got {} for {} to {}; replicate the Array first: ad.reshard(x, "
+        "ad.NamedSharding(x.sharding.mesh, ad.P())), or reshape np.asarray(x)",
         fmt::join(problems, "; "), spec.to_string(), to_string(from), to_string(to)));
   }
   return result;

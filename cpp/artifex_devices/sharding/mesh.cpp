@@ -126,7 +126,7 @@ MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<Ax
   if (abstract.size() > count) {
     throw_error(
         "{}: Number of devices {} must be >= the product of mesh_shape {}; expected at least {} devices, got {}; use a "
-        "smaller mesh, simulate more devices (`with artifex_devices.simulate({}):`), or set JAX_NUM_CPU_DEVICES={} "
+        "smaller mesh, simulate more devices (`with ad.simulate({}):`), or set JAX_NUM_CPU_DEVICES={} "
         "before the program starts",
         operation, count, to_string(sizes), abstract.size(), count, abstract.size(), abstract.size());
   }

@@ -275,7 +275,7 @@ class ArrayMethods(_Self):
         """Raises TypeError: Arrays are immutable."""
         raise TypeError(
             "Array: elements cannot be assigned or deleted, because Arrays are immutable; expected an ndarray, got an "
-            "Array; change a copy and place it: y = np.array(x); y[i] = v; x = device_put(y, x.sharding)"
+            "Array; change a copy and place it: y = np.array(x); y[i] = v; x = ad.device_put(y, x.sharding)"
         )
 
     def __delitem__(self, index: Any, /) -> typing.NoReturn:

@@ -139,10 +139,10 @@ def more_devices(count: int) -> str:
 
     Example:
         >>> more_devices(8)[:67]
-        'simulate more devices (`with artifex_devices.simulate(8):`), or set'
+        'simulate more devices (`with ad.simulate(8):`), or set'
     """
     return (
-        f"simulate more devices (`with artifex_devices.simulate({count}):`), or set JAX_NUM_CPU_DEVICES={count} before "
+        f"simulate more devices (`with ad.simulate({count}):`), or set JAX_NUM_CPU_DEVICES={count} before "
         "the program starts"
     )
 

@@ -171,7 +171,7 @@ def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
         if isinstance(x, (list, tuple)) and all(isinstance(leaf, (int, float, complex)) for leaf in leaves):
             raise type(error)(
                 f"{error}; a {type(x).__name__} is a tree of numbers, which are placed one by one: for one array write "
-                f"device_put(np.array({safe_repr(x)}), sharding)"
+                f"ad.device_put(np.array({safe_repr(x)}), sharding)"
             ) from None
         raise
     return tree_util.tree_unflatten(treedef, arrays)

@@ -138,7 +138,7 @@ def mesh_of_spec(operation: str, spec: PartitionSpec, *, entered: bool = False) 
     kind: type[Exception] = RuntimeError if entered else ValueError
     raise kind(
         f"{operation}: {spec!r} needs a mesh and none is set; expected a mesh set by set_mesh; "
-        f"write `with set_mesh(mesh):` around it, or NamedSharding(mesh, {spec!r})"
+        f"write `with ad.set_mesh(mesh):` around it, or ad.NamedSharding(mesh, ad.{spec!r})"
     )
 
 

@@ -125,7 +125,7 @@ def check_placed(
             if expected != found:
                 placed = f"is placed as {sharding.spec!r}" if held else "is not placed on this mesh (as P())"
                 wrong.append(f"{path} of {shape_text(x.shape, x.dtype)} {placed}, in_specs has {spec!r}")
-                fix = f"reshard(x, NamedSharding(mesh, {spec!r}))"
+                fix = f"ad.reshard(x, ad.NamedSharding(mesh, ad.{spec!r}))"
                 break
     if wrong:
         raise ValueError(

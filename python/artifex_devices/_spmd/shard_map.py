@@ -164,8 +164,8 @@ class _ShardMapped:
             if mesh is not None:
                 return mesh
             raise ValueError(
-                f"{self.operation}: no mesh is set; expected mesh= or a call inside `with mesh:` or set_mesh; give "
-                "one: shard_map(f, mesh=mesh, ...)"
+                f"{self.operation}: no mesh is set; expected mesh= or a call inside `with mesh:` or set_mesh; write "
+                "`with ad.set_mesh(mesh):` around it"
             )
         meshes: list[Mesh] = []
         for x in leaves:

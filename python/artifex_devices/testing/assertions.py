@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import artifex_devices as ad
-from artifex_devices._base.checks import check_type, wrong_type
+from artifex_devices._base.checks import check_number, check_type, wrong_type
 
 _MAX_ROWS = 8
 
@@ -33,6 +33,7 @@ def assert_allclose(
 
     Raises:
         AssertionError: With the number of elements that differ, and the largest difference in each shard.
+        TypeError: A value is not an array of numbers, or a tolerance is not a number.
 
     Example:
         >>> import artifex_devices as ad
@@ -44,8 +45,10 @@ def assert_allclose(
           cpu:1 [2:4]: 1 of 2, most at [2]: got 2.0, expected 2.5; difference 0.5, relative 0.2
     """
     __tracebackhide__ = True
-    got = actual if isinstance(actual, ad.Array) else np.asarray(actual)
-    want = np.asarray(expected)
+    got = actual if isinstance(actual, ad.Array) else _numbers("actual", actual)
+    want = _numbers("expected", expected)
+    check_number("assert_allclose", "rtol", rtol, "write rtol=1e-5")
+    check_number("assert_allclose", "atol", atol, "write atol=1e-8")
     if want.shape != got.shape and want.ndim:
         raise AssertionError(f"assert_allclose: the shape is {got.shape}, expected {want.shape}")
     want = np.broadcast_to(want, got.shape)
@@ -66,6 +69,17 @@ def assert_allclose(
             f"assert_allclose: {is_wrong.sum()} of {got.size} elements differ by more than rtol={rtol}, atol={atol}\n"
             + "\n".join(_shortened(lines, "shards"))
         )
+
+
+def _numbers(name: str, value: Any) -> NDArray[Any]:
+    """The value as an ndarray; TypeError if it does not hold numbers."""
+    try:
+        array = np.asarray(value)
+        _widened(array.reshape(-1)[:1])
+    except (TypeError, ValueError):
+        fix = "compare a tree leaf by leaf: ad.tree.map(assert_allclose, actual, expected)"
+        raise wrong_type("assert_allclose", name, value, "an Array or numbers of one shape", fix) from None
+    return array
 
 
 def _parts(value: ad.Array | NDArray[Any]) -> Iterator[tuple[str, _Index, NDArray[Any]]]:

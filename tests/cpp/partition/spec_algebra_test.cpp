@@ -68,7 +68,7 @@ TEST(SpecAlgebra, BroadcastRefusesToChangeExplicitAxes) {
   EXPECT_EQ(error_of([&] { broadcast_specs("add", kExplicit, {8, 8}, operands); }),
             "add: dimension 0 of the result would be sharded over ('x',) and over ('y',) at once; expected operands "
             "that agree on Explicit axes, got (8, 8) with P('x',) and (8, 8) with P('y',); move one first: "
-            "reshard(y, x.sharding)");
+            "ad.reshard(y, x.sharding)");
 }
 
 TEST(SpecAlgebra, ContractionKeepsTheAxesOfTheLargestOperand) {
@@ -116,7 +116,7 @@ TEST(SpecAlgebra, ReshapeNamesTheGroupsThatDevicesWouldHaveToExchange) {
             "reshape: devices would need elements that other devices have: the group of dimensions [0, 1] of sizes "
             "[3, 4] becomes sizes [12], and shards dimension 1 over ('x',); expected groups of dimensions that are "
             "sharded from the first one on, got P(None, 'x') for (3, 4) to (12,); replicate the Array first: "
-            "reshard(x, NamedSharding(x.sharding.mesh, P())), or reshape np.asarray(x)");
+            "ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P())), or reshape np.asarray(x)");
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST(MakeMesh, ReportsBothNumbersWhenDevicesAreMissing) {
   const ClientRef client = make_world(8);
   EXPECT_EQ(message_of<InvalidArgument>([&] { mesh_of(client, {16}, {"x"}); }),
             "make_mesh: Number of devices 8 must be >= the product of mesh_shape (16,); expected at least 16 devices, "
-            "got 8; use a smaller mesh, simulate more devices (`with artifex_devices.simulate(16):`), or set "
+            "got 8; use a smaller mesh, simulate more devices (`with ad.simulate(16):`), or set "
             "JAX_NUM_CPU_DEVICES=16 before the program starts");
 }
 

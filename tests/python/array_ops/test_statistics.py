@@ -181,7 +181,7 @@ class TestWarningsAndErrors:
         x = ad.device_put(np.arange(64.0).reshape(8, 8), named("x", "y"))
         for call in (lambda: np.median(x), lambda: np.quantile(x, 0.5, axis=0), lambda: np.linalg.norm(x, 2)):
             with pytest.raises(
-                ad.errors.ShardingTypeError, match=r"dimension 0 over \('x',\).*reshard\(x, NamedSharding"
+                ad.errors.ShardingTypeError, match=r"dimension 0 over \('x',\).*ad\.reshard\(x, ad\.NamedSharding"
             ):
                 call()
 

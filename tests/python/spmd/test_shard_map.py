@@ -592,8 +592,8 @@ def test_names_of_jax_that_are_not_here():
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("zeros", "got NumPy's zeros; write device_put(np.zeros((8, 8)), sharding), which places its result"),
-        ("array", "write device_put(np.array([[1, 2], [3, 4]]), sharding)"),
+        ("zeros", "got NumPy's zeros; write ad.device_put(np.zeros((8, 8)), sharding), which places its result"),
+        ("array", "write ad.device_put(np.array([[1, 2], [3, 4]]), sharding)"),
         ("numpy", "got NumPy's numpy; write import numpy as np; NumPy's functions take Arrays"),
         ("sum", "got NumPy's sum; write np.sum; NumPy's functions take Arrays"),
     ],

@@ -39,6 +39,37 @@ def test_close_values_pass(actual, expected):
     assert_allclose(actual, expected)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (({"a": X}, X), "actual is {'a': array"),
+        ((X, {"a": X}), "expected is {'a': array"),
+        ((X, [[1.0], [2.0, 3.0]]), r"expected is [[1.0], [2.0, 3.0]] (list)"),
+        (("text", X), "actual is 'text' (str)"),
+    ],
+    ids=["tree", "expected tree", "ragged", "text"],
+)
+def test_values_that_are_not_numbers_name_a_comparison_by_leaf(arguments, text):
+    with pytest.raises(TypeError, match=r"^assert_allclose: ") as caught:
+        assert_allclose(*arguments)
+    assert text in str(caught.value)
+    assert str(caught.value).endswith("ad.tree.map(assert_allclose, actual, expected)")
+
+
+def test_trees_are_compared_leaf_by_leaf_as_the_message_says():
+    ad.tree.map(assert_allclose, {"a": X, "b": [X]}, {"a": X, "b": [X * (1 + 5e-8)]})
+    assert failure_of(ad.tree.map, assert_allclose, {"a": X, "b": [X]}, {"a": X, "b": [X + 1]})[0] == (
+        "assert_allclose: 64 of 64 elements differ by more than rtol=1e-07, atol=0.0"
+    )
+
+
+def test_tolerances_that_are_not_numbers_are_refused():
+    with pytest.raises(TypeError, match=r"^assert_allclose: rtol is 'a' \(str\); expected a number; write rtol=1e-5$"):
+        assert_allclose(X, X, rtol="a")
+    with pytest.raises(TypeError, match=r"^assert_allclose: atol is None \(NoneType\)"):
+        assert_allclose(X, X, atol=None)
+
+
 def test_tolerances_are_those_of_numpy():
     assert_allclose([1.0, 100.0], [1.1, 110.0], rtol=0.1)
     assert_allclose([1.0], [1.5], rtol=0, atol=0.5)

@@ -144,8 +144,8 @@ def require_unsharded(operation: str, x: Array, axes: Sequence[int], name: str =
     subject = "a dimension that it works along" if name == "x" else name
     raise ShardingTypeError(
         f"{operation}: {subject} is sharded; expected unsharded dimensions {tuple(axes)} of an Array of shape "
-        f"{x.shape}, got {details}; move it first: reshard({name}, NamedSharding({name}.sharding.mesh, {entries})), or "
-        f"gather: np.asarray({name})"
+        f"{x.shape}, got {details}; move it first: ad.reshard({name}, ad.NamedSharding({name}.sharding.mesh, "
+        f"ad.{entries})), or gather: np.asarray({name})"
     )
 
 

@@ -222,7 +222,7 @@ def _outer(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> A
                 raise ShardingTypeError(
                     f"{operation}: both operands are sharded over {names}, which can shard only one dimension of the "
                     f"result; expected different Explicit axes, got shapes {one.shape} and {two.shape}; move one "
-                    "first: reshard(y, NamedSharding(y.sharding.mesh, P()))"
+                    "first: ad.reshard(y, ad.NamedSharding(y.sharding.mesh, ad.P()))"
                 )
     wider = expand_dims(one, tuple(range(one.ndim, one.ndim + two.ndim)))
     return elementwise(ufunc, (wider, two), options)

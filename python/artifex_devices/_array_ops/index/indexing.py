@@ -89,7 +89,7 @@ def part_of(operation: str, x: Array, axis: int, part: Any) -> Array:
             raise ShardingTypeError(
                 f"{operation}: dimension {axis} of the result, of size {size}, cannot be sharded over Explicit axes "
                 f"{spec[axis]}; expected a multiple of {num_parts(sharding, spec[axis])}, got {size}; replicate it "
-                "first: reshard(x, NamedSharding(x.sharding.mesh, P()))"
+                "first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))"
             )
         spec = (*spec[:axis], (), *spec[axis + 1 :])
     return select(operation, x, chosen, sharding_with(sharding, spec))
@@ -127,7 +127,7 @@ def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
             raise ShardingTypeError(
                 f"{operation}: dimension {d} of shape {x.shape} is sharded over Explicit axes {axes}, and a part "
                 "of it would not be; expected ':' there, or an unsharded dimension, got a part; replicate it first: "
-                "reshard(x, NamedSharding(x.sharding.mesh, P())), or read it on the host: np.asarray(x)[...]"
+                "ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P())), or read it on the host: np.asarray(x)[...]"
             )
 
 

@@ -179,7 +179,7 @@ def _flat_sharding(operation: str, x: Array) -> Sharding:
     raise ShardingTypeError(
         f"{operation}: without axis the Array is flattened, and its shards do not follow each other in the flat order; "
         f"expected only dimension 0 to be sharded, and evenly, got {spec} for shape {x.shape}; name an axis, replicate "
-        "it first: reshard(x, NamedSharding(x.sharding.mesh, P())), or gather: np.asarray(x)"
+        "it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P())), or gather: np.asarray(x)"
     )
 
 

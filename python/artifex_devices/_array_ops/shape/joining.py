@@ -114,7 +114,7 @@ def _joined_spec(
                 f"{operation}: dimension {axis} of the result, of size {shape[axis]}, would be sharded over "
                 f"{spec[axis] or 'no axis'} where an operand is sharded over Explicit axes {axes}; expected operands "
                 "that agree and a size that they divide; replicate that operand first: "
-                "reshard(x, NamedSharding(x.sharding.mesh, P()))"
+                "ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))"
             )
     return tuple(spec)
 

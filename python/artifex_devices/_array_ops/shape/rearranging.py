@@ -178,8 +178,8 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
     if wrong:
         raise ShardingTypeError(
             f"roll: dimensions {wrong} are sharded over Explicit axes {[spec[d] for d in wrong]}; expected unsharded "
-            f"ones or Auto axes, got {a.shape} with {a.sharding}; replicate it first: reshard(x, "
-            "NamedSharding(x.sharding.mesh, P()))"
+            f"ones or Auto axes, got {a.shape} with {a.sharding}; replicate it first: ad.reshard(x, "
+            "ad.NamedSharding(x.sharding.mesh, ad.P()))"
         )
 
     def pieces(box: Box) -> Iterator[tuple[Box, Box]]:

@@ -119,8 +119,8 @@ def squeeze(a: Array, axis: Any = None) -> Array:
     if cut:
         raise ShardingTypeError(
             f"squeeze: dimensions {cut} of size 1 are sharded over {[spec[d] for d in cut]}: only one device has "
-            f"elements; expected unsharded ones, got {a.sharding}; replicate it first: reshard(x, "
-            "NamedSharding(x.sharding.mesh, P()))"
+            f"elements; expected unsharded ones, got {a.sharding}; replicate it first: ad.reshard(x, "
+            "ad.NamedSharding(x.sharding.mesh, ad.P()))"
         )
     return same_bytes("squeeze", a, tuple(a.shape[d] for d in stay), tuple(spec[d] for d in stay))
 
@@ -174,7 +174,7 @@ def view(x: Array, dtype: Any, kind: Any) -> Array:
         raise ShardingTypeError(
             f"view: the last dimension is sharded over {spec_of(x)[-1]}, and the bytes of a shard are not a multiple "
             f"of the {new.itemsize} of {new}; expected shards of complete items, got {x.sharding} for {x.shape} "
-            f"{x.dtype}; replicate it first: reshard(x, NamedSharding(x.sharding.mesh, P()))"
+            f"{x.dtype}; replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))"
         )
     result, buffers = allocate("view", shape, new, sharding, committed=x.committed)
     tasks = [
