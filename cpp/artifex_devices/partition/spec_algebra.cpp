@@ -161,7 +161,8 @@ ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
   if (!problems.empty()) {
     throw ShardingTypeError(fmt::format(
         "{}: the operands disagree about Explicit axes: {}; expected each dimension sharded in one way and each axis "
-        "in one dimension of the result, got {}; replicate one first: ad.reshard(y, ad.NamedSharding(y.sharding.mesh, ad.P()))",
+        "in one dimension of the result, got {}; replicate one first: ad.reshard(y, "
+        "ad.NamedSharding(y.sharding.mesh, ad.P()))",
         operation, fmt::join(problems, "; "), operands_text(operands)));
   }
   return result;

@@ -138,7 +138,7 @@ def more_devices(count: int) -> str:
     """Formats the ways to have so many devices, for errors.
 
     Example:
-        >>> more_devices(8)[:67]
+        >>> more_devices(8)[:54]
         'simulate more devices (`with ad.simulate(8):`), or set'
     """
     return (

@@ -89,8 +89,8 @@ TEST(SpecAlgebra, ContractionReportsEveryConflictOfExplicitAxes) {
             "matmul: the operands disagree about Explicit axes: ('x',) would shard dimension 0 of the result and "
             "dimension 1 of the result; a dimension that is summed over is sharded over ('x',) and over ('y',); "
             "expected each dimension sharded in one way and each axis in one dimension of the result, got (8, 8) with "
-            "P('x', 'y') and (8, 8) with P('x', 'x'); replicate one first: reshard(y, NamedSharding(y.sharding.mesh, "
-            "P()))");
+            "P('x', 'y') and (8, 8) with P('x', 'x'); replicate one first: ad.reshard(y, "
+            "ad.NamedSharding(y.sharding.mesh, ad.P()))");
 }
 
 TEST(SpecAlgebra, ReshapeMovesAxesToTheDimensionsThatReplaceTheirs) {

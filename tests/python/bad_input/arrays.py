@@ -22,7 +22,7 @@ CALLS = [
         "put(X, 'x')[0, 0].item()",
         [
             bad("put(X, 'x')[99]", IndexError, "index:", "99", repair="got 99; (np\\.take\\(.*?\\)) takes", given="x = put(X); i = [99]; axis = 0"),
-            bad("explicit('x', 'y')[0]", ShardingTypeError, "index: dimension 0 of shape (8, 8) is sharded over Explicit axes ('x',)", repair="first: (reshard\\(.*?P\\(\\)\\)\\))", then="{}[0]", given="x = explicit('x', 'y')"),
+            bad("explicit('x', 'y')[0]", ShardingTypeError, "index: dimension 0 of shape (8, 8) is sharded over Explicit axes ('x',)", repair="first: (ad\\.reshard\\(.*?P\\(\\)\\)\\))", then="{}[0]", given="x = explicit('x', 'y')"),
             bad("explicit('x')[:4]", ShardingTypeError, "index:", repair="host: (np\\.asarray\\(x\\))", then="{}[:4]", given="x = explicit('x')"),
             bad("put(X, 'x')[-9]", IndexError, "index:", "-9"),
             bad("put(X, 'x')[2**63]", IndexError, "index:", "expected"),
@@ -233,7 +233,7 @@ CALLS = [
         "Array.dot",
         "put(X).dot(X)",
         [
-            bad("explicit('x', 'y').T @ explicit('x', 'y')", ShardingTypeError, "matmul:", "Explicit axes", repair="first: (reshard\\(.*?P\\(\\)\\)\\))$", then="x @ {}", given="y = explicit('x', 'y'); x = y.T"),
+            bad("explicit('x', 'y').T @ explicit('x', 'y')", ShardingTypeError, "matmul:", "Explicit axes", repair="first: (ad\\.reshard\\(.*?P\\(\\)\\)\\))$", then="x @ {}", given="y = explicit('x', 'y'); x = y.T"),
             bad("put(X).dot('x')", TypeError, "signature", "matching"),
             bad("put(X).dot(np.zeros(3))", ValueError, "dot:", "3"),
             bad("put(X).dot(X, out='x')", TypeError, "dot:", "out"),
@@ -338,8 +338,8 @@ CALLS = [
         "Array.reshape",
         "put(X).reshape(64)",
         [
-            bad("explicit('x', 'y').reshape(64)", ShardingTypeError, "reshape:", repair="first: (reshard\\(.*?P\\(\\)\\)\\))", then="{}.reshape(64)", given="x = explicit('x', 'y')"),
-            bad("np.concatenate([explicit('x'), explicit('y')])", ShardingTypeError, "concatenate:", repair="first: (reshard\\(.*?P\\(\\)\\)\\))$", then="np.concatenate([explicit('x'), {}])", given="x = explicit('y')"),
+            bad("explicit('x', 'y').reshape(64)", ShardingTypeError, "reshape:", repair="first: (ad\\.reshard\\(.*?P\\(\\)\\)\\))", then="{}.reshape(64)", given="x = explicit('x', 'y')"),
+            bad("np.concatenate([explicit('x'), explicit('y')])", ShardingTypeError, "concatenate:", repair="first: (ad\\.reshard\\(.*?P\\(\\)\\)\\))$", then="np.concatenate([explicit('x'), {}])", given="x = explicit('y')"),
             bad("put(X).reshape(63)", ValueError, "reshape:", "63"),
             bad("put(X).reshape(-1, -1)", ValueError, "reshape:", "-1"),
             bad("put(X).reshape('x')", TypeError, "interpreted", "integer"),

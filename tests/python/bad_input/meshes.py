@@ -36,7 +36,7 @@ CALLS = [
         "make_mesh((2, 4), ('x', 'y')).shape",
         [
             bad("make_mesh((2**63,), ('x',))", ValueError, "make_mesh:", "axis_shapes"),
-            bad("make_mesh((16,), ('x',))", ValueError, "make_mesh: Number of devices 8 must be >= the product of mesh_shape (16,)", "JAX_NUM_CPU_DEVICES=16", repair="`with artifex_devices\\.(simulate\\(16\\)):`", then="within(ad.{}, lambda: make_mesh((16,), ('x',)))"),
+            bad("make_mesh((16,), ('x',))", ValueError, "make_mesh: Number of devices 8 must be >= the product of mesh_shape (16,)", "JAX_NUM_CPU_DEVICES=16", repair="`with (ad\\.simulate\\(16\\)):`", then="within({}, lambda: make_mesh((16,), ('x',)))"),
             bad("make_mesh((8,), 3)", TypeError, "make_mesh:", "axis_names"),
             bad("make_mesh((8,), ('x',), devices='cpu')", TypeError, "make_mesh:", "devices", "'cpu'"),
             bad("make_mesh((8,), ('x',), devices=3)", TypeError, "make_mesh:", "devices"),
@@ -46,7 +46,7 @@ CALLS = [
             bad("make_mesh((BAD_INDEX,), ('x',))", ZeroDivisionError, "no int"),
             bad("make_mesh(BAD_ITER, ('x',))", ZeroDivisionError, "no more"),
             bad("make_mesh((8,), ('x', 'y'))", ValueError, "make_mesh:", "8"),
-            bad("make_mesh(None, None)", TypeError, "make_mesh:", "axis_shapes", "axis_names", repair="write (make_mesh\\(.*\\))$"),
+            bad("make_mesh(None, None)", TypeError, "make_mesh:", "axis_shapes", "axis_names", repair="write (ad\\.make_mesh\\(.*\\))$"),
             bad("make_mesh((8,), (BAD_EQ,))", TypeError, "make_mesh:", "expected"),
         ],
     ),

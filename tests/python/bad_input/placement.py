@@ -15,7 +15,7 @@ CALLS = [
             bad("ad.device_put(X, TEXT)", ValueError, "device_put:", "<Text, whose repr raised ZeroDivisionError>"),
             bad("ad.device_put(X, True)", ValueError, "device_put:", "True", repair="a Device from (devices\\(\\))", then="ad.device_put(X, {}[0])"),
             bad("ad.device_put(X, -1)", ValueError, "device_put:", "-1"),
-            bad("ad.device_put([[1, 2], [3, 4]], named('x', 'y'))", ValueError, "leaf [0][0]: device_put:", "a list is a tree of numbers", repair="write (device_put\\(np\\.array\\(\\[\\[1, 2\\], \\[3, 4\\]\\]\\), sharding\\))$", given="sharding = named('x')"),
+            bad("ad.device_put([[1, 2], [3, 4]], named('x', 'y'))", ValueError, "leaf [0][0]: device_put:", "a list is a tree of numbers", repair="write (ad\\.device_put\\(np\\.array\\(\\[\\[1, 2\\], \\[3, 4\\]\\]\\), sharding\\))$", given="sharding = named('x')"),
             bad("ad.device_put(X, named('x'), donate=3)", ValueError, "device_put:", "donate"),
             bad("ad.device_put(X, d, may_alias='yes')", ValueError, "device_put:", "may_alias", "'yes'"),
             bad("ad.device_put(X, d, donate=True, may_alias=True)", ValueError, "device_put:", "donate", "may_alias"),

@@ -301,7 +301,7 @@ CALLS = [
         "mesh_utils.create_device_mesh",
         "mesh_utils.create_device_mesh((2, 4)).shape",
         [
-            bad("mesh_utils.create_device_mesh((3, 3))", ValueError, "Number of devices 8 must equal the product of mesh_shape (3, 3)", "JAX_NUM_CPU_DEVICES=9", repair="`with artifex_devices\\.(simulate\\(9\\)):`", then="within(ad.{}, lambda: mesh_utils.create_device_mesh((3, 3)))"),
+            bad("mesh_utils.create_device_mesh((3, 3))", ValueError, "Number of devices 8 must equal the product of mesh_shape (3, 3)", "JAX_NUM_CPU_DEVICES=9", repair="`with (ad\\.simulate\\(9\\)):`", then="within({}, lambda: mesh_utils.create_device_mesh((3, 3)))"),
             bad("mesh_utils.create_device_mesh(None)", TypeError, "create_device_mesh:", "mesh_shape"),
             bad("mesh_utils.create_device_mesh((-2, -4))", ValueError, "create_device_mesh:", "mesh_shape"),
             bad("mesh_utils.create_device_mesh((2**63,))", ValueError, "mesh_shape", "devices"),
