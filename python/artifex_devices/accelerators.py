@@ -144,8 +144,8 @@ def accelerators() -> tuple[Accelerator, ...]:
 
     Example:
         >>> from artifex_devices.roofline import accelerators
-        >>> [each.name for each in accelerators() if each.hardware_type is None and each.platform == "gpu"]
-        ['NVIDIA H200 SXM', 'NVIDIA B200 (HGX, 1000 W)', 'NVIDIA GB200 NVL72 (per GPU)', 'AMD MI300X']
+        >>> [each.name for each in accelerators() if each.hardware_type is None and "SXM" in each.name]
+        ['NVIDIA H800 SXM', 'NVIDIA H200 SXM']
     """
     return tuple(_catalogue().values())
 
