@@ -140,7 +140,7 @@ def test_old_jobs_are_removed_and_others_kept(tmp_path):
     (folders[1] / "process_0.flight").unlink()
     make_job(folders[1], ["put"])  # its process, this one, runs
     made = flight_records.make_job_folder(str(tmp_path))
-    # 24 folders: the 4 oldest are over the limit of 20; one of them has another file, and one a process that runs.
+    # 24 folders: the 4 oldest are over the limit of 20. The first has another file, and the process of the second runs.
     assert [folder.exists() for folder in folders] == [True, True, False, False, *[True] * 19]
     assert os.stat(made).st_mode & 0o777 == 0o700
 
