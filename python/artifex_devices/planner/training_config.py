@@ -21,7 +21,7 @@ CONTEXT_METHODS = ("ring", "all_to_all", "all_gather")
 OPTIMIZERS = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
 FORMATS = ("bfloat16", "float16", "float32", "tensorfloat32", "float8", "int8")
 TRAFFIC = ("tensor", "context", "expert", "pipeline", "data", "offload")
-_OVERLAP = {"tensor": 0.0, "context": 1.0, "expert": 0.0, "pipeline": 0.0, "data": 1.0, "offload": 1.0}
+_OVERLAP = {"tensor": 0.0, "context": 1.0, "expert": 0.0, "data": 1.0, "offload": 1.0}
 _COUNTS = ("tensor", "context", "pipeline", "expert", "chunks", "microbatch", "batch", "sequence")
 _OPTIONAL_COUNTS = ("data", "zero_shards", "expert_tensor")
 
@@ -145,6 +145,8 @@ class TrainingConfig:
     def replaced(self, **values: Any) -> TrainingConfig:
         """Returns the same with some values changed.
 
+        With another schedule, the overlap of the pipeline that is usual for the old one becomes that of the new one.
+
         Args:
             **values: New values by name.
 
@@ -159,6 +161,8 @@ class TrainingConfig:
                 f"TrainingConfig.replaced: unknown names {', '.join(unknown)}; expected some of {', '.join(names)}; "
                 "correct them"
             )
+        if "overlap" not in values and self.overlap["pipeline"] == _usual_pipeline_overlap(self.schedule):
+            values["overlap"] = {name: part for name, part in self.overlap.items() if name != "pipeline"}
         return replace(self, **values)
 
     def _described(self, devices: int) -> dict[str, Any]:
@@ -200,13 +204,17 @@ def _overlap(given: Any, schedule: str) -> dict[str, float]:
         raise ValueError(
             f"TrainingConfig: overlap names {', '.join(unknown)}; expected some of {', '.join(TRAFFIC)}; correct them"
         )
-    values = {**_OVERLAP, "pipeline": 1.0 if schedule == "interleaved" else 0.0}
+    values = {**_OVERLAP, "pipeline": _usual_pipeline_overlap(schedule)}
     for key, value in given.items():
         number = check_number("TrainingConfig", f"overlap[{key!r}]", value, minimum=0)
         if number > 1:
             raise ValueError(f"TrainingConfig: overlap[{key!r}] is {number}; expected 0 to 1; write 1 for all of it")
         values[key] = float(number)
     return values
+
+
+def _usual_pipeline_overlap(schedule: str) -> float:
+    return 1.0 if schedule == "interleaved" else 0.0
 
 
 def itemsize_of(operation: str, name: str, dtype: Any) -> float:

@@ -111,9 +111,7 @@ def suggest_training(
         fields = {key: each[key] for key in (*SEARCHED, "data", "expert_tensor", "sequence_parallel", "schedule")}
         fields["zero_shards"] = fields["zero_shards"] or None
         fields["recompute_layers"] = None if each["recompute_layers"] < 0 else each["recompute_layers"]
-        overlap = {key: value for key, value in config.overlap.items() if key != "pipeline"}
-        chosen = config.replaced(**fields, overlap=overlap)
-        return TrainingChoice(plan_on(shape, cluster, chosen, factors, each["devices"]))
+        return TrainingChoice(plan_on(shape, cluster, config.replaced(**fields), factors, each["devices"]))
 
     whole = found[counts[0]]
     options = tuple(choice(each) for each in whole["options"])

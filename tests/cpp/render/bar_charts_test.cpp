@@ -137,7 +137,7 @@ TEST(BarChartSvg, OneKindNeedsNoLegend) {
   const std::string svg = bar_chart_svg(chart);
   EXPECT_EQ(rects(svg).size(), 1u);
   EXPECT_EQ(texts(svg), (std::vector<std::string>{"one", "a", "1 s"}));
-  EXPECT_EQ(found(svg, "stroke-dasharray", "", "/>").size(), 0u);  // without a limit there is no line
+  EXPECT_EQ(found(svg, "stroke-dasharray", "", "/>").size(), 0u);  // a chart without a limit has no line
 }
 
 TEST(BarChartSvg, AWaterfallEndsAtTheSum) {

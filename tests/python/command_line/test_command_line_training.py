@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 from artifex_devices import cluster
 from artifex_devices.command_line import main
-from artifex_devices.planner import Efficiency, TrainingChoice, TrainingConfig, plan_training, suggest_training
+from artifex_devices.planner import (
+    Efficiency,
+    TrainingChoice,
+    TrainingConfig,
+    plan_training,
+    suggest_training,
+    training_config,
+)
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "how_to" / "plan_a_training_run.md").read_text(encoding="utf-8")
@@ -113,6 +120,24 @@ def test_every_field_has_an_option(capsys):
     for field in dataclasses.fields(TrainingConfig):
         name = field.name.replace("_", "-")
         assert options & {f"--{name}", f"--no-{name}"}, name
+
+
+@pytest.mark.parametrize(
+    ("option", "choices"),
+    [
+        ("--context-method", training_config.CONTEXT_METHODS),
+        ("--schedule", training_config.SCHEDULES),
+        ("--recompute", training_config.RECOMPUTES),
+        ("--optimizer", training_config.OPTIMIZERS),
+        ("--dtype", training_config.FORMATS),
+    ],
+)
+def test_choices_of_options_are_those_of_the_configuration(option, choices, capsys):
+    """The command lists them itself, so that its --help need not import the planner."""
+    code, _, error = output_of(capsys, *RUN, option, "other")
+    assert code == 2
+    listed = re.search(r"expected one of (.*?)$", " ".join(error.split()))[1]
+    assert listed.partition(";")[0].split(", ") == list(choices)
 
 
 def test_measured_seconds_and_factors(capsys):

@@ -102,6 +102,15 @@ def test_the_overlap_depends_on_the_schedule():
         config().overlap["data"] = 0.0
 
 
+def test_another_schedule_has_its_usual_overlap_unless_another_one_was_given():
+    interleaved = config(overlap={"data": 0.5}).replaced(schedule="interleaved")
+    assert (interleaved.overlap["pipeline"], interleaved.overlap["data"]) == (1.0, 0.5)
+    assert interleaved.replaced(schedule="1f1b").overlap["pipeline"] == 0.0
+    assert interleaved.replaced(chunks=2).overlap == interleaved.overlap
+    assert config(overlap={"pipeline": 0.25}).replaced(schedule="interleaved").overlap["pipeline"] == 0.25
+    assert config().replaced(schedule="interleaved", overlap={"pipeline": 0}).overlap["pipeline"] == 0.0
+
+
 def test_tokens_copies_and_pickles():
     first = config()
     assert first.tokens == 64 * 2048
