@@ -150,7 +150,7 @@ bench: setup ## ours against the peers; ARGS="--against jax,numpy --family put,g
 	@python bench/run.py $(jax_python) $(ARGS)
 
 bench-gpu: setup ## copies to, from and on a GPU against plain calls of the CUDA driver
-	@python bench/gpu.py
+	@python bench/gpu.py $(ARGS)
 
 curves: setup ## only the curves of docs/performance.md: time against bytes, shards, devices, leaves
 	@python bench/curves.py $(jax_python) $(ARGS)

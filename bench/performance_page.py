@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/performance.md, its pictures and the table of README.md from bench/table.json and bench/curves.json.
+"""Writes docs/performance.md, its pictures and the table of README.md from the JSON files of bench.
 
 Example:
     python bench/performance_page.py            # write
@@ -16,6 +16,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import gpu_table
 from bounds import BOUNDS
 from log_picture import Curve, log_picture
 from report import footnotes_of_runs, header_of, lines_of_runs, quantity, times
@@ -51,7 +52,7 @@ SUMMARY = {  # rows of the bench, as the table of README.md describes them
 }
 
 
-def pages(table: dict[str, Any], curves: dict[str, Any]) -> dict[str, str]:
+def pages(table: dict[str, Any], curves: dict[str, Any], gpu: dict[str, Any]) -> dict[str, str]:
     """Texts by their path below docs/."""
     made: dict[str, str] = {}
     sections = [_head(table, curves), _targets(table), _whole_table(table)]
@@ -66,7 +67,20 @@ def pages(table: dict[str, Any], curves: dict[str, Any]) -> dict[str, str]:
             limit = _limit(curve, family, list(limits.values()), curves)
             made[path] = _picture(curve, axis, limit)
             sections.append(_section(curve, path, axis, limit))
+    sections.append(_gpus(gpu))
     return {"performance.md": "\n".join(sections), **made}
+
+
+def _gpus(gpu: dict[str, Any]) -> str:
+    return f"""## GPUs
+
+Copies to, from and on a GPU, of 256 MiB where no size is named. JAX runs in its own process; the plain call is one
+`cuMemcpyAsync` of the CUDA driver, from or to locked memory of the host, with a wait. [Use GPUs through
+CUDA](how_to/cuda.md) says how copies are made; `make bench-gpu` measures them on your GPU.
+
+{gpu_table.table(gpu)}
+{_wrapped(f"Conditions: {gpu_table.conditions(gpu)}.")}
+"""
 
 
 def summary(table: dict[str, Any]) -> str:
@@ -101,8 +115,8 @@ def _head(table: dict[str, Any], curves: dict[str, Any]) -> str:
     return f"""# Performance
 
 Times of this library, JAX and NumPy on the same machine in the same run, compared with the limits of the machine.
-`bench/performance_page.py` writes this page and its pictures from `bench/table.json` and `bench/curves.json`, which
-`bench/run.py` and `bench/curves.py` measure; a test compares page and data.
+`bench/performance_page.py` writes this page and its pictures from `bench/table.json`, `bench/curves.json` and
+`bench/gpu.json`, which `bench/run.py`, `bench/curves.py` and `bench/gpu.py` measure; a test compares page and data.
 
 JAX runs in separate processes on as many CPU devices, waits for its results (`block_until_ready`) and is compiled
 before it is timed. Its sources are not aligned to 64 bytes, because it shares aligned memory instead of copying it.
@@ -115,8 +129,7 @@ little other load. Numbers in those texts come from these measurements and may d
 
 {_wrapped(f"Conditions of the curves: {_conditions([curves])}; {_course(curves)}.")}
 
-All numbers are of CPU devices. CUDA devices have run on a stand-in for the driver only, never on a GPU, so that no
-figure of them exists; [Use GPUs through CUDA](how_to/cuda.md) has the goals, and `make bench-gpu` measures them.
+All numbers are of CPU devices, except those of the last section.
 """
 
 
@@ -264,11 +277,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--table", type=Path, default=HERE / "table.json")
     parser.add_argument("--curves", type=Path, default=HERE / "curves.json")
+    parser.add_argument("--gpu", type=Path, default=HERE / "gpu.json")
     parser.add_argument("--docs", type=Path, default=DOCS, help="folder to write to")
     parser.add_argument("--check", action="store_true", help="write nothing; status 1 if a file differs")
     options = parser.parse_args(arguments)
     table = json.loads(options.table.read_text())
-    made = pages(table, json.loads(options.curves.read_text()))
+    made = pages(table, json.loads(options.curves.read_text()), json.loads(options.gpu.read_text()))
     pictures = options.docs / "images" / "performance"
     stale = {path.relative_to(options.docs).as_posix() for path in pictures.glob("*.svg")} - set(made)
     different = sorted(stale)

@@ -34,7 +34,7 @@ fi
 rm -rf "$work/src" "$work/raw" dist/*
 mkdir -p "$work/src" "$work/raw"
 python -m build --sdist --outdir dist . >"$work/sdist.log" 2>&1 </dev/null || { cat "$work/sdist.log" >&2; die "no sdist"; }
-tar -xzf dist/*.tar.gz -C "$work/src" --strip-components=1
+tar -xzmf dist/*.tar.gz -C "$work/src" --strip-components=1 # -m: all files of an sdist have one old date, which hides changes
 say "$(du -h dist/*.tar.gz)"
 
 # --- the wheels

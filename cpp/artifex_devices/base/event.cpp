@@ -120,7 +120,12 @@ bool Event::wait_for(double seconds) {
   }
   using Clock = std::chrono::steady_clock;
   constexpr double kSlice = 0.02;
+  constexpr std::chrono::duration<double> kPoll{2e-3};
   const Clock::time_point begin = Clock::now();
+  if (is_expected_soon_) {
+    while (!is_set() && Clock::now() - begin < std::min(kPoll, std::chrono::duration<double>(seconds))) {
+    }
+  }
   Parking& place = parking();
   while (!is_set()) {
     if (lost_by_fork()) std::rethrow_exception(lost_error());

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <span>
+#include <vector>
 
 #include "artifex_devices/base/strided_copy.h"
 
@@ -15,8 +17,15 @@ class CopyEngine {
   CopyEngine& operator=(const CopyEngine&) = delete;
   virtual ~CopyEngine() = default;
 
-  /// Executes all copies, each between any two memories of this process, and returns at their end. Their destinations
-  /// do not overlap. No copy is running when an error is thrown, such as Interrupted where `interruptible`.
+  using Task = std::function<void()>;
+  /// Starts the copies that need no processor, each between any two memories of this process. Returns what is left to
+  /// do, for several workers at the same time: to make the other copies, and to wait for those that were started. All
+  /// copies are complete when all tasks have run. A task that ends by an error, or is destroyed, leaves no copy of its
+  /// own running. Destinations do not overlap.
+  virtual std::vector<Task> start(std::span<const StridedCopy> copies) const = 0;
+
+  /// Executes all copies on the calling thread, and returns at their end. No copy is running when an error is thrown,
+  /// such as Interrupted where `interruptible`.
   virtual void run(std::span<const StridedCopy> copies, bool interruptible) const = 0;
 };
 

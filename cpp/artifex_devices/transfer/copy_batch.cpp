@@ -126,15 +126,22 @@ void CopyBatch::run_piece(const Piece& piece) const {
   for (int64_t i = piece.first; i < piece.last; ++i) copies_[static_cast<size_t>(i)].copy.run(piece.index, piece.count);
 }
 
-void CopyBatch::run_on_engine(bool interruptible) const {
+std::vector<CopyEngine::Task> CopyBatch::start_on_engine() const {
   std::vector<StridedCopy> copies;
   copies.reserve(copies_.size());
   for (const Copy& each : copies_) copies.push_back(each.copy);
-  engine_->run(copies, interruptible);
+  return engine_->start(copies);
+}
+
+void CopyBatch::run_on_engine() const {
+  check_interrupt();
+  const std::vector<CopyEngine::Task> tasks = start_on_engine();
+  WorkerPool::process().parallel_for(static_cast<int64_t>(tasks.size()), -1,
+                                     [&](int64_t i) { tasks[static_cast<size_t>(i)](); });
 }
 
 void CopyBatch::run() {
-  if (has_engine()) return run_on_engine(true);
+  if (has_engine()) return run_on_engine();
   if (bytes_ < config().parallel_copy_bytes.load(std::memory_order_relaxed)) {
     for (const Copy& each : copies_) each.copy.run();
     for (const Bulk& bulk : bulks_) bulk.run(0, bulk.units);
@@ -171,7 +178,9 @@ void CopyBatch::end(const std::function<void(std::exception_ptr)>& done, std::ex
 void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::exception_ptr)> done) {
   std::vector<WorkerPool::Work> work;
   if (batch->has_engine()) {
-    work.push_back({1, -1, [of_engine = batch.get()](int64_t) { of_engine->run_on_engine(false); }});
+    const auto tasks = std::make_shared<const std::vector<CopyEngine::Task>>(batch->start_on_engine());
+    work.push_back(
+        {static_cast<int64_t>(tasks->size()), -1, [tasks](int64_t i) { (*tasks)[static_cast<size_t>(i)](); }});
   } else {
     batch->cut();
     work = batch->lane_work();
@@ -179,7 +188,8 @@ void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::
   try {
     WorkerPool::process().submit(work, [batch, done](std::exception_ptr error) { batch->end(done, std::move(error)); });
     return;
-  } catch (...) {  // no thread, or no memory for one: no copy was started, and the caller runs them
+  } catch (...) {  // no thread, or no memory for one: the caller runs the copies
+    work.clear();  // waits for those of an engine
   }
   batch->run_here(done);
 }
@@ -188,7 +198,7 @@ void CopyBatch::run_here(const std::function<void(std::exception_ptr)>& done) {
   std::exception_ptr error;
   try {
     if (has_engine()) {
-      run_on_engine(false);
+      for (const CopyEngine::Task& task : start_on_engine()) task();
     } else {
       for (const Copy& each : copies_) each.copy.run();
       for (const Bulk& bulk : bulks_) bulk.run(0, bulk.units);
@@ -202,6 +212,7 @@ void CopyBatch::run_here(const std::function<void(std::exception_ptr)>& done) {
 EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter,
                      bool deferred) {
   auto ready = std::make_shared<Event>();
+  if (batch->has_engine()) ready->expect_soon();
   // Created here: where it is called, there may be no memory for a std::function.
   const std::function<void(std::exception_ptr)> finish = [ready, &counter,
                                                           bytes = batch->bytes()](std::exception_ptr error) {

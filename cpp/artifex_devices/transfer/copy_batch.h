@@ -84,7 +84,8 @@ class CopyBatch {
   std::vector<WorkerPool::Work> lane_work() const;
   void run_piece(const Piece& piece) const;
 
-  void run_on_engine(bool interruptible) const;
+  std::vector<CopyEngine::Task> start_on_engine() const;
+  void run_on_engine() const;
 
   const CopyEngine* engine_;
   std::vector<Copy> copies_;

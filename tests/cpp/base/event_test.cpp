@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <latch>
@@ -176,6 +177,21 @@ TEST(Event, AllowsAWaiterToDestroyItOnceSet) {
   }
   ended = true;
   setter.join();
+}
+
+TEST(Event, EndsWaitsThatPollAndThenSleep) {
+  for (const auto delay :
+       {std::chrono::microseconds(0), std::chrono::microseconds(100), std::chrono::microseconds(3000)}) {
+    Event event;
+    event.expect_soon();
+    EXPECT_FALSE(event.wait_for(1e-5));
+    std::thread setter([&] {
+      std::this_thread::sleep_for(delay);
+      event.set_error(out_of_memory("late"));
+    });
+    EXPECT_THROW(event.wait(), OutOfMemory);
+    setter.join();
+  }
 }
 
 TEST(Event, AcceptsOneOfManySetters) {

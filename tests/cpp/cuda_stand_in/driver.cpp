@@ -10,9 +10,12 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include "artifex_devices/device/cuda/driver_abi.h"
+#include "artifex_devices/device/cuda/strided_kernel.h"
 #include "memory.h"
 #include "settings.h"
 #include "streams.h"
@@ -25,6 +28,8 @@ using cuda::Address;
 using cuda::Context;
 using cuda::DeviceHandle;
 using cuda::EventHandle;
+using cuda::Function;
+using cuda::Module;
 using cuda::Result;
 using cuda::Stream;
 
@@ -80,6 +85,61 @@ StandInStream* stream_of(Stream stream) { return reinterpret_cast<StandInStream*
 StandInEvent* event_of(EventHandle event) { return reinterpret_cast<StandInEvent*>(event); }
 bool is_current(const StandInStream& stream) { return !t_contexts.empty() && t_contexts.back() == stream.gpu; }
 
+/// Bytes that are dense on both sides.
+struct Run {
+  Address to;
+  Address from;
+  size_t bytes;
+};
+
+/// Checks all runs, and adds their copy to the stream.
+Result copy_runs(const Call& call, const std::vector<Run>& runs, StandInStream& stream, const Clock& clock) {
+  std::vector<std::tuple<char*, const char*, size_t>> found;
+  for (const Run& run : runs) {
+    const auto bytes = static_cast<int64_t>(run.bytes);
+    Memory& memory = state().memory;
+    if (!memory.access(run.from, bytes, false, stream.number, clock, call.function())) return cuda::kInvalidValue;
+    if (!memory.access(run.to, bytes, true, stream.number, clock, call.function())) return cuda::kInvalidValue;
+    const Allocation& into = *memory.find(run.to);
+    const Allocation& out_of = *memory.find(run.from);
+    found.emplace_back(into.data + (run.to - into.address), out_of.data + (run.from - out_of.address), run.bytes);
+  }
+  state().streams.add(stream, {[found = std::move(found)] {
+                                 for (const auto& [target, source, bytes] : found) std::memcpy(target, source, bytes);
+                               },
+                               nullptr, nullptr});
+  return cuda::kSuccess;
+}
+
+/// What a kernel for elements of these bytes copies of a box; false for boxes that it would not copy as they are.
+bool add_runs(const cuda::KernelBox& box, int64_t element, std::vector<Run>* runs) {
+  if (box.dims == 0 || box.dims > cuda::kKernelDims) return false;
+  uint64_t all = box.to | box.from;
+  uint64_t count = 1;
+  for (unsigned d = 0; d < box.dims; ++d) {
+    all |= static_cast<uint64_t>(box.to_strides[d]) | static_cast<uint64_t>(box.from_strides[d]);
+    count *= box.shape[d];
+  }
+  if (count != box.count || all % static_cast<uint64_t>(element) != 0) return false;  // a misaligned address
+  const unsigned last = box.dims - 1;
+  const bool is_dense = box.to_strides[last] == element && box.from_strides[last] == element;
+  const uint64_t each = is_dense ? box.shape[last] : 1;
+  for (uint64_t i = 0; i < count; i += each) {
+    uint64_t rest = i;
+    int64_t to = 0;
+    int64_t from = 0;
+    for (int d = static_cast<int>(last); d >= 0; --d) {
+      const auto index = static_cast<int64_t>(rest % box.shape[d]);
+      rest /= box.shape[d];
+      to += index * box.to_strides[d];
+      from += index * box.from_strides[d];
+    }
+    runs->push_back({box.to + static_cast<Address>(to), box.from + static_cast<Address>(from),
+                     each * static_cast<size_t>(element)});
+  }
+  return true;
+}
+
 /// One end of a copy of rows.
 struct Rows {
   Address begin;
@@ -92,23 +152,11 @@ Result copy_rows(const Call& call, Rows to, Rows from, size_t width, size_t heig
   if (height > 1 && (to.pitch < width || from.pitch < width || to.pitch > kPitch || from.pitch > kPitch)) {
     return cuda::kInvalidValue;
   }
-  const Clock& clock = state().streams.tick(stream);
-  const auto bytes = static_cast<int64_t>(width);
-  std::vector<std::pair<char*, const char*>> rows;
+  std::vector<Run> runs;
   for (size_t row = 0; row < height; ++row) {
-    const Address at = to.begin + row * to.pitch;
-    const Address source = from.begin + row * from.pitch;
-    if (!state().memory.access(source, bytes, false, stream.number, clock, call.function())) return cuda::kInvalidValue;
-    if (!state().memory.access(at, bytes, true, stream.number, clock, call.function())) return cuda::kInvalidValue;
-    const Allocation& into = *state().memory.find(at);
-    const Allocation& out_of = *state().memory.find(source);
-    rows.emplace_back(into.data + (at - into.address), out_of.data + (source - out_of.address));
+    runs.push_back({to.begin + row * to.pitch, from.begin + row * from.pitch, width});
   }
-  state().streams.add(stream, {[rows = std::move(rows), width] {
-                                 for (const auto& [target, source] : rows) std::memcpy(target, source, width);
-                               },
-                               nullptr, nullptr});
-  return cuda::kSuccess;
+  return copy_runs(call, runs, stream, state().streams.tick(stream));
 }
 
 Result allocate(Address* address, size_t bytes, int gpu, bool is_host, bool is_pooled) {
@@ -448,6 +496,54 @@ ENTRY Result cuEventRecord(EventHandle event, Stream stream) {
 ENTRY Result cuEventSynchronize(EventHandle event) {
   CALL(true);
   state().streams.synchronize(*event_of(event), state().memory);
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuEventQuery(EventHandle event) {
+  CALL(true);
+  return state().streams.query(*event_of(event), state().memory) ? cuda::kSuccess : cuda::kNotReady;
+}
+
+// --- kernels: those of strided_kernel.cu
+
+ENTRY Result cuModuleLoadData(Module* module, const void* image) {
+  CALL(true);
+  const std::string_view text = static_cast<const char*>(image);
+  if (!text.starts_with(".version ") || text.find(".entry strided_copy_1(") == std::string_view::npos) {
+    return cuda::kInvalidValue;
+  }
+  *module = reinterpret_cast<Module>(uintptr_t{1});
+  return cuda::kSuccess;
+}
+
+ENTRY Result cuModuleGetFunction(Function* function, Module, const char* name) {
+  CALL(true);
+  for (const uintptr_t bytes : {1, 2, 4, 8, 16}) {
+    if (std::string("strided_copy_") + std::to_string(bytes) == name) {
+      *function = reinterpret_cast<Function>(bytes);
+      return cuda::kSuccess;
+    }
+  }
+  return kNotFound;
+}
+
+ENTRY Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                            unsigned block_y, unsigned block_z, unsigned, Stream handle, void** parameters, void**) {
+  CALL(true);
+  if (handle == nullptr || !is_current(*stream_of(handle))) return kInvalidHandle;
+  if (grid_x == 0 || grid_y == 0 || grid_y > cuda::kKernelBoxes || grid_z != 1 || block_x == 0 || block_x > 1024 ||
+      block_y != 1 || block_z != 1) {
+    return cuda::kInvalidValue;
+  }
+  StandInStream& stream = *stream_of(handle);
+  const Clock& clock = state().streams.tick(stream);
+  const auto element = static_cast<int64_t>(reinterpret_cast<uintptr_t>(function));
+  const auto& all = *static_cast<const cuda::KernelBoxes*>(parameters[0]);
+  for (unsigned i = 0; i < grid_y; ++i) {
+    std::vector<Run> runs;
+    if (!add_runs(all.boxes[i], element, &runs)) return cuda::kInvalidValue;
+    if (const Result error = copy_runs(call, runs, stream, clock); error != cuda::kSuccess) return error;
+  }
   return cuda::kSuccess;
 }
 

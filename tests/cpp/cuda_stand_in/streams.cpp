@@ -55,6 +55,13 @@ void Streams::synchronize(StandInStream& stream, Memory& memory) {
   memory.forget(host_);
 }
 
+bool Streams::query(StandInEvent& event, Memory& memory) {
+  if (event.waiting > 0) run_one();
+  if (event.waiting > 0) return false;
+  synchronize(event, memory);
+  return true;
+}
+
 void Streams::synchronize_gpu(int gpu, Memory& memory) {
   for (const auto& stream : all_) {
     if (stream->gpu == gpu) synchronize(*stream, memory);

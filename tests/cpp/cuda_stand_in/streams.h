@@ -43,6 +43,8 @@ class Streams {
   /// Runs work until a stream is empty or an event is recorded. The host then knows that.
   void synchronize(StandInStream& stream, Memory& memory);
   void synchronize(StandInEvent& event, Memory& memory);
+  /// Runs some work; whether the event is recorded. If so, the host knows that.
+  bool query(StandInEvent& event, Memory& memory);
   void synchronize_gpu(int gpu, Memory& memory);
   const Clock& host() const { return host_; }
   void seed(uint64_t seed) { random_.seed(seed); }

@@ -45,7 +45,10 @@ def test_element_wise_functions_run_where_the_operands_are(grid):
     for result, value in zip(results, expected, strict=True):
         assert result.sharding == a.sharding
         assert (result.dtype, next(iter(result.devices())).platform) == (value.dtype, "gpu")
-        np.testing.assert_array_equal(ad.device_get(result), value)
+        if value.dtype == np.bool_ or value.dtype == np.int16:
+            np.testing.assert_array_equal(ad.device_get(result), value)
+        else:
+            np.testing.assert_array_max_ulp(ad.device_get(result), value, 2)  # exp of a GPU rounds in its own way
 
 
 def test_operands_in_other_places_are_moved_or_guarded(grid):

@@ -25,6 +25,7 @@ def output_of(library, program, **variables):
     return done.stdout.strip()
 
 
+@pytest.mark.timeout(300)
 def test_the_contract_of_every_backend_holds(library):
     here = Path(__file__).parent
     names = ("test_devices_of_every_backend", "test_transfers", "exchange_on_cuda", "compute_on_cuda")
@@ -38,7 +39,7 @@ def test_the_contract_of_every_backend_holds(library):
     }
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *contract]
     done = subprocess.run(
-        command, cwd=CHECKOUT, env={**os.environ, **variables}, capture_output=True, text=True, timeout=110, check=False
+        command, cwd=CHECKOUT, env={**os.environ, **variables}, capture_output=True, text=True, timeout=280, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -156,6 +157,41 @@ print(int(ad.device_get(x).sum()))
     expected = "copy: cuMemcpyPeerAsync failed: CUDA_ERROR_ILLEGAL_ADDRESS (700): an error of the stand-in"
     assert [error.startswith(expected) and "restart the process" in error for error in errors] == [True] * 3
     assert last == "1048576"
+
+
+@pytest.mark.parametrize(
+    ("function", "error"), [("cuModuleLoadData", 999), ("cuModuleGetFunction", 1), ("cuLaunchKernel", 1)]
+)
+def test_a_kernel_that_cannot_run_is_an_error_of_its_copy(library, function, error):
+    program = """
+from artifex_devices.layout import Format, Layout
+here = ad.SingleDeviceSharding(ad.devices("gpu")[0])
+x = ad.device_put(np.arange(64.0).reshape(8, 8), here)
+try:
+    ad.device_get(ad.device_put(x, Format(Layout((1, 0)), here)))
+except RuntimeError as error:
+    print(error)
+print(ad.device_get(ad.device_put(x, here, may_alias=False)).sum())
+"""
+    failed, other = output_of(library, program, CUDA_STAND_IN=f"gpus=1;fail={function}:{error}").splitlines()
+    assert failed.startswith(f"copy: {function} failed: CUDA_ERROR_")
+    assert other == "2016.0"
+
+
+@pytest.mark.parametrize("function", ["cuEventRecord", "cuEventQuery", "cuMemcpyAsync", "cuMemHostAlloc"])
+def test_an_error_while_several_workers_stage_a_value_ends_all_of_them(library, function):
+    program = """
+value = np.ones((3 << 20,), np.int32)
+for _ in range(2):
+    try:
+        ad.device_put(value, ad.devices("gpu")[0]).block_until_ready()
+    except RuntimeError as error:
+        print(str(error).split(":")[1])
+print(int(ad.device_put(value, ad.devices("cpu")[0]).sum()))
+"""
+    found = output_of(library, program, CUDA_STAND_IN=f"gpus=1;fail={function}:1").splitlines()
+    assert len(found) == 3
+    assert found[2] == str(3 << 20)
 
 
 def test_memory_of_the_driver_that_is_used_up_is_an_error(library):

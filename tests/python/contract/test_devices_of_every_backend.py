@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices import _core
+from artifex_devices.layout import Format, Layout
 
 DTYPES = [
     *(np.dtype(name) for name in ("bool", "int8", "uint16", "int32", "uint64", "float16", "float32", "float64")),
@@ -42,6 +43,48 @@ def test_every_dtype_comes_back_bit_by_bit(grid, dtype):
         assert [np.asarray(shard.data).tolist() for shard in moved.addressable_shards] == [
             source[shard.index].tolist() for shard in moved.addressable_shards
         ]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(8, 12), (4, 3, 5, 7), (2, 3, 2, 2, 2, 2, 2, 2, 2, 2)], ids=len)
+def test_elements_of_every_size_change_their_order_within_a_device(world, shape, dtype):
+    """Boxes of one element each, of up to 10 dimensions."""
+    device = ad.SingleDeviceSharding(ad.devices()[3])
+    source = np.random.default_rng(len(shape)).integers(0, 99, shape).astype(dtype)
+    array = ad.device_put(source, device)
+    orders = [tuple(reversed(range(len(shape)))), tuple(np.random.default_rng(3).permutation(len(shape)).tolist())]
+    for order in orders:
+        changed = ad.device_put(array, Format(Layout(order), device))
+        assert changed.format.layout.major_to_minor == order
+        assert same_bits(changed, source)
+        assert same_bits(ad.device_put(changed, Format(Layout(tuple(range(len(shape)))), device)), source)
+
+
+def test_many_boxes_move_within_the_devices_of_one_gpu(grid):
+    """More boxes than one launch of a kernel takes; rows of 3, 6 and 12 bytes have elements of 1, 2 and 4."""
+    for dtype, columns in (("int8", 24), ("int16", 24), ("int32", 24), ("int8", 40)):
+        source = np.random.default_rng(5).integers(0, 99, (40, columns)).astype(dtype)
+        array = ad.device_put(source, ad.NamedSharding(grid, ad.P(("x", "y"))))
+        moved = ad.device_put(array, ad.NamedSharding(grid, ad.P(None, ("x", "y"))))
+        assert same_bits(moved, source)
+        assert [np.asarray(shard.data).tolist() for shard in moved.addressable_shards] == [
+            source[shard.index].tolist() for shard in moved.addressable_shards
+        ]
+
+
+def test_big_values_are_staged_by_several_workers(grid):
+    """Above 1 MiB, in parts; dense, strided and broadcast ones, to and from shards of several devices."""
+    whole = np.random.default_rng(11).integers(0, 1 << 30, (1536, 2048), dtype=np.int32)
+    views = (whole, whole.T, whole[::-1, 1::2], np.broadcast_to(whole[:1], (1024, 2048)), whole[1:, 3:-1][:-7])
+    for view in views:
+        for spec in (ad.P(), ad.P(None, ("x", "y"))):
+            if any(size % 8 for size in view.shape) and spec != ad.P():
+                continue
+            array = ad.device_put(view, ad.NamedSharding(grid, spec))
+            assert same_bits(array, view)
+    tree = [np.full(100_000 + i, i, np.float32) for i in range(24)]
+    for value, array in zip(tree, ad.device_put(tree, ad.devices()[1]), strict=True):
+        assert same_bits(array, value)
 
 
 @pytest.mark.parametrize(

@@ -3,72 +3,27 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/device/cuda/box_parts.h"
 #include "artifex_devices/device/cuda/staging.h"
+#include "artifex_devices/device/cuda/strided_launches.h"
 
 namespace artifex_devices {
 namespace {
 
-using Box = StridedCopy::Box;
+using cuda::Box;
+using cuda::bytes_of;
 
 constexpr std::string_view kCudaCopy = "copy";
-constexpr int64_t kMostDriverCalls = 256;  // for memory that could be staged instead
-
-int64_t bytes_of(const Box& box) noexcept {
-  int64_t bytes = box.unit;
-  for (const int64_t size : box.shape) bytes *= size;
-  return bytes;
-}
-
-/// The dimensions by descending strides of one side.
-Box sorted(const Box& box, const Dims& by) {
-  std::vector<int64_t> order(static_cast<size_t>(box.shape.size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return std::abs(by[a]) > std::abs(by[b]); });
-  Box result{box.to, box.from, {}, {}, {}, box.unit};
-  for (const int64_t d : order) {
-    result.shape.push_back(box.shape[d]);
-    result.to_strides.push_back(box.to_strides[d]);
-    result.from_strides.push_back(box.from_strides[d]);
-  }
-  return result;
-}
-
-/// Calls f for parts of at most `most` bytes, front to back.
-template <class F>
-void for_parts(const Box& box, int64_t most, const F& f) {
-  const int64_t bytes = bytes_of(box);
-  if (bytes <= most) return f(box);
-  if (box.shape.empty()) {
-    for (int64_t at = 0; at < box.unit; at += most) {
-      f(Box{box.to + at, box.from + at, {}, {}, {}, std::min(most, box.unit - at)});
-    }
-    return;
-  }
-  const int64_t row = bytes / box.shape[0];
-  const int64_t rows = std::max<int64_t>(most / row, 1);
-  for (int64_t i = 0; i < box.shape[0]; i += rows) {
-    Box part = box;
-    part.to += i * box.to_strides[0];
-    part.from += i * box.from_strides[0];
-    part.shape[0] = std::min(rows, box.shape[0] - i);
-    if (part.shape[0] > 1 || row <= most) {
-      f(part);
-      continue;
-    }
-    Box inner{part.to, part.from, {}, {}, {}, part.unit};
-    for (int64_t d = 1; d < part.shape.size(); ++d) {
-      inner.shape.push_back(part.shape[d]);
-      inner.to_strides.push_back(part.to_strides[d]);
-      inner.from_strides.push_back(part.from_strides[d]);
-    }
-    for_parts(inner, most, f);
-  }
-}
+constexpr int64_t kMostDriverCalls = 256;           // for memory that could be staged instead
+constexpr int64_t kLeastPart = int64_t{512} << 10;  // of a staged copy, for one worker
+constexpr int64_t kMostPart = int64_t{8} << 20;     // so that workers end together
+constexpr int64_t kPartsPerWorker = 2;
 
 /// The longest dimension that one two-dimensional copy can take; nothing without one.
 std::optional<int64_t> row_dimension(const Box& box, int64_t max_pitch) {
@@ -94,67 +49,79 @@ cuda::Address address_of(const std::byte* pointer) noexcept { return reinterpret
 struct CopyEnd {
   const cuda::Gpu* gpu = nullptr;  // null: memory of the host
   bool is_locked = false;          // by CUDA
+  bool is_exported(const std::byte* pointer) const noexcept {
+    return gpu != nullptr && gpu->is_exported(address_of(pointer));
+  }
 };
+
+CopyEnd end_at(const cuda::Driver& driver, const std::byte* pointer) {
+  unsigned type = 0;
+  int ordinal = -1;
+  std::array attributes = {cuda::kMemoryType, cuda::kDeviceOrdinal};
+  std::array<void*, 2> values = {&type, &ordinal};
+  driver.check(driver.pointer_attributes(2, attributes.data(), values.data(), address_of(pointer)), kCudaCopy,
+               "cuPointerGetAttributes");
+  if (type == cuda::kDeviceMemory) return {cuda::all_gpus(driver)[static_cast<size_t>(ordinal)].get(), false};
+  return {nullptr, type == cuda::kHostMemory};
+}
+
+/// Whether the processor takes part in the copy of a box: it copies memory of the host, or packs it for the driver.
+bool is_staged(const Box& box, const CopyEnd& to, const CopyEnd& from) {
+  if (to.gpu != nullptr && from.gpu != nullptr) return false;
+  if (to.gpu == nullptr && from.gpu == nullptr) return true;
+  const CopyEnd& host = to.gpu == nullptr ? to : from;
+  const cuda::Gpu& gpu = to.gpu == nullptr ? *from.gpu : *to.gpu;
+  return !host.is_locked || calls_for(box, gpu.facts().max_pitch) > kMostDriverCalls;
+}
 
 /// The copies of one call. Its destruction waits for all that it started.
 class DriverCopies {
  public:
-  DriverCopies(const cuda::Driver& driver, bool interruptible)
-      : driver_(driver), gpus_(cuda::all_gpus(driver)), staging_(driver), interruptible_(interruptible) {}
+  DriverCopies(const cuda::Driver& driver, cuda::Poll poll, bool interruptible)
+      : driver_(driver), staging_(driver), launches_(driver), poll_(poll), interruptible_(interruptible) {}
   DriverCopies(const DriverCopies&) = delete;
   DriverCopies& operator=(const DriverCopies&) = delete;
   ~DriverCopies() {
     for (const auto& [gpu, stream] : streams_) {
       try {
-        cuda::wait_for_stream(driver_, *gpu, stream);
+        cuda::wait_for_stream(driver_, *gpu, stream, poll_);
       } catch (...) {  // NOLINT(bugprone-empty-catch) an error is being thrown already
       }
     }
   }
 
-  void add(const StridedCopy& copy) {
+  /// `box`: of the copy, which is not empty; `to` and `from`: its ends.
+  void add(const StridedCopy& copy, const Box& box, const CopyEnd& to, const CopyEnd& from) {
     if (interruptible_) check_interrupt();
-    if (copy.bytes() == 0) return;
-    const Box box = copy.box();
-    const CopyEnd to = end_at(box.to);
-    const CopyEnd from = end_at(box.from);
     wait_for_others(to, box.to);
     wait_for_others(from, box.from);
     if (to.gpu == nullptr && from.gpu == nullptr) {
-      cuda::run_on_host(copy);
+      copy.run();
     } else if (to.gpu != nullptr && from.gpu != nullptr) {
       copy_between(box, *to.gpu, *from.gpu);
     } else if (to.gpu != nullptr) {
-      copy_in(box, *to.gpu, from.is_locked);
+      copy_in(box, *to.gpu, is_staged(box, to, from));
     } else {
-      copy_out(box, *from.gpu, to.is_locked);
+      copy_out(box, *from.gpu, is_staged(box, to, from));
     }
   }
+
+  /// Starts what was collected.
+  void launch() { launches_.launch_all(); }
 
   void finish() {
     while (!streams_.empty()) {
       const auto [gpu, stream] = streams_.back();
-      cuda::wait_for_stream(driver_, *gpu, stream);
+      cuda::wait_for_stream(driver_, *gpu, stream, poll_);
       streams_.pop_back();
     }
     staging_.finish();
   }
 
  private:
-  CopyEnd end_at(const std::byte* pointer) const {
-    unsigned type = 0;
-    int ordinal = -1;
-    std::array attributes = {cuda::kMemoryType, cuda::kDeviceOrdinal};
-    std::array<void*, 2> values = {&type, &ordinal};
-    driver_.check(driver_.pointer_attributes(2, attributes.data(), values.data(), address_of(pointer)), kCudaCopy,
-                  "cuPointerGetAttributes");
-    if (type == cuda::kDeviceMemory) return {gpus_[static_cast<size_t>(ordinal)].get(), false};
-    return {nullptr, type == cuda::kHostMemory};
-  }
-
   /// Waits for work that other libraries have started on the GPU, once for each batch, if they know the memory.
   void wait_for_others(const CopyEnd& end, const std::byte* pointer) {
-    if (end.gpu == nullptr || !end.gpu->is_exported(address_of(pointer))) return;
+    if (!end.is_exported(pointer)) return;
     if (std::ranges::find(waited_for_, end.gpu) != waited_for_.end()) return;
     const cuda::ContextScope scope(driver_, *end.gpu, kCudaCopy);
     driver_.check(driver_.synchronize_context(), kCudaCopy, "cuCtxSynchronize");
@@ -230,26 +197,30 @@ class DriverCopies {
 
   void copy_between(const Box& box, const cuda::Gpu& to, const cuda::Gpu& from) {
     if (&to != &from) to.enable_peer(driver_, from);
+    if (&to == &from && !box.shape.empty()) {
+      use(to, to.within());
+      return launches_.add(box, to);
+    }
     const cuda::ContextScope scope(driver_, to, kCudaCopy);
     start(box, to, to.within(), &to == &from ? nullptr : &from);
   }
 
-  void copy_in(const Box& box, const cuda::Gpu& gpu, bool is_locked) {
+  void copy_in(const Box& box, const cuda::Gpu& gpu, bool is_packed) {
     const cuda::ContextScope scope(driver_, gpu, kCudaCopy);
-    if (is_locked && calls_for(box, gpu.facts().max_pitch) <= kMostDriverCalls) return start(box, gpu, gpu.from_host());
-    for_parts(sorted(box, box.to_strides), cuda::StagingBuffer::kBytes, [&](const Box& part) {
+    if (!is_packed) return start(box, gpu, gpu.from_host());
+    cuda::for_parts(cuda::sorted(box, box.to_strides), cuda::StagingBuffer::kBytes, [&](const Box& part) {
       if (interruptible_) check_interrupt();
       const Dims dense = row_major_strides(part.shape, part.unit);
       std::byte* packed = staging_.take(bytes_of(part), gpu, gpu.from_host());
-      cuda::run_on_host(StridedCopy(packed, dense, part.from, part.from_strides, part.shape, part.unit));
+      StridedCopy(packed, dense, part.from, part.from_strides, part.shape, part.unit).run();
       start(StridedCopy(part.to, part.to_strides, packed, dense, part.shape, part.unit).box(), gpu, gpu.from_host());
     });
   }
 
-  void copy_out(const Box& box, const cuda::Gpu& gpu, bool is_locked) {
+  void copy_out(const Box& box, const cuda::Gpu& gpu, bool is_packed) {
     const cuda::ContextScope scope(driver_, gpu, kCudaCopy);
-    if (is_locked && calls_for(box, gpu.facts().max_pitch) <= kMostDriverCalls) return start(box, gpu, gpu.to_host());
-    for_parts(sorted(box, box.from_strides), cuda::StagingBuffer::kBytes, [&](const Box& part) {
+    if (!is_packed) return start(box, gpu, gpu.to_host());
+    cuda::for_parts(cuda::sorted(box, box.from_strides), cuda::StagingBuffer::kBytes, [&](const Box& part) {
       if (interruptible_) check_interrupt();
       const Dims dense = row_major_strides(part.shape, part.unit);
       std::byte* packed = staging_.take(bytes_of(part), gpu, gpu.to_host());
@@ -259,19 +230,74 @@ class DriverCopies {
   }
 
   const cuda::Driver& driver_;
-  const std::vector<std::unique_ptr<cuda::Gpu>>& gpus_;
   cuda::Staging staging_;
+  cuda::StridedLaunches launches_;
   std::vector<std::pair<const cuda::Gpu*, cuda::Stream>> streams_;  // with copies that may be running
   std::vector<const cuda::Gpu*> waited_for_;
+  cuda::Poll poll_;
   bool interruptible_;
 };
 
+void run_here(std::span<const StridedCopy> copies, cuda::Poll poll, bool interruptible) {
+  const cuda::Driver& driver = cuda::driver(kCudaCopy);
+  DriverCopies started(driver, poll, interruptible);
+  for (const StridedCopy& copy : copies) {
+    if (copy.bytes() == 0) continue;
+    const Box box = copy.box();
+    started.add(copy, box, end_at(driver, box.to), end_at(driver, box.from));
+  }
+  started.launch();
+  started.finish();
+}
+
 }  // namespace
 
+std::vector<CopyEngine::Task> CudaCopies::start(std::span<const StridedCopy> copies) const {
+  const cuda::Driver& driver = cuda::driver(kCudaCopy);
+  int64_t bytes = 0;
+  for (const StridedCopy& copy : copies) bytes += copy.bytes();
+  const int64_t workers = std::max(WorkerPool::process().max_workers(), 1);
+  const int64_t most = std::clamp(bytes / (workers * kPartsPerWorker), kLeastPart, kMostPart);
+  std::shared_ptr<DriverCopies> started;
+  std::vector<std::vector<StridedCopy>> groups;  // for workers
+  int64_t room = 0;                              // in the last group
+  const auto add = [&](const StridedCopy& copy) {
+    if (copy.bytes() > room) {
+      groups.emplace_back();
+      room = most;
+    }
+    room -= copy.bytes();
+    groups.back().push_back(copy);
+  };
+  for (const StridedCopy& copy : copies) {
+    if (copy.bytes() == 0) continue;
+    const Box box = copy.box();
+    const CopyEnd to = end_at(driver, box.to);
+    const CopyEnd from = end_at(driver, box.from);
+    if (!is_staged(box, to, from) && !to.is_exported(box.to) && !from.is_exported(box.from)) {
+      if (!started) started = std::make_shared<DriverCopies>(driver, cuda::Poll::kOften, false);
+      started->add(copy, box, to, from);
+    } else if (copy.bytes() <= most || !is_staged(box, to, from)) {
+      add(copy);
+    } else {
+      cuda::for_parts(cuda::sorted(box, to.gpu == nullptr ? box.from_strides : box.to_strides), most,
+                      [&](const Box& part) { add(cuda::copy_of(part)); });
+    }
+  }
+  std::vector<Task> tasks;
+  if (started) {
+    started->launch();
+    tasks.emplace_back([started] { started->finish(); });
+  }
+  const cuda::Poll poll = groups.size() == 1 ? cuda::Poll::kOften : cuda::Poll::kRarely;
+  for (std::vector<StridedCopy>& group : groups) {
+    tasks.emplace_back([group = std::move(group), poll] { run_here(group, poll, false); });
+  }
+  return tasks;
+}
+
 void CudaCopies::run(std::span<const StridedCopy> copies, bool interruptible) const {
-  DriverCopies run(cuda::driver(kCudaCopy), interruptible);
-  for (const StridedCopy& copy : copies) run.add(copy);
-  run.finish();
+  run_here(copies, cuda::Poll::kRarely, interruptible);
 }
 
 }  // namespace artifex_devices

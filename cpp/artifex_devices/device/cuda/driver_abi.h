@@ -20,6 +20,8 @@ using Address = uint64_t;  // CUdeviceptr
 using Context = struct CUctx_st*;
 using Stream = struct CUstream_st*;
 using EventHandle = struct CUevent_st*;
+using Module = struct CUmod_st*;
+using Function = struct CUfunc_st*;
 
 // CUdevice_attribute
 inline constexpr int kMaxPitch = 11, kComputeMajor = 75, kComputeMinor = 76, kMemoryPoolsSupported = 115;
@@ -101,6 +103,13 @@ static_assert(sizeof(Copy3dPeer) == 200);
   CUDA_FUNCTION(wait_in_stream, cuStreamWaitEvent, (Stream stream, EventHandle event, unsigned flags))             \
   CUDA_FUNCTION(create_event, cuEventCreate, (EventHandle * event, unsigned flags))                                \
   CUDA_FUNCTION(record_event, cuEventRecord, (EventHandle event, Stream stream))                                   \
-  CUDA_FUNCTION(synchronize_event, cuEventSynchronize, (EventHandle event))
+  CUDA_FUNCTION(query_event, cuEventQuery, (EventHandle event))                                                    \
+  CUDA_FUNCTION(synchronize_event, cuEventSynchronize, (EventHandle event))                                        \
+  CUDA_FUNCTION(load_module, cuModuleLoadData, (Module * module, const void* image))                               \
+  CUDA_FUNCTION(find_function, cuModuleGetFunction, (Function * function, Module module, const char* name))        \
+  CUDA_FUNCTION(                                                                                                   \
+      launch, cuLaunchKernel,                                                                                      \
+      (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,   \
+       unsigned block_z, unsigned shared_bytes, Stream stream, void** parameters, void** extra))
 
 }  // namespace artifex_devices::cuda

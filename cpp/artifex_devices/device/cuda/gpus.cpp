@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/device/cuda/strided_kernel_ptx.h"
 
 namespace artifex_devices::cuda {
 namespace {
@@ -80,6 +81,21 @@ EventHandle Gpu::take_event(const Driver& driver) const {
 void Gpu::give_event(EventHandle event) const noexcept {
   const std::lock_guard lock(mutex_);
   if (events_.size() < events_.capacity()) events_.push_back(event);
+}
+
+Function Gpu::strided_kernel(const Driver& driver, int log2_bytes) const {
+  const std::lock_guard lock(kernels_mutex_);
+  if (kernels_[0] == nullptr) {
+    Module module = nullptr;
+    driver.check(driver.load_module(&module, kStridedKernelPtx), "copy", "cuModuleLoadData");
+    std::array<Function, 5> found{};
+    for (size_t i = 0; i < found.size(); ++i) {
+      const std::string name = fmt::format("strided_copy_{}", 1 << i);
+      driver.check(driver.find_function(&found[i], module, name.c_str()), "copy", "cuModuleGetFunction");
+    }
+    kernels_ = found;
+  }
+  return kernels_[static_cast<size_t>(log2_bytes)];
 }
 
 void Gpu::add_exported(uint64_t begin, int64_t bytes) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -48,6 +49,9 @@ class Gpu {
   void add_exported(uint64_t begin, int64_t bytes) const;
   void remove_exported(uint64_t begin) const noexcept;
   bool is_exported(uint64_t address) const noexcept;
+  /// The kernel that copies boxes of elements of 2^`log2_bytes` bytes, at most 16. The first call gives the driver the
+  /// text of all of them to compile. The context must be current.
+  Function strided_kernel(const Driver& driver, int log2_bytes) const;
   /// Lets copies between this GPU and `peer` go without the host, where the hardware can. Repeated calls do nothing.
   void enable_peer(const Driver& driver, const Gpu& peer) const;
 
@@ -61,6 +65,8 @@ class Gpu {
   mutable Mutex<"CUDA events"> mutex_;
   mutable std::vector<EventHandle> events_;
   mutable std::vector<bool> peers_;  // by ordinal: enabled, or impossible
+  mutable Mutex<"CUDA kernels"> kernels_mutex_;
+  mutable std::array<Function, 5> kernels_{};
   mutable Mutex<"CUDA exported memory"> exported_mutex_;
   mutable std::map<uint64_t, uint64_t> exported_;  // end by begin
   mutable std::atomic<bool> has_exported_{false};

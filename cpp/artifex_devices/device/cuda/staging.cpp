@@ -2,18 +2,24 @@
 #include "artifex_devices/device/cuda/staging.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <mutex>
 
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/base/worker_pool.h"
 
 namespace artifex_devices::cuda {
 namespace {
 
 constexpr std::string_view kCopy = "copy";
 constexpr int64_t kStagingAlignment = 64;
-constexpr size_t kBuffers = 2;  // of one transfer
+constexpr size_t kBuffers = 2;  // of one worker
+struct Polling {
+  std::chrono::microseconds period;
+  std::chrono::microseconds end;  // then the thread sleeps
+};
+constexpr Polling kOften{std::chrono::microseconds(1), std::chrono::microseconds(2000)};
+constexpr Polling kRarely{std::chrono::microseconds(16), std::chrono::microseconds(500)};
 
 // Never destroyed; not used in a forked child.
 struct Pool {
@@ -45,22 +51,30 @@ StagingBuffer* take_buffer(const Driver& driver) {
   return buffer.release();
 }
 
+/// A blocked thread wakes 25 us late (H100, 2026-11), which is more than most small copies take.
+Result wait_for_event(const Driver& driver, EventHandle event, Poll poll) {
+  using Clock = std::chrono::steady_clock;
+  const Polling& polling = poll == Poll::kOften ? kOften : kRarely;
+  auto now = Clock::now();
+  const auto deadline = now + polling.end;
+  while (now < deadline) {
+    if (const Result result = driver.query_event(event); result != kNotReady) return result;
+    const auto next = now + polling.period;
+    while ((now = Clock::now()) < next) {
+    }
+  }
+  return driver.synchronize_event(event);
+}
+
 }  // namespace
 
-void wait_for_stream(const Driver& driver, const Gpu& gpu, Stream stream) {
+void wait_for_stream(const Driver& driver, const Gpu& gpu, Stream stream, Poll poll) {
   const ContextScope scope(driver, gpu, kCopy);
   const EventHandle event = gpu.take_event(driver);
   Result result = driver.record_event(event, stream);
-  if (result == kSuccess) result = driver.synchronize_event(event);
+  if (result == kSuccess) result = wait_for_event(driver, event, poll);
   gpu.give_event(event);
   driver.check(result, kCopy, "cuEventSynchronize");
-}
-
-void run_on_host(const StridedCopy& copy) {
-  constexpr int64_t kPiece = int64_t{512} << 10;
-  const int64_t pieces = copy.pieces(kPiece);
-  if (pieces <= 1) return copy.run();
-  WorkerPool::process().parallel_for(pieces, -1, [&](int64_t i) { copy.run(i, pieces); });
 }
 
 std::byte* Staging::take(int64_t bytes, const Gpu& gpu, Stream stream) {
@@ -68,12 +82,13 @@ std::byte* Staging::take(int64_t bytes, const Gpu& gpu, Stream stream) {
     return (buffer.used + kStagingAlignment - 1) / kStagingAlignment * kStagingAlignment;
   };
   if (buffers_.empty() || room_from(*buffers_.back()) + bytes > StagingBuffer::kBytes) {
+    if (!buffers_.empty()) record_ends(buffers_.back());
     if (buffers_.size() < kBuffers) {
       buffers_.reserve(kBuffers);
       buffers_.push_back(take_buffer(driver_));
     } else {
       std::ranges::rotate(buffers_, buffers_.begin() + 1);
-      wait_for(driver_, buffers_.back());
+      wait_for(buffers_.back());
       unpack(buffers_.back());
     }
   }
@@ -87,13 +102,40 @@ std::byte* Staging::take(int64_t bytes, const Gpu& gpu, Stream stream) {
 
 void Staging::unpack_later(StridedCopy copy) { buffers_.back()->unpacks.push_back(std::move(copy)); }
 
-void Staging::wait_for(const Driver& driver, StagingBuffer* buffer) {
-  for (const auto& [gpu, stream] : buffer->streams) wait_for_stream(driver, *gpu, stream);
+void Staging::record_ends(StagingBuffer* buffer) const {
+  buffer->events.reserve(buffer->events.size() + buffer->streams.size());
+  while (!buffer->streams.empty()) {
+    const auto [gpu, stream] = buffer->streams.back();
+    const ContextScope scope(driver_, *gpu, kCopy);
+    const EventHandle event = gpu->take_event(driver_);
+    if (const Result result = driver_.record_event(event, stream); result != kSuccess) {
+      gpu->give_event(event);
+      driver_.check(result, kCopy, "cuEventRecord");
+    }
+    buffer->events.emplace_back(gpu, event);
+    buffer->streams.pop_back();
+  }
+}
+
+void Staging::wait_for(StagingBuffer* buffer) const {
+  record_ends(buffer);
+  while (!buffer->events.empty()) {
+    const auto [gpu, event] = buffer->events.back();
+    const ContextScope scope(driver_, *gpu, kCopy);
+    driver_.check(wait_for_event(driver_, event, Poll::kRarely), kCopy, "cuEventSynchronize");
+    gpu->give_event(event);
+    buffer->events.pop_back();
+  }
 }
 
 void Staging::unpack(StagingBuffer* buffer) {
   buffer->streams.clear();
-  for (const StridedCopy& copy : buffer->unpacks) run_on_host(copy);
+  while (!buffer->events.empty()) {
+    const auto [gpu, event] = buffer->events.back();
+    gpu->give_event(event);
+    buffer->events.pop_back();
+  }
+  for (const StridedCopy& copy : buffer->unpacks) copy.run();
   buffer->unpacks.clear();
   buffer->used = 0;
 }
@@ -106,7 +148,7 @@ Staging::~Staging() {
   // After an error: a buffer whose copies cannot be waited for is leaked.
   for (StagingBuffer* buffer : buffers_) {
     try {
-      wait_for(driver_, buffer);
+      wait_for(buffer);
       buffer->unpacks.clear();
       unpack(buffer);
       Pool& pool = g_pool.value;

@@ -13,15 +13,16 @@ namespace artifex_devices::cuda {
 
 /// A locked buffer of the host, and what uses it.
 struct StagingBuffer {
-  static constexpr int64_t kBytes = int64_t{4} << 20;
+  static constexpr int64_t kBytes = int64_t{2} << 20;
   std::byte* data = nullptr;
   int64_t used = 0;
-  std::vector<std::pair<const Gpu*, Stream>> streams;  // with copies from or to the buffer
-  std::vector<StridedCopy> unpacks;                    // to run on the host when those have ended
+  std::vector<std::pair<const Gpu*, Stream>> streams;      // with copies from or to the buffer
+  std::vector<std::pair<const Gpu*, EventHandle>> events;  // their ends, recorded when the buffer was full
+  std::vector<StridedCopy> unpacks;                        // to run on the host when those have ended
 };
 
-/// Two staging buffers of one transfer: the host fills or empties one while GPUs copy the other. They come from a pool
-/// of the process, which grows with the number of transfers that run at the same time.
+/// Two staging buffers of one worker: it fills or empties one while GPUs copy the other. They come from a pool of the
+/// process, which grows with the number of workers that copy at the same time.
 class Staging {
  public:
   explicit Staging(const Driver& driver) : driver_(driver) {}
@@ -38,17 +39,22 @@ class Staging {
   void finish();
 
  private:
-  static void wait_for(const Driver& driver, StagingBuffer* buffer);
+  /// Records the ends of the copies of a full buffer, before other workers start copies on the same streams.
+  void record_ends(StagingBuffer* buffer) const;
+  void wait_for(StagingBuffer* buffer) const;
   static void unpack(StagingBuffer* buffer);
 
   const Driver& driver_;
   std::vector<StagingBuffer*> buffers_;  // the last one is being filled
 };
 
-/// Waits until all copies on a stream so far have ended.
-void wait_for_stream(const Driver& driver, const Gpu& gpu, Stream stream);
+/// How often a waiting thread asks the driver. Each question takes a lock of the driver that other workers need, too.
+enum class Poll : uint8_t {
+  kOften,  // one thread waits for all copies
+  kRarely  // several workers copy
+};
 
-/// Runs a copy between two memories of the host on several workers.
-void run_on_host(const StridedCopy& copy);
+/// Waits until all copies on a stream so far have ended.
+void wait_for_stream(const Driver& driver, const Gpu& gpu, Stream stream, Poll poll);
 
 }  // namespace artifex_devices::cuda
