@@ -142,7 +142,7 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
       const ReleaseGil release;
       return write();
     };
-    const bool is_same = copies_with_gil(view.nbytes()) ? write() : write_without_gil();
+    const bool is_same = copies_with_gil(view.nbytes(), *sharding) ? write() : write_without_gil();
     if (!is_same) faults.add(device, index, "differs from that of an earlier device with the same index");
   }
   faults.raise(operation);

@@ -109,7 +109,7 @@ ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_pt
     part.memory = shared_memory(ndarrays[i], part.view, given_away.at(i), device.space(sharding->memory_kind()));
     if (!part.memory.block) copied_bytes += part.view.nbytes();
   }
-  ArrayRef result = run_with_gil_if(copies_with_gil(copied_bytes),
+  ArrayRef result = run_with_gil_if(copies_with_gil(copied_bytes, *sharding),
                                     [&] { return adopt(dims, element, sharding, std::move(parts), operation); });
   after_placing(*sharding);
   return result;

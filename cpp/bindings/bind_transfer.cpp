@@ -50,7 +50,7 @@ std::string value_text(const HostView& value) { return fmt::format("{}{}", name(
 
 // The GIL is held only where nothing waits: a worker may depend on code that needs the GIL.
 std::shared_ptr<const HostView> host_value(const ArrayRef& array) {
-  if (copies_with_gil(array->nbytes())) {
+  if (copies_with_gil(array->nbytes(), *array->sharding())) {
     if (auto value = device_get_if_ready(array)) return value;
   }
   const ReleaseGil release;
@@ -65,7 +65,8 @@ ArrayRef put(const HostView& value, const ShardingRef& sharding, bool committed,
 ArrayRef execute(const ArrayRef& source, const ArrayPlacement& placement) {
   const auto& [strategy, sharding, options] = placement;
   if (strategy == PlacementStrategy::kReshard) {
-    const bool keeps_gil = copies_with_gil(source->nbytes(), *sharding) && is_ready(source->ready_event());
+    const bool keeps_gil = copies_with_gil(source->nbytes(), *sharding) &&
+                           copies_with_gil(source->nbytes(), *source->sharding()) && is_ready(source->ready_event());
     return run_with_gil_if(keeps_gil, [&] { return reshard(source, sharding, options); });
   }
   if (strategy == PlacementStrategy::kExchange) return reshard_anywhere(source, sharding, options);
@@ -182,7 +183,8 @@ struct HostLeaf {
 HostLeaf copy_to_host(const ArrayRef& array) {
   release_dropped_owners();
   check_host_read(*array, transfer_guards(), true, "copy_to_host_async");
-  return run_with_gil_if(copies_with_gil(array->nbytes()), [&] { return HostLeaf{device_get_async(array)}; });
+  return run_with_gil_if(copies_with_gil(array->nbytes(), *array->sharding()),
+                         [&] { return HostLeaf{device_get_async(array)}; });
 }
 
 void bind_host_copy(py::module_& module) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "artifex_devices/base/blocking_call.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/worker_pool.h"
@@ -48,6 +49,12 @@ void close_gate() {
   shut_down_workers();
   PyEval_RestoreThread(state);
   release_dropped_owners();
+}
+
+void run_without_gil(void (*work)(void*), void* argument) {
+  if (!holds_gil()) return work(argument);
+  const ReleaseGil release;
+  work(argument);
 }
 
 }  // namespace
@@ -96,6 +103,7 @@ void install_gil_guards(py::module_& module) {
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
   bind_exit_guard(module);
   set_interrupt_hook(&signal_pending);
+  set_blocking_call_hook(&run_without_gil);
 #ifdef ARTIFEX_CHECK_LOCKS
   lock_check::set_gil_hook(&holds_gil);
 #endif

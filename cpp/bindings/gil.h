@@ -70,8 +70,10 @@ inline bool copies_with_gil(int64_t bytes) noexcept {
          bytes < limits.async_copy_bytes.load(std::memory_order_relaxed);
 }
 
-/// The same for copies of `bytes` to all buffers of a sharding: each NUMA node's memory has its own replica.
+/// The same for copies of `bytes` to all buffers of a sharding, or from it: each NUMA node's memory has its own
+/// replica. A copy of a GPU may wait for work of other libraries, which may need the GIL.
 inline bool copies_with_gil(int64_t bytes, const Sharding& to) noexcept {
+  if (to.devices()->client()->copy_engine() != nullptr) return false;
   if (to.buffers().is_tile()) return copies_with_gil(bytes);
   const int64_t copies = std::max<int64_t>(1, 1 + to.buffers().size() - to.grid().tiles());
   return copies_with_gil(bytes) && copies_with_gil(bytes * copies);

@@ -347,6 +347,7 @@ ENTRY Result cuCtxPopCurrent_v2(Context* context) {
 }
 
 ENTRY Result cuCtxSynchronize() {
+  sleep_if_slow(__func__);
   CALL(true);
   state().streams.synchronize_gpu(t_contexts.back(), state().memory);
   return cuda::kSuccess;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "settings.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 namespace cuda_stand_in {
@@ -46,6 +48,11 @@ void read_settings(const char* text) {
     if (key == "pools") all.pools = value != "0";
     if (key == "seed") all.seed = static_cast<uint64_t>(std::atoll(value.c_str()));
     if (key == "problems") all.records_problems = value == "record";
+    if (key == "slow") {
+      const std::vector<std::string> parts = split(value + ":0", ':');
+      all.slow_function = parts[0];
+      all.slow_ms = std::atoi(parts[1].c_str());
+    }
     if (key == "fail") {
       const std::vector<std::string> parts = split(value + ":999:1", ':');
       all.failures.push_back(
@@ -60,6 +67,12 @@ int injected_error(const char* function) {
     if (failure.function == function && ++failure.calls >= failure.first) return failure.error;
   }
   return 0;
+}
+
+void sleep_if_slow(const char* function) {
+  if (settings().slow_function == function) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(settings().slow_ms));
+  }
 }
 
 void problem(const std::string& text) {

@@ -16,6 +16,7 @@
 //   gpus=4   memory=1073741824 (bytes of each)   name=<text>   version=12040
 //   peers=0   no GPU can access the memory of another    pools=0   no stream-ordered allocation    seed=7
 //   fail=<function>:<error>[:<n>]   that function returns this error, from its n-th call on (default: the first)
+//   slow=<function>:<milliseconds>   each call of that function sleeps first, without the lock of the library
 //   problems=record   misuse is recorded for cuda_stand_in_problems(); without it, it is printed and ends the process
 namespace cuda_stand_in {
 
@@ -36,6 +37,8 @@ struct Settings {
   uint64_t seed = 7;
   bool records_problems = false;
   std::vector<Failure> failures;
+  std::string slow_function;
+  int slow_ms = 0;
 };
 
 /// The settings, which the caller reads under the lock of the library.
@@ -44,6 +47,9 @@ void read_settings(const char* text);
 
 /// The error to return from this call of a function; 0 for none.
 int injected_error(const char* function);
+
+/// Sleeps if the function is the slow one. Called without the lock of the library.
+void sleep_if_slow(const char* function);
 
 /// Reports misuse of the driver: ends the process, or records it.
 void problem(const std::string& text);

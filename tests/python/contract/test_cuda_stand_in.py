@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,13 @@ ad.devices("gpu")
 print(is_loaded())
 """
     assert output_of(library, program).splitlines() == ["False", "False 4.0 False", "True"]
+
+
+@pytest.mark.skipif(shutil.which("clang++-19") is None, reason="clang 19 is not installed: make fuzz installs it")
+def test_the_committed_kernels_are_those_of_their_source():
+    command = [CHECKOUT / "tools" / "make_kernels.sh", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_the_extension_links_nothing_of_cuda():
@@ -192,6 +200,41 @@ print(int(ad.device_put(value, ad.devices("cpu")[0]).sum()))
     found = output_of(library, program, CUDA_STAND_IN=f"gpus=1;fail={function}:1").splitlines()
     assert len(found) == 3
     assert found[2] == str(3 << 20)
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "ad.device_get(x)",
+        "ad.device_put(x, ad.devices('cpu')[0])",
+        "ad.device_put(x, ad.devices('gpu')[0], may_alias=False).block_until_ready()",
+        "x = None",
+    ],
+    ids=["read", "move to the host", "copy", "release"],
+)
+def test_other_threads_run_while_work_of_other_libraries_is_awaited(library, wait):
+    """Their work on the GPU may need the GIL to end."""
+    program = f"""
+import threading, time
+x = ad.device_put(np.ones(4, np.float32), ad.devices("gpu")[0])
+interface = x.__cuda_array_interface__
+count, goes_on = 0, True
+def run():
+    global count
+    while goes_on:
+        count += 1
+        time.sleep(0.001)
+thread = threading.Thread(target=run)
+thread.start()
+before = count
+{wait}
+during = count - before
+goes_on = False
+thread.join()
+print(during > 20, during)
+"""
+    found = output_of(library, program, CUDA_STAND_IN="gpus=1;slow=cuCtxSynchronize:300")
+    assert found.startswith("True "), found
 
 
 def test_memory_of_the_driver_that_is_used_up_is_an_error(library):

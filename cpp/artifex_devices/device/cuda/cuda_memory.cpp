@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "artifex_devices/base/blocking_call.h"
 #include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
@@ -232,11 +234,19 @@ void CudaMemory::release(Block* block) noexcept {
   const bool to_driver = released.to_system && capacity >= kRegionUnit;
   if (cuda::driver_for_release() == nullptr) return;  // leaked in a forked child, where the lock may be held for ever
   if (released.is_exported) {
-    try {
-      wait_for_device();
-    } catch (...) {
-      return;  // leaked, as the GPU may still use it
-    }
+    // Of work that other libraries have started, which may be long, and may need the GIL to end.
+    std::pair waiting(this, false);
+    run_blocking(
+        [](void* argument) {
+          auto& [memory, is_idle] = *static_cast<std::pair<CudaMemory*, bool>*>(argument);
+          try {
+            memory->wait_for_device();
+            is_idle = true;
+          } catch (...) {  // NOLINT(bugprone-empty-catch) nobody can be told
+          }
+        },
+        &waiting);
+    if (!waiting.second) return;  // leaked, as the GPU may still use it
   }
   {
     const std::lock_guard lock(mutex_);

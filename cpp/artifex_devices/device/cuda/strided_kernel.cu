@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of boxes on a GPU. tools/make_kernels.sh compiles this file to strided_kernel_ptx.h, which is committed: neither
-// a build nor a user needs a compiler for GPUs. Clang compiles it without the headers of CUDA.
+// Copies of boxes on a GPU. tools/make_kernels.sh compiles this file to strided_kernel_ptx.h, which is committed, so that
+// neither a build nor a user needs a compiler for GPUs. Clang compiles it without the headers of CUDA.
 #include "artifex_devices/device/cuda/strided_kernel.h"
 
 #define GLOBAL __attribute__((global))
