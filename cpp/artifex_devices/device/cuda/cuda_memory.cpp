@@ -242,7 +242,7 @@ void CudaMemory::release(Block* block) noexcept {
           try {
             memory->wait_for_device();
             is_idle = true;
-          } catch (...) {  // NOLINT(bugprone-empty-catch) nobody can be told
+          } catch (...) {  // NOLINT(bugprone-empty-catch) it cannot be reported
           }
         },
         &waiting);
