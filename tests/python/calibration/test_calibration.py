@@ -105,10 +105,17 @@ def stand_in(monkeypatch, fresh):
     return calls
 
 
+STEPS = []  # of the real measurement: names, and how many there are to be
+
+
 @pytest.fixture(scope="module")
 def measured():
     """A real one, of small arrays."""
+    measure = calibration_measurement.measure_calibration
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            calibration_run, "measure_calibration", lambda rounds, _: measure(rounds, lambda *said: STEPS.append(said))
+        )
         patch.setattr(calibration_measurement, "_DEFAULT_ARRAY", 8 * MIB)
         patch.setattr(calibration_measurement, "_CACHE_MULTIPLE", 0)
         return calibration.calibrate(rounds=1, cache=False)
@@ -530,6 +537,12 @@ def test_too_little_memory_is_reported(monkeypatch):
         with pytest.raises(MemoryError, match=r"^calibrate: a sixteenth of the memory that the process may use is "):
             calibration.calibrate(cache=False)
     assert calibration_measurement.largest_array_bytes(1 << 50) <= ad.Machine.live().usable_memory_bytes // 16
+
+
+def test_a_real_measurement_reports_its_number_of_steps(measured):
+    assert {total for _, total in STEPS} == {len(STEPS)}
+    assert [name for name, _ in STEPS].count("links between memories") == 1
+    assert STEPS[-1][0] == "links between memories"
 
 
 def test_a_real_measurement_has_samples_and_conditions(measured):

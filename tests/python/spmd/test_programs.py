@@ -614,6 +614,26 @@ def test_a_forked_child_can_run_programs():
     assert done.stdout.split() == ["0"], done.stderr
 
 
+def test_a_forked_child_watches_its_own_programs():
+    done = child(
+        """
+        import os, sys, threading
+        from artifex_devices import lax
+        from artifex_devices._spmd import watchdog
+        from spmd_programs import launch
+        def names(i):
+            lax.psum(i, "i")
+            return [thread.name for thread in threading.enumerate()].count("artifex-watchdog")
+        launch(names, "cooperative")
+        if os.fork() == 0:
+            print(len(watchdog._running), set(launch(names, "cooperative")), flush=True)
+            os._exit(0)
+        os.wait()
+        """
+    )
+    assert done.stdout.split() == ["0", "{1}"], done.stderr
+
+
 def test_shutdown_ends_the_threads_of_participants(settled):
     import artifex_devices as ad
 
