@@ -28,9 +28,10 @@ def membership(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("largest", "elements", "shared"), [(12 * MIB, 3 * MIB // 4, True), (1 << 40, between._LARGE_BYTES // 4, False)]
+    ("largest", "elements", "shared"), [(4 * MIB // 8, MIB // 32, True), (1 << 40, MIB // 4, False)]
 )
 def test_latencies_and_rates_of_messages_and_sums(largest, elements, shared, membership, monkeypatch):
+    monkeypatch.setattr(between, "_LARGE_BYTES", MIB)
     membership(["one", "one", "two"], local_peers=["other"] if shared else [])
     runs = []
 
