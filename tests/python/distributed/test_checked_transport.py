@@ -2,104 +2,20 @@
 """The checks of every wait between processes, in one process of three whose peers only record what they are sent."""
 
 import os
+import sys
 import threading
-from types import SimpleNamespace
 
+import clock_transport
 import pytest
 from artifex_devices import config
-from artifex_devices.distributed.checked_transport import CheckedTransport, call_site
-from artifex_devices.distributed.consistency import Meeting
-from artifex_devices.distributed.peers import Peer, PeerStates
+from artifex_devices.distributed.checked_transport import call_site
 from artifex_devices.errors import CollectiveError
-
-NAMES = ["process 0", "process 1", "process 2"]
-
-
-class RecordingPeers(PeerStates):
-    """Peers without connections: `sent` has the messages, `answers` are called in order, one at each poll."""
-
-    def __init__(self, clock):
-        super().__init__(Peer(number, NAMES[number], None) for number in (1, 2))
-        self.clock = clock
-        self.sent = []
-        self.answers = []
-
-    def poll(self):
-        if self.answers:
-            self.answers.pop(0)()
-        return False
-
-    def sleep(self, seconds):
-        self.clock.now += seconds
-
-    def _broadcast(self, message):
-        self.sent.append(message)
-
-
-class TableMeeting(Meeting):
-    """A meeting whose records are given."""
-
-    started = None
-
-    def start(self, kind, digest, payload, text):
-        self.started = (kind, digest, payload, text)
-        self._records = [self._record(kind, digest, payload, text, 100)] * len(self._members)
-
-    def done(self):
-        return True
-
-
-class ClockTransport(CheckedTransport):
-    """Each wait takes 10 ms of a clock of its own."""
-
-    def __init__(self):
-        self.clock = SimpleNamespace(now=0.0)
-        self.polls = []
-        self.new = []
-        super().__init__(0, NAMES, RecordingPeers(self.clock))
-
-    flight = None
-    peers = property(lambda self: self._peers)
-
-    def _new_meeting(self, members):
-        self.new.append(TableMeeting(0, members))
-        return self.new[-1]
-
-    def _poll_until(self, done, check, nbytes):
-        self.polls.append(nbytes)
-        while not done():
-            check()
-            self.clock.now += 0.01
-
-    def _now(self):
-        return self.clock.now
-
-    def _is_transport_error(self, error):
-        return isinstance(error, ConnectionError)
-
-    def isend(self, buffer, peer, tag):
-        raise NotImplementedError
-
-    irecv = isend
-
-    def max_payload(self, processes):
-        return 0
-
-    def local_peers(self, processes):
-        return None
-
-
-def message(size, *, is_done):
-    return SimpleNamespace(buffer=bytearray(size), is_done=lambda: is_done)
+from clock_transport import ClockTransport, message, never
 
 
 @pytest.fixture
 def transport():
     return ClockTransport()
-
-
-def never():
-    return False
 
 
 # --- giving up messages
@@ -192,7 +108,7 @@ def test_the_deadline_counts_from_the_begin_of_a_wait(transport):
     finally:
         config.update("collective_timeout_s", None)
     assert transport.clock.now == pytest.approx(104.0, abs=0.03)  # and 2 s for the positions of the others
-    site = f"{__file__}:"
+    site = f"{clock_transport.__file__}:"  # which calls the check
     assert str(caught.value).startswith(
         "the deadline of 2 s (config.collective_timeout_s) is over; expected every process to run the same operations "
         f"in the same order, got:\n  process 0: reshard, at {site}"
@@ -340,7 +256,4 @@ def test_a_thread_is_in_an_operation_until_its_outermost_block_ends(transport):
 
 
 def test_a_call_site_is_a_line_of_the_program():
-    line = call_site()
-    file, _, number = line.rpartition(":")
-    assert file == __file__
-    assert int(number) > 300
+    assert call_site() == f"{__file__}:{sys._getframe().f_lineno}"
