@@ -226,10 +226,10 @@ class TestErrors:
         with pytest.raises(OverflowError):
             _ = x + 300
 
-    @pytest.mark.parametrize("spec", [("x", "y"), ("x",), ()])
-    def test_numbers_that_the_dtype_cannot_hold_are_refused_without_elements_too(self, named, spec):
-        value = np.ones((0, 8), np.uint8)
-        x = ad.device_put(value, named(*spec))
+    @pytest.mark.parametrize(("columns", "spec"), [(8, ("x", "y")), (8, ("x",)), (8, ()), (7, (None, "y"))])
+    def test_numbers_that_the_dtype_cannot_hold_are_refused_without_elements_too(self, named, columns, spec):
+        value = np.ones((0, columns), np.uint8)
+        x = ad.device_put(value, named(*spec, uneven="last-short"))
         for number in (300, -1):
             with pytest.raises(OverflowError):
                 _ = value + number
