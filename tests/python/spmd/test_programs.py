@@ -288,12 +288,24 @@ def test_foreign_calls_of_some_participants_only(executor):
 
 
 def test_a_foreign_call_in_a_loop_needs_a_collective_outside():
+    begun, ended = [], []  # the foreign calls: a participant, and its number among its calls
+
     def body(i):
-        for _ in range(2):
-            optree.tree_map(lambda leaf: lax.psum(leaf, "i"), np.array(i))
+        for number in range(2):
+
+            def add(leaf, number=number):
+                begun.append((i, number))
+                try:
+                    return lax.psum(leaf, "i")
+                finally:
+                    ended.append((i, number))
+
+            optree.tree_map(add, np.array(i))
 
     with pytest.raises(CollectiveError, match=r"launch: cpu:6 waits at \S+ inside a function of a pybind11 extension"):
         launch(body, "cooperative")
+    assert begun == [*((i, 0) for i in range(8)), *((i, 1) for i in range(7, -1, -1))]
+    assert ended == [(i, number) for i in range(7, -1, -1) for number in range(2)]  # before those that began earlier
     assert launch(body, "threads") == [None] * 8
 
 
