@@ -28,9 +28,7 @@ def assert_whole(got, x, expected):
 @pytest.mark.parametrize("call", [np.nonzero, np.where])
 def test_nonzero_of_a_number_names_the_repair(call, named):
     for x in (ad.device_put(3), ad.device_put(np.array(3.0), named())):
-        text = (
-            r"^nonzero: Calling nonzero on 0d arrays is not allowed; .*got shape \(\); use np\.atleast_1d\(x\) first$"
-        )
+        text = r"^nonzero: Calling nonzero on 0d arrays .*got shape \(\); use np\.atleast_1d\(x\) first$"
         with pytest.raises(ValueError, match=text):
             call(x)
         assert [part.tolist() for part in call(np.atleast_1d(x))] == [[0]]
