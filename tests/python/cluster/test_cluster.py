@@ -51,6 +51,13 @@ def test_devices_report_their_places():
     assert (device.cpuset, device.client.platform) == ("", "tpu")
 
 
+def test_the_platform_of_a_simulated_cluster_is_its_own():
+    for pod, platform in ((cluster.tpu("v5e", (2, 2)), "tpu"), (cluster.dgx("a100"), "gpu")):
+        for given in (None, platform):
+            with ad.simulate(pod, platform=given):
+                assert {device.platform for device in ad.devices()} == {platform}
+
+
 def test_cores_are_devices_where_jax_has_them_so():
     devices = cluster.tpu("7x", (2, 2, 1)).devices()
     assert [(device.coords, device.core_on_chip) for device in devices[:3]] == [
@@ -165,6 +172,16 @@ def test_describe_lists_each_number_with_its_source():
         (lambda: cluster.this_machine(measured=3), TypeError, "expected a MeasuredRoofline or None"),
         (lambda: cluster.this_machine(latency=-1.0), ValueError, "latency is -1.0"),
         (lambda: ad.simulate(cluster.dgx(), bytes_limit=1), ValueError, "bytes_limit is given for a Cluster"),
+        (
+            lambda: ad.simulate(cluster.dgx(), platform="cpu"),
+            ValueError,
+            "platform is 'cpu'; expected 'gpu', the platform of <Cluster 8 h100: 8 gpu devices>; leave it out",
+        ),
+        (
+            lambda: ad.simulate(cluster.tpu("v5e", (2, 2)), platform="gpu"),
+            ValueError,
+            "expected 'tpu', the platform",
+        ),
     ],
 )
 def test_invalid_arguments_are_refused(make, error, text):
