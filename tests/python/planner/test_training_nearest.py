@@ -266,6 +266,20 @@ def test_a_schedule_names_passes_and_up_to_four_chunks(chunks, named):
     assert re.findall(r">((?:forward|backward)[^<:]*)<", picture) == (names or ["forward", "backward"])
 
 
+def test_a_schedule_has_a_colour_for_each_pass_of_a_chunk():
+    picture = pipeline_plan(2, schedule="interleaved", chunks=6, batch=4).to_svg("schedule")
+    legend = re.findall(r'height="12.0" fill="(#\w+)".*\n<text.*>(forward|backward), chunk (\d)<', picture)
+    colours = {(word, int(chunk)): fill for fill, word, chunk in legend}
+    assert len(legend) == len(set(colours.values())) == 8
+    tiles = re.findall(
+        r'<title>1: .*?<rect x="([\d.]+)" y="44.0".*? fill="(#\w+)"', picture
+    )  # of microbatch 1, stage 0
+    passes = [fill for _, fill in sorted((float(x), fill) for x, fill in tiles)]
+    chunks = [1, 2, 3, 4, 1, 2]  # a fifth chunk has the colour of the first
+    assert passes[:6] == [colours["forward", chunk] for chunk in chunks]
+    assert passes[6:] == [colours["backward", chunk] for chunk in reversed(chunks)]
+
+
 def test_the_idle_part_of_a_schedule_is_that_of_its_stages():
     plan = pipeline_plan(4, schedule="gpipe")
     passes = [stage.forward + stage.backward for stage in plan.stages]
