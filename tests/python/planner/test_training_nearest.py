@@ -271,9 +271,7 @@ def test_a_schedule_has_a_colour_for_each_pass_of_a_chunk():
     legend = re.findall(r'height="12.0" fill="(#\w+)".*\n<text.*>(forward|backward), chunk (\d)<', picture)
     colours = {(word, int(chunk)): fill for fill, word, chunk in legend}
     assert len(legend) == len(set(colours.values())) == 8
-    tiles = re.findall(
-        r'<title>1: .*?<rect x="([\d.]+)" y="44.0".*? fill="(#\w+)"', picture
-    )  # of microbatch 1, stage 0
+    tiles = re.findall(r'<title>1: .*?<rect x="([\d.]+)" y="44.0".*? fill="(#\w+)"', picture)
     passes = [fill for _, fill in sorted((float(x), fill) for x, fill in tiles)]
     chunks = [1, 2, 3, 4, 1, 2]  # a fifth chunk has the colour of the first
     assert passes[:6] == [colours["forward", chunk] for chunk in chunks]
