@@ -69,7 +69,9 @@ def _in_order(tests: list[Test], mutant: Mutant) -> list[Test]:
         seconds[test.file] += test.seconds
 
     def rank(test: Test) -> tuple[int, float, str]:
-        alike = len(words.intersection(Path(test.file).stem.removeprefix("test_").split("_")))
+        path = Path(test.file)
+        area = f"{path.parent.name}_{path.stem.removeprefix('test_')}"  # a folder of tests is named like its room
+        alike = len(words.intersection(area.split("_")))
         return -alike, seconds[test.file], test.file
 
     return sorted(tests, key=rank)  # stable: a file's tests stay in their order
@@ -98,7 +100,9 @@ def recorded_calls(*, again: bool, jobs: int = 1) -> Calls:
         copy_package(folder, recording=True)
         for tests_folder in FOLDERS:
             if files := [file for file in old if file.startswith(tests_folder)]:
-                run_tests(folder, files, None, "-p", "mutants_recorder", "-n", str(jobs))
+                status, output = run_tests(folder, files, None, "-p", "mutants_recorder", "-n", str(jobs))
+                if status not in (0, 1):  # otherwise the tests that did not run would be stored as none
+                    raise RuntimeError(f"pytest ended with status {status} before all tests had run:\n{output[-4000:]}")
         names = json.loads((folder / "names.json").read_text())
         known |= {file: [hashes[file]] for file in old}
         for test, (seconds, passed, executed) in _rows(folder / "log.jsonl").items():

@@ -14,12 +14,9 @@ from typing import NamedTuple
 __all__ = ["PACKAGE", "Block", "Finder", "Mutant", "blocks_of", "choose"]
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "artifex_devices"
-_ONLY_UNDER_MPIEXEC = (
-    "calibration_processes.py",
-    *(
-        f"distributed/{name}.py"
-        for name in ("consistency", "connections", "mpi_runtime", "job", "mpi_transport", "local_peers")
-    ),
+_ONLY_UNDER_MPIEXEC = tuple(
+    f"distributed/{name}.py"
+    for name in ("consistency", "connections", "mpi_runtime", "job", "mpi_transport", "local_peers")
 )
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {

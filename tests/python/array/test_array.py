@@ -3,9 +3,11 @@
 
 import copy
 import gc
+import inspect
 import pickle
 import threading
 import weakref
+from typing import Any
 
 import artifex_devices as ad
 import numpy as np
@@ -410,6 +412,18 @@ def test_item_of_a_number_and_of_a_vector(named):
 def test_item_refuses_other_indices(index, error, named):
     with pytest.raises(error):
         ad.device_put(np.ones((8, 8)), named("x")).item(*index)
+
+
+def test_methods_that_call_numpy_have_its_parameters_with_types():
+    signature = inspect.signature(ad.Array.diagonal)
+    assert str(signature) == "(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> artifex_devices.Array"
+    kinds = {name: each.annotation for name, each in inspect.signature(ad.Array.argpartition).parameters.items()}
+    assert kinds == {"self": inspect.Parameter.empty, "kth": Any, "axis": int, "kind": str, "order": Any}
+    for name in ("sum", "std", "sort", "round", "searchsorted", "take", "squeeze", "trace"):
+        ours = inspect.signature(getattr(ad.Array, name)).parameters.values()
+        theirs = inspect.signature(getattr(np, name)).parameters.values()
+        assert [(each.kind, each.default) for each in ours][1:] == [(each.kind, each.default) for each in theirs][1:]
+        assert [each.name for each in ours][1:] == [each.name for each in theirs][1:]
 
 
 def test_shards_and_their_data_are_made_once_and_go_with_the_array() -> None:

@@ -236,3 +236,13 @@ def test_a_clone_is_another_array_of_the_same_memory():
     assert not ad.device_put(X).clone().committed
     with pytest.raises(RuntimeError, match="clone"):
         x.clone()
+
+
+def test_an_update_of_no_elements_raises_no_error_of_a_value(named):
+    value = np.arange(32).reshape(8, 4)
+    x = ad.device_put(value, named("x", "y"))
+    with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed"):
+        x.at[0:1].power(-1)
+    assert np.array_equal(x.at[0:0].power(-1), value)
+    with pytest.raises(TypeError, match="the result is of dtype float64; expected one that converts to the int64 of"):
+        x.at[0:0].divide(2)

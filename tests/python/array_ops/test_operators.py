@@ -226,6 +226,17 @@ class TestErrors:
         with pytest.raises(OverflowError):
             _ = x + 300
 
+    @pytest.mark.parametrize(("columns", "spec"), [(8, ("x", "y")), (8, ("x",)), (8, ()), (7, (None, "y"))])
+    def test_numbers_that_the_dtype_cannot_hold_are_refused_without_elements_too(self, named, columns, spec):
+        value = np.ones((0, columns), np.uint8)
+        x = ad.device_put(value, named(*spec, uneven="last-short"))
+        for number in (300, -1):
+            with pytest.raises(OverflowError):
+                _ = value + number
+            with pytest.raises(OverflowError):
+                _ = x + number
+        assert_same_bits(x + 3, value + 3)
+
 
 class TestOutAndWhere:
     def test_out_brings_the_result_to_the_host(self, named):

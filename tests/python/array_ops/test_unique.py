@@ -25,6 +25,15 @@ def assert_whole(got, x, expected):
     np.testing.assert_array_equal(np.asarray(got).astype(wide), expected.astype(wide))
 
 
+@pytest.mark.parametrize("call", [np.nonzero, np.where])
+def test_nonzero_of_a_number_names_the_repair(call, named):
+    for x in (ad.device_put(3), ad.device_put(np.array(3.0), named())):
+        text = r"^nonzero: Calling nonzero on 0d arrays .*got shape \(\); use np\.atleast_1d\(x\) first$"
+        with pytest.raises(ValueError, match=text):
+            call(x)
+        assert [part.tolist() for part in call(np.atleast_1d(x))] == [[0]]
+
+
 @given(pairs(nan=True))
 def test_nonzero_as_numpy(pair):
     x, host = pair.device, pair.host

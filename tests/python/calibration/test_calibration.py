@@ -105,10 +105,17 @@ def stand_in(monkeypatch, fresh):
     return calls
 
 
+STEPS = []  # of the real measurement: names, and how many there are to be
+
+
 @pytest.fixture(scope="module")
 def measured():
     """A real one, of small arrays."""
+    measure = calibration_measurement.measure_calibration
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            calibration_run, "measure_calibration", lambda rounds, _: measure(rounds, lambda *said: STEPS.append(said))
+        )
         patch.setattr(calibration_measurement, "_DEFAULT_ARRAY", 8 * MIB)
         patch.setattr(calibration_measurement, "_CACHE_MULTIPLE", 0)
         return calibration.calibrate(rounds=1, cache=False)
@@ -434,6 +441,32 @@ def test_the_cache_keeps_it(stand_in, tmp_path, monkeypatch):
     assert len(stand_in) == 4
 
 
+def test_notes_say_what_one_process_cannot_measure(stand_in, tmp_path):
+    (single, stored) = calibration.calibrate(cache=tmp_path).notes
+    assert single == "one process: no links between processes to measure (mpiexec, distributed.initialize)"
+    assert stored.startswith("stored in ")
+
+
+def test_a_calibration_of_a_job_is_not_stored_and_has_the_links_between_its_processes(stand_in, tmp_path, monkeypatch):
+    from artifex_devices.calibration import processes
+
+    links = ProcessLink(2, 1, "an MPI", 1e-4, 3e9, 2e-4, 4e9, True)
+    sizes = []
+    monkeypatch.setattr(job, "members", lambda: (0, ("one", "two")))
+    monkeypatch.setattr(processes, "measure_processes", lambda nbytes: sizes.append(nbytes) or links)
+    found = calibration.calibrate(cache=tmp_path, rounds=5)
+    assert found.processes == links
+    assert sizes == [CONDITIONS.array_bytes]
+    assert found.notes == (
+        "not stored: in a job of several processes each measures its share of the machine while the others do",
+    )
+    assert list(tmp_path.iterdir()) == []
+    assert not calibration.calibrate(cache=tmp_path, rounds=5).from_cache
+    assert stand_in == [5, 5]
+    monkeypatch.setattr(job, "members", lambda: (0, ("one",)))  # a job of one process is as none
+    assert calibration.calibrate(cache=tmp_path, rounds=5).processes is None
+
+
 @pytest.mark.parametrize("forget", [True, False])
 def test_a_stored_calibration_needs_as_many_rounds(stand_in, tmp_path, monkeypatch, forget, capsys):
     def calibrated(**rounds):
@@ -504,6 +537,12 @@ def test_too_little_memory_is_reported(monkeypatch):
         with pytest.raises(MemoryError, match=r"^calibrate: a sixteenth of the memory that the process may use is "):
             calibration.calibrate(cache=False)
     assert calibration_measurement.largest_array_bytes(1 << 50) <= ad.Machine.live().usable_memory_bytes // 16
+
+
+def test_a_real_measurement_reports_its_number_of_steps(measured):
+    assert {total for _, total in STEPS} == {len(STEPS)}
+    assert [name for name, _ in STEPS].count("links between memories") == 1
+    assert STEPS[-1][0] == "links between memories"
 
 
 def test_a_real_measurement_has_samples_and_conditions(measured):
@@ -763,3 +802,22 @@ def test_a_check_reports_its_number_of_steps(monkeypatch):
     assert {total for _, total in steps} == {len(steps)}
     assert len(steps) == 2 * len(checked.rows)
     assert {row.measured for row in checked.rows} == {1.0}
+
+
+def test_sizes_beyond_the_limit_are_left_out_of_a_check_and_noted(monkeypatch):
+    def times(cases, *, rounds, repeats, step):
+        return [[1.0] * repeats for _ in cases]
+
+    monkeypatch.setattr(calibration_check, "time_cases", times)
+
+    def checked(max_bytes):
+        return calibration_check.check_rows(made(), rounds=1, max_bytes=max_bytes, step=lambda *said: None)
+
+    found = checked(4 * MIB)
+    assert {row.nbytes for row in found.rows if row.kind == "collective"} == {MIB}
+    assert max(row.nbytes for row in found.rows) == 4 * MIB
+    assert [note.partition(", more than ")[2] for note in found.notes] == ["4.0 MiB"]
+    nothing = checked(MIB - 1)
+    assert nothing.rows == ()
+    assert nothing.median_error(least_bytes=0) is None
+    assert nothing.notes[0].startswith("left out: arrays of 1.0 MiB, ")

@@ -51,6 +51,13 @@ def test_devices_report_their_places():
     assert (device.cpuset, device.client.platform) == ("", "tpu")
 
 
+def test_the_platform_of_a_simulated_cluster_is_its_own():
+    for pod, platform in ((cluster.tpu("v5e", (2, 2)), "tpu"), (cluster.dgx("a100"), "gpu")):
+        for given in (None, platform):
+            with ad.simulate(pod, platform=given):
+                assert {device.platform for device in ad.devices()} == {platform}
+
+
 def test_cores_are_devices_where_jax_has_them_so():
     devices = cluster.tpu("7x", (2, 2, 1)).devices()
     assert [(device.coords, device.core_on_chip) for device in devices[:3]] == [
@@ -153,6 +160,9 @@ def test_describe_lists_each_number_with_its_source():
         (lambda: cluster.tpu(4, (2, 2, 1)), TypeError, r"generation is 4 \(int\)"),
         (lambda: cluster.tpu("v4", (2, 2, 1), slices=0), ValueError, "slices is 0; expected 1 to 16777216"),
         (lambda: cluster.tpu("v4", (2**40, 2, 1)), ValueError, "below 2"),
+        (lambda: cluster.tpu("v4", (2**31, 2, 1)), ValueError, "expected numbers of chips below 2"),
+        (lambda: cluster.tpu("v4", (2, -(2**31), 1)), ValueError, "expected numbers of chips below 2"),
+        (lambda: cluster.tpu("v4", (2**31 - 1, 2, 1)), ValueError, "TPU v4 has no slices of 2147483647x2x1"),
         (lambda: cluster.tpu("v4", (16, 16, 16), slices=2**24), ValueError, "16777216 at most"),
         (lambda: cluster.dgx("mi300x"), ValueError, "expected one of v100, a100"),
         (lambda: cluster.gpus("Tesla V100-SXM2-16GB"), ValueError, "expected chips_per_node"),
@@ -162,6 +172,16 @@ def test_describe_lists_each_number_with_its_source():
         (lambda: cluster.this_machine(measured=3), TypeError, "expected a MeasuredRoofline or None"),
         (lambda: cluster.this_machine(latency=-1.0), ValueError, "latency is -1.0"),
         (lambda: ad.simulate(cluster.dgx(), bytes_limit=1), ValueError, "bytes_limit is given for a Cluster"),
+        (
+            lambda: ad.simulate(cluster.dgx(), platform="cpu"),
+            ValueError,
+            "platform is 'cpu'; expected 'gpu', the platform of <Cluster 8 h100: 8 gpu devices>; leave it out",
+        ),
+        (
+            lambda: ad.simulate(cluster.tpu("v5e", (2, 2)), platform="gpu"),
+            ValueError,
+            "expected 'tpu', the platform",
+        ),
     ],
 )
 def test_invalid_arguments_are_refused(make, error, text):

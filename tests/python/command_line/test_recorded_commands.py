@@ -41,6 +41,7 @@ bandwidth = 2.5e10
 latency = 1e-5
 """
 V5E = "--cluster 'tpu v5e 4x4' --mesh x=4,y=4"
+RUN = "--batch 256 --sequence 4096 --cluster 'dgx h100 nodes=4'"
 COMMANDS = {
     "plans_of_meshes": [
         f"plan mesh {V5E}",
@@ -166,6 +167,70 @@ COMMANDS = {
         "plan suggest small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --max-axes 5 --quiet",
         "plan suggest small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --axes batch --top 1 --quiet --json",
     ],
+    "plans_of_training": [
+        f"plan train llama-2-7b {RUN} --tensor 2 --sequence-parallel --pipeline 4 --zero 1",
+        f"plan train llama-2-7b {RUN} --tensor 4 --context 2 --zero 3 --zero-shards 8 --recompute full",
+        f"plan train llama-2-7b {RUN} --recompute full --recompute-layers 4 --pipeline 2 --efficiency ideal",
+        f"plan train llama-2-7b {RUN} --pipeline 4 --chunks 2 --tensor 8 --measured-step 9.5",
+        f"plan train llama-2-7b {RUN} --tensor 8 --efficiency published --factor matmul=0.5 --overlap data=0.5,tensor=1",
+        f"plan train llama-2-7b {RUN}",
+        "plan train llama-3-70b --batch 64 --sequence 8192 --cluster 'dgx h100' --tensor 8",
+        "plan train mixtral-8x7b --batch 64 --sequence 4096 --cluster 'tpu v5p 4x4x4' --expert 8 --zero 3 --dtype int8",
+        "plan train small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --pipeline 2 --offload-optimizer",
+        "plan train small.toml --batch 8 --sequence 128 --cluster lab.toml --tensor 2 --expert 2 --expert-imbalance 1.5",
+        f"plan train llama-2-7b {RUN} --tensor 2 --pipeline 4 --zero 1 --json",
+        f"plan train llama-2-7b {RUN} --tensor 2 --pipeline 4 --zero 1 --svg",
+        f"plan train llama-2-7b {RUN} --tensor 2 --pipeline 4 --zero 1 --svg - --picture memory",
+        "plan train small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --pipeline 2 --svg - --picture schedule",
+        "plan train small.toml --batch 64 --sequence 128 --cluster 'tpu v5e 2x2' --pipeline 2 --svg - --picture schedule",
+        f"plan train llama-2-7b {RUN} --code mesh --tensor 4",
+        f"plan train llama-2-7b {RUN} --code jax",
+        *(
+            f"plan train {run} --code {code}"
+            for code in ("megatron", "maxtext")
+            for run in (
+                f"llama-2-7b {RUN} --tensor 4 --pipeline 2 --sequence-parallel --zero 1",
+                f"llama-3-8b {RUN} --tensor 2 --context 2 --zero 3 --recompute full --dtype float8",
+                f"llama-3-8b {RUN} --tensor 8 --pipeline 2 --chunks 2 --zero 2 --recompute selective --dtype float16",
+                f"mixtral-8x7b {RUN} --tensor 8 --expert 4 --zero 1 --zero-shards 4 --offload-optimizer",
+            )
+        ),
+        f"plan train llama-2-7b {RUN} --pipeline 5",
+        f"plan train llama-2-7b {RUN} --tensor 3 --data 5 --microbatch 7",
+        f"plan train llama-2-7b {RUN} --tensor 2,4",
+        f"plan train llama-2-7b {RUN} --top 3",
+        f"plan train llama-2-7b {RUN} --search --data 4",
+        f"plan train llama-2-7b {RUN} --picture memory",
+        f"plan train llama-2-7b {RUN} --zero 4",
+        f"plan train llama-2-7b {RUN} --recompute ful",
+        f"plan train llama-2-7b {RUN} --recompute-layers -1",
+        f"plan train llama-2-7b {RUN} --factor matmul",
+        f"plan train llama-2-7b {RUN} --factor matmul=x",
+        f"plan train llama-2-7b {RUN} --factor matmull=1",
+        f"plan train llama-2-7b {RUN} --factor matmul=2",
+        f"plan train llama-2-7b {RUN} --overlap date=1",
+        f"plan train llama-2-7b {RUN} --overlap data=1.5",
+        f"plan train llama-2-7b {RUN} --overlap data=1,data=0",
+        f"plan train llama-2-7b {RUN} --parameter-dtype float31",
+        f"plan train llama-2-7b {RUN} --measured-step -1",
+        f"plan train llama-2-7b {RUN} --code megtron",
+    ],
+    "searches_of_training": [
+        f"plan train llama-2-7b {RUN} --search --quiet",
+        f"plan train llama-2-7b {RUN} --search --quiet --top 2 --max-tensor 2 --zero 1,3 --device-counts 32,8",
+        f"plan train llama-2-7b {RUN} --search --quiet --top 1 --memory-headroom 0.5 --code megatron",
+        "plan train llama-3-70b --batch 64 --sequence 8192 --cluster 'dgx h100' --search --quiet",
+        "plan train llama-3-70b --batch 64 --sequence 8192 --cluster 'dgx h100' --search --quiet --code mesh",
+        "plan train small.toml --batch 8 --sequence 2048 --cluster 'tpu v5e 2x2' --search --quiet --top 2",
+        "plan train small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --search --quiet --top 1 --json",
+        "plan train small.toml --batch 8 --sequence 2048 --cluster 'tpu v5e 2x2' --search --quiet --svg",
+        "plan train small.toml --batch 7 --sequence 128 --cluster 'tpu v5e 2x2' --search --quiet --pipeline 4 --tensor 4",
+        "plan train small.toml --batch 8 --sequence 128 --cluster lab.toml --search --quiet --top 2 --microbatch 1,2",
+        f"plan train llama-2-7b {RUN} --search --quiet --max-tensor 0",
+        f"plan train llama-2-7b {RUN} --search --quiet --memory-headroom 1",
+        f"plan train llama-2-7b {RUN} --search --quiet --device-counts 64",
+        f"plan train llama-2-7b {RUN} --search --quiet --tensor 3",
+    ],
     "topologies": [
         "topology --machine 'pack:2 numa:2 core:2 pu:2'",
         "topology --machine 'pack:2 numa:2 core:2 pu:2' --every",
@@ -211,5 +276,7 @@ def test_recorded_output_of_commands(name, capsys, monkeypatch, tmp_path):
         if "--json" in line:
             output = textwrap.fill(json.dumps(json.loads(output)), 120)
         output = re.sub(r"artifex_devices [0-9.]+", "artifex_devices VERSION", output)
+        if line.startswith("plan train"):  # the usage is long, and argparse breaks its lines
+            error = re.sub(r"^usage: .*?(?=^artifex_devices)", "", error, flags=re.DOTALL | re.MULTILINE)
         outputs[line] = f"exit status {status}\n{output}{error and '--- standard error'}\n{error}"
     check_recorded(name, outputs)

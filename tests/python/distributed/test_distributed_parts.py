@@ -2,6 +2,8 @@
 """The parts of artifex_devices.distributed that need no MPI; whole jobs are tested in tests/distributed."""
 
 import json
+import math
+import pickle
 import socket
 import struct
 import subprocess
@@ -13,7 +15,7 @@ import pytest
 from artifex_devices import _core, distributed
 from artifex_devices._base.text import cpu_list
 from artifex_devices._spmd.process_groups import ProcessMap
-from artifex_devices.distributed import failure_notice, job
+from artifex_devices.distributed import failure_notice, handshake, job
 from artifex_devices.distributed.consistency import CAME, REFUSED
 from artifex_devices.distributed.handshake import ProcessFacts, check_facts, is_own_address
 from artifex_devices.distributed.launcher import find_launcher
@@ -136,6 +138,29 @@ def test_facts_that_agree_pass_and_each_difference_is_listed_alone():
     assert str(caught.value).startswith(
         "distributed.initialize: mpi4py is 4 in process 1, but missing in process 0; expected arguments that match"
     )
+
+
+def test_the_facts_of_all_processes_are_exchanged_whatever_their_sizes():
+    values = ["short", {"a": list(range(100))}, None, "x" * 70_000]
+    gathered = [pickle.dumps(value) for value in values]
+    sizes = b"".join(len(data).to_bytes(8, "little") for data in gathered)
+    asked = []
+
+    def fill(sent, received, data):
+        asked.append((bytes(sent[0]), received[1:-1]))
+        received[0][:] = data
+        return SimpleNamespace(Test=lambda: True)
+
+    world = SimpleNamespace(
+        Get_size=lambda: len(values),
+        Iallgather=lambda sent, received: fill(sent, received, sizes),
+        Iallgatherv=lambda sent, received: fill(sent, received, b"".join(gathered)),
+    )
+    runtime = SimpleNamespace(mpi=SimpleNamespace(BYTE="byte"), world=world)
+    assert handshake.exchange(runtime, values[1], deadline=math.inf) == values
+    counts = list(map(len, gathered))
+    starts = [0, counts[0], sum(counts[:2]), sum(counts[:3])]
+    assert asked == [(counts[1].to_bytes(8, "little"), []), (gathered[1], [counts, starts])]
 
 
 def test_a_launcher_of_another_mpi_is_named():

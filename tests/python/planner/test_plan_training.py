@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """plan_training, suggest_training and plan_inference: figures of publications, texts, pictures, code."""
 
+import contextlib
 import json
 import pickle
 from dataclasses import replace
 
 import pytest
 from artifex_devices import cluster, models
-from artifex_devices.planner import Efficiency, TrainingConfig, plan_inference, plan_training, suggest_training
+from artifex_devices.planner import (
+    Efficiency,
+    TrainingConfig,
+    plan_inference,
+    plan_training,
+    suggest_training,
+    training_search,
+)
 
 SMALL = models.TransformerShape("small", 8, 1024, 4096, 16, 16, 64, 32000)
 NODES = cluster.dgx("h100", nodes=2)
@@ -173,6 +181,24 @@ def test_suggestions_fit_and_are_fastest_first():
     assert json.loads(found.to_json())["kind"] == "training suggestions"
     assert "options, fastest first" in str(found)
     assert "<svg" in found.to_svg()
+
+
+def test_progress_of_a_search_counts_each_number_of_devices(monkeypatch):
+    bars = []
+
+    @contextlib.contextmanager
+    def bar(what, total, *, is_wanted):
+        reports = []
+        bars.append((what, total, is_wanted, reports))
+        yield reports.append
+
+    monkeypatch.setattr(training_search, "progress_bar", bar)
+    suggest_training("llama-2-7b", NODES, batch=64, sequence=4096, zero=1, recompute="none", device_counts=[16, 8, 4])
+    ((what, total, is_wanted, reports),) = bars
+    assert (what, is_wanted) == ("suggest_training", True)
+    assert reports == sorted(reports)
+    assert 0 <= reports[0] < total // 3
+    assert 2 * total // 3 <= reports[-1] <= total
 
 
 def test_pinned_fields_are_kept():

@@ -365,6 +365,23 @@ def test_copies_are_boxes_of_the_global_array(pod_mesh):
     assert [copy.box for copy in first] == [((i, i + 1), (0, 1)) for i in range(4)]
 
 
+def test_bars_show_what_each_device_receives_and_must_receive():
+    mesh = Mesh(np.array(cluster.tpu("v5e", (2, 2)).devices()).reshape(2, 2), ("x", "y"))
+    ends = NamedSharding(mesh, P(("x", "y"))), NamedSharding(mesh, P("y", "x"))
+
+    def bars(way):
+        plan = plan_reshard((8, 4), "int8", *ends, way=way)
+        picture = Page(plan._repr_html_()).pictures[1]
+        assert 'width="48" height="62"' in picture
+        found = re.findall(r'<rect x="(\d+)" y="(\d+)" width="9" height="(\d+)".*<path d="M(\d+),(\d+)h9"', picture)
+        assert [each[0] for each in found] == [each[3] for each in found] == ["0", "12", "24", "36"]
+        return [tuple(map(int, (top, height, least))) for _, top, height, _, least in found]
+
+    # Of 60: 4 and 8 bytes of 8, of which all must be received; 10 bytes, of which 4 and 8 must.
+    assert bars("copies") == [(31, 30, 31), (1, 60, 1), (1, 60, 1), (31, 30, 31)]
+    assert bars("collectives") == [(1, 60, 37), (1, 60, 13), (1, 60, 13), (1, 60, 37)]
+
+
 def test_text_html_and_json_agree(pod_mesh):
     source, destination = NamedSharding(pod_mesh, P("x", "y")), NamedSharding(pod_mesh, P(None, ("y", "x")))
     plan = plan_reshard((1024, 1024), "float32", source, destination, way="collectives")

@@ -226,6 +226,77 @@ def test_stages_that_are_equal_have_their_own_numbers():
     assert names == ["stage 0", "stage 1", "stage 2", "stage 3"]
 
 
+def pipeline_plan(stages, **values):
+    """A plan of a narrow model with two layers for each of the stages, on as many devices."""
+    shape = models.TransformerShape("narrow", 16 * stages, 64, 128, 4, 4, 16, 1000)
+    pod = cluster.gpus("h100", nodes=stages, chips_per_node=1)
+    config = TrainingConfig(**{"batch": 960, "sequence": 128, "pipeline": stages, **values})
+    return plan_training(shape, pod, config)
+
+
+@pytest.mark.parametrize(
+    ("stages", "values", "shown"),
+    [
+        (2, {}, "8 of 960"),
+        (2, {"batch": 6}, "6 of 6"),
+        (4, {}, "8 of 960"),
+        (5, {}, "10 of 960"),
+        (3, {"schedule": "interleaved", "chunks": 2}, "6 of 960"),  # a multiple of the stages
+        (3, {"schedule": "gpipe"}, "8 of 960"),
+        (12, {"schedule": "interleaved", "chunks": 16}, "24 of 960"),
+        (64, {}, "128 of 960"),
+        (80, {}, "102 of 960"),  # 2**14 passes at most
+    ],
+)
+def test_a_schedule_shows_the_first_microbatches(stages, values, shown):
+    plan = pipeline_plan(stages, **values)
+    picture = plan.to_svg("schedule")
+    assert f">{shown} microbatches; idle " in picture
+    count, chunks = int(shown.partition(" ")[0]), values.get("chunks", 1)
+    assert len(re.findall(r"<title>", picture)) >= 2 * count * stages * chunks
+    rows = re.findall(r">(stage \d+)<", picture)
+    assert list(dict.fromkeys(rows)) == [f"stage {i}" for i in range(stages)]
+
+
+@pytest.mark.parametrize(("chunks", "named"), [(1, 0), (2, 2), (4, 4), (8, 4)])
+def test_a_schedule_names_passes_and_up_to_four_chunks(chunks, named):
+    values = {"schedule": "interleaved", "chunks": chunks} if chunks > 1 else {}
+    picture = pipeline_plan(2, **values).to_svg("schedule")
+    names = [f"{word}, chunk {i}" for i in range(1, named + 1) for word in ("forward", "backward")]
+    assert re.findall(r">((?:forward|backward)[^<:]*)<", picture) == (names or ["forward", "backward"])
+
+
+def test_a_schedule_has_a_colour_for_each_pass_of_a_chunk():
+    picture = pipeline_plan(2, schedule="interleaved", chunks=6, batch=4).to_svg("schedule")
+    legend = re.findall(r'height="12.0" fill="(#\w+)".*\n<text.*>(forward|backward), chunk (\d)<', picture)
+    colours = {(word, int(chunk)): fill for fill, word, chunk in legend}
+    assert len(legend) == len(set(colours.values())) == 8
+    tiles = re.findall(r'<title>1: .*?<rect x="([\d.]+)" y="44.0".*? fill="(#\w+)"', picture)
+    passes = [fill for _, fill in sorted((float(x), fill) for x, fill in tiles)]
+    chunks = [1, 2, 3, 4, 1, 2]  # a fifth chunk has the colour of the first
+    assert passes[:6] == [colours["forward", chunk] for chunk in chunks]
+    assert passes[6:] == [colours["backward", chunk] for chunk in reversed(chunks)]
+
+
+def test_the_idle_part_of_a_schedule_is_that_of_its_stages():
+    plan = pipeline_plan(4, schedule="gpipe")
+    passes = [stage.forward + stage.backward for stage in plan.stages]
+    idle = float(re.search(r"8 of 960 microbatches; idle ([\d.]+)% of the time shown", plan.to_svg("schedule"))[1])
+    # The slowest stage works without a pause between its first and its last forward, and backward, pass.
+    assert 1 - 8 * sum(passes) / 4 / (8 * max(passes)) <= idle / 100 < 0.5
+    assert idle == pytest.approx(100 * (1 - 8 / 11), abs=8)  # that of equal stages: 3 passes of 11 wait
+
+
+@pytest.mark.parametrize(("stages", "left_out"), [(64, 0), (65, 1), (80, 16)])
+def test_memory_of_many_stages_is_that_of_the_first_and_the_last_ones(stages, left_out):
+    picture = pipeline_plan(stages).to_svg("memory")
+    names = re.findall(r'text-anchor="end" dy="0.35em">stage (\d+)<', picture)
+    numbers = list(range(stages))
+    assert list(map(int, names)) == (numbers[:32] + numbers[-32:] if left_out else numbers)
+    assert (f">{left_out} stages in the middle are left out<" in picture) == (left_out > 0)
+    assert ("are left out" in picture) == (left_out > 0)
+
+
 def test_a_front_names_the_colour_of_points_with_fewer_devices():
     nodes = cluster.dgx("h100", nodes=2)
     both = suggest_training("llama-2-7b", nodes, batch=64, sequence=4096, device_counts=[16, 8], progress=False)

@@ -5,6 +5,7 @@ import base64
 import contextlib
 import io
 import re
+import textwrap
 
 import artifex_devices as ad
 import numpy as np
@@ -137,6 +138,33 @@ def test_recorded_texts_of_values():
             "small mesh": mesh,
         }
         check_recorded("texts_of_values", {name: str(each) for name, each in texts.items()})
+
+
+def test_recorded_pages_of_training_and_inference():
+    nodes = cluster.dgx("h100", nodes=4)
+    config = planner.TrainingConfig(batch=256, sequence=4096, tensor=8, pipeline=4, schedule="interleaved", chunks=2)
+    run = planner.plan_training("llama-2-7b", nodes, config, measured=9.5)
+    large = planner.plan_training("llama-3-70b", cluster.dgx("h100"), planner.TrainingConfig(batch=8, sequence=4096))
+    found = planner.suggest_training(
+        "llama-2-7b", nodes, batch=256, sequence=4096, zero=[1, 3], context=1, device_counts=[32, 16], progress=False
+    )
+    nothing = planner.suggest_training("llama-3.1-405b", nodes, batch=32, sequence=8192, zero=3, progress=False)
+    pod = cluster.tpu("v5p", (4, 4, 4))
+    served = planner.plan_inference("mixtral-8x7b", pod, batch=32, prompt=1024, output=512, tensor=8, expert=8)
+    many = planner.plan_inference("llama-3-70b", cluster.dgx("h100"), batch=4096, prompt=8192, output=512, tensor=4)
+    pages = {
+        "a run": readable(run._repr_html_()),
+        "a narrow run": f"{run:60}",
+        "a run that does not fit": f"{large}\n{readable(large._repr_html_())}",
+        "options": readable(found._repr_html_()),
+        "no options": f"{nothing}\n{readable(nothing._repr_html_())}",
+        "serving": f"{served}\n{readable(served._repr_html_())}\n{textwrap.fill(served.to_json(), 120)}",
+        "serving that does not fit": f"{many}",
+        "the schedule": run.to_svg("schedule").count("<rect"),
+        "the front": found.to_svg(),
+        "factors": f"{planner.Efficiency.of(pod)}\n{planner.Efficiency.of(nodes).replaced(matmul=0.5, network=0.25)}",
+    }
+    check_recorded("training_and_inference", {name: str(each) for name, each in pages.items()})
 
 
 def mesh_of(pod):

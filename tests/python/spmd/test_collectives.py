@@ -45,6 +45,18 @@ def test_psum_over_one_and_several_axes(dtype, executor):
     assert not everywhere[0].flags.writeable
 
 
+def test_an_axis_is_not_several_axes_of_one_letter(executor):
+    def body(i):
+        x = np.array([i])
+        return [int(lax.psum(x, axes)[0]) for axes in (("x", "y"), "xy", ["x", "y"], ["xy"], ("y", "x"), "xy")]
+
+    found = launch(body, executor, {"x": 2, "xy": 2, "y": 2})  # i = 4 x + 2 xy + y
+    for i in range(8):
+        over_both = sum(j for j in range(8) if j & 2 == i & 2)
+        over_one = i + (i ^ 2)
+        assert found[i] == [over_both, over_one, over_both, over_one, over_both, over_one]
+
+
 def test_psum_of_floats_has_the_order_of_the_members(executor):
     blocks = [np.array([value], np.float32) for value in (1e8, 1, -1e8, 1, 0, 0, 0, 0)]
     assert launch(lambda i: lax.psum(blocks[i], "i"), executor)[3].tolist() == [1.0]

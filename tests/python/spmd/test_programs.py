@@ -19,7 +19,7 @@ import numpy as np
 import optree
 import pytest
 from artifex_devices import lax
-from artifex_devices._spmd import cooperative, specs, threaded
+from artifex_devices._spmd import cooperative, specs, threaded, watchdog
 from artifex_devices._spmd.participant import _current
 from artifex_devices.errors import CollectiveError
 from spmd_programs import EXECUTORS, launch
@@ -111,6 +111,17 @@ def test_mismatches_name_both_sides(other, reports, executor):
         launch(body, executor)
     assert "in psum float32(3,) over i" in str(caught.value)
     assert re.search(reports, str(caught.value))
+
+
+@pytest.mark.parametrize("several", [("rows", "columns"), ["rows", "columns"]])
+def test_mismatches_name_axes_in_full(several, executor):
+    def body(i):
+        return lax.psum(np.ones(3), "rows" if i == 0 else several)
+
+    with pytest.raises(CollectiveError) as caught:
+        launch(body, executor, {"rows": 2, "columns": 4})
+    assert "in psum float64(3,) over rows at " in str(caught.value)
+    assert "in psum float64(3,) over rows, columns at " in str(caught.value)
 
 
 def test_participants_that_wait_for_each_other_deadlock(executor):
@@ -251,6 +262,75 @@ def test_a_foreign_tree_map_with_two_collectives():
     with pytest.raises(CollectiveError, match='executor="threads"'):
         launch(body, "cooperative")
     assert launch(lambda i: int(lax.psum(np.array(i), "i")), "cooperative") == [28] * 8
+
+
+@pytest.mark.parametrize("executor", ["cooperative", "threads"])
+def test_foreign_calls_may_follow_collectives_outside_of_them(executor):
+    def body(i):
+        alone = int(lax.psum(np.array(i), "i"))
+        inside = optree.tree_map(lambda leaf: lax.psum(leaf, "i"), {"a": np.array(i)})
+        return alone, int(inside["a"]), int(lax.psum(np.array(2 * i), "i"))
+
+    assert launch(body, executor) == [(28, 28, 56)] * 8
+
+
+@pytest.mark.parametrize("executor", ["cooperative", "threads"])
+def test_foreign_calls_of_some_participants_only(executor):
+    def body(i):
+        found = []
+        for step in range(3):
+            x = np.array(i + step)
+            inside = optree.tree_map(lambda leaf: lax.psum(leaf, "i"), x) if i % 3 == step % 3 else lax.psum(x, "i")
+            found += [int(inside), int(lax.psum(x, "i"))]
+        return found
+
+    assert launch(body, executor) == [[28, 28, 36, 36, 44, 44]] * 8
+
+
+def test_a_foreign_call_in_a_loop_needs_a_collective_outside():
+    begun, ended = [], []  # the foreign calls: a participant, and its number among its calls
+
+    def body(i):
+        for number in range(2):
+
+            def add(leaf, number=number):
+                begun.append((i, number))
+                try:
+                    return lax.psum(leaf, "i")
+                finally:
+                    ended.append((i, number))
+
+            optree.tree_map(add, np.array(i))
+
+    with pytest.raises(CollectiveError, match=r"launch: cpu:6 waits at \S+ inside a function of a pybind11 extension"):
+        launch(body, "cooperative")
+    assert begun == [*((i, 0) for i in range(8)), *((i, 1) for i in range(7, -1, -1))]
+    assert ended == [(i, number) for i in range(7, -1, -1) for number in range(2)]  # before those that began earlier
+    assert launch(body, "threads") == [None] * 8
+
+
+def test_an_interrupt_between_two_participants_leaves_nothing_of_their_contexts(monkeypatch):
+    variable = contextvars.ContextVar("variable")
+    values = []
+
+    class Value:
+        pass
+
+    def interrupted(turns):
+        turns.stage.enter()
+        value = Value()
+        variable.set(value)
+        values.append(weakref.ref(value))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cooperative, "_work", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            launch(lambda i: i, "cooperative")
+    gc.collect()
+    assert [value() for value in values] == [None]
+    assert variable.get(None) is None
+    assert launch(lambda i: variable.get(i), "cooperative") == list(range(8))
 
 
 def test_our_own_tree_map_has_no_such_limit(executor):
@@ -496,6 +576,21 @@ def test_the_watchdog_has_no_reference_to_a_program(executor):
     assert [kept() for kept in programs] == [None]
 
 
+def test_the_watchdog_starts_with_the_first_program_that_has_a_deadline(executor):
+    watchdog.shutdown()
+    names = []
+
+    def body(i):
+        if i == 0:
+            names.append([thread.name for thread in threading.enumerate()].count("artifex-watchdog"))
+            names.append(len(watchdog._programs))
+
+    launch(body, executor, timeout_s=None)
+    launch(body, executor, timeout_s=30.0)
+    launch(body, executor, timeout_s=None)
+    assert names == [0, 0, 1, 1, 1, 0]
+
+
 def test_the_process_exits_with_participants_at_work():
     done = child(
         """
@@ -529,6 +624,26 @@ def test_a_forked_child_can_run_programs():
         """
     )
     assert done.stdout.split() == ["0"], done.stderr
+
+
+def test_a_forked_child_watches_its_own_programs():
+    done = child(
+        """
+        import os, sys, threading
+        from artifex_devices import lax
+        from artifex_devices._spmd import watchdog
+        from spmd_programs import launch
+        def names(i):
+            lax.psum(i, "i")
+            return [thread.name for thread in threading.enumerate()].count("artifex-watchdog")
+        launch(names, "cooperative")
+        if os.fork() == 0:
+            print(len(watchdog._running), set(launch(names, "cooperative")), flush=True)
+            os._exit(0)
+        os.wait()
+        """
+    )
+    assert done.stdout.split() == ["0", "{1}"], done.stderr
 
 
 def test_shutdown_ends_the_threads_of_participants(settled):

@@ -149,3 +149,15 @@ def test_tests_that_execute_the_changed_block_come_first():
     found = [test.name.rpartition("/")[2] for test in calls.Calls(names, tests).tests_of(mutant)]
     assert found == ["test_text.py::block", "test_planner.py::block", "test_text.py::function", "test_text.py::file"]
     assert calls.Calls(names, tests).executed() == set(names)
+
+
+def test_tests_of_the_room_come_before_quicker_ones_of_other_rooms():
+    source = (ROOT / "python" / "artifex_devices" / "_base" / "text.py").read_text()
+    mutant = Mutant("_base/text.py", "bytes_text", source.index('return f"{count} byte'), 0, "")
+    tests = [
+        calls.Test("tests/python/planner/test_planner.py::quick", 1.0, [0]),
+        calls.Test("tests/python/base/test_toml.py::room", 9.0, [0]),
+        calls.Test("tests/python/base/test_text.py::room_and_file", 9.5, [0]),
+    ]
+    found = [test.name.rpartition("::")[2] for test in calls.Calls([mutant.block()], tests).tests_of(mutant)]
+    assert found == ["room_and_file", "room", "quick"]

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A SaveFuture in each state that its thread and the commit can be in, without files."""
+
+import os
+import threading
+import time
+
+import pytest
+from artifex_devices._base.daemon_thread import DaemonThread
+from artifex_devices.checkpoint import future as futures
+from artifex_devices.checkpoint.future import SaveFuture
+
+
+class Save:
+    """A save of 8 bytes that waits for `go_on` and then raises `error`; `commits` has the errors of the commits."""
+
+    operation = "save"
+    nbytes = 8
+    bytes_written = 0
+
+    def __init__(self, *, has_several_processes=False, error=None, commit_error=None):
+        self.has_several_processes = has_several_processes
+        self.error, self.commit_error = error, commit_error
+        self.go_on = threading.Event()
+        self.commits = []
+
+    def write_alone(self):
+        assert self.go_on.wait(20)
+        if self.error is not None:
+            raise self.error
+        self.bytes_written = 8
+
+    def commit(self, error):
+        self.commits.append(error)
+        if self.commit_error is not None:
+            raise self.commit_error
+        if error is not None:
+            raise error
+
+
+def ended(future):
+    until = time.monotonic() + 20
+    while not future.done():
+        assert time.monotonic() < until
+    return future
+
+
+def test_a_future_is_running_until_its_files_are_written():
+    save = Save()
+    future = SaveFuture(save)
+    assert (future.nbytes, future.bytes_written, future.done()) == (8, 0, False)
+    assert repr(future) == "<SaveFuture running, 0 of 8 bytes>"
+    assert future in futures._running
+    with pytest.raises(TimeoutError, match=r"^save: 0 of 8 bytes are written after 0 s; expected all; call "):
+        future.wait(0)
+    save.go_on.set()
+    future.wait()
+    future.wait(0.0)
+    assert (future.bytes_written, future.done(), save.commits) == (8, True, [None])
+    assert repr(future) == "<SaveFuture finished, 8 of 8 bytes>"
+    future._thread.join()
+    assert future not in futures._running
+
+
+def test_one_process_commits_without_a_wait_and_several_in_the_first_wait():
+    alone, shared = Save(), Save(has_several_processes=True)
+    for save in (alone, shared):
+        save.go_on.set()
+    ended(SaveFuture(alone))
+    future = ended(SaveFuture(shared))
+    assert (alone.commits, shared.commits) == ([None], [])
+    future.wait()
+    future.wait()
+    assert shared.commits == [None]
+
+
+@pytest.mark.parametrize("has_several_processes", [False, True])
+def test_an_error_of_the_thread_is_raised_by_each_wait(has_several_processes):
+    save = Save(has_several_processes=has_several_processes, error=OSError("no space"))
+    save.go_on.set()
+    future = ended(SaveFuture(save))
+    for _ in range(2):
+        with pytest.raises(OSError, match=r"^no space$"):
+            future.wait()
+    assert save.commits == [save.error]
+    assert repr(future) == "<SaveFuture failed: OSError, 0 of 8 bytes>"
+
+
+@pytest.mark.parametrize("has_several_processes", [False, True])
+def test_an_error_of_the_commit_is_raised_by_each_wait(has_several_processes):
+    save = Save(has_several_processes=has_several_processes, commit_error=ValueError("not complete"))
+    save.go_on.set()
+    future = ended(SaveFuture(save))
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"^not complete$"):
+            future.wait()
+    assert save.commits == [None]
+
+
+def test_a_thread_that_cannot_be_started_is_an_error_of_the_call(monkeypatch):
+    started = []
+
+    def start(self):
+        started.append(self)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(DaemonThread, "start", start)
+    save = Save(commit_error=None)
+    save.commit = save.commits.append
+    with pytest.raises(RuntimeError, match=r"^can't start new thread$"):
+        SaveFuture(save)
+    assert [type(error) for error in save.commits] == [RuntimeError]
+    assert not any(future._save is save for future in futures._running)
+
+
+def test_a_thread_that_ends_without_memory_is_reported_by_wait(monkeypatch):
+    monkeypatch.setattr(SaveFuture, "_run", lambda self, thread: thread.began())
+    future = ended(SaveFuture(Save()))
+    future._thread.join()
+    with pytest.raises(MemoryError, match=r"^save: the thread that writes ended without memory; save again$"):
+        future.wait()
+
+
+def test_a_forked_process_cannot_wait_for_it(monkeypatch):
+    save = Save()
+    future = SaveFuture(save)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: future._process + 1)
+        for call in (future.wait, future.done):
+            with pytest.raises(
+                RuntimeError, match=rf"^save: the save began in process {future._process}, and this is process "
+            ):
+                call()
+        assert repr(future) == "<SaveFuture running, 0 of 8 bytes>"
+    save.go_on.set()
+    future.wait()

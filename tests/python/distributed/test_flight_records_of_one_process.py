@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flight records that one process writes, and what its transport writes there."""
+
+import os
+import re
+import socket
+
+import pytest
+from artifex_devices.distributed import flight_records
+from artifex_devices.distributed.flight_records import FlightRecords, last_operations, make_job_folder, read_job
+from artifex_devices.errors import CollectiveError
+from clock_transport import ClockTransport, never
+
+
+@pytest.fixture
+def records(tmp_path):
+    """The records of process 0 of 3, in a folder of their own."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    return FlightRecords(str(folder), 0, 3, socket.gethostname())
+
+
+def events_of(records):
+    (record,) = read_job(records.folder)
+    return [(event.kind, event.operation, event.outcome) for event in record.events]
+
+
+def test_a_group_is_registered_once(records):
+    pair = records.group((0, 1))
+    assert records.group((0, 1)) is pair
+    assert records.group((0, 2)) is not pair
+
+
+def test_the_file_and_the_folder_go_with_the_last_process(records, tmp_path):
+    other = FlightRecords(records.folder, 1, 3, socket.gethostname())
+    assert sorted(os.listdir(records.folder)) == ["process_0.flight", "process_1.flight"]
+    records.close()
+    assert os.listdir(records.folder) == ["process_1.flight"]
+    other.close()
+    assert os.listdir(tmp_path) == []
+    other.close()  # nothing is left to remove
+
+
+def test_a_transport_records_meetings_exchanges_and_refusals(records):
+    transport = ClockTransport()
+    transport.flight = records
+    transport.agree("psum", b"digest", [0, 1])
+    transport.wait_until(lambda: True, "reshard", 8)
+    transport.refuse("pmax", "why", [0, 2])
+    assert events_of(records) == [
+        ("meeting", "psum", "done"),
+        ("exchange", "reshard", "done"),
+        ("meeting", "refuses pmax: why", "failed"),
+    ]
+    with pytest.raises(CollectiveError) as caught:
+        transport._raise_stuck("they differ", "psum")
+    text = str(caught.value).partition("\nFlight records ")[2]
+    assert text.startswith(f"(artifex_devices flight-record {records.folder}):\n  all processes came to the same oper")
+    assert re.search(r"\n    psum at \S+:\d+, meets, begun \S+ \w+ ago, done after \S+ \w+\n", text)
+    assert "\n    reshard at " in text
+    assert ", moves bytes by shared memory, begun " in text
+
+
+def test_a_mismatch_is_recorded_as_a_failure(records, monkeypatch):
+    transport = ClockTransport()
+    transport.flight = records
+    new_meeting = transport._new_meeting
+
+    def different(members):
+        meeting = new_meeting(members)
+        meeting.all_equal = lambda: False
+        return meeting
+
+    monkeypatch.setattr(transport, "_new_meeting", different)
+    with pytest.raises(CollectiveError, match=r"^the processes came to different operations"):
+        transport.agree("psum", b"digest", [0, 1])
+    assert events_of(records) == [("meeting", "psum", "failed")]
+
+
+def test_an_exchange_that_fails_is_not_done(records):
+    transport = ClockTransport()
+    transport.flight = records
+    transport.peers.by_number[1].state = "lost"
+    with pytest.raises(CollectiveError) as caught:
+        transport.wait_until(never, "reshard", 8)
+    ((kind, operation, outcome),) = events_of(records)
+    assert (kind, operation) == ("exchange", "reshard")
+    assert outcome == "lasts"
+    assert re.search(r"moves bytes by shared memory, begun \S+ \w+ ago, and not done$", str(caught.value))
+
+
+def test_a_process_that_is_known_to_have_ended_is_not_said_to_run(records):
+    (record,) = read_job(records.folder)
+    begin = f"process 0 (pid {os.getpid()} on {record.host}) "
+    none = "  no operation with other processes"
+    assert last_operations([record], 3) == [f"{begin}runs:", none]
+    assert last_operations([record], 3, [0]) == [f"{begin}ended without notice:", none]
+    assert last_operations([record], 3, [1]) == [f"{begin}runs:", none]
+
+
+def test_records_that_cannot_be_read_are_said_in_the_report(records):
+    os.unlink(os.path.join(records.folder, "process_0.flight"))
+    assert records.report().startswith(f"The flight records cannot be read: flight record: {records.folder} has no rec")
+
+
+def test_the_records_of_the_last_twenty_jobs_stay(tmp_path):
+    for number in range(25):
+        folder = tmp_path / f"20000101-0000{number:02}-1"
+        folder.mkdir()
+    (tmp_path / "20000101-000001-1" / "notes.txt").write_text("mine")
+    (tmp_path / "a file").write_text("")
+    made = make_job_folder(str(tmp_path))
+    assert re.fullmatch(rf"{re.escape(str(tmp_path))}/\d{{8}}-\d{{6}}-{os.getpid()}", made)
+    assert os.stat(made).st_mode & 0o777 == 0o700
+    left = sorted(path.name for path in tmp_path.iterdir() if path.is_dir())
+    kept = [f"20000101-0000{number:02}-1" for number in (1, *range(6, 25))]
+    assert left == sorted([*kept, os.path.basename(made)])
+
+
+def test_the_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(flight_records.os, "getuid", lambda: os.stat(tmp_path).st_uid + 1)
+    with pytest.raises(
+        PermissionError, match=rf"^{re.escape(str(tmp_path))} belongs to user \d+; expected a folder of"
+    ):
+        make_job_folder(str(tmp_path))
