@@ -100,13 +100,14 @@ def test_a_meeting_is_used_again_once_it_has_ended(transport):
 
 
 def test_the_deadline_counts_from_the_begin_of_a_wait(transport):
+    before = config.collective_timeout_s
     config.update("collective_timeout_s", 2.0)
     try:
         transport.clock.now = 100.0
         with pytest.raises(CollectiveError) as caught:
             transport.wait_until(never, "reshard", 8)
     finally:
-        config.update("collective_timeout_s", None)
+        config.update("collective_timeout_s", before)
     assert transport.clock.now == pytest.approx(104.0, abs=0.03)  # and 2 s for the positions of the others
     site = f"{clock_transport.__file__}:"  # which calls the check
     assert str(caught.value).startswith(
