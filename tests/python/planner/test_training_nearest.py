@@ -292,6 +292,8 @@ def pipeline_plan(stages, **values):
         (12, {"schedule": "interleaved", "chunks": 16}, "24 of 960"),
         (64, {}, "128 of 960"),
         (80, {}, "102 of 960"),  # 2**14 passes at most
+        (96, {}, "85 of 960"),
+        (64, {"schedule": "interleaved", "chunks": 2}, "64 of 960"),
     ],
 )
 def test_a_schedule_shows_the_first_microbatches(stages, values, shown):
