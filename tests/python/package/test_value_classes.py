@@ -28,7 +28,7 @@ def dataclasses_of_the_package():
     return [each for each in found if each.__module__.partition(".")[0] == "artifex_devices"]
 
 
-def test_dataclasses_are_immutable_but_for_some():
+def test_dataclasses_are_immutable_except_for_some():
     classes = dataclasses_of_the_package()
     assert len(classes) > 80
     assert {each.__name__ for each in classes if not each.__dataclass_params__.frozen} == MUTABLE
@@ -40,7 +40,7 @@ def test_dataclasses_are_immutable_but_for_some():
                 setattr(empty, name, 1)
 
 
-def test_dataclasses_compare_by_value_but_for_some():
+def test_dataclasses_compare_by_value_except_for_some():
     classes = dataclasses_of_the_package()
     assert {each.__name__ for each in classes if not each.__dataclass_params__.eq} == BY_IDENTITY
     assert not any(each.__dataclass_params__.order for each in classes)
