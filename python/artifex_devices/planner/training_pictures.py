@@ -76,7 +76,7 @@ def _memory(plan: TrainingPlan, parts: tuple[str, ...]) -> Picture:
 def _schedule(plan: TrainingPlan) -> Picture:
     config = plan.config
     stages, chunks = config.pipeline, config.chunks
-    most = max(stages, _MOST_TILES // (2 * stages * chunks))
+    most = max(1, _MOST_TILES // (2 * stages * chunks))
     count = min(plan.microbatches, most, max(2 * stages, 8))
     if chunks > 1:
         count = max(stages, count // stages * stages)

@@ -365,6 +365,8 @@ def test_collectives_of_this_machine_have_seconds(monkeypatch):
         assert plan.bytes_by_device == 2 * 1024 * 3 / 4
         assert str(plan).startswith("all_reduce of 1.0 KiB by 4 devices of this machine\n")
         assert json.loads(plan.to_json())["cluster"] is None
+        with pytest.raises(RuntimeError, match=r"^plan_collective: the lower bound is not known; expected a cluster;"):
+            _ = plan.lower_bound.seconds
 
 
 @pytest.mark.parametrize("op", ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute"])

@@ -17,7 +17,7 @@ SECONDS = (1e-4, 1e-4 + 2e-3, 3e-4, 3e-4 + 5e-3)  # of what is sent, then of sum
 
 @pytest.fixture
 def membership(monkeypatch):
-    """Sets what a process reports of its job."""
+    """Sets the members of the job."""
     monkeypatch.setattr(between, "_transport", lambda: "an MPI")
 
     def set_members(hosts, local_peers=None):

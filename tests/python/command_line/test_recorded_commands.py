@@ -214,6 +214,9 @@ COMMANDS = {
         f"plan train llama-2-7b {RUN} --parameter-dtype float31",
         f"plan train llama-2-7b {RUN} --measured-step -1",
         f"plan train llama-2-7b {RUN} --code megtron",
+        f"plan train {'x' * 300} {RUN}",
+        f"plan train none.toml {RUN}",
+        f"plan train . {RUN}",
     ],
     "searches_of_training": [
         f"plan train llama-2-7b {RUN} --search --quiet",
@@ -226,6 +229,7 @@ COMMANDS = {
         "plan train small.toml --batch 8 --sequence 2048 --cluster 'tpu v5e 2x2' --search --quiet --svg",
         "plan train small.toml --batch 7 --sequence 128 --cluster 'tpu v5e 2x2' --search --quiet --pipeline 4 --tensor 4",
         "plan train small.toml --batch 8 --sequence 128 --cluster lab.toml --search --quiet --top 2 --microbatch 1,2",
+        f"plan train llama-2-7b {RUN} --search --quiet --tensor 8 --pipeline 1 --microbatch 4 --zero 3 --device-counts 32",
         f"plan train llama-2-7b {RUN} --search --quiet --max-tensor 0",
         f"plan train llama-2-7b {RUN} --search --quiet --memory-headroom 1",
         f"plan train llama-2-7b {RUN} --search --quiet --device-counts 64",

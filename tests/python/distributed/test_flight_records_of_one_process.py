@@ -98,7 +98,7 @@ def test_a_process_that_is_known_to_have_ended_is_not_said_to_run(records):
     assert last_operations([record], 3, [1]) == [f"{begin}runs:", none]
 
 
-def test_records_that_cannot_be_read_are_named_in_the_report(records):
+def test_the_report_names_the_reason_why_records_cannot_be_read(records):
     os.unlink(os.path.join(records.folder, "process_0.flight"))
     assert records.report().startswith(f"The flight records cannot be read: flight record: {records.folder} has no rec")
 

@@ -29,6 +29,7 @@ from artifex_devices.command_line import main
 from artifex_devices.command_line.doctor import report_lines, verdict, write_report
 from artifex_devices.distributed import job
 from artifex_devices.doctor import Section, libraries
+from artifex_devices.doctor import machine as machine_facts
 from artifex_devices.doctor.advice import findings
 from artifex_devices.doctor.libraries import distributed, mpi
 from artifex_devices.doctor.machine import cgroup, environment_variables, memory, speed
@@ -65,6 +66,41 @@ def test_facts_are_those_of_the_libraries_and_the_system(report: doctor.Report) 
     blas = [row for row in threadpoolctl.threadpool_info() if row["user_api"] == "blas"]
     assert report.sections["blas"].value("threads") == max(row["num_threads"] for row in blas)
     assert report.sections["gpus"].value("count") == len(ad.find_accelerators().accelerators)
+
+
+def test_the_topology_of_a_described_machine(tmp_path: Path) -> None:
+    machine = ad.Machine.from_synthetic(
+        "pack:2 numa:1(memory=1073741824) l3:1(size=8388608) l2:2(size=1048576) core:1 pu:2"
+    )
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "cpuinfo").write_text("processor : 0\nmodel name\t: A processor\n")
+    section = machine_facts.topology(machine, SystemFiles(tmp_path))
+    found = {name: section.value(name) for name in section.facts}
+    described = ("cpu_model", "packages", "cores", "l3_caches", "pus", "caches", "numa_nodes", "memory_of_nodes")
+    assert [found[name] for name in described] == [
+        "A processor",
+        2,
+        4,
+        2,
+        8,
+        {"L3": 8388608, "L2": 1048576},
+        2,
+        [1073741824, 1073741824],
+    ]
+    assert found["cpu_domains"] == [domain["cpus"] for domain in machine.cpu_domains]
+    assert found["devices"] == 8
+    assert section.source("cpu_model") == "/proc/cpuinfo"
+    assert {section.source(name) for name in described[1:]} == {section.source("packages")}
+    assert section.source("packages").startswith("hwloc 2")
+    assert all(fact.problem is None for fact in section.facts.values())
+    assert (section.facts["caches"].unit, section.facts["memory_of_nodes"].unit) == ("bytes each", "bytes")
+
+
+def test_what_a_machine_does_not_have_is_not_known(tmp_path: Path) -> None:
+    section = machine_facts.topology(ad.Machine.from_synthetic("numa:1 l2:2(size=65536) pu:2"), SystemFiles(tmp_path))
+    for name in ("packages", "cores", "l3_caches"):
+        assert (section.value(name), section.facts[name].problem) == (None, "hwloc reports none")
+    assert section.facts["cpu_model"].problem == "/proc/cpuinfo cannot be read (No such file or directory)"
 
 
 def test_a_process_that_stands_alone_says_why_it_has_no_rank(report: doctor.Report) -> None:

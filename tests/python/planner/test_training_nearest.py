@@ -197,6 +197,52 @@ def test_what_the_search_decides_cannot_be_pinned_to_something_else():
     assert suggest_training("llama-2-7b", nodes, sequence_parallel=True, tensor=2, **arguments).options
 
 
+@pytest.mark.parametrize(
+    ("pinned", "error", "text"),
+    [
+        ({"tensor": [2, 0]}, ValueError, r"^TrainingConfig: tensor is 0; expected 1 to 2147483648"),
+        ({"zero": [1, 4]}, ValueError, r"^TrainingConfig: zero is 4; expected 0 to 3"),
+        ({"recompute": ("full", "ful")}, ValueError, r"^TrainingConfig: recompute is 'ful'; expected 'none', 'select"),
+        ({"microbatch": [1, "x"]}, TypeError, r"^TrainingConfig: microbatch is 'x' \(str\); expected an int"),
+        ({"chunks": [2, -1]}, ValueError, r"^TrainingConfig: chunks is -1; expected 1 to 2147483648"),
+        (
+            {"optimizer": "sdg"},
+            ValueError,
+            r"^TrainingConfig: optimizer is 'sdg'; expected 'adamw-fp32-master'",
+        ),
+        ({"pipeline": []}, ValueError, r"^suggest_training: pipeline has no choices; expected one or more; leave it"),
+        (
+            {"tensor": 1.5},
+            TypeError,
+            r"^suggest_training: tensor is 1.5 \(float\); expected a number, a text",
+        ),
+        (
+            {"tensr": 1},
+            ValueError,
+            r"^suggest_training: unknown fields 'tensr' \(did you mean tensor\?\)",
+        ),
+    ],
+)
+def test_wrong_choices_of_a_search_are_refused(pinned, error, text):
+    with pytest.raises(error, match=text):
+        suggest_training("llama-2-7b", cluster.dgx("h100"), batch=8, sequence=1024, progress=False, **pinned)
+
+
+def test_chosen_chunks_need_no_schedule():
+    found = suggest_training(
+        "llama-2-7b",
+        cluster.dgx("h100"),
+        batch=64,
+        sequence=1024,
+        progress=False,
+        top=1,
+        pipeline=4,
+        chunks=2,
+        tensor=1,
+    )
+    assert {(each.config.chunks, each.config.schedule) for each in found.options} == {(2, "interleaved")}
+
+
 # --- Pictures ---
 
 
@@ -246,6 +292,8 @@ def pipeline_plan(stages, **values):
         (12, {"schedule": "interleaved", "chunks": 16}, "24 of 960"),
         (64, {}, "128 of 960"),
         (80, {}, "102 of 960"),  # 2**14 passes at most
+        (96, {}, "85 of 960"),
+        (64, {"schedule": "interleaved", "chunks": 2}, "64 of 960"),
     ],
 )
 def test_a_schedule_shows_the_first_microbatches(stages, values, shown):

@@ -62,8 +62,7 @@ def _text(
     *,
     arr: Any = None,  # NumPy's name in array_repr
 ) -> str:
-    named = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
-    with np.printoptions(**{name: value for name, value in named.items() if value is not None}):
+    with np.printoptions(linewidth=max_line_width, precision=precision, suppress=suppress_small):  # None: unchanged
         return (repr if function is np.array_repr else str)(arr if a is None else a)
 
 
