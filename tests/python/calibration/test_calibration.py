@@ -541,6 +541,22 @@ def test_too_little_memory_is_reported(monkeypatch):
     assert calibration_measurement.largest_array_bytes(1 << 50) <= ad.Machine.live().usable_memory_bytes // 16
 
 
+def test_the_largest_array_is_three_times_the_caches_within_bounds(monkeypatch):
+    usable = [1 << 40]
+    monkeypatch.setattr(
+        calibration_measurement, "Machine", SimpleNamespace(live=lambda: SimpleNamespace(usable_memory_bytes=usable[0]))
+    )
+    largest = calibration_measurement.largest_array_bytes
+    assert (largest(None), largest(32 * MIB), largest(33 * MIB)) == (96 * MIB, 96 * MIB, 99 * MIB)
+    usable[0] = 16 * 40 * MIB
+    assert (largest(None), largest(64 * MIB)) == (40 * MIB, 40 * MIB)
+    usable[0] = 16 * 8 * MIB
+    assert largest(None) == 8 * MIB
+    usable[0] -= 16
+    with pytest.raises(MemoryError, match=rf" is {8 * MIB - 1} bytes; expected at least {8 * MIB}; raise the limit"):
+        largest(None)
+
+
 def test_a_real_measurement_reports_its_number_of_steps(measured):
     assert {total for _, total in STEPS} == {len(STEPS)}
     assert [name for name, _ in STEPS].count("links between memories") == 1

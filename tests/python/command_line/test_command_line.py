@@ -10,11 +10,12 @@ import subprocess
 import sys
 from importlib import resources
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import artifex_devices as ad
 import pytest
-from artifex_devices.command_line import COMMANDS, main
+from artifex_devices.command_line import COMMANDS, main, topology
 
 
 def run(
@@ -315,3 +316,18 @@ def test_svg_and_json_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> 
         main(["topology", "--svg", "--json"])
     assert end.value.code == 2
     assert "not allowed with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({}, "memory node 1 HBM: 1.0 GiB, CPUs 0-3"),
+        ({"cpus": ""}, "memory node 1 HBM: 1.0 GiB, no CPUs"),
+        ({"bytes": 0, "subtype": ""}, "memory node 1: 0 bytes, CPUs 0-3"),
+        ({"logical": -1}, "memory node HBM: 1.0 GiB, CPUs 0-3"),
+        ({"logical": 0}, "memory node 0 HBM: 1.0 GiB, CPUs 0-3"),
+    ],
+)
+def test_a_memory_node_may_have_no_cpus_and_no_memory(changes, text):
+    row = {"type": "NUMANode", "bytes": 1 << 30, "model": "", "logical": 1, "subtype": "HBM", "cpus": "0-3", **changes}
+    assert topology._words(SimpleNamespace(row=row), with_numbers=True) == text

@@ -8,6 +8,7 @@ import socket
 import pytest
 from artifex_devices.distributed import flight_records
 from artifex_devices.distributed.flight_records import FlightRecords, last_operations, make_job_folder, read_job
+from artifex_devices.distributed.timeline import Timeline
 from artifex_devices.errors import CollectiveError
 from clock_transport import ClockTransport, never
 
@@ -123,3 +124,28 @@ def test_the_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
         PermissionError, match=rf"^{re.escape(str(tmp_path))} belongs to user \d+; expected a folder of"
     ):
         make_job_folder(str(tmp_path))
+
+
+def test_a_timeline_begins_with_the_first_event_and_lasting_events_end_with_the_last_one(records):
+    transport = ClockTransport()
+    transport.flight = records
+    for operation in ("first", "second"):
+        transport.wait_until(lambda: True, operation, 8)
+    records.recorder.exchange("lasting", True)
+    transport.agree("meeting", b"digest", [0, 1])
+    (record,) = read_job(records.folder)
+    timeline = Timeline([record])
+    begins = [event.begin_ns for event in record.events]
+    ends = [event.end_ns for event in record.events]
+    assert (ends[2], max(ends)) == (0, ends[3])
+    found = [event for event in timeline.trace()["traceEvents"] if event["ph"] == "X"]
+    assert [event["name"] for event in found] == ["first", "second", "lasting", "meeting"]
+    assert [event["ts"] for event in found] == [(begin - begins[0]) / 1e3 for begin in begins]
+    assert [event["dur"] for event in found] == [
+        ((end or ends[3]) - begin) / 1e3 for begin, end in zip(begins, ends, strict=True)
+    ]
+    assert [event["tid"] for event in found] == [2, 2, 2, 1]
+    assert [event["args"]["bytes"] for event in found] == [8, 8, 0, 0]
+    names = [event["args"]["name"] for event in timeline.trace()["traceEvents"] if event["ph"] == "M"]
+    assert names == [f"process 0 (pid {os.getpid()} on {record.host})", "meetings", "exchanges of bytes"]
+    assert timeline.waits == []

@@ -243,6 +243,16 @@ def test_chosen_chunks_need_no_schedule():
     assert {(each.config.chunks, each.config.schedule) for each in found.options} == {(2, "interleaved")}
 
 
+@pytest.mark.parametrize(("sequence", "tensor", "is_shared"), [(1024, 2, True), (1023, 2, False), (1024, 1, False)])
+def test_options_say_whether_sequences_are_sharded_over_tensor_ranks_too(sequence, tensor, is_shared):
+    found = suggest_training(
+        "llama-2-7b", cluster.dgx("h100"), batch=64, sequence=sequence, tensor=tensor, context=1, progress=False
+    )
+    assert found.options
+    assert {option.config.sequence_parallel for option in found.options} == {is_shared}
+    assert ("sequences sharded over tensor ranks too" in str(found)) == is_shared
+
+
 # --- Pictures ---
 
 
