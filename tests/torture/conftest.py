@@ -21,7 +21,8 @@ def own_process(request):
     """own_process(body, *words) runs `body(*words)` in a new process with 8 devices; it must end well and be silent.
 
     Options: `code`, the exit status that it must have; `interrupt`: when its first line is there, it gets Ctrl-C, and
-    must end in 30 s; `environment`, more variables; `folder`, where it runs. Returns its lines of standard output.
+    must end in 30 s; `environment`, more variables; `folder`, where it runs; `stderr`, a line of
+    standard error, which notes of the exception may follow. Returns its lines of standard output.
     """
 
     def run(body, *words, code=0, interrupt=False, environment=None, folder=None, stderr=""):
@@ -46,7 +47,7 @@ def own_process(request):
             process.wait()
         report = f"{body.__name__}{words} ended with {process.returncode}\n{first}{output}\n{errors}"
         assert process.returncode == code, report
-        assert errors.rstrip().endswith(stderr) if stderr else not errors, report
+        assert stderr in errors.splitlines() if stderr else not errors, report
         return (first + output).splitlines()
 
     return run
