@@ -172,7 +172,7 @@ def measure() -> dict[str, Any]:
     ]
     return {
         "gpu": report["gpus"][0]["name"],
-        "cuda": version if isinstance(version, str) else f"{version // 1000}.{version % 1000 // 10}",
+        "cuda": f"{version // 1000}.{version % 1000 // 10}",
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "artifex_devices": ad.__version__,
