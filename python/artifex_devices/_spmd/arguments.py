@@ -206,13 +206,9 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
 
 def _arrays_here(x: Array) -> list[NDArray[Any]]:
     """An ndarray, or a CuPy array for CUDA devices, on each distinct buffer that x has in this process."""
-    try:
-        return local_arrays(x, False, True)
-    except TypeError:  # memory of a GPU
-        blocks = cupy_blocks("shard_map", x)
-        if blocks is None:
-            raise
-        return blocks
+    if _core._is_on_cuda(x.sharding):
+        return cupy_blocks("shard_map", x) or []
+    return local_arrays("shard_map", x, False, True)
 
 
 def ids_text(sharding: Sharding) -> str:

@@ -20,6 +20,8 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.layout import Placement
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
+from artifex_devices._runtime.cupy_arrays import cupy_blocks
+from artifex_devices._runtime.gpu_block import gpu_blocks, is_gpu_block
 
 # A part of an array: one slice for each dimension, with start, stop and step 1.
 Box = tuple[slice, ...]
@@ -27,7 +29,30 @@ Box = tuple[slice, ...]
 PARALLEL_BYTES = 512 << 10  # from this size on work uses several cores; below, waking a worker costs more
 PIECE_BYTES = 2 << 20  # size of the pieces of such work, the same on any number of cores
 
-local_arrays = _core._local_arrays
+
+def local_arrays(operation: str, x: Array, writable: bool = False, some: bool = False) -> list[Any]:
+    """An ndarray on each distinct buffer of x in this process, or a GpuBlock on CUDA devices.
+
+    Only who allocated x may write them. With `some`, other tiles may be in other processes.
+    """
+    if _core._is_on_cuda(x.sharding):
+        return gpu_blocks(cupy_blocks(operation, x, writable=writable) or ())
+    arrays: list[Any] = _core._local_arrays(x, writable, some)
+    return arrays
+
+
+def copy_views(targets: list[Any], sources: list[Any]) -> None:
+    """Copies each source to the target of its index. They must not overlap."""
+    if targets and is_gpu_block(targets[0]):
+        for target, source in zip(targets, sources, strict=True):
+            np.copyto(target, source)
+    else:
+        _core._copy_views(targets, sources)
+
+
+def piece_count(block: Any, piece_bytes: int = PIECE_BYTES) -> int:
+    """Number of pieces in which a block is computed on several cores; a GPU computes a block at once."""
+    return 1 if is_gpu_block(block) else -(-block.nbytes // piece_bytes)
 
 
 class Tiling(NamedTuple):
@@ -64,7 +89,7 @@ def allocate(
 ) -> tuple[Array, list[NDArray[Any]]]:
     """A new Array and its buffers to write."""
     array = _core._empty(shape, dtype, sharding, committed, operation)
-    return array, local_arrays(array, True, True)
+    return array, local_arrays(operation, array, True, True)
 
 
 def outputs_of(
@@ -126,7 +151,7 @@ def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operat
     """Views of the boxes of x in the buffers at these positions; None if a buffer does not hold its box."""
     mine = tiling(x.sharding, x.shape, operation)
     numbers = _buffers_at(x.sharding, positions)
-    arrays = local_arrays(x, False, True)
+    arrays = local_arrays(operation, x, False, True)
     views = []
     for number, box in zip(numbers, boxes, strict=True):
         whole = mine.boxes[number]

@@ -49,7 +49,7 @@ def _memory(x: Any) -> list[Any]:
     if not isinstance(x, Array):
         return [x]
     value = _core._cached_host_value(x)
-    return [*blocks.local_arrays(x), *([] if value is None else [value])]
+    return [*blocks.local_arrays("shares_memory", x), *([] if value is None else [value])]
 
 
 @implements_each(np.array_repr, np.array_str)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from artifex_devices._array_ops.core.arguments import require_unsharded
 from artifex_devices._array_ops.core.blocks import (
     PARALLEL_BYTES,
-    PIECE_BYTES,
     allocate,
     local_arrays,
     outputs_of,
+    piece_count,
     run_all,
 )
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small, small_value
@@ -51,7 +51,7 @@ def apply_along(
     if whole is not None:
         value = np.asarray(compute(whole))
         return from_fused(operation, value.reshape(shape), dtype, sharding, committed=x.committed)
-    blocks = local_arrays(x)
+    blocks = local_arrays(operation, x)
     (result,), (outputs,) = outputs_of(operation, shape, [dtype], sharding, committed=x.committed, into=into)
     # The dimensions of x along which a large block can be split, with their numbers in the result.
     places = {d: len(leading) + i for i, d in enumerate(d for d, size in kept if size is not None) if d not in sizes}
@@ -70,7 +70,7 @@ def pieces_along(block: NDArray[Any], dims: Iterable[int]) -> list[tuple[Any, ..
 
     The slice before the Ellipsis of the other indices, `(:, ..., start:stop, ...)`, is in the dimension that is split.
     """
-    count = -(-block.nbytes // PIECE_BYTES)
+    count = piece_count(block)
     long = [d for d in dims if block.shape[d] > 1]
     if count < 2 or not long:
         return [(...,)]
@@ -121,7 +121,7 @@ def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], An
         for sample, sharding in zip(wanted, shardings, strict=True)
     ]
     tasks: list[Callable[[], Any]] = []
-    for number, block in enumerate(local_arrays(x)):
+    for number, block in enumerate(local_arrays(operation, x)):
         outputs = [buffers[number] for _, buffers in allocated]
         if any(output.size for output in outputs):
             tasks.extend(

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._array_ops.core import blocks
 from artifex_devices._array_ops.core.blocks import (
-    PIECE_BYTES,
     Box,
     Tiling,
     allocate,
     is_inside,
+    piece_count,
     run_all,
     shift,
     tiling,
@@ -51,7 +51,7 @@ class Source:
         else:
             blocks.check_move(operation, x, target)
         self._tiling = tiling(x.sharding, x.shape, operation)
-        self._arrays = blocks.local_arrays(x)
+        self._arrays = blocks.local_arrays(operation, x)
 
     def tiles(self, position: int, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[Box, NDArray[Any]]]:
         """The tiles that a box touches, each with its own box; the replica of the device at `position` if there is one.
@@ -76,7 +76,8 @@ class Source:
             if is_inside(box, whole):
                 view: NDArray[Any] = data[shift(box, whole)]
                 return view
-        out = np.empty([part.stop - part.start for part in box], self.dtype)
+        shape = [part.stop - part.start for part in box]
+        out: NDArray[Any] = np.empty_like(self._arrays[0], shape=shape)
         self.copy_box(out, box, position)
         return out
 
@@ -107,15 +108,15 @@ def assemble(
         functools.partial(fill, out[shift(piece, box)], piece, position)
         for out, box, position in zip(buffers, places.boxes, places.positions, strict=True)
         if out.size
-        for piece in pieces_of_box(box, out.nbytes)
+        for piece in pieces_of_box(box, out)
     ]
     run_all(tasks, 2 * sum(out.nbytes for out in buffers))
     return result
 
 
-def _cuts(shape: Sequence[int], nbytes: int) -> tuple[int, list[slice]]:
-    """The first long dimension and its slices of about PIECE_BYTES; none for a small array."""
-    count = min(-(-nbytes // PIECE_BYTES), max(shape, default=1))
+def _cuts(shape: Sequence[int], block: Any) -> tuple[int, list[slice]]:
+    """The first long dimension and its slices for the pieces of a block of this shape; none for one piece."""
+    count = min(piece_count(block), max(shape, default=1))
     if count <= 1:
         return 0, []
     axis = next(d for d, size in enumerate(shape) if size >= count or size == max(shape))
@@ -123,9 +124,9 @@ def _cuts(shape: Sequence[int], nbytes: int) -> tuple[int, list[slice]]:
     return axis, [slice(start, min(start + step, size), 1) for start in range(0, size, step)]
 
 
-def pieces_of_box(box: Box, nbytes: int) -> list[Box]:
+def pieces_of_box(box: Box, block: Any) -> list[Box]:
     """The box, or its pieces along the first long dimension."""
-    axis, cuts = _cuts([part.stop - part.start for part in box], nbytes)
+    axis, cuts = _cuts([part.stop - part.start for part in box], block)
     begin = box[axis].start if cuts else 0
     pieces = [(*box[:axis], slice(begin + cut.start, begin + cut.stop, 1), *box[axis + 1 :]) for cut in cuts]
     return pieces or [box]
@@ -197,7 +198,7 @@ def _part(box: Box, x_shape: tuple[int, ...], shape: tuple[int, ...]) -> Box:
 def pieces_of(compute: Compute, outputs: list[NDArray[Any]], parts: list[Any]) -> list[Callable[[], Any]]:
     """One call for a small buffer, several along its first long dimension for a large one."""
     whole = outputs[0]
-    axis, cuts = _cuts(whole.shape, whole.nbytes)
+    axis, cuts = _cuts(whole.shape, whole)
     if not cuts:
         return [functools.partial(compute, outputs, parts)]
     return [

@@ -19,6 +19,7 @@ from artifex_devices._array_ops.elementwise.ufuncs import elementwise, map_eleme
 from artifex_devices._array_ops.index.searching import nonzero
 from artifex_devices._array_ops.shape.reshaping import expand_dims
 from artifex_devices._core import Array
+from artifex_devices._runtime.gpu_block import is_gpu_block
 from artifex_devices.errors import ShardingTypeError
 
 _SELECT_BYTES = 64 << 10  # from this size on the core selects: NumPy's copies under a mask branch at each element
@@ -62,6 +63,9 @@ def where(condition: Any, *choices: Any) -> Any:
 
     def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
         out = outputs[0]
+        if is_gpu_block(out):
+            out[...] = np.where(*parts)
+            return
         chosen = np.broadcast_to(np.asarray(parts[0], bool), out.shape)
         if out.nbytes < _SELECT_BYTES or not out.flags.c_contiguous:
             np.copyto(out, parts[2])
@@ -161,7 +165,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     """np.astype: each device converts its own shard; the result is then moved to `device`, if that is not None."""
     target = np.dtype(dtype)
     same = not copy and target == x.dtype
-    result = x if same else map_elements("astype", _cast, [x], (target,), runs_on_cuda=True)[0]
+    result = x if same else map_elements("astype", _cast, [x], (target,))[0]
     if device is None:
         return result
     moved: Array = result.to_device(device)  # raises for other types

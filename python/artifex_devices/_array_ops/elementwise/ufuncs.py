@@ -18,7 +18,6 @@ from artifex_devices._array_ops.core.fused_small import from_fused, fused_values
 from artifex_devices._array_ops.core.layout import Placement, broadcast_specs, common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import SCALARS, Compute, operand_parts, operand_spec, pieces_of
 from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, Loop, loop_of, spread_from, write
-from artifex_devices._array_ops.elementwise.on_cuda import map_on_cuda
 from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, Sharding
 
@@ -38,7 +37,6 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any])
         inputs,
         loop.dtypes,
         spread_from=spread_from(ufunc, kinds),
-        runs_on_cuda=ufunc.nout == 1,
     )
     return results[0] if ufunc.nout == 1 else results
 
@@ -170,13 +168,11 @@ def map_elements(
     *,
     into: Sequence[NDArray[Any]] | None = None,
     spread_from: int = SPREAD_BYTES,
-    runs_on_cuda: bool = False,
 ) -> Any:
     """Calls `compute`, to whose outputs the inputs broadcast, for each part of the results, on its device.
 
     At least one input is an Array, others are Arrays, ndarrays and numbers. Returns one Array of the common shape for
-    each dtype, or the ndarrays `into` of this shape, which it has written. `runs_on_cuda` is whether `compute` takes
-    CuPy arrays too.
+    each dtype, or the ndarrays `into` of this shape, which it has written.
     """
     shape, placement, sharding = _layout(operation, inputs)
     inputs = [
@@ -189,8 +185,6 @@ def map_elements(
         quick = _compute_fused(operation, compute, inputs, dtypes, shape, placement, sharding)
         if quick is not None:
             return quick
-        if runs_on_cuda and _core._is_on_cuda(sharding):
-            return map_on_cuda(operation, compute, inputs, dtypes, shape, placement, sharding)
     places = tiling(sharding, shape, operation)
     operands = [operand_parts(operation, x, placement, shape, sharding, places.positions, places.boxes) for x in inputs]
     if into is not None and not sharding.is_fully_addressable:

@@ -31,7 +31,7 @@ def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any
     if whole is not None:
         return [find(whole, tuple(slice(0, size, 1) for size in x.shape))]
     places = tiling(x.sharding, x.shape, operation)
-    arrays = local_arrays(x)
+    arrays = local_arrays(operation, x)
     found: dict[int, Any] = {}
 
     def search(tile: int, number: int) -> None:

@@ -142,7 +142,7 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
         if isinstance(x, Array):
             require_unsharded("take_along_axis", x, (axis,), name)
     size = arr.shape[axis]
-    for part in local_arrays(indices) if isinstance(indices, Array) else (indices,):
+    for part in local_arrays("take_along_axis", indices) if isinstance(indices, Array) else (indices,):
         wrong = (part < -size) | (part >= size)
         if wrong.any():
             raise IndexError(

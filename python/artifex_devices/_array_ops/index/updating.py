@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import as_operand
-from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, moved_to, run_all, shift, tiling
+from artifex_devices._array_ops.core.blocks import (
+    Box,
+    allocate,
+    copy_views,
+    local_arrays,
+    moved_to,
+    run_all,
+    shift,
+    tiling,
+)
 from artifex_devices._array_ops.core.layout import common_placement, placed_as, sharding_with
 from artifex_devices._array_ops.core.reading import SCALARS, Source, pieces_of_box
 from artifex_devices._array_ops.index.indexing import _window
@@ -113,13 +122,13 @@ def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, value
         return result
     update = _Update(operation, x, parse(x, index), ufunc, value)
     copy, buffers = allocate(operation, x.shape, x.dtype, x.sharding, committed=x.committed)
-    _core._copy_views(buffers, local_arrays(x, False, True))
+    copy_views(buffers, local_arrays(operation, x, False, True))
     places = tiling(x.sharding, x.shape, operation)
     tasks = [
         functools.partial(update.write, out[shift(piece, box)], piece, position)
         for out, box, position in zip(buffers, places.boxes, places.positions, strict=True)
         if out.size
-        for piece in update.pieces(box, out.nbytes)
+        for piece in update.pieces(box, out)
     ]
     run_all(tasks, 2 * x.nbytes)
     return copy
@@ -175,9 +184,9 @@ class _Update:
                 f"{shape}; reshape the values"
             )
 
-    def pieces(self, box: Box, nbytes: int) -> list[Box]:
+    def pieces(self, box: Box, block: Any) -> list[Box]:
         """The parts of a box that are tasks of their own; index arrays are searched once for each part."""
-        return [box] if self._chosen.rank else pieces_of_box(box, nbytes)
+        return [box] if self._chosen.rank else pieces_of_box(box, block)
 
     def write(self, out: NDArray[Any], box: Box, position: int) -> None:
         """Updates one box, which is not empty."""

@@ -29,6 +29,7 @@ from artifex_devices._array_ops.core.layout import Placement, common_placement, 
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, Sharding
+from artifex_devices._runtime.gpu_block import is_gpu_block
 
 # One label for each dimension; dimensions with the same label are indexed together.
 Labels = tuple[Hashable, ...]
@@ -238,8 +239,8 @@ class _Job(NamedTuple):
         """Calls that together write `output`, the sum over tiles: one, or several along its first dimension."""
         if not output.size:
             return []
-        wanted = len(tiles) * self.products // _PIECE_PRODUCTS
-        if len(tiles) > 1:  # so that terms stay in the caches until they are added
+        wanted = 0 if is_gpu_block(output) else len(tiles) * self.products // _PIECE_PRODUCTS
+        if len(tiles) > 1 and not is_gpu_block(output):  # so that terms stay in the caches until they are added
             wanted = max(wanted, output.nbytes // PIECE_BYTES)
         count = min(wanted, output.shape[0]) if output.ndim else 1
         if count <= 1:
@@ -268,7 +269,7 @@ def _add_up(multiply: Multiply, output: NDArray[Any], tiles: Sequence[Sequence[N
         multiply(output, tiles[0], False)
         return
     wide = output.dtype.name in _NARROW
-    total = np.empty(output.shape, np.float32) if wide else output
+    total = np.empty_like(output, np.float32) if wide else output
     multiply(total, tiles[0], wide)
     term = np.empty_like(total)
     for parts in tiles[1:]:

@@ -21,6 +21,7 @@ from artifex_devices._array_ops.core.blocks import (
     local_arrays,
     moved_to,
     outputs_of,
+    piece_count,
     run_all,
     tiling,
 )
@@ -124,7 +125,9 @@ def reduce_parts(
         operand_parts(operation, extra, placement, x.shape, x.sharding, places.positions, places.boxes)
         for extra in extras
     ]
-    blocks = local_arrays(x, True)  # not to be written, but writable, because NumPy's argmax copies read-only memory
+    blocks = local_arrays(
+        operation, x, True
+    )  # not to be written, but writable, because NumPy's argmax copies read-only memory
     results, targets = outputs_of(operation, plan.shape, dtypes, plan.sharding, committed=committed, into=into)
     first: list[Callable[[], Any]] = []
     then: list[Callable[[], Any]] = []
@@ -212,7 +215,7 @@ def _write(values: Sequence[Any], outputs: list[list[NDArray[Any]]]) -> None:
 
 def _cut(block: NDArray[Any], axes: tuple[int, ...], rule: Rule) -> tuple[int | None, int]:
     """The dimension along which a large block is split, and the size of its parts; it keeps partial states small."""
-    count = -(-block.nbytes // rule.piece_bytes)
+    count = piece_count(block, rule.piece_bytes)
     if count < 2:
         return None, 0
     states = math.prod(size for d, size in enumerate(block.shape) if d not in axes)

@@ -29,6 +29,7 @@ from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, S
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array
+from artifex_devices._runtime.gpu_block import is_gpu_block
 
 _UNSET: Any = np._NoValue
 _FOLDS: dict[Any, str] = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
@@ -53,7 +54,7 @@ def folds(ufunc: np.ufunc, dtype: np.dtype[Any], work: np.dtype[Any] | None) -> 
 
 def fold(ufunc: np.ufunc, block: NDArray[Any], axes: tuple[int, ...]) -> Any:
     """ufunc.reduce(block, axis=axes, keepdims=True) in float32, for a ufunc and a dtype that `folds` accepts."""
-    if not axes or not block.size or not block.flags.c_contiguous:
+    if is_gpu_block(block) or not axes or not block.size or not block.flags.c_contiguous:
         return ufunc.reduce(block, axis=axes, dtype=np.float32, keepdims=True)
     first = last = axes[-1]
     while first - 1 in axes:
@@ -66,7 +67,7 @@ def fold(ufunc: np.ufunc, block: NDArray[Any], axes: tuple[int, ...]) -> Any:
 
 def widened(block: NDArray[Any]) -> NDArray[Any]:
     """Row-major 16-bit floats as new float32; other blocks unchanged."""
-    if block.dtype.name not in ("float16", "bfloat16") or not block.flags.c_contiguous:
+    if block.dtype.name not in ("float16", "bfloat16") or is_gpu_block(block) or not block.flags.c_contiguous:
         return block
     wide = np.empty(block.shape, np.float32)
     _core._widen(block, wide)
@@ -228,8 +229,14 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     x = array_operand("count_nonzero", a)
     refuse_bool_axis("count_nonzero", axis)
     axes = normal_axes(axis, x.ndim)
+
+    def local(part: Part) -> State:
+        if is_gpu_block(part.block):  # CuPy has no keepdims here
+            return (np.add.reduce(part.block != 0, axis=axes, dtype=np.intp, keepdims=True),)
+        return (np.count_nonzero(part.block, axis=axes, keepdims=True),)
+
     rule = Rule(
-        lambda part: (np.asarray(np.count_nonzero(part.block, axis=axes, keepdims=True)),),
+        local,
         lambda a, b: (a[0] + b[0],),
         lambda state: state,
     )

@@ -114,7 +114,7 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
     if whole is not None:
         running = ufunc.accumulate(prepare(whole.reshape(shape)), axis=d, dtype=work if adds else dtype)
         return from_fused(operation, running, result, sharding, committed=x.committed)
-    blocks = [block.reshape(-1) if axis is None else block for block in local_arrays(x)]
+    blocks = [block.reshape(-1) if axis is None else block for block in local_arrays(operation, x)]
     places = tiling(sharding, shape, operation)
     (value,), (outputs,) = outputs_of(operation, shape, [result], sharding, committed=x.committed, into=into)
     first: list[Callable[[], Any]] = []

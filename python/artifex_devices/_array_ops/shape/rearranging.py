@@ -12,8 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.typing import NDArray
 
-from artifex_devices import _core
-from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, tiling
+from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, copy_views, tiling
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import Spec, any_explicit, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source
@@ -39,7 +38,7 @@ def copy_shards(
     views = blocks_at(x, places.positions, [source_box(box) for box in places.boxes], operation)
     assert views is not None
     result, buffers = allocate(operation, shape, x.dtype, sharding, committed=x.committed)
-    _core._copy_views(buffers, [source(view, box) for view, box in zip(views, places.boxes, strict=True)])
+    copy_views(buffers, [source(view, box) for view, box in zip(views, places.boxes, strict=True)])
     return result
 
 
@@ -66,7 +65,7 @@ def copy_boxes(
             place: Any = (*inside, ...)  # [()] would be a number without dimensions
             targets.append(buffer[place])
             sources.append(turn(source.box(wanted, position)))
-    _core._copy_views(targets, sources)
+    copy_views(targets, sources)
     return result
 
 

@@ -178,7 +178,8 @@ def view(x: Array, dtype: Any, kind: Any) -> Array:
         )
     result, buffers = allocate("view", shape, new, sharding, committed=x.committed)
     tasks = [
-        functools.partial(_copy, out, part) for out, part in zip(buffers, local_arrays(x, False, True), strict=True)
+        functools.partial(_copy, out, part)
+        for out, part in zip(buffers, local_arrays("view", x, False, True), strict=True)
     ]
     run_all(tasks, 2 * x.nbytes)
     return result
