@@ -14,7 +14,7 @@ from artifex_devices import _core
 
 CONTRACT = Path(__file__).resolve().parents[1] / "tests" / "python" / "contract"
 FILES = ["test_devices_of_every_backend.py", "test_transfers.py", "exchange_on_cuda.py"]
-OF_CUPY = "compute_on_cuda.py"
+OF_CUPY = ["compute_on_cuda.py", "numpy_on_cuda.py"]
 
 
 def main(arguments: list[str]) -> int:
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     print(f"test-gpu: {names}; CUDA {report['driver_version']} of {report['library']}", flush=True)
     files = list(FILES)
     if importlib.util.find_spec("cupy") is not None:
-        files.append(OF_CUPY)
+        files += OF_CUPY
     else:
         print("test-gpu: the tests of CuPy are left out: pip install cupy-cuda12x", flush=True)
     environment = {

@@ -84,7 +84,7 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
         )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        outputs = options.pop("out", None) or ()
+        outputs: tuple[Any, ...] = options.pop("out", None) or ()
         mask = options.pop("where", True)
         here = _first_block((*outputs, *inputs))
         if method == "reduce":
@@ -114,9 +114,9 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
         return _on(here, _function_named(function.__name__, getattr(function, "__module__", "")), *args, **kwargs)
 
 
-def gpu_blocks(arrays: Iterable[Any]) -> list[GpuBlock]:
+def gpu_blocks(arrays: Iterable[Any]) -> list[Any]:
     """Returns blocks of CuPy arrays, which compute on the current stream of their GPUs."""
-    blocks = []
+    blocks: list[Any] = []
     for array in arrays:
         with array.device:
             blocks.append(GpuBlock(array, _cupy().cuda.get_current_stream()))
@@ -128,35 +128,43 @@ def is_gpu_block(block: Any) -> bool:
     return type(block) is GpuBlock
 
 
+def array_beside(value: Any, block: Any) -> Any:
+    """Returns a copy of a block or an ndarray as a CuPy array on the GPU and the stream of `block`."""
+    return _on(block, _cupy().array, value).array
+
+
 def host_value(value: Any) -> Any:
-    """Returns a block as an ndarray, and other values unchanged; waits for the GPU."""
+    """Returns a block as an ndarray, a tuple with such values, and others unchanged; waits for the GPU."""
+    if isinstance(value, tuple):
+        values = [host_value(each) for each in value]
+        return type(value)(*values) if hasattr(value, "_fields") else tuple(values)
     return value.get() if isinstance(value, GpuBlock) else value
 
 
 def _on(block: GpuBlock, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Calls a function of CuPy on the GPU and the stream of a block."""
     with block.array.device as gpu, block.stream:
-        lowered = [_lowered(value, gpu.id) for value in args]
-        made = function(*lowered, **{name: _lowered(value, gpu.id) for name, value in kwargs.items()})
+        lowered = [_lowered(value, gpu.id, block.stream) for value in args]
+        made = function(*lowered, **{name: _lowered(value, gpu.id, block.stream) for name, value in kwargs.items()})
     return _raised(made, block.stream)
 
 
-def _lowered(value: Any, gpu: int) -> Any:
-    """A value with CuPy arrays of the current GPU in place of blocks and ndarrays."""
+def _lowered(value: Any, gpu: int, stream: Any) -> Any:
+    """A value with CuPy arrays of the current GPU in place of blocks and ndarrays, for the current stream."""
     if isinstance(value, GpuBlock):
-        return value.array if value.array.device.id == gpu else _from_other_gpu(value)
+        return value.array if value.array.device.id == gpu and value.stream == stream else _copied_here(value)
     if isinstance(value, np.ndarray):
         return _cupy().asarray(value)
     if type(value) in (tuple, list):
-        return type(value)(_lowered(each, gpu) for each in value)
+        return type(value)(_lowered(each, gpu, stream) for each in value)
     return value
 
 
-def _from_other_gpu(block: GpuBlock) -> Any:
+def _copied_here(block: GpuBlock) -> Any:
     """A copy on the current GPU, complete, so that the block may end and its memory be used again."""
     cupy = _cupy()
     with block.array.device, block.stream:
-        dense = cupy.ascontiguousarray(block.array)
+        dense = block.array.copy()
         written = cupy.cuda.Event()
         written.record(block.stream)
     here = cupy.cuda.get_current_stream()

@@ -6,6 +6,7 @@ Results never share memory that a member can write. Members with equal results s
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._runtime.cupy_arrays import is_on_gpu
+from artifex_devices._runtime.gpu_block import array_beside, gpu_blocks, host_value, is_gpu_block
 from artifex_devices._spmd.arguments import empty
 from artifex_devices._spmd.axes import Group
 from artifex_devices._spmd.cross_process import CrossProcessOp
@@ -34,13 +37,18 @@ class Call(NamedTuple):
 
 
 def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
-    """The leaves of a tree as ndarrays, and the structure for `rebuild`; TypeError where a leaf is not numeric."""
+    """The leaves of a tree as ndarrays or blocks of GPUs, and the structure for `rebuild`.
+
+    TypeError where a leaf is not numeric.
+    """
     if type(x) is np.ndarray:
         return [x], None
+    if is_on_gpu(x):
+        return gpu_blocks([x]), None
     if isinstance(x, (np.generic, bool, int, float, complex)):
         return [np.asarray(x)], None
     leaves, treedef = tree_util.tree_flatten(x)
-    arrays = [np.asarray(leaf) for leaf in leaves]
+    arrays = [gpu_blocks([leaf])[0] if is_on_gpu(leaf) else np.asarray(leaf) for leaf in leaves]
     for leaf, array in zip(leaves, arrays, strict=True):
         check_unmasked(operation, leaf, "a leaf")
         if array.dtype.kind in "OSUMm":
@@ -72,13 +80,18 @@ def meet(
     program = me.program
     is_new = signature not in program.meetings
     meeting = program.meeting(signature, group.groups, complete, op)
-    if is_new and not options and len(leaves) == 1 and group.groups is program.groups.get(axes):
+    on_gpu = [number for number, leaf in enumerate(leaves) if is_gpu_block(leaf)]
+    if is_new and not options and len(leaves) == 1 and not on_gpu and group.groups is program.groups.get(axes):
         program.know(operation, axes, leaves[0], meeting)
     result: Leaves = me.join(meeting, leaves)
-    return result
+    if not on_gpu:
+        return [host_value(leaf) for leaf in result] if any(map(is_gpu_block, result)) else result
+    return [array_beside(made, leaves[i]) if i in on_gpu else made for i, made in enumerate(result)]
 
 
 def _sealed(array: NDArray[Any]) -> NDArray[Any]:
+    if is_gpu_block(array):  # each member gets a copy
+        return array
     array.flags.writeable = False
     return array
 
@@ -93,6 +106,8 @@ def _columns(payloads: Sequence[Any]) -> list[Leaves]:
 
 def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
     first = parts[0]
+    if any(map(is_gpu_block, parts)):
+        return _reduced_on_gpu(kind, parts)
     out = empty(operation, first.shape, first.dtype)
     try:
         _core._all_reduce(kind, parts, out)
@@ -101,10 +116,19 @@ def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
     return out
 
 
+def _reduced_on_gpu(kind: str, parts: Leaves) -> NDArray[Any]:
+    """The parts combined in their order, on the GPU of the first that is on one; float16 is added in float32."""
+    dtype = parts[0].dtype
+    wide = np.float32 if dtype == np.float16 and kind == "sum" else dtype
+    combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[kind]
+    total = functools.reduce(combine, [part.astype(wide) for part in parts])
+    return total.astype(dtype, copy=False)
+
+
 def _divide(total: NDArray[Any], size: int) -> None:
     """Divides `total` in place by the size as a number of its dtype, as JAX does."""
     divisor = total.dtype.type(size)
-    if total.dtype.name in ("float16", "bfloat16"):
+    if total.dtype.name in ("float16", "bfloat16") and not is_gpu_block(total):
         _core._divide(total, float(divisor))
     else:
         np.divide(total, divisor, out=total)
@@ -148,6 +172,8 @@ def _joined(operation: str, parts: Sequence[NDArray[Any]], axis: int, tiled: boo
     """The parts stacked along a new dimension, or joined along an existing one."""
     shape = parts[0].shape
     d = _dimension(operation, axis, len(shape) + (not tiled))
+    if any(map(is_gpu_block, parts)):
+        return np.concatenate(parts, d) if tiled else np.stack(parts, d)
     stacked = (*shape[:d], len(parts), *shape[d:])
     joined = (*shape[:d], len(parts) * shape[d], *shape[d + 1 :]) if tiled else stacked
     out = empty(operation, joined, parts[0].dtype)
@@ -269,7 +295,10 @@ def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> L
         origins: Leaves = []
         for mine, block in zip(results, blocks, strict=True):
             for number, (shape, dtype) in enumerate(kinds):
-                part = None if block is None else block[number]
+                part: Any = None if block is None else block[number]
+                if is_gpu_block(part):
+                    mine.append(part)  # each member gets a copy
+                    continue
                 if part is not None and _core._is_constant(part):
                     mine.append(part.view())  # of an argument or a result, which nobody can write
                     continue

@@ -168,8 +168,8 @@ def test_only_the_shards_that_are_asked_for_are_read(named, monkeypatch):
     real = blocks.local_arrays
 
     def only(*allowed):
-        def poisoned(array, *options):
-            views = real(array, *options)
+        def poisoned(operation, array, *options):
+            views = real(operation, array, *options)
             if array is not x:
                 return views
             return [view if number in allowed else None for number, view in enumerate(views)]  # None cannot be read

@@ -10,7 +10,7 @@ import artifex_devices as ad
 import ml_dtypes
 import numpy as np
 import pytest
-from artifex_devices._array_ops.core import fused_small
+from artifex_devices._array_ops.core import blocks, fused_small
 from artifex_devices._array_ops.core import reading as operand_parts
 from artifex_devices._array_ops.elementwise import ufuncs as elementwise
 from artifex_devices.testing import arrays, assert_same_bits, meshes, shardings
@@ -419,7 +419,7 @@ def test_clear_caches_lets_go_of_worlds_that_have_ended():
 
 @pytest.mark.parametrize("spec", [(), ("x",), (None, "y"), ("x", "y")], ids=str)
 def test_big_buffers_are_computed_in_pieces(monkeypatch, named, spec):
-    monkeypatch.setattr(operand_parts, "PIECE_BYTES", 64)  # a buffer of 4 KiB: many pieces, the last one shorter
+    monkeypatch.setattr(blocks, "PIECE_BYTES", 64)  # a buffer of 4 KiB: many pieces, the last one shorter
     value = np.arange(16 * 33, dtype=np.int64).reshape(16, 33)[:, :32] - 200
     pieces = []
     pieces_of = operand_parts.pieces_of

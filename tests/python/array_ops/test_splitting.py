@@ -5,8 +5,9 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import P
+from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.layout import Placement, allowing_uneven
-from artifex_devices._array_ops.core.per_block import PIECE_BYTES, pieces_along
+from artifex_devices._array_ops.core.per_block import pieces_along
 from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, spread_from
 from artifex_devices._array_ops.reduce.partials import Rule, _cut
 

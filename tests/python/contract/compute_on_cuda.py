@@ -104,11 +104,67 @@ def test_bodies_of_shard_map_get_cupy_arrays_of_their_gpu(grid):
     assert scaled.sharding == sums.sharding == ad.NamedSharding(grid, ad.P("x", "y"))
 
 
-def test_bodies_may_sum_over_devices_through_the_host(grid):
-    total = ad.shard_map(
-        lambda block: ad.lax.psum(block.sum().get(), ("x", "y")), mesh=grid, in_specs=ad.P("x", "y"), out_specs=ad.P()
-    )
-    assert float(ad.device_get(total(place(grid, X, "x", "y")))) == X.sum()
+COLLECTIVES = {
+    "psum": (lambda x: ad.lax.psum(x, "x"), lambda parts: [sum(parts)] * 2),
+    "psum of float16": (lambda x: ad.lax.psum(x.astype(np.float16), "x"), lambda parts: [sum(parts).astype("f2")] * 2),
+    "psum of a tree": (
+        lambda x: ad.lax.psum({"a": x, "b": (x > 70).sum(axis=1)}, "x")["b"],
+        lambda parts: [sum((part > 70).sum(axis=1) for part in parts)] * 2,
+    ),
+    "pmean": (lambda x: ad.lax.pmean(x, "x"), lambda parts: [sum(parts) / 2] * 2),
+    "pmax": (lambda x: ad.lax.pmax(x * x % 61, "x"), lambda parts: [np.maximum(*(p * p % 61 for p in parts))] * 2),
+    "all_gather": (lambda x: ad.lax.all_gather(x, "x"), lambda parts: [np.stack(parts)] * 2),
+    "all_gather, tiled": (lambda x: ad.lax.all_gather(x, "x", tiled=True), lambda parts: [np.concatenate(parts)] * 2),
+    "psum_scatter": (
+        lambda x: ad.lax.psum_scatter(x, "x", scatter_dimension=0, tiled=True),
+        lambda parts: np.split(sum(parts), 2),
+    ),
+    "all_to_all": (
+        lambda x: ad.lax.all_to_all(x, "x", 0, 1, tiled=True),
+        lambda parts: [np.concatenate([np.split(part, 2)[i] for part in parts], axis=1) for i in range(2)],
+    ),
+    "ppermute": (lambda x: ad.lax.ppermute(x, "x", [(0, 1)]), lambda parts: [np.zeros_like(parts[0]), parts[0]]),
+    "pbroadcast": (lambda x: ad.lax.pbroadcast(x, "x", 1), lambda parts: [parts[1]] * 2),
+}
+
+
+@pytest.mark.parametrize("name", COLLECTIVES, ids=str)
+def test_collectives_combine_blocks_of_gpus(grid, name):
+    """Each member gets a CuPy array on its own GPU, which it may write."""
+    import cupy
+
+    call, combine = COLLECTIVES[name]
+    found = {}
+
+    def body(block):
+        made = call(block)
+        assert type(made) is cupy.ndarray
+        assert made.device.id == block.device.id
+        found[ad.lax.axis_index("x"), ad.lax.axis_index("y")] = made.get()
+        made[...] = 0  # must not change what others got
+        return block
+
+    with ad.transfers.record() as report:
+        ad.shard_map(body, mesh=grid, in_specs=ad.P("x", "y"), out_specs=ad.P("x", "y"))(place(grid, X, "x", "y"))
+    assert report.bytes("device-to-host") == 0
+    for column in range(4):
+        expected = combine([X[rows, 4 * column : 4 * column + 4] for rows in (slice(4), slice(4, 8))])
+        for row in range(2):
+            assert found[row, column].dtype == expected[row].dtype
+            np.testing.assert_array_equal(found[row, column], expected[row])
+
+
+def test_collectives_of_blocks_on_a_gpu_and_on_the_host_meet(grid):
+    """Each member gets its result where its own block is."""
+
+    def body(block):
+        mine = block if ad.lax.axis_index("x") == 0 else block.get()
+        made = ad.lax.psum(mine, "x")
+        assert type(made) is type(mine)
+        return made
+
+    total = ad.shard_map(body, mesh=grid, in_specs=ad.P("x", "y"), out_specs=ad.P(None, "y"))
+    np.testing.assert_array_equal(ad.device_get(total(place(grid, X, "x", "y"))), X[:4] + X[4:])
 
 
 def test_replicated_results_of_bodies_are_compared(grid):

@@ -50,9 +50,9 @@ def copy_views(targets: list[Any], sources: list[Any]) -> None:
         _core._copy_views(targets, sources)
 
 
-def piece_count(block: Any, piece_bytes: int = PIECE_BYTES) -> int:
+def piece_count(block: Any, piece_bytes: int | None = None) -> int:
     """Number of pieces in which a block is computed on several cores; a GPU computes a block at once."""
-    return 1 if is_gpu_block(block) else -(-block.nbytes // piece_bytes)
+    return 1 if is_gpu_block(block) else -(-block.nbytes // (piece_bytes or PIECE_BYTES))
 
 
 class Tiling(NamedTuple):

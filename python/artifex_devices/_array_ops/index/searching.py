@@ -18,6 +18,7 @@ from artifex_devices._array_ops.core.fused_small import small_value
 from artifex_devices._array_ops.core.layout import sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._core import Array
+from artifex_devices._runtime.gpu_block import host_value
 
 
 def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any]) -> list[Any]:
@@ -35,7 +36,7 @@ def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any
     found: dict[int, Any] = {}
 
     def search(tile: int, number: int) -> None:
-        found[tile] = find(arrays[number], places.boxes[number])
+        found[tile] = host_value(find(arrays[number], places.boxes[number]))
 
     run_all([functools.partial(search, tile, number) for tile, number in places.first.items()], x.nbytes)
     return [found[tile] for tile in sorted(found)]

@@ -96,7 +96,7 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
     rule = Rule(
         local,
         lambda one, two: (join(one[0], two[0]),),
-        lambda state: (np.asarray(root(state[0])).astype(result, copy=False),),
+        lambda state: (root(state[0]).astype(result, copy=False),),
     )
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims)[0]  # type: ignore[no-any-return]
 

@@ -12,6 +12,7 @@ from artifex_devices._array_ops.core.arguments import array_operand, host_target
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.dispatch import implements_each
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
+from artifex_devices._runtime.gpu_block import host_value
 
 
 @implements_each(np.argmax, np.argmin, np.nanargmax, np.nanargmin)
@@ -43,23 +44,23 @@ def _position(function: Any, a: Any, axis: Any = None, out: Any = None, *, keepd
         block = part.block
         nothing: Any = np.False_
         if skips:
-            missing = np.asarray(block != block)
+            missing = np.asarray(block != block, like=block)
             if missing.any():
                 block = np.where(missing, np.asarray(-np.inf if largest else np.inf, block.dtype), block)
             nothing = np.logical_and.reduce(missing, axis=axes, keepdims=True)
         if axis is None or not axes:
-            inside = tuple(int(i) for i in np.unravel_index(find(block), block.shape))
+            inside = tuple(int(i) for i in np.unravel_index(host_value(find(block)), block.shape))
             number = 0
             for size, start, i in zip(shape, part.start, inside, strict=True):
                 number = number * size + start + i
             ones = (1,) * block.ndim
             return block[inside].reshape(ones), np.array(number, np.intp).reshape(ones), nothing
-        where = np.asarray(find(block, axis=axes[0], keepdims=True))
+        where = find(block, axis=axes[0], keepdims=True)
         return np.take_along_axis(block, where, axes[0]), where + part.start[axes[0]], nothing
 
     def join(states: Sequence[State]) -> State:
         values, numbers, nothing = (np.stack(column) for column in zip(*states, strict=True))
-        best = np.take_along_axis(values, np.asarray(find(values, axis=0, keepdims=True)), 0)
+        best = np.take_along_axis(values, find(values, axis=0, keepdims=True), 0)
         alike = (values == best) | ((values != values) & (best != best))
         first = np.min(np.where(alike, numbers, np.iinfo(np.intp).max), axis=0)
         return best[0], first, np.all(nothing, axis=0)

@@ -208,7 +208,7 @@ def _bytes_of(box: Box, dtype: np.dtype[Any]) -> tuple[int, int]:
 
 
 def _copy(out: NDArray[Any], part: NDArray[Any]) -> None:
-    dense = np.asarray(part, order="C")
+    dense = np.asarray(part, order="C", like=part)
     if out.dtype == bool:
         np.not_equal(dense.view(np.uint8), 0, out=out)
     else:
