@@ -76,7 +76,8 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):  # noqa: N801 - the name in 
     """An array in the memory of a GPU."""
 
     def __init__(self, address, shape, strides, dtype, owner, ordinal):
-        assert np.dtype(dtype).kind in "biufc", "CuPy has no such dtype"
+        if np.dtype(dtype).kind not in "biufc" and np.dtype(dtype).name != "bfloat16":
+            raise TypeError(f"Unsupported dtype {dtype}")
         self.shape, self.strides, self.dtype = tuple(shape), tuple(strides), np.dtype(dtype)
         self.data = types.SimpleNamespace(ptr=address)
         self.ndim, self.size = len(self.shape), int(np.prod(self.shape))
@@ -126,6 +127,11 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):  # noqa: N801 - the name in 
 
     def transpose(self, *axes):
         return self._view(lambda frame: frame.transpose(*axes))
+
+    def view(self, dtype):
+        if np.dtype(dtype).itemsize != self.dtype.itemsize:
+            return _on_gpu(self.get().view(dtype))
+        return ndarray(self._address, self.shape, self.strides, dtype, self._owner, self._ordinal)
 
     def take(self, indices, axis=None, out=None):
         return _call(np.take, self, indices, axis)
@@ -201,7 +207,7 @@ def _call(function, *args, out=None, **options):
 
 _VIEWS = {"moveaxis", "transpose", "expand_dims", "broadcast_to", "swapaxes", "flip", "squeeze", "reshape", "rot90"}
 # Functions and options of NumPy that CuPy does not have.
-_ABSENT = {"matvec", "vecmat"}
+_ABSENT = {"float_power", "matvec", "vecdot", "vecmat"}
 _SCANS_AND_REDUCTIONS = {"sum", "prod", "max", "min", "all", "any", "cumsum", "cumprod", "nanmax", "nanmin"}
 
 
@@ -254,6 +260,10 @@ def _on_gpu(value):
     made = ndarray(memory.address, value.shape, value.strides, value.dtype, memory, ordinal)
     made._write(value)
     return made
+
+
+def zeros(shape, dtype):
+    return _on_gpu(np.zeros(shape, dtype))
 
 
 def array(value):

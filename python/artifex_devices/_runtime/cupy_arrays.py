@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 from typing import Any
 
@@ -35,16 +36,29 @@ def cupy_blocks(operation: str, x: Array, *, writable: bool = False) -> list[Any
     if buffers is None:
         return None
     cupy = _cupy(operation)
-    if x.dtype.kind not in "biufc":
+    if x.dtype.kind not in "biufc" and not _has_dtype(cupy, x.dtype):
         raise TypeError(
-            f"{operation}: CuPy has no dtype {x.dtype}; expected a dtype of NumPy itself; convert it before it is "
+            f"{operation}: CuPy has no dtype {x.dtype}; expected one that it has; convert it before it is "
             "placed, or move it: device_put(x, devices('cpu')[0])"
         )
     blocks = []
     for interface, owner, ordinal in buffers:
         with cupy.cuda.Device(ordinal):
-            blocks.append(cupy.asarray(_Memory(interface, owner)))
+            if x.dtype.kind in "biufc":
+                blocks.append(cupy.asarray(_Memory(interface, owner)))
+            else:  # the interface has no name for it
+                same_size = {**interface, "typestr": f"<u{x.dtype.itemsize}"}
+                blocks.append(cupy.asarray(_Memory(same_size, owner)).view(x.dtype))
     return blocks
+
+
+@functools.cache
+def _has_dtype(cupy: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether CuPy computes with a dtype of ml_dtypes: bfloat16, from CuPy 14 on."""
+    try:
+        return bool(cupy.zeros(1, dtype).dtype == dtype)
+    except (TypeError, ValueError):
+        return False
 
 
 def is_on_gpu(x: Any) -> bool:

@@ -8,26 +8,24 @@ asks for (`get`, `item` and the truth of a block) and for copies from other GPUs
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_MOVE = 'move the Array: device_put(x, devices("cpu")[0])'
-_REDUCTIONS = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "fmax": "nanmax",
-    "fmin": "nanmin",
-    "logical_and": "all",
-    "logical_or": "any",
-}
-_SCANS = {"add": "cumsum", "multiply": "cumprod"}
+from artifex_devices._runtime.cupy_functions import (
+    MOVE,
+    SCANS,
+    function_named,
+    function_of,
+    is_left_out,
+    library,
+    reduce_array,
+    unsupported,
+)
 
 
 class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
@@ -73,14 +71,21 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
 
     def reshape(self, *shape: Any, copy: bool | None = None) -> Any:
         """As ndarray.reshape; ValueError instead of a copy if `copy` is False."""
+        if shape in (self.shape, (self.shape,)):  # a call of CuPy costs some microseconds
+            return self
         made = _on(self, self.array.reshape, *shape)
         if copy is False and made.array.data.ptr != self.array.data.ptr and self.array.size:
             raise ValueError(f"reshape: the block needs a copy for {shape}; expected none; pass copy=None")
         return made
 
+    def transpose(self, *axes: Any) -> Any:
+        """As ndarray.transpose."""
+        order = tuple(range(len(self.shape)))
+        return self if axes in (order, (order,)) else _on(self, self.array.transpose, *axes)
+
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
         raise TypeError(
-            f"NumPy: this function has no form for GPUs; expected one that CuPy has, or host memory; {_MOVE}"
+            f"NumPy: this function has no form for GPUs; expected one that CuPy has, or host memory; {MOVE}"
         )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -89,15 +94,17 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
         here = _first_block((*outputs, *inputs))
         if method == "reduce":
             options["where"] = mask
-            results: Any = _on(here, _reduce, ufunc, *inputs, **options)
+            results: Any = _on(here, reduce_array, ufunc, *inputs, **options)
         elif method == "accumulate":
-            results = _on(here, _function_of(ufunc, "accumulate", _SCANS.get(ufunc.__name__)), *inputs, **options)
+            results = _on(here, function_of(ufunc, "accumulate", SCANS.get(ufunc.__name__)), *inputs, **options)
         elif method == "at":
-            return _on(here, _function_of(ufunc).at, *inputs)  # type: ignore[attr-defined]
+            return _on(here, function_of(ufunc).at, *inputs)  # type: ignore[attr-defined]
         elif method != "__call__":
-            raise _unsupported(f"{ufunc.__name__}.{method}")
+            raise unsupported(f"{ufunc.__name__}.{method}")
         else:
-            function = _function_of(ufunc)
+            function = function_of(ufunc)
+            if ufunc.signature is not None and options.get("dtype") is not None:  # CuPy would convert the result only
+                inputs = _cast(ufunc.__name__, inputs, options.pop("dtype"), options.pop("casting", "same_kind"))
             if len(outputs) == 1 and mask is True and isinstance(outputs[0], GpuBlock) and ufunc.signature is None:
                 return _on(here, function, *inputs, out=outputs[0], **options)
             results = _on(here, function, *inputs, **options)
@@ -110,8 +117,28 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, _: Any, args: Any, kwargs: Any) -> Any:
         if function is np.copyto:
             return _copy(*args, **kwargs)
-        here = _first_block((kwargs.get("out"), args, kwargs))
-        return _on(here, _function_named(function.__name__, getattr(function, "__module__", "")), *args, **kwargs)
+        out = kwargs.get("out")
+        here = _first_block((out, args, kwargs))
+        module = getattr(function, "__module__", "")
+        options = {name: value for name, value in kwargs.items() if not is_left_out(function, name, value)}
+        errors = library("cupyx").errstate(linalg="raise") if module == "numpy.linalg" else contextlib.nullcontext()
+        with errors:  # as NumPy; CuPy gives NaN by default
+            result = _on(here, function_named(function.__name__, module), *args, **options)
+        if out is None:
+            return result
+        np.copyto(out, result, casting="unsafe")
+        return out
+
+
+def _cast(operation: str, inputs: Iterable[Any], dtype: Any, casting: Any) -> tuple[Any, ...]:
+    """The operands in another dtype."""
+    for x in inputs:
+        if not np.can_cast(x.dtype, dtype, casting):
+            raise TypeError(
+                f"{operation}: an operand of {x.dtype} is not cast to {np.dtype(dtype)} by the rule {casting!r}; "
+                "expected dtypes that it allows; convert it first: x.astype(dtype)"
+            )
+    return tuple(x.astype(dtype) for x in inputs)
 
 
 def gpu_blocks(arrays: Iterable[Any]) -> list[Any]:
@@ -119,7 +146,7 @@ def gpu_blocks(arrays: Iterable[Any]) -> list[Any]:
     blocks: list[Any] = []
     for array in arrays:
         with array.device:
-            blocks.append(GpuBlock(array, _cupy().cuda.get_current_stream()))
+            blocks.append(GpuBlock(array, library("cupy").cuda.get_current_stream()))
     return blocks
 
 
@@ -130,7 +157,7 @@ def is_gpu_block(block: Any) -> bool:
 
 def array_beside(value: Any, block: Any) -> Any:
     """Returns a copy of a block or an ndarray as a CuPy array on the GPU and the stream of `block`."""
-    return _on(block, _cupy().array, value).array
+    return _on(block, library("cupy").array, value).array
 
 
 def host_value(value: Any) -> Any:
@@ -145,7 +172,16 @@ def _on(block: GpuBlock, function: Callable[..., Any], *args: Any, **kwargs: Any
     """Calls a function of CuPy on the GPU and the stream of a block."""
     with block.array.device as gpu, block.stream:
         lowered = [_lowered(value, gpu.id, block.stream) for value in args]
-        made = function(*lowered, **{name: _lowered(value, gpu.id, block.stream) for name, value in kwargs.items()})
+        named = {name: _lowered(value, gpu.id, block.stream) for name, value in kwargs.items()}
+        try:
+            made = function(*lowered, **named)
+        except (TypeError, NotImplementedError) as error:
+            if MOVE in str(error):
+                raise
+            name = getattr(function, "__name__", "NumPy")
+            raise TypeError(
+                f"{name}: CuPy does not take these arguments ({error}); expected some that it does; {MOVE}"
+            ) from None
     return _raised(made, block.stream)
 
 
@@ -154,7 +190,7 @@ def _lowered(value: Any, gpu: int, stream: Any) -> Any:
     if isinstance(value, GpuBlock):
         return value.array if value.array.device.id == gpu and value.stream == stream else _copied_here(value)
     if isinstance(value, np.ndarray):
-        return _cupy().asarray(value)
+        return library("cupy").asarray(value)
     if type(value) in (tuple, list):
         return type(value)(_lowered(each, gpu, stream) for each in value)
     return value
@@ -162,7 +198,7 @@ def _lowered(value: Any, gpu: int, stream: Any) -> Any:
 
 def _copied_here(block: GpuBlock) -> Any:
     """A copy on the current GPU, complete, so that the block may end and its memory be used again."""
-    cupy = _cupy()
+    cupy = library("cupy")
     with block.array.device, block.stream:
         dense = block.array.copy()
         written = cupy.cuda.Event()
@@ -176,7 +212,7 @@ def _copied_here(block: GpuBlock) -> Any:
 
 def _raised(value: Any, stream: Any) -> Any:
     """A value with blocks in place of CuPy arrays."""
-    if isinstance(value, _cupy().ndarray):
+    if isinstance(value, library("cupy").ndarray):
         return GpuBlock(value, stream)
     if isinstance(value, (tuple, list)):
         raised = [_raised(each, stream) for each in value]
@@ -206,73 +242,3 @@ def _copy(to: Any, source: Any, casting: Any = "same_kind", where: Any = True) -
     if where is not True:
         source = np.where(where, source, to)
     to[...] = source
-
-
-def _reduce(
-    ufunc: np.ufunc,
-    x: Any,
-    *,
-    axis: Any = 0,
-    dtype: Any = None,
-    keepdims: bool = False,
-    initial: Any = np._NoValue,
-    where: Any = True,
-) -> Any:
-    """ufunc.reduce of a CuPy array."""
-    cupy = _cupy()
-    combine = _function_of(ufunc)
-    start = ufunc.identity if initial is np._NoValue or initial is None else initial
-    if where is not True:
-        x = cupy.where(where, x, cupy.asarray(start, x.dtype if dtype is None else dtype))
-    axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    name = _REDUCTIONS.get(ufunc.__name__)
-    if not axes:
-        made = x.astype(ufunc.reduce(np.ones(1, x.dtype), dtype=dtype).dtype)
-    elif not x.size and initial is not np._NoValue and initial is not None:  # CuPy has no `initial`
-        shape = [1 if d in axes else size for d, size in enumerate(x.shape)]
-        made = cupy.full(shape, initial, x.dtype if dtype is None else dtype)
-        made = made if keepdims else made.reshape([size for d, size in enumerate(x.shape) if d not in axes])
-    elif name is not None:
-        takes_dtype = name in ("sum", "prod")
-        if dtype is not None and not takes_dtype and name not in ("all", "any"):
-            x = x.astype(dtype, copy=False)
-        made = getattr(cupy, name)(x, axis=axes, keepdims=keepdims, **({"dtype": dtype} if takes_dtype else {}))
-    else:
-        made = _fold(combine, x if dtype is None else x.astype(dtype, copy=False), axes, keepdims)
-    return made if initial is np._NoValue or initial is None else combine(made, initial)
-
-
-def _fold(combine: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    """Combines the halves of each dimension until one element is left, for associative functions."""
-    for d in axes:
-        before = (slice(None),) * (d % x.ndim)
-        while x.shape[d] > 1:
-            half = x.shape[d] // 2
-            halves = combine(x[(*before, slice(half))], x[(*before, slice(half, 2 * half))])
-            x = halves if x.shape[d] % 2 == 0 else _cupy().concatenate((halves, x[(*before, slice(2 * half, None))]), d)
-    return x if keepdims else x.reshape([size for d, size in enumerate(x.shape) if d not in {e % x.ndim for e in axes}])
-
-
-def _function_of(ufunc: np.ufunc, method: str = "", name: str | None = "") -> Callable[..., Any]:
-    """CuPy's function for a ufunc, or the one with another name for a method of it."""
-    if name is None:
-        raise _unsupported(f"{ufunc.__name__}.{method}")
-    return _function_named(name or ufunc.__name__)
-
-
-def _function_named(name: str, module: str = "") -> Callable[..., Any]:
-    try:
-        folder = functools.reduce(getattr, module.split(".")[1:], _cupy())
-        function: Callable[..., Any] = getattr(folder, name)
-    except AttributeError:
-        raise _unsupported(name) from None
-    return function
-
-
-def _unsupported(name: str) -> TypeError:
-    return TypeError(f"{name}: CuPy has no such function; expected one that it has, or host memory; {_MOVE}")
-
-
-@functools.cache
-def _cupy() -> Any:
-    return importlib.import_module("cupy")

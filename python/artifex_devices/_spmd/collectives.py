@@ -18,7 +18,7 @@ from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
-from artifex_devices._runtime.gpu_block import array_beside, gpu_blocks, host_value, is_gpu_block
+from artifex_devices._runtime.gpu_block import array_beside, gpu_blocks, is_gpu_block
 from artifex_devices._spmd.arguments import empty
 from artifex_devices._spmd.axes import Group
 from artifex_devices._spmd.cross_process import CrossProcessOp
@@ -76,16 +76,17 @@ def meet(
     """Meets the group with these leaves; `op` as in Program.meeting."""
     operation, me, group, axis_name = call
     axes = tuple(axis_name) if type(axis_name) is list else axis_name
-    signature = (operation, axes, options, *[detail for leaf in leaves for detail in (leaf.dtype, leaf.shape)])
+    on_gpu = [number for number, leaf in enumerate(leaves) if is_gpu_block(leaf)]
+    kinds = [(f"gpu {leaf.dtype}" if is_gpu_block(leaf) else leaf.dtype, leaf.shape) for leaf in leaves]
+    signature = (operation, axes, options, *[detail for kind in kinds for detail in kind])
     program = me.program
     is_new = signature not in program.meetings
     meeting = program.meeting(signature, group.groups, complete, op)
-    on_gpu = [number for number, leaf in enumerate(leaves) if is_gpu_block(leaf)]
     if is_new and not options and len(leaves) == 1 and not on_gpu and group.groups is program.groups.get(axes):
         program.know(operation, axes, leaves[0], meeting)
     result: Leaves = me.join(meeting, leaves)
     if not on_gpu:
-        return [host_value(leaf) for leaf in result] if any(map(is_gpu_block, result)) else result
+        return result
     return [array_beside(made, leaves[i]) if i in on_gpu else made for i, made in enumerate(result)]
 
 

@@ -29,7 +29,7 @@ def output_of(library, program, **variables):
 @pytest.mark.timeout(300)
 def test_the_contract_of_every_backend_holds(library):
     here = Path(__file__).parent
-    names = ("test_devices_of_every_backend", "test_transfers", "exchange_on_cuda", "compute_on_cuda")
+    names = ("test_devices_of_every_backend", "test_transfers", "exchange_on_cuda", "compute_on_cuda", "numpy_on_cuda")
     contract = [str(here / f"{name}.py") for name in names]
     variables = {
         "ARTIFEX_CUDA_LIBRARY": library,

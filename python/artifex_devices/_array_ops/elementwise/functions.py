@@ -64,7 +64,7 @@ def where(condition: Any, *choices: Any) -> Any:
     def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
         out = outputs[0]
         if is_gpu_block(out):
-            out[...] = np.where(*parts)
+            out[...] = np.where(*(np.asarray(part) if type(part) in SCALARS else part for part in parts))
             return
         chosen = np.broadcast_to(np.asarray(parts[0], bool), out.shape)
         if out.nbytes < _SELECT_BYTES or not out.flags.c_contiguous:

@@ -16,6 +16,7 @@ from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.joining import stack
 from artifex_devices._array_ops.shape.reshaping import expand_dims, squeeze
 from artifex_devices._core import Array
+from artifex_devices._runtime.gpu_block import is_gpu_block
 
 
 @implements_each(
@@ -51,8 +52,15 @@ def _solve(a: Any, b: Any) -> Any:
     a, b = as_operand("linalg.solve", a), as_operand("linalg.solve", b)
     sides = expand_dims(b, 1) if b.ndim == 1 else b
     require_matrices("linalg.solve", a, sides)
-    solved = _with_operand("linalg.solve", np.linalg.solve, a, sides, ("rows", "sides"), ("columns", "sides"))
+    solved = _with_operand("linalg.solve", _solved, a, sides, ("rows", "sides"), ("columns", "sides"))
     return squeeze(solved, -1) if b.ndim == 1 else solved
+
+
+def _solved(a: Any, b: Any) -> Any:
+    if is_gpu_block(a) or is_gpu_block(b):  # the stacks do not broadcast in CuPy
+        stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, b = (np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, b))
+    return np.linalg.solve(a, b)
 
 
 def _with_tolerance(function: Any, a: Any, name: str, tolerance: Any, hermitian: Any, out: Labels) -> Any:
