@@ -197,8 +197,8 @@ py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& by
   const MemorySpace* space = buffer.block->space();
   if (space != nullptr && !space->is_host_memory()) {
     throw_error<TypeMismatch>(
-        "NumPy operation: the Array is in the memory of a GPU, where this operation does not run; expected host memory, or "
-        "an element-wise function; move it by device_put(x, devices(\"cpu\")[0]), or read it by device_get(x)");
+        "NumPy operation: the Array is in the memory of a GPU, where this operation does not run; expected host memory; "
+        "move it by device_put(x, devices(\"cpu\")[0]), or read it by device_get(x)");
   }
   void* data = buffer.device_data();
   auto* owner = new BlockRef(std::move(buffer.block));

@@ -207,7 +207,7 @@ def _call(function, *args, out=None, **options):
 
 _VIEWS = {"moveaxis", "transpose", "expand_dims", "broadcast_to", "swapaxes", "flip", "squeeze", "reshape", "rot90"}
 # Functions and options of NumPy that CuPy does not have.
-_ABSENT = {"float_power", "matvec", "vecdot", "vecmat"}
+_ABSENT = {"matvec", "spacing", "vecdot", "vecmat"}
 _SCANS_AND_REDUCTIONS = {"sum", "prod", "max", "min", "all", "any", "cumsum", "cumprod", "nanmax", "nanmin"}
 
 

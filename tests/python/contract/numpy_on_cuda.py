@@ -135,7 +135,7 @@ def of_numpy(call, value):
     return [np.asarray(each) for each in made] if isinstance(made, (list, tuple)) else np.asarray(made)
 
 
-# How the operand is sharded: over both axes, but for functions that need a dimension in one piece.
+# How the operand is sharded: over both axes, except for functions that need a dimension in one piece.
 BY_ROWS = ("sort", "argsort", "take_along_axis", "tile, repeat", "view")
 REPLICATED = ("pad", "diagonal")
 

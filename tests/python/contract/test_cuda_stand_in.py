@@ -99,7 +99,7 @@ def test_the_blocks_of_the_page_about_cuda_run(library):
     page = (CHECKOUT / "docs" / "how_to" / "cuda.md").read_text(encoding="utf-8")
     blocks = re.findall(r"(?ms)^```py(?:thon)?\n(.*?)^```$", page)
     kept = [block for block in blocks if "import cupy, torch" not in block and "except RuntimeError" not in block]
-    assert len(kept) == len(blocks) - 2 == 3
+    assert len(kept) == len(blocks) - 2 == 5
     program = "".join(kept) + "print(ad.device_get(z).tolist())\n"
     cupy = os.pathsep.join(map(str, (CHECKOUT / "tests" / "cupy_stand_in", Path(__file__).parent)))
     found = output_of(library, program, CUDA_STAND_IN="gpus=2;memory=100000000", PYTHONPATH=cupy)
