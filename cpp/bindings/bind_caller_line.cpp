@@ -9,7 +9,9 @@
 
 #include "artifex_devices/base/caller_line.h"
 #include "bindings.h"
+#include "caller_place.h"
 #include "gil.h"
+#include "recent_cache.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -41,29 +43,75 @@ bool is_of_the_package(PyFrameObject* frame) {
   return module == "artifex_devices" || module.starts_with("artifex_devices.") || module == "threading";
 }
 
-/// The innermost Python frame outside the package. Takes the GIL; leaves no error behind.
+/// A place in the program that has called the package before. The table of lines of a function is read from its start.
+struct KnownPlace {
+  py::object code;  // null in an empty entry; keeps the text of the file alive
+  int instruction = 0;
+  bool is_of_the_package = false;
+  CallerPlace place;
+
+  bool is_empty() const { return !code; }
+  static bool is_of(const Client&) { return false; }
+};
+
+auto& g_known_places = make_recent_cache<KnownPlace, 512>("lines of callers");
+
+/// Index of the instruction that the frame executes.
+int instruction_of(PyFrameObject* frame) {
+#if PY_VERSION_HEX >= 0x030B0000
+  return PyFrame_GetLasti(frame);
+#else
+  const auto index =
+      py::reinterpret_steal<py::object>(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_lasti"));
+  return index ? static_cast<int>(PyLong_AsLong(index.ptr())) : -1;
+#endif
+}
+
+struct FramePlace {
+  CallerPlace place;
+  bool is_of_the_package = false;
+};
+
+FramePlace place_of(PyFrameObject* frame) {
+  PyCodeObject* const code = PyFrame_GetCode(frame);
+  const auto owner = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(code));
+  const int instruction = instruction_of(frame);
+  KnownPlace& known = g_known_places.place(hash_pointer(code) * 31 + static_cast<size_t>(instruction));
+  if (known.code.ptr() == owner.ptr() && known.instruction == instruction) {
+    return {known.place, known.is_of_the_package};
+  }
+  const py::error_scope keep_error;
+  const bool is_ours = is_of_the_package(frame);
+  PyErr_Clear();
+  const CallerPlace place{text_of(code->co_filename), PyFrame_GetLineNumber(frame)};
+  PyErr_Clear();
+  const KnownPlace replaced = std::exchange(known, KnownPlace{owner, instruction, is_ours, place});
+  return {place, is_ours};
+}
+
+/// As caller_place; takes the GIL.
 std::optional<CallerLine> line_of_the_program() {
   const AcquireGil gil;
   if (!gil.acquired()) return std::nullopt;
-  const py::error_scope keep_error;
-  std::optional<CallerLine> found;
-  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  while (frame && !found) {
-    if (!is_of_the_package(frame)) {
-      const auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-      PyObject* const file = reinterpret_cast<PyCodeObject*>(code.ptr())->co_filename;
-      found = CallerLine{std::string(text_of(file)), PyFrame_GetLineNumber(frame)};
-    }
-    PyErr_Clear();
-    PyFrameObject* outer = found ? nullptr : PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = outer;
-  }
-  Py_XDECREF(frame);
-  return found ? found : line_that_started_thread;
+  const CallerPlace place = caller_place();
+  if (place.file.empty() && place.line == 0) return std::nullopt;
+  return CallerLine{std::string(place.file), place.line};
 }
 
 }  // namespace
+
+CallerPlace caller_place() {
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  while (frame != nullptr) {
+    const auto [place, is_of_the_package] = place_of(frame);
+    PyFrameObject* const outer = is_of_the_package ? PyFrame_GetBack(frame) : nullptr;
+    Py_DECREF(frame);
+    if (!is_of_the_package) return place;
+    frame = outer;
+  }
+  if (!line_that_started_thread) return {};
+  return {line_that_started_thread->file, line_that_started_thread->line};
+}
 
 void bind_caller_line(py::module_& module) {
   set_caller_line_source(&line_of_the_program);

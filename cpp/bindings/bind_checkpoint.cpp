@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "artifex_devices/checkpoint/save_part.h"
 #include "artifex_devices/checkpoint/stored_checkpoint.h"
 #include "artifex_devices/transfer/place.h"
+#include "fast_path.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "placing.h"
@@ -35,32 +37,57 @@ struct __attribute__((visibility("hidden"))) HeldPart {
   std::vector<py::object> owners = {};
 };
 
-// Adds the Arrays of the leaves and, in process 0, the ndarrays and NumPy scalars.
-void add_leaves(HeldPart& self, const py::list& leaves, bool with_ndarrays, const std::string& operation) {
-  self.part.reserve(leaves.size());
-  py::detail::make_caster<ArrayRef> array;
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    const py::handle leaf = leaves[i];
-    if (array.load(leaf, false)) {
-      self.part.add(i, py::detail::cast_op<ArrayRef>(array));
-    } else if (with_ndarrays && py::hasattr(leaf, "dtype")) {
-      Leaf host = leaf_from_python(leaf, operation);
-      self.part.add(i, host.view);
-      self.owners.push_back(std::move(host.keep));
-      self.owners.push_back(py::reinterpret_borrow<py::object>(leaf));
-    }
-  }
+// Starts to load the memory that add_arrays reads of leaves after leaf `i`: the object, its Array, and its Storage.
+// Each step reads what the step before it loaded some leaves ago.
+void prefetch_leaves(const py::list& leaves, size_t i, PyTypeObject* array_type) {
+  constexpr size_t kAhead = 8;
+  const auto leaf = [&](size_t ahead) -> PyObject* {
+    return i + ahead < leaves.size() ? PyList_GET_ITEM(leaves.ptr(), static_cast<Py_ssize_t>(i + ahead)) : nullptr;
+  };
+  const auto load = [](const void* memory, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char*>(memory) + at, 1);
+  };
+  const auto array = [&](size_t ahead) -> const Array* {
+    PyObject* const object = leaf(ahead);
+    return object != nullptr && Py_TYPE(object) == array_type ? value_in<Array>(object) : nullptr;
+  };
+  if (PyObject* const object = leaf(3 * kAhead)) load(object, 64);
+  if (const Array* const value = array(2 * kAhead)) load(value, sizeof(Array));
+  if (const Array* const value = array(kAhead)) load(value->storage().get(), sizeof(Storage));
 }
 
-// The client of the first Array that spans processes; None without one.
-py::object spanning_client(const py::list& leaves) {
-  py::detail::make_caster<Array> array;
-  for (const py::handle leaf : leaves) {
-    if (!array.load(leaf, false)) continue;
-    const Sharding& sharding = *py::detail::cast_op<Array&>(array).sharding();
-    if (!sharding.is_fully_addressable()) return py::cast(sharding.devices()->client());
+// Adds the Arrays of the leaves. Returns the client of the first one that spans processes, and the numbers of the
+// leaves that are not Arrays. The caller of save_async waits for it, and the memory of each Array is cold after another
+// save.
+py::tuple add_arrays(HeldPart& self, const py::list& leaves) {
+  auto* const array_type = reinterpret_cast<PyTypeObject*>(py::type::of<Array>().ptr());
+  py::object client = py::none();
+  py::list others;
+  self.part.reserve(leaves.size());
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    prefetch_leaves(leaves, i, array_type);
+    PyObject* const leaf = PyList_GET_ITEM(leaves.ptr(), static_cast<Py_ssize_t>(i));
+    if (!PyObject_TypeCheck(leaf, array_type)) {
+      others.append(i);
+      continue;
+    }
+    auto* const value = value_in<Array>(leaf);
+    ArrayRef array = value != nullptr ? value->shared_from_this() : py::handle(leaf).cast<ArrayRef>();
+    const Sharding& sharding = *array->sharding();
+    if (client.is_none() && !sharding.is_fully_addressable()) client = py::cast(sharding.devices()->client());
+    self.part.add(i, std::move(array));
   }
-  return py::none();
+  return py::make_tuple(std::move(client), std::move(others));
+}
+
+// Adds ndarrays and NumPy scalars, by their number in the leaves.
+void add_ndarrays(HeldPart& self, const py::dict& ndarrays, const std::string& operation) {
+  for (const auto& [number, ndarray] : ndarrays) {
+    Leaf host = leaf_from_python(ndarray, operation);
+    self.part.add(number.cast<size_t>(), host.view);
+    self.owners.push_back(std::move(host.keep));
+    self.owners.push_back(py::reinterpret_borrow<py::object>(ndarray));
+  }
 }
 
 std::shared_ptr<StoredCheckpoint> open_stored(std::vector<std::string> paths, const std::string& manifest,
@@ -176,25 +203,27 @@ int64_t read_into(const StoredCheckpoint& self, const py::list& rows, bool verif
 
 void bind_checkpoint(py::module_& module) {
   py::class_<HeldPart>(module, "_SavePart", "What one process writes of a checkpoint.")
-      .def(py::init([](int64_t process, std::string operation) {
-             return std::unique_ptr<HeldPart>(new HeldPart{SavePart(process, std::move(operation))});
+      .def(py::init([](std::string operation) {
+             return std::unique_ptr<HeldPart>(new HeldPart{SavePart(std::move(operation))});
            }),
-           py::arg("process"), py::arg("operation"))
+           py::arg("operation"))
       .def(
-          "add", &add_leaves, py::arg("leaves"), py::arg("with_ndarrays"), py::arg("operation"),
-          "Takes the boxes of Arrays that the process owns and all of ndarrays, which must not change. Other leaves are "
-          "left out.")
+          "add_arrays", &add_arrays, py::arg("leaves"),
+          "Takes the boxes of the Arrays among the leaves that this process owns. Returns the client of the first Array "
+          "that spans processes, None without one, and the numbers of the leaves that are not Arrays.")
+      .def("add_ndarrays", &add_ndarrays, py::arg("ndarrays"), py::arg("operation"),
+           "Takes all of ndarrays, which must not change, and NumPy scalars, by their number in the leaves.")
       .def(
           "write",
-          [](HeldPart& self, const std::string& folder, const std::vector<std::string>& names) {
+          [](HeldPart& self, const std::string& folder, const std::vector<std::string>& names, int64_t process) {
             {
               const ReleaseGil release;
-              self.part.write(folder, names);
+              self.part.write(folder, names, process);
             }
             self.owners.clear();
           },
-          py::arg("folder"), py::arg("names"),
-          "Writes the files of the process, with a name for each leaf, and waits for the storage.")
+          py::arg("folder"), py::arg("names"), py::arg("process"),
+          "Writes the files of a process, with a name for each leaf, and waits for the storage.")
       .def_property_readonly(
           "bytes", [](const HeldPart& self) { return self.part.bytes(); }, "Bytes of all boxes.")
       .def_property_readonly(
@@ -225,10 +254,18 @@ void bind_checkpoint(py::module_& module) {
           "the number of bytes read.");
   module.def("_add_stored", &add_stored, py::arg("part"), py::arg("stored"), py::arg("index"), py::arg("count"),
              "Adds part `index` of `count` of each stored array to a _SavePart, which reads it while it writes.");
-  module.def("_spanning_client", &spanning_client, py::arg("leaves"),
-             "Returns the client of the first Array that spans processes; None without one.");
   module.def("_checkpoint_array", &empty_array, py::arg("shape"), py::arg("dtype"), py::arg("sharding"),
              py::arg("operation"), "Returns an Array whose memory _StoredFiles.read writes.");
+  module.def(
+      "_real_path",
+      [](const std::string& path) -> py::object {
+        const std::optional<std::string> resolved = real_path(path);
+        if (!resolved) return py::none();
+        return py::reinterpret_steal<py::object>(
+            PyUnicode_DecodeFSDefaultAndSize(resolved->data(), static_cast<Py_ssize_t>(resolved->size())));
+      },
+      py::arg("path"),
+      "Returns os.path.realpath of a path of which at most the last name is missing; None for others.");
   module.def(
       "_exchange_paths",
       [](const std::string& a, const std::string& b, const std::string& operation) {

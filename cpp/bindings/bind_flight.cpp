@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "artifex_devices/base/caller_line.h"
 #include "artifex_devices/flight/flight_record.h"
 #include "artifex_devices/flight/flight_recorder.h"
 #include "artifex_devices/flight/flight_timeline.h"
 #include "bindings.h"
+#include "caller_place.h"
 #include "fast_path.h"
 #include "gil.h"
 
@@ -31,26 +31,23 @@ struct __attribute__((visibility("hidden"))) HeldGroup {
   FlightGroup group;
 };
 
-// Operation with the line of the program, while `line` lives.
-FlightOperation at_line(FlightOperation operation, const std::optional<CallerLine>& line) {
-  if (line) {
-    operation.file = line->file;
-    operation.line = line->line;
-  }
+// Operation with the line of the program, until the GIL is released.
+FlightOperation at_line(FlightOperation operation) {
+  const CallerPlace place = caller_place();
+  operation.file = place.file;
+  operation.line = place.line;
   return operation;
 }
 
 uint64_t meet(HeldGroup& self, std::string_view text, std::string_view digest) {
   FlightOperation operation{.text = text};
   std::memcpy(&operation.digest, digest.data(), std::min(digest.size(), sizeof(operation.digest)));
-  const std::optional<CallerLine> line = caller_line();
-  return self.recorder->begin_meeting(self.group, at_line(operation, line));
+  return self.recorder->begin_meeting(self.group, at_line(operation));
 }
 
 uint64_t exchange(FlightRecorder& self, std::string_view text, bool in_shared_memory) {
-  const std::optional<CallerLine> line = caller_line();
   const FlightRoute route = in_shared_memory ? FlightRoute::kSharedMemory : FlightRoute::kMessages;
-  return self.begin_exchange(at_line({.text = text, .route = route}, line));
+  return self.begin_exchange(at_line({.text = text, .route = route}));
 }
 
 std::string_view text_view(PyObject* text) {

@@ -2603,15 +2603,20 @@ class _SavePart:
     What one process writes of a checkpoint.
     """
 
-    def __init__(self, process: int, operation: str) -> None: ...
-    def add(self, leaves: list[typing.Any], with_ndarrays: bool, operation: str) -> None:
+    def __init__(self, operation: str) -> None: ...
+    def add_arrays(self, leaves: list[typing.Any]) -> tuple[typing.Any, ...]:
         """
-        Takes the boxes of Arrays that the process owns and all of ndarrays, which must not change. Other leaves are left out.
+        Takes the boxes of the Arrays among the leaves that this process owns. Returns the client of the first Array that spans processes, None without one, and the numbers of the leaves that are not Arrays.
         """
 
-    def write(self, folder: str, names: collections.abc.Sequence[str]) -> None:
+    def add_ndarrays(self, ndarrays: dict[typing.Any, typing.Any], operation: str) -> None:
         """
-        Writes the files of the process, with a name for each leaf, and waits for the storage.
+        Takes all of ndarrays, which must not change, and NumPy scalars, by their number in the leaves.
+        """
+
+    def write(self, folder: str, names: collections.abc.Sequence[str], process: int) -> None:
+        """
+        Writes the files of a process, with a name for each leaf, and waits for the storage.
         """
 
     @property
@@ -4022,6 +4027,11 @@ def _read_flight_record(path: str) -> _FlightRecord:
     """
 
 def _read_nvml(library: str = "") -> dict[typing.Any, typing.Any]: ...
+def _real_path(path: str) -> typing.Any:
+    """
+    Returns os.path.realpath of a path of which at most the last name is missing; None for others.
+    """
+
 def _recent_sizes() -> dict[typing.Any, typing.Any]:
     """
     Returns the number of entries of each cache, by its name.
@@ -4165,11 +4175,6 @@ def _single_device_sharding_from_pickle(
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
     Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this process, else None.
-    """
-
-def _spanning_client(leaves: list[typing.Any]) -> typing.Any:
-    """
-    Returns the client of the first Array that spans processes; None without one.
     """
 
 def _spec_in(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:

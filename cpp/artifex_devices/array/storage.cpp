@@ -276,17 +276,14 @@ BufferRef Storage::buffer(int64_t number) const {
   throw_deleted();
 }
 
-std::vector<BufferRef> Storage::all_buffers() const {
-  std::vector<BufferRef> found;
-  found.reserve(static_cast<size_t>(count_));
+HeldBuffers Storage::hold() const {
+  HeldBuffers found;
+  if (slab_data_ == nullptr) found.buffers.resize(static_cast<size_t>(count_));
   if (!enter()) throw_deleted();
   if (slab_) {
-    const int64_t first = slab_data_ - slab_->device_data();
-    slab_.copy_times(count_, [&](BlockRef slab, int64_t number) {  // `found` has room
-      found.push_back({std::move(slab), first + number * stride_});
-    });
+    found = {slab_, slab_data_, stride_};
   } else {
-    found.insert(found.end(), buffers_.begin(), buffers_.end());
+    std::ranges::copy(buffers_, found.buffers.begin());
   }
   leave();
   return found;

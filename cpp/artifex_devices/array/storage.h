@@ -21,6 +21,18 @@ struct BufferRef {
   std::byte* device_data() const noexcept { return block->device_data() + offset; }
 };
 
+/// References to all buffers of an array, which keep the memory alive after a delete: one reference for a slab.
+struct HeldBuffers {
+  BlockRef slab;  // null: `buffers` has a reference for each
+  std::byte* slab_data = nullptr;
+  int64_t stride = 0;
+  std::vector<BufferRef> buffers = {};
+  /// Block::device_data of a buffer.
+  std::byte* device_data(size_t number) const noexcept {
+    return slab ? slab_data + static_cast<int64_t>(number) * stride : buffers[number].device_data();
+  }
+};
+
 /// The memory of one array in this process: its buffers (numbered by Sharding::buffers()), the bytes charged to each
 /// device, and whether they were deleted. Shared by the global array and the arrays of its shards. Only devices of this
 /// process are charged; without any there is no buffer.
@@ -52,8 +64,8 @@ class Storage {
   int64_t buffer_count() const noexcept { return count_; }
   /// Throws DeletedArray. The reference keeps the memory alive after a delete.
   BufferRef buffer(int64_t number) const;
-  /// All buffers by number; as buffer(), in one step.
-  std::vector<BufferRef> all_buffers() const;
+  /// All buffers; as buffer(), in one step.
+  HeldBuffers hold() const;
   /// Block::device_data of a buffer. Without a check or a reference, for the caller that has just allocated it.
   std::byte* device_data(int64_t number) const noexcept {
     return slab_data_ ? slab_data_ + number * stride_ : buffers_[static_cast<size_t>(number)].device_data();

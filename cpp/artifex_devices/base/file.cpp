@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 
@@ -91,6 +94,21 @@ void File::sync() const {
   while (::fsync(fd_) != 0) {
     if (errno != EINTR) fail("cannot write to the storage");
   }
+}
+
+std::optional<std::string> real_path(const std::string& path) {
+  const auto resolve = [](const std::string& existing) -> std::optional<std::string> {
+    char resolved[PATH_MAX];
+    if (::realpath(existing.c_str(), resolved) == nullptr) return std::nullopt;
+    return resolved;
+  };
+  struct stat entry = {};
+  if (::lstat(path.c_str(), &entry) == 0) return resolve(path);
+  const size_t end = path.rfind('/');
+  if (errno != ENOENT || end == std::string::npos || end + 1 == path.size()) return std::nullopt;
+  std::optional<std::string> parent = resolve(path.substr(0, std::max<size_t>(end, 1)));
+  if (parent) *parent += (*parent == "/" ? "" : "/") + path.substr(end + 1);
+  return parent;
 }
 
 bool exchange_paths(const std::string& a, const std::string& b, std::string_view operation) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,6 +56,10 @@ class File {
   std::string operation_;
   int fd_ = -1;
 };
+
+/// Returns an absolute path without symbolic links, whose last name need not exist. Nothing if more of it is missing,
+/// or if it cannot be followed.
+std::optional<std::string> real_path(const std::string& path);
 
 /// Exchanges two folders of one file system in one step. Returns false where the file system cannot.
 bool exchange_paths(const std::string& a, const std::string& b, std::string_view operation);

@@ -32,35 +32,36 @@ struct BoxMemory {
 };
 
 /// References to the distinct buffers of an Array in this process, which keep the memory alive after a delete.
-inline std::vector<BufferRef> hold_buffers(const Array& array, std::string_view operation) {
+inline HeldBuffers hold_buffers(const Array& array, std::string_view operation) {
   array.check_alive(operation);
   const Sharding& sharding = *array.sharding();
   if (array.position_in_storage() < 0 && array.sharding() == array.storage()->sharding()) {
-    return array.storage()->all_buffers();
+    return array.storage()->hold();
   }
-  const auto count = static_cast<size_t>(sharding.buffers().size());
-  std::vector<BufferRef> buffers;
-  buffers.reserve(count);
-  for (size_t b = 0; b < count; ++b) {
-    const int64_t position = sharding.buffers().position(sharding.grid(), static_cast<int64_t>(b));
-    buffers.push_back(array.storage()->buffer(array.buffer_number(position)));
+  const int64_t count = sharding.buffers().size();
+  HeldBuffers held;
+  held.buffers.reserve(static_cast<size_t>(count));
+  for (int64_t b = 0; b < count; ++b) {
+    const int64_t position = sharding.buffers().position(sharding.grid(), b);
+    held.buffers.push_back(array.storage()->buffer(array.buffer_number(position)));
   }
-  return buffers;
+  return held;
 }
 
 /// The boxes of these buffers, in their order.
-inline std::vector<BoxMemory> boxes_of_array(const Array& array, const std::vector<BufferRef>& buffers,
+inline std::vector<BoxMemory> boxes_of_array(const Array& array, const HeldBuffers& buffers,
                                              std::string_view operation) {
   const Sharding& sharding = *array.sharding();
   const ShardDomains domains = sharding.domains(array.shape(), operation);
   const CopyEngine* engine = array.is_host_readable() ? nullptr : sharding.devices()->client()->copy_engine();
   std::vector<BoxMemory> boxes;
-  boxes.reserve(buffers.size());
-  for (size_t b = 0; b < buffers.size(); ++b) {
+  const auto count = static_cast<size_t>(sharding.buffers().size());
+  boxes.reserve(count);
+  for (size_t b = 0; b < count; ++b) {
     const int64_t position = sharding.buffers().position(sharding.grid(), static_cast<int64_t>(b));
     IndexDomain box = domains.domain(sharding.grid().tile(position));
     Dims strides = array.strides(box.shape);
-    boxes.push_back({std::move(box), buffers[b].device_data(), std::move(strides), array.is_host_readable(), engine});
+    boxes.push_back({std::move(box), buffers.device_data(b), std::move(strides), array.is_host_readable(), engine});
   }
   return boxes;
 }

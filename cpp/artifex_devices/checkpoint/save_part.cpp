@@ -16,8 +16,8 @@ namespace artifex_devices {
 /// The files of one part while they are written.
 class SavePart::Writer {
  public:
-  Writer(SavePart& part, const std::string& folder, const std::vector<std::string>& names)
-      : part_(part), folder_(folder), names_(names), staging_(WorkerPool::process().max_workers()) {
+  Writer(SavePart& part, const std::string& folder, const std::vector<std::string>& names, int64_t process)
+      : part_(part), folder_(folder), names_(names), process_(process), staging_(WorkerPool::process().max_workers()) {
     size_t files = 0;
     for (const Entry& entry : part.entries_) files = std::max(files, entry.boxes.size());
     // Tensors of large elements come first, so that each begins at a multiple of its itemsize.
@@ -57,7 +57,7 @@ class SavePart::Writer {
 
   void add_file(size_t number, size_t count, const std::vector<const Entry*>& order) {
     const std::string path =
-        fmt::format("{}/shard-{:05}-model-{:05}-of-{:05}.safetensors", folder_, part_.process_ + 1, number + 1, count);
+        fmt::format("{}/shard-{:05}-model-{:05}-of-{:05}.safetensors", folder_, process_ + 1, number + 1, count);
     const size_t first = tensors_.size();
     int64_t offset = 0;
     for (const Entry* entry : order) {
@@ -119,28 +119,35 @@ class SavePart::Writer {
   SavePart& part_;
   const std::string& folder_;
   const std::vector<std::string>& names_;
+  int64_t process_;
   Staging staging_;
   std::vector<Tensor> tensors_;
   std::vector<OpenFile> files_;
   int64_t pieces_ = 0;
 };
 
+namespace {
+
+std::vector<IndexDomain> own_boxes(const Array& array) {
+  return owned_boxes(*array.sharding(), array.shape(), array.sharding()->devices()->client()->process_index());
+}
+
+}  // namespace
+
 void SavePart::add(size_t leaf, ArrayRef array) {
-  std::vector<BufferRef> buffers = hold_buffers(*array, operation_);
-  Entry& entry = entries_.emplace_back(leaf, array->dtype(), array->shape(), array, std::move(buffers));
+  HeldBuffers buffers = hold_buffers(*array, operation_);
   if (array->sharding()->is_fully_addressable()) {
     bytes_ += array->nbytes();
   } else {
-    for (const IndexDomain& box : owned_boxes(*array->sharding(), array->shape(), process_)) {
-      bytes_ += box.volume() * itemsize(entry.dtype);
-    }
+    for (const IndexDomain& box : own_boxes(*array)) bytes_ += box.volume() * itemsize(array->dtype());
   }
+  arrays_.push_back({leaf, std::move(array), std::move(buffers)});
 }
 
 void SavePart::add(size_t leaf, const HostView& view) {
   const IndexDomain box{Dims(view.shape.size(), 0), view.shape};
   BoxMemory source{box, static_cast<std::byte*>(view.data), view.byte_strides};
-  entries_.push_back({leaf, view.dtype, view.shape, nullptr, {}, {box}, {std::move(source)}});
+  entries_.push_back({leaf, view.dtype, view.shape, {box}, {std::move(source)}});
   bytes_ += view.nbytes();
 }
 
@@ -150,18 +157,20 @@ void SavePart::add(size_t leaf, DType dtype, Dims shape, std::optional<IndexDoma
     bytes_ += box->volume() * itemsize(dtype);
     boxes.push_back(std::move(*box));
   }
-  entries_.push_back({leaf, dtype, std::move(shape), nullptr, {}, std::move(boxes), {}, std::move(load)});
+  entries_.push_back({leaf, dtype, std::move(shape), std::move(boxes), {}, std::move(load)});
 }
 
-void SavePart::write(const std::string& folder, const std::vector<std::string>& names) {
-  for (Entry& entry : entries_) {
-    if (!entry.array) continue;
-    wait_for(entry.array->ready_event());  // the caller may have deleted the array
-    entry.sources = boxes_of_array(*entry.array, entry.buffers, operation_);
-    entry.boxes = owned_boxes(*entry.array->sharding(), entry.shape, process_);
+void SavePart::write(const std::string& folder, const std::vector<std::string>& names, int64_t process) {
+  entries_.reserve(entries_.size() + arrays_.size());
+  for (const auto& [leaf, array, buffers] : arrays_) {
+    wait_for(array->ready_event());  // the caller may have deleted the array
+    entries_.push_back(
+        {leaf, array->dtype(), array->shape(), own_boxes(*array), boxes_of_array(*array, buffers, operation_)});
   }
-  Writer(*this, folder, names).run();
+  std::ranges::sort(entries_, {}, &Entry::leaf);
+  Writer(*this, folder, names, process).run();
   entries_.clear();
+  arrays_.clear();
 }
 
 }  // namespace artifex_devices

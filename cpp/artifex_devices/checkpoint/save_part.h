@@ -19,8 +19,9 @@ namespace artifex_devices {
 /// then call write() once. `bytes_written` may be read on any thread.
 class SavePart {
  public:
-  SavePart(int64_t process, std::string operation) : process_(process), operation_(std::move(operation)) {}
-  void reserve(size_t count) { entries_.reserve(count); }
+  explicit SavePart(std::string operation) : operation_(std::move(operation)) {}
+  /// Memory for so many arrays.
+  void reserve(size_t count) { arrays_.reserve(count); }
 
   /// Takes the boxes of the array that this process owns (owned_boxes). `leaf` is its number in the tree. Throws
   /// DeletedArray. Quick: the caller waits for it also when the save runs in the background.
@@ -35,27 +36,30 @@ class SavePart {
   int64_t bytes() const noexcept { return bytes_; }
   int64_t bytes_written() const noexcept { return bytes_written_.load(std::memory_order_relaxed); }
 
-  /// Waits for the arrays, then writes the files into `folder`, where they must not exist, and waits for the storage.
-  /// `names` has the name of each leaf. Uses the workers; interruptible. Throws FileError, Interrupted, and the errors
-  /// of the arrays.
-  void write(const std::string& folder, const std::vector<std::string>& names);
+  /// Waits for the arrays, then writes the files of process `process` into `folder`, where they must not exist, and
+  /// waits for the storage. `names` has the name of each leaf. Uses the workers; interruptible. Throws FileError,
+  /// Interrupted, and the errors of the arrays.
+  void write(const std::string& folder, const std::vector<std::string>& names, int64_t process);
 
  private:
+  struct HeldArray {
+    size_t leaf = 0;
+    ArrayRef array;
+    HeldBuffers buffers;
+  };
   struct Entry {
     size_t leaf = 0;
     DType dtype = DType::kFloat32;
     Dims shape;
-    ArrayRef array;                  // null for a host array
-    std::vector<BufferRef> buffers;  // of the array
     std::vector<IndexDomain> boxes;
     std::vector<BoxMemory> sources;
     Load load = nullptr;  // instead of the sources
   };
   class Writer;
 
-  int64_t process_;
   std::string operation_;
-  std::vector<Entry> entries_;
+  std::vector<HeldArray> arrays_;
+  std::vector<Entry> entries_;  // of the others; write() adds those of the arrays
   int64_t bytes_ = 0;
   std::atomic<int64_t> bytes_written_{0};
 };

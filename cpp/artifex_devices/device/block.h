@@ -87,18 +87,6 @@ class BlockRef {
   explicit operator bool() const noexcept { return block_ != nullptr; }
   friend bool operator==(const BlockRef&, const BlockRef&) = default;
 
-  /// Calls take(copy, i) for i < `count`, with copies of this reference, which must not be null. One atomic addition
-  /// counts them all. `take` must not throw.
-  template <class F>
-  void copy_times(int64_t count, F&& take) const noexcept {
-    block_->uses_.fetch_add(count, std::memory_order_relaxed);
-    for (int64_t i = 0; i < count; ++i) {
-      BlockRef copy;
-      copy.block_ = block_;
-      take(std::move(copy), i);
-    }
-  }
-
  private:
   void retain() const noexcept {
     if (block_) block_->uses_.fetch_add(1, std::memory_order_relaxed);

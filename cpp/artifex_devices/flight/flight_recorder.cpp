@@ -30,8 +30,9 @@ int64_t now_ns(clockid_t clock) noexcept {
 
 // Copies the beginning of a text, with zeros after it.
 void write_start(std::span<char> place, std::string_view text) noexcept {
-  const auto rest = std::ranges::copy(text.substr(0, place.size()), place.begin()).out;
-  std::fill(rest, place.end(), '\0');
+  const size_t size = std::min(text.size(), place.size());
+  if (size > 0) std::memcpy(place.data(), text.data(), size);  // a loop over the span is not turned into it
+  std::memset(place.data() + size, 0, place.size() - size);
 }
 
 // Copies the text, or "..." and its end where it is longer than its place.

@@ -23,6 +23,7 @@ class _BeginEvent:
 
     def __init__(self) -> None:
         self.life: weakref.ref[Any] | None = None  # to an object that CPython holds while the thread runs
+        self.is_awaited = True  # by `Thread.start`
         self.is_over = False
         self._is_set = False
         self._lock = threading.Lock()  # held until the thread's function has begun
@@ -44,6 +45,8 @@ class _BeginEvent:
         self._is_set = True  # the thread can be joined from here on, but its function has not begun
 
     def wait(self, timeout: float | None = None) -> bool:
+        if not self.is_awaited:
+            return False
         while not self._lock.acquire(timeout=_POLL_S):
             if self.is_gone():
                 return self._lock.acquire(blocking=False)  # it may have begun, and ended, since
@@ -79,23 +82,28 @@ class DaemonThread(threading.Thread):
         self._begin.life = weakref.ref(method)
         return method
 
-    def start(self) -> None:
+    def start(self, *, wait: bool = True) -> None:
         """Starts the thread; returns when its function has begun.
 
         After an interruption (Ctrl-C, or a MemoryError of the caller) the thread may run: see `is_gone`.
+
+        Args:
+            wait: False returns before the thread has begun. A thread without memory for its first steps is then gone,
+                without an error here; the caller finds that by `is_gone`, and calls `forget`.
 
         Raises:
             RuntimeError: The system cannot start a thread, or the interpreter is shutting down.
             MemoryError: There is no memory for the thread, or for its first steps.
         """
+        self._begin.is_awaited = wait
         if sys.is_finalizing():  # other threads do not run
             raise RuntimeError("can't start new thread at interpreter shutdown")
         try:
             super().start()
         finally:
             if self.is_gone():
-                self._forget()
-        if not self._begin.is_over:
+                self.forget()
+        if wait and not self._begin.is_over:
             raise MemoryError(f"the new thread {self.name} had no memory for its first steps")
 
     def run(self) -> None:
@@ -110,14 +118,14 @@ class DaemonThread(threading.Thread):
         except MemoryError:
             if self._begin.has_begun():
                 raise
-            # otherwise `start` raises it
+            # otherwise `start` raises it, or the caller finds that the thread is gone
 
     def is_gone(self) -> bool:
         """Returns whether the thread has not been started, or has ended in any way; needs no memory."""
         return self._begin.is_gone()
 
-    def _forget(self) -> None:
-        """Removes a thread that ended before its function from the lists of `threading`."""
+    def forget(self) -> None:
+        """Removes a thread that is gone from the lists of `threading`, in which one that never began stays."""
         with threading._active_limbo_lock:  # type: ignore[attr-defined]
             threading._limbo.pop(self, None)  # type: ignore[attr-defined]
             if threading._active.get(self.ident) is self:  # type: ignore[attr-defined]

@@ -65,12 +65,12 @@ def convert(
         names = list(arrays)
         written = 0
         for index in range(num_files):
-            part = _core._SavePart(index, _OPERATION)
+            part = _core._SavePart(_OPERATION)
             _core._add_stored(part, stored.files, index, num_files)
             if progress is None:
-                part.write(str(staging.folder), names)
+                part.write(staging.folder, names, index)
             else:
-                _write(part, str(staging.folder), names, progress, written)
+                _write(part, staging.folder, names, index, progress, written)
             written += part.bytes_written
         manifest.write(staging.folder, Manifest(arrays, stored.values, num_files))
         staging.commit()
@@ -79,8 +79,8 @@ def convert(
         raise
 
 
-def _write(part: Any, folder: str, names: list[str], progress: Callable[[int], None], before: int) -> None:
-    """Writes a part and reports the bytes, of which `before` were written earlier."""
+def _write(part: Any, folder: str, names: list[str], index: int, progress: Callable[[int], None], before: int) -> None:
+    """Writes part `index` and reports the bytes, of which `before` were written earlier."""
     is_written = threading.Event()
     errors: list[BaseException] = []
 
@@ -95,7 +95,7 @@ def _write(part: Any, folder: str, names: list[str], progress: Callable[[int], N
     reporter = DaemonThread("artifex_devices-progress", report)
     reporter.start()
     try:
-        part.write(folder, names)
+        part.write(folder, names, index)
     finally:
         is_written.set()
         reporter.join()

@@ -114,7 +114,7 @@ def metadata(path: Any) -> CheckpointMetadata:
     stored = Stored("checkpoint.metadata", check_path("checkpoint.metadata", "path", path))
     arrays: dict[str, ArrayMetadata] = stored.files.describe(ArrayMetadata, PartMetadata)
     return CheckpointMetadata(
-        str(stored.path), MappingProxyType(arrays), MappingProxyType(stored.values), stored.process_count
+        stored.path, MappingProxyType(arrays), MappingProxyType(stored.values), stored.process_count
     )
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder in which a checkpoint is written, and its commit: one rename after everything is on the storage."""
+"""The folder in which a checkpoint is written, and its commit: one rename after everything is on the storage.
+
+Paths are texts, as the caller of `save_async` waits for the steps before the write, and `pathlib` takes most of them.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import errno
 import fcntl
 import os
 import re
+import stat
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from artifex_devices import _core
@@ -18,7 +21,7 @@ from artifex_devices.checkpoint import manifest
 _OURS = re.compile(r"shard-\d{5,}-model-\d{5,}-of-\d{5,}\.safetensors|checkpoint\.json")
 
 
-def check_path(operation: str, name: str, value: Any) -> Path:
+def check_path(operation: str, name: str, value: Any) -> str:
     """Returns an absolute path; TypeError for other types, ValueError for text that is not valid Unicode."""
     try:
         text = os.fspath(value)
@@ -32,15 +35,22 @@ def check_path(operation: str, name: str, value: Any) -> Path:
         raise ValueError(f"{operation}: {name} is {text!a}; expected a name in Unicode; rename the folder") from None
     if "\0" in text:
         raise ValueError(f"{operation}: {name} is {text!a}; expected a path without null characters; correct it")
-    return Path(os.path.abspath(text))
+    return os.path.abspath(text)
 
 
-def is_checkpoint(folder: Path) -> bool:
-    """Returns whether a folder is a checkpoint of this package."""
-    return (folder / manifest.FILE).is_file()
+def is_checkpoint(folder: str) -> bool:
+    """Returns whether a folder is a checkpoint of this package; OSError if it cannot be searched."""
+    try:
+        return stat.S_ISREG(os.stat(f"{folder}/{manifest.FILE}").st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return False
+        raise
 
 
-def remove(folder: Path) -> None:
+def remove(folder: str) -> None:
     """Removes a checkpoint or what is left of one; OSError if it has other files, which stay."""
     with suppress(FileNotFoundError):
         names = sorted(os.listdir(folder))
@@ -48,16 +58,16 @@ def remove(folder: Path) -> None:
         if others:
             raise OSError(
                 errno.ENOTEMPTY,
-                f"checkpoint: {str(folder)!r} has files that are not of a checkpoint, such as {others[0]!r}; expected "
+                f"checkpoint: {folder!r} has files that are not of a checkpoint, such as {others[0]!r}; expected "
                 "none; move them away",
             )
         for name in names:
             with suppress(FileNotFoundError):
-                os.unlink(folder / name)
+                os.unlink(f"{folder}/{name}")
         os.rmdir(folder)
 
 
-def sync(folder: Path) -> None:
+def sync(folder: str) -> None:
     """Waits until the storage has the entries of a folder."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -69,11 +79,12 @@ def sync(folder: Path) -> None:
 class Staging:
     """The folder beside `target` in which a save writes, locked against other saves to the same target."""
 
-    def __init__(self, operation: str, target: Path, overwrite: bool) -> None:
-        target = Path(os.path.realpath(target))  # a link stays, and its target is replaced
-        if not target.name:
-            raise ValueError(f"{operation}: the path is {str(target)!r}; expected that of a new folder; add a name")
-        self.folder = target.with_name(f".{target.name}.saving")
+    def __init__(self, operation: str, target: str, overwrite: bool) -> None:
+        target = _core._real_path(target) or os.path.realpath(target)  # a link stays, and its target is replaced
+        self._parent, name = os.path.split(target)
+        if not name:
+            raise ValueError(f"{operation}: the path is {target!r}; expected that of a new folder; add a name")
+        self.folder = os.path.join(self._parent, f".{name}.saving")
         self._operation = operation
         self._target = target
         self._overwrite = overwrite
@@ -90,21 +101,8 @@ class Staging:
             OSError: The folder cannot be created.
         """
         self._check_target()
-        try:
-            self._target.parent.mkdir(parents=True, exist_ok=True)
-        except FileExistsError:
-            raise NotADirectoryError(
-                errno.ENOTDIR,
-                f"{self._operation}: {str(self._target.parent)!r} is a file; expected a folder; save to another path",
-            ) from None
-        except OSError as error:
-            raise self._cannot_create(error) from None
         while True:
-            try:
-                with suppress(FileExistsError):
-                    os.mkdir(self.folder)
-            except OSError as error:
-                raise self._cannot_create(error) from None
+            self._make_folder()
             try:
                 descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             except FileNotFoundError:
@@ -122,7 +120,7 @@ class Staging:
                 os.close(descriptor)
                 raise BlockingIOError(
                     errno.EWOULDBLOCK,
-                    f"{self._operation}: another save to {str(self._target)!r} is running; expected one at a time; "
+                    f"{self._operation}: another save to {self._target!r} is running; expected one at a time; "
                     "wait() for it, or save to another path",
                 ) from None
             except BaseException:
@@ -135,40 +133,60 @@ class Staging:
                 if not _OURS.fullmatch(name):
                     raise OSError(
                         errno.ENOTEMPTY,
-                        f"{self._operation}: {str(self.folder)!r} has the file {name!r}; expected a folder that only "
+                        f"{self._operation}: {self.folder!r} has the file {name!r}; expected a folder that only "
                         "saves use; move it away",
                     )
-                os.unlink(self.folder / name)
+                os.unlink(f"{self.folder}/{name}")
         except BaseException:
             self._unlock()
             raise
 
+    def _make_folder(self) -> None:
+        """Creates the folder, and those above it, unless it exists."""
+        with suppress(FileExistsError, FileNotFoundError, NotADirectoryError):
+            os.mkdir(self.folder)
+            return
+        try:
+            os.makedirs(self._parent, exist_ok=True)
+        except FileExistsError:
+            raise NotADirectoryError(
+                errno.ENOTDIR,
+                f"{self._operation}: {self._parent!r} is a file; expected a folder; save to another path",
+            ) from None
+        except OSError as error:
+            raise self._cannot_create(error) from None
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(self.folder)
+        except OSError as error:
+            raise self._cannot_create(error) from None
+
     def _cannot_create(self, error: OSError) -> OSError:
         return type(error)(
             error.errno,
-            f"{self._operation}: cannot create {str(self.folder)!r}: {error.strerror}; expected a folder in which this "
+            f"{self._operation}: cannot create {self.folder!r}: {error.strerror}; expected a folder in which this "
             "process can create files; nothing was written, save to another path",
         )
 
     def commit(self) -> None:
         """Renames the folder to the target, in one step, and removes the old target."""
         sync(self.folder)
-        if self._overwrite and self._target.exists():
-            if not _core._exchange_paths(str(self.folder), str(self._target), self._operation):
+        if self._overwrite and os.path.exists(self._target):
+            if not _core._exchange_paths(self.folder, self._target, self._operation):
                 raise OSError(
                     errno.EOPNOTSUPP,
-                    f"{self._operation}: the file system of {str(self._target)!r} cannot exchange two folders in one "
+                    f"{self._operation}: the file system of {self._target!r} cannot exchange two folders in one "
                     "step; expected a new path; save to one and remove the old folder afterwards",
                 )
             self._is_committed = True
-            sync(self._target.parent)
+            sync(self._parent)
             with suppress(OSError):  # what stays is removed by the next save
                 remove(self.folder)
         else:
             self._check_target()
             os.rename(self.folder, self._target)
             self._is_committed = True
-            sync(self._target.parent)
+            sync(self._parent)
         self._unlock()
 
     def abandon(self) -> None:
@@ -186,7 +204,7 @@ class Staging:
 
     def describe_target(self) -> str:
         """Returns what an unsuccessful save has left at the target, for its error."""
-        target = repr(str(self._target))
+        target = repr(self._target)
         if self._is_committed:
             return f"the checkpoint {target} is complete"
         return f"{target} is as it was" if os.path.lexists(self._target) else f"there is nothing at {target}"
@@ -195,7 +213,7 @@ class Staging:
         """Returns what an abandoned save of this process has left beside the target, for its error."""
         if not os.path.lexists(self.folder):
             return "the files of this save are removed"
-        return f"the folder {str(self.folder)!r} is left, which the next save to this path removes"
+        return f"the folder {self.folder!r} is left, which the next save to this path removes"
 
     def _unlock(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
@@ -204,15 +222,16 @@ class Staging:
 
     def _check_target(self) -> None:
         target = self._target
+        if self._overwrite and is_checkpoint(target):
+            return
         if not os.path.lexists(target):
             return
         if not self._overwrite:
             raise FileExistsError(
                 errno.EEXIST,
-                f"{self._operation}: {str(target)!r} exists; expected a new path; pass overwrite=True to replace it",
+                f"{self._operation}: {target!r} exists; expected a new path; pass overwrite=True to replace it",
             )
-        if not target.is_dir() or not is_checkpoint(target):
-            raise ValueError(
-                f"{self._operation}: {str(target)!r} exists and is not a checkpoint; expected a folder with "
-                f"{manifest.FILE}; save to another path"
-            )
+        raise ValueError(
+            f"{self._operation}: {target!r} exists and is not a checkpoint; expected a folder with {manifest.FILE}; "
+            "save to another path"
+        )

@@ -56,15 +56,16 @@ class SaveFuture:
         self._is_committed = False
         self._process = os.getpid()
         self._thread = DaemonThread("artifex_devices-checkpoint", self._run)
+        _running.add(self)
         try:
-            self._thread.start()
+            self._thread.start(wait=False)  # the caller waits neither for it nor, meanwhile, for the GIL
         except BaseException as error:
             if self._thread.is_gone():
                 self._error = error
                 self._finished.set()
+                _running.discard(self)
                 save.commit(error)
             raise
-        _running.add(self)
 
     @property
     def nbytes(self) -> int:
@@ -113,6 +114,8 @@ class SaveFuture:
                 )
             self._finished.wait(left)
         with self._lock:
+            if not self._finished.is_set():
+                self._end_without_thread()
             if self._commits_in_wait and not self._is_committed:
                 self._is_committed = True
                 try:
@@ -121,25 +124,34 @@ class SaveFuture:
                     self._error = error
         if self._error is not None:
             raise self._error
-        if not self._finished.is_set():
-            raise MemoryError(f"{self._operation}: the thread that writes ended without memory; save again")
 
     def _run(self, thread: DaemonThread) -> None:
         thread.began()
-        time.sleep(0.001)  # lets the caller of save_async return before this thread names the leaves
         try:
             try:
                 self._save.write_alone()
             except BaseException as error:
                 self._error = error
-            if not self._commits_in_wait:
-                try:
-                    self._save.commit(self._error)
-                except BaseException as error:
-                    self._error = error
+            self._commit_alone()
         finally:
             self._finished.set()
             _running.discard(self)
+
+    def _commit_alone(self) -> None:
+        if self._commits_in_wait:
+            return
+        try:
+            self._save.commit(self._error)
+        except BaseException as error:
+            self._error = error
+
+    def _end_without_thread(self) -> None:
+        """Gives the save up whose thread ended early."""
+        self._thread.forget()
+        self._error = MemoryError(f"{self._operation}: the thread that writes ended without memory; save again")
+        self._commit_alone()
+        self._finished.set()
+        _running.discard(self)
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
@@ -161,7 +173,8 @@ _running: weakref.WeakSet[SaveFuture] = weakref.WeakSet()
 
 def _wait_at_exit() -> None:
     for future in list(_running):
-        future._finished.wait()
+        while not future.done():
+            future._finished.wait(_POLL_S)
 
 
 atexit.register(_wait_at_exit)

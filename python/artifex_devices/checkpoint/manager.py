@@ -49,7 +49,7 @@ class Manager:
     """
 
     def __init__(self, directory: Any, *, max_to_keep: int | None = None, keep_every: int | None = None) -> None:
-        self._directory = check_path("checkpoint.Manager", "directory", directory)
+        self._directory = Path(check_path("checkpoint.Manager", "directory", directory))
         for name, value in (("max_to_keep", max_to_keep), ("keep_every", keep_every)):
             if value is not None:
                 check_int("checkpoint.Manager", name, value, "leave it out to keep all", minimum=1)
@@ -90,30 +90,32 @@ class Manager:
         except FileNotFoundError:
             return []
         steps = [int(name) for name in names if _STEP.fullmatch(name)]
-        return sorted(step for step in steps if folders.is_checkpoint(self._directory / str(step)))
+        return sorted(step for step in steps if folders.is_checkpoint(self._path(step)))
 
     def latest_step(self) -> int | None:
         """Returns the largest step that has a checkpoint; None without any."""
         return max(self.all_steps(), default=None)
 
-    def _folder(self, operation: str, step: Any) -> Path:
+    def _folder(self, operation: str, step: Any) -> str:
         number = check_int(operation, "step", step, "write 1000", minimum=0, maximum=10**18 - 1)
-        return self._directory / str(number)
+        return self._path(number)
+
+    def _path(self, name: object) -> str:
+        return os.path.join(self._directory, str(name))
 
     def _remove_old(self) -> None:
         if self._max_to_keep is not None:
             every = self._keep_every
             for step in self.all_steps()[: -self._max_to_keep]:
                 if every is None or step % every:
-                    folder = self._directory / str(step)
-                    removed = folder.with_name(f".{step}.removed")
+                    removed = self._path(f".{step}.removed")
                     with suppress(OSError):
                         folders.remove(removed)
-                    os.rename(folder, removed)  # a removal that is interrupted leaves no half checkpoint
+                    os.rename(self._path(step), removed)  # a removal that is interrupted leaves no half checkpoint
         for name in os.listdir(self._directory):
             if _REMOVED.fullmatch(name):
                 with suppress(OSError):
-                    folders.remove(self._directory / name)
+                    folders.remove(self._path(name))
 
     def __repr__(self) -> str:
         return f"Manager({str(self._directory)!r}, max_to_keep={self._max_to_keep}, keep_every={self._keep_every})"

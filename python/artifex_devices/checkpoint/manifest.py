@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ class Manifest:
     process_count: int
 
 
-def write(folder: Path, manifest: Manifest) -> None:
+def write(folder: str, manifest: Manifest) -> None:
     """Writes the file of a folder, and waits for the storage."""
     arrays = {name: {"shape": list(shape), "dtype": dtype.name} for name, (shape, dtype) in manifest.arrays.items()}
     values = {
@@ -55,13 +54,13 @@ def write(folder: Path, manifest: Manifest) -> None:
         "arrays": arrays,
         "values": values,
     }
-    with (folder / FILE).open("x", encoding="utf-8") as file:
+    with open(f"{folder}/{FILE}", "x", encoding="utf-8") as file:
         file.write(json.dumps(document, indent=1) + "\n")
         file.flush()
         os.fsync(file.fileno())
 
 
-def values_of(operation: str, path: Path, text: str) -> dict[str, Any]:
+def values_of(operation: str, path: str, text: str) -> dict[str, Any]:
     """Returns the Python values, by name, of their JSON in checkpoint.json, whose other parts the core reads."""
     kinds = {kind.__name__: read for kind, (_, read) in _VALUES.items()}
 
@@ -74,7 +73,7 @@ def values_of(operation: str, path: Path, text: str) -> dict[str, Any]:
         return {name: value(row) for name, row in json.loads(text).items()}
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise ValueError(
-            f"{operation}: {str(path / FILE)!r} has a value that is not valid: {safe_repr(error)}; expected a file "
+            f"{operation}: {f'{path}/{FILE}'!r} has a value that is not valid: {safe_repr(error)}; expected a file "
             "that checkpoint.save wrote; restore another checkpoint"
         ) from None
 

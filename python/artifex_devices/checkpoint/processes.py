@@ -6,14 +6,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
-from artifex_devices import _core
 from artifex_devices._core import Client
 from artifex_devices.distributed import transport as transports
-
-
-def client_of(leaves: list[object]) -> Client:
-    """Returns the client of the arrays that span processes, or of the current world."""
-    return _core._spanning_client(leaves) or _core._current_client()
 
 
 class Group:

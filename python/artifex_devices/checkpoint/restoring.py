@@ -78,7 +78,7 @@ def restore(path: Any, like: Any = None, *, strict: bool = True, verify: bool = 
         more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise ValueError(
             f"{_OPERATION}: {'; '.join(faults[:_SHOWN])}{more}; give the shapes and dtypes of "
-            f"checkpoint.metadata({str(stored.path)!r})"
+            f"checkpoint.metadata({stored.path!r})"
         )
     found = [_destination(stored, name, leaf) for name, leaf in zip(names, leaves, strict=True)]
     _read(stored, names, found, verify)
@@ -92,14 +92,14 @@ def _check_names(stored: Stored, names: list[str], strict: bool) -> None:
     missing = [name for name in names if name not in available]
     if missing:
         raise ValueError(
-            f"{_OPERATION}: the checkpoint {str(stored.path)!r} does not have {list_of(missing)}; it has "
+            f"{_OPERATION}: the checkpoint {stored.path!r} does not have {list_of(missing)}; it has "
             f"{list_of(list(available)) or 'nothing'}; remove the leaves from `like`, or rename them"
         )
     wanted = set(names)
     unexpected = [name for name in available if name not in wanted]
     if strict and unexpected:
         raise ValueError(
-            f"{_OPERATION}: `like` does not have {list_of(unexpected)} of the checkpoint {str(stored.path)!r}; "
+            f"{_OPERATION}: `like` does not have {list_of(unexpected)} of the checkpoint {stored.path!r}; "
             "expected a leaf for each name; add them, or pass strict=False to leave them out"
         )
 

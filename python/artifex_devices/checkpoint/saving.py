@@ -17,7 +17,7 @@ from artifex_devices.checkpoint.folders import Staging, check_path
 from artifex_devices.checkpoint.future import SaveFuture
 from artifex_devices.checkpoint.manifest import VALUE_TYPES, Manifest
 from artifex_devices.checkpoint.named_leaves import name_leaves
-from artifex_devices.checkpoint.processes import Group, client_of
+from artifex_devices.checkpoint.processes import Group
 
 
 def save(path: Any, tree: Any, *, overwrite: bool = False) -> None:
@@ -114,16 +114,15 @@ class Save:
         check_bool(operation, "overwrite", overwrite)
         self._after = after
         self._is_written = False  # by all processes
-        leaves, structure = tree_util.tree_flatten(tree)
-        self._group = Group(client_of(leaves), operation)
+        self.operation = operation
+        self._leaves, self._structure = tree_util.tree_flatten(tree)
+        self._part = _core._SavePart(operation)
+        spanning_client, others = self._part.add_arrays(self._leaves)
+        self._group = Group(spanning_client or _core._current_client(), operation)
         self.has_several_processes = self._group.count > 1
         self._staging = Staging(operation, self.path, overwrite)
-        self._part = _core._SavePart(self._group.index, operation)
-        self.operation = operation
-        if self._check_types(leaves, structure) and is_async:
-            leaves = [np.array(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
-        self._part.add(leaves, self._group.index == 0, operation)
-        self._leaves, self._structure = leaves, structure
+        if others:
+            self._add_others(others, copies=is_async)
         self._names: list[str] = []
         self._manifest = Manifest({}, {}, self._group.count)
         if not is_async or self.has_several_processes:
@@ -196,25 +195,29 @@ class Save:
         if is_created:
             remains += f"; {self._staging.describe_folder()}"
         elif self._group.index != 0 and self._is_written:
-            remains = f"{str(self.path)!r} is the new checkpoint if process 0 has committed it, else as it was"
+            remains = f"{self.path!r} is the new checkpoint if process 0 has committed it, else as it was"
         if isinstance(error, OSError) and isinstance(error.strerror, str):
             error.strerror = f"{error.strerror}; {remains}"
         elif isinstance(error, (KeyboardInterrupt, MemoryError, RuntimeError)):
             error.args = (f"{error}; {remains}" if error.args else f"{self.operation}: interrupted; {remains}",)
 
-    def _check_types(self, leaves: list[Any], structure: tree_util.PyTreeDef) -> bool:
-        """Returns whether there are ndarrays among the leaves; TypeError for leaves of other types."""
-        kinds = set(map(type, leaves))
-        for kind in kinds:
-            if kind in VALUE_TYPES or issubclass(kind, (Array, np.ndarray, np.generic)):
+    def _add_others(self, numbers: list[int], *, copies: bool) -> None:
+        """Adds the leaves that are not Arrays, of which process 0 saves ndarrays; TypeError for other types."""
+        leaves = self._leaves
+        ndarrays: dict[int, Any] = {}
+        for number in numbers:
+            leaf = leaves[number]
+            if type(leaf) in VALUE_TYPES:
                 continue
-            number = next(i for i, leaf in enumerate(leaves) if type(leaf) is kind)
-            name = name_leaves(self.operation, structure)[number]
-            expected = "an Array, ndarray, number or text"
-            raise wrong_type(
-                self.operation, f"the leaf {name!r}", leaves[number], expected, "convert it by np.asarray(x)"
-            )
-        return any(issubclass(kind, np.ndarray) for kind in kinds)
+            if not isinstance(leaf, (np.ndarray, np.generic)):
+                name = name_leaves(self.operation, self._structure)[number]
+                expected = "an Array, ndarray, number or text"
+                raise wrong_type(self.operation, f"the leaf {name!r}", leaf, expected, "convert it by np.asarray(x)")
+            if copies and isinstance(leaf, np.ndarray):
+                leaf = leaves[number] = np.array(leaf)
+            ndarrays[number] = leaf
+        if self._group.index == 0:
+            self._part.add_ndarrays(ndarrays, self.operation)
 
     def _name(self) -> None:
         """Names the leaves, and describes them in the manifest."""
@@ -238,7 +241,7 @@ class Save:
     def _write(self) -> None:
         if not self._names:
             self._name()
-        self._part.write(str(self._staging.folder), self._names)
+        self._part.write(self._staging.folder, self._names, self._group.index)
         self._leaves = []  # the part has released their memory
 
     def _commit(self) -> None:
@@ -253,5 +256,5 @@ class Save:
         if self._group.count == 1:
             return ""
         rows = [(name, shape, dtype.name) for name, (shape, dtype) in self._manifest.arrays.items()]
-        text = repr((str(self.path), rows, list(self._manifest.values)))
+        text = repr((self.path, rows, list(self._manifest.values)))
         return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()

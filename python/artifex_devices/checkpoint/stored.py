@@ -7,7 +7,6 @@ import errno
 import json
 import os
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +50,7 @@ class StoredArray(NamedTuple):
 class Stored:
     """The headers of all files of a checkpoint."""
 
-    def __init__(self, operation: str, path: Path) -> None:
+    def __init__(self, operation: str, path: str) -> None:
         """Reads the headers.
 
         Raises:
@@ -100,7 +99,7 @@ class Stored:
 
     def _find_files(self) -> tuple[str, list[str]]:
         """The paths of checkpoint.json, or an empty text, and of the safetensors files."""
-        path, operation = str(self.path), self._operation
+        path, operation = self.path, self._operation
         if os.path.isfile(path):
             return "", [path]
         if not os.path.isdir(path):
@@ -114,7 +113,7 @@ class Stored:
             return f"{path}/{manifest.FILE}", files
         indexes = [name for name in names if name.endswith(_INDEX_SUFFIX)]
         if indexes:
-            return "", [f"{path}/{name}" for name in self._read_index(self.path / indexes[0])]
+            return "", [f"{path}/{name}" for name in self._read_index(f"{self.path}/{indexes[0]}")]
         if not files:
             raise FileNotFoundError(
                 errno.ENOENT,
@@ -123,21 +122,26 @@ class Stored:
             )
         return "", files
 
-    def _read_index(self, path: Path) -> list[str]:
+    def _read_index(self, path: str) -> list[str]:
         """The files that model.safetensors.index.json names."""
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             text = file.read(_MAX_INDEX_BYTES + 1)
         try:
             names = sorted(set(json.loads(text)["weight_map"].values()))
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             raise ValueError(
-                f"{self._operation}: {str(path)!r} is not an index of safetensors files; expected JSON with a "
+                f"{self._operation}: {path!r} is not an index of safetensors files; expected JSON with a "
                 '"weight_map"; download the file again'
             ) from None
         for name in names:
-            if not isinstance(name, str) or Path(name).name != name or not name.endswith(_SUFFIX) or "\0" in name:
+            if (
+                not isinstance(name, str)
+                or os.path.basename(name) != name
+                or not name.endswith(_SUFFIX)
+                or "\0" in name
+            ):
                 raise ValueError(
-                    f"{self._operation}: {str(path)!r} names the file {name!a}; expected names of safetensors files in "
+                    f"{self._operation}: {path!r} names the file {name!a}; expected names of safetensors files in "
                     "the same folder; download the file again"
                 )
         return names

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings name the user's line."""
+"""Warnings and records name the user's line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import types
 import warnings
 
+from artifex_devices import _core
 from artifex_devices._base import caller
 
 
@@ -24,3 +25,29 @@ def test_frames_of_the_package_are_skipped():
 def test_the_frame_of_a_user_is_itself():
     frame = sys._getframe()
     assert caller.user_frame(frame) is frame
+
+
+def test_each_call_is_recorded_with_its_own_line_also_when_it_is_repeated(tmp_path):
+    path = str(tmp_path / "process_0.flight")
+    group = _core._FlightRecorder(path, 0, 1, "host").group([0])
+
+    def call():
+        group.meet("first", bytes(32))
+        group.meet("second", bytes(32))
+
+    package = {"__name__": "artifex_devices.part"}
+    exec("def through(function):\n    function('third', bytes(32))", package)
+    for _ in range(2):
+        call()
+        package["through"](group.meet)
+    first = call.__code__.co_firstlineno
+    lines = [first + 1, first + 2, first + 8] * 2
+    events = _core._read_flight_record(path).events
+    assert [(event.operation, event.line) for event in events] == list(
+        zip(["first", "second", "third"] * 2, lines, strict=True)
+    )
+    assert {event.file for event in events} == {shown_path(__file__)}
+
+
+def shown_path(path):
+    return path if len(path) <= 64 else f"...{path[-61:]}"

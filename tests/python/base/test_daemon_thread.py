@@ -4,6 +4,7 @@
 import gc
 import sys
 import threading
+import time
 import weakref
 
 import pytest
@@ -80,6 +81,19 @@ def test_a_thread_that_has_no_memory_to_start_is_an_error_of_its_start():
     with pytest.raises(MemoryError, match=r"^the new thread artifex-test had no memory for its first steps$"):
         thread.start()
     assert thread.is_gone()
+    assert thread not in threading.enumerate()
+
+
+def test_a_thread_that_is_not_awaited_and_has_no_memory_to_start_is_found_to_be_gone():
+    def run(thread):
+        raise MemoryError
+
+    thread = DaemonThread("artifex-test", run)
+    thread.start(wait=False)
+    until = time.monotonic() + TIMEOUT_S_S
+    while not thread.is_gone():
+        assert time.monotonic() < until
+    thread.forget()
     assert thread not in threading.enumerate()
 
 

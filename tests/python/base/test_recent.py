@@ -214,6 +214,7 @@ def test_many_different_ones_take_no_more_places_than_there_are():
         "Array's sharding": 128,
         "sorted keys of dicts": 64,
         "keys of paths": 64,
+        "lines of callers": 512,
     }
     assert set(sizes) == set(most)
     assert all(sizes[name] <= most[name] for name in most)
