@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "artifex_devices/planner/training_real.h"
+
 namespace artifex_devices {
 namespace {
 
@@ -27,27 +29,30 @@ std::optional<Kind> kind_from_name(const std::array<std::string_view, N>& names,
 /// Calls `wrong(text)` for each mistake; texts are built only where `wrong` takes them.
 template <class Wrong>
 void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64_t devices, Wrong wrong) {
-  const std::array<std::pair<std::string_view, int64_t>, 9> counts = {{{"tensor", c.tensor},
-                                                                       {"context", c.context},
-                                                                       {"data", c.data},
-                                                                       {"pipeline", c.pipeline},
-                                                                       {"expert", c.expert},
-                                                                       {"chunks", c.chunks},
-                                                                       {"microbatch", c.microbatch},
-                                                                       {"batch", c.batch},
-                                                                       {"sequence", c.sequence}}};
+  const std::array<std::pair<std::string_view, int64_t>, 10> counts = {{{"tensor", c.tensor},
+                                                                        {"context", c.context},
+                                                                        {"data", c.data},
+                                                                        {"pipeline", c.pipeline},
+                                                                        {"expert", c.expert},
+                                                                        {"expert_tensor", c.expert_tensor},
+                                                                        {"chunks", c.chunks},
+                                                                        {"microbatch", c.microbatch},
+                                                                        {"batch", c.batch},
+                                                                        {"sequence", c.sequence}}};
   bool is_counted = true;
   for (const auto& [name, value] : counts) {
-    if (value >= 1 && value <= (int64_t{1} << 31)) continue;
-    wrong([&] { return fmt::format("{} is {}, expected 1 or more", name, value); });
+    if (value >= 1 && value <= kMostTrainingCount) continue;
+    wrong([&] { return fmt::format("{} is {}, expected 1 to {}", name, value, kMostTrainingCount); });
     is_counted = false;
   }
   if (!is_counted) return;
-  if (c.devices() != devices) {
+  const double product = to_real(c.tensor) * to_real(c.context) * to_real(c.data) * to_real(c.pipeline);
+  if (product != to_real(devices)) {
     wrong([&] {
-      return fmt::format("tensor {} x context {} x data {} x pipeline {} are {} devices, expected {}", c.tensor,
-                         c.context, c.data, c.pipeline, c.devices(), devices);
+      return fmt::format("tensor {} x context {} x data {} x pipeline {} are {:.0f} devices, expected {}", c.tensor,
+                         c.context, c.data, c.pipeline, product, devices);
     });
+    if (product > to_real(kMostTrainingCount)) return;  // products below would not be int64
   }
   const auto divides = [&](std::string_view name, int64_t value, std::string_view whole_name, int64_t whole) {
     if (whole % value == 0) return;

@@ -86,6 +86,9 @@ struct TrainingConfig {
   int64_t expert_shards() const noexcept { return tensor * context * data / (expert * expert_tensor); }
 };
 
+/// Largest count of a configuration: ways, sequences, tokens.
+inline constexpr int64_t kMostTrainingCount = int64_t{1} << 31;
+
 /// Everything that is inconsistent in the configuration, for a model and a number of devices: what is wrong and what is
 /// expected, separated by "; ". Empty if nothing is.
 std::string training_mistakes(const TransformerShape& model, const TrainingConfig& config, int64_t devices);

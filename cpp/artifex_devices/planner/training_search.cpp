@@ -1,18 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/planner/training_search.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/planner/training_real.h"
 
 namespace artifex_devices {
 namespace {
 
 constexpr size_t kNearest = 3;
+
+/// Throws InvalidArgument for choices that no configuration may have, all of them in one text.
+void check_space(const TrainingSpace& space) {
+  std::vector<std::string> wrong;
+  const auto check = [&](std::string_view name, const auto& values, int64_t least, int64_t most) {
+    if (values.empty()) wrong.push_back(fmt::format("{} has no choices, expected 1 or more", name));
+    for (const int64_t value : values) {
+      if (value < least || value > most) {
+        wrong.push_back(fmt::format("{} has {}, expected {} to {}", name, value, least, most));
+      }
+    }
+  };
+  check("batch", std::array{space.base.batch}, 1, kMostTrainingCount);
+  check("sequence", std::array{space.base.sequence}, 1, kMostTrainingCount);
+  check("devices", space.devices, 1, kMostTrainingCount);
+  check("tensor", space.tensor, 1, kMostTrainingCount);
+  check("context", space.context, 1, kMostTrainingCount);
+  check("pipeline", space.pipeline, 1, kMostTrainingCount);
+  check("chunks", space.chunks, 1, kMostTrainingCount);
+  check("expert", space.expert, 1, kMostTrainingCount);
+  check("microbatch", space.microbatch, 1, kMostTrainingCount);
+  check("zero_shards", space.zero_shards, 0, kMostTrainingCount);
+  check("zero", space.zero, 0, 3);
+  if (space.recompute.empty()) wrong.emplace_back("recompute has no choices, expected 1 or more");
+  for (const double part : space.recompute_parts) {
+    if (!(part > 0 && part <= 1)) {
+      wrong.push_back(fmt::format("recompute_parts has {}, expected above 0, at most 1", part));
+    }
+  }
+  if (space.top < 1) wrong.push_back(fmt::format("top is {}, expected 1 or more", space.top));
+  if (!wrong.empty()) throw_error("suggest_training: {}; correct the choices", fmt::join(wrong, "; "));
+}
+
+/// The same, and for factors outside their ranges.
+void check_search(const TrainingSpace& space, const Efficiency& efficiency) {
+  check_space(space);
+  const std::string factors = efficiency_mistakes(efficiency);
+  if (!factors.empty()) throw_error("suggest_training: {}; correct the factors", factors);
+}
 
 double memory_of(const TrainingModel& model, const TrainingConfig& config) {
   const std::vector<StageLayers> stages = layers_of_stages(model, config);
@@ -23,16 +68,24 @@ double memory_of(const TrainingModel& model, const TrainingConfig& config) {
   return most;
 }
 
+/// The ways of data that tensor, context and pipeline leave of so many devices; 0 where they do not divide them.
+int64_t data_ways(const TrainingConfig& config, int64_t devices) {
+  for (const int64_t ways : {config.tensor, config.context, config.pipeline}) {
+    if (devices % ways != 0) return 0;
+    devices /= ways;
+  }
+  return devices;
+}
+
 /// Calls `visit(config)` for each consistent combination that shares tensor, context and pipeline on so many devices.
 template <class Visit>
 void visit_group(const TrainingModel& model, const TrainingSpace& space, TrainingConfig config, int64_t devices,
                  TrainingSearch& counts, Visit visit) {
-  const int64_t others = config.tensor * config.context * config.pipeline;
   const auto inner = static_cast<int64_t>(space.chunks.size() * space.expert.size() * space.microbatch.size() *
                                           space.zero_shards.size() * space.zero.size() * space.recompute.size());
   counts.combinations += inner;
-  if (devices % others != 0) return;
-  config.data = devices / others;
+  config.data = data_ways(config, devices);
+  if (config.data == 0) return;
   config.sequence_parallel = config.tensor > 1 && config.sequence % (config.tensor * config.context) == 0;
   const int64_t stage = (model.shape.layers + config.pipeline - 1) / config.pipeline;
   const auto recomputed = [&] {
@@ -137,9 +190,8 @@ class Searcher {
  private:
   /// Whether ranks of each axis are boxes of the cluster.
   bool has_links(const TrainingConfig& config, int64_t devices) {
-    const int64_t others = config.tensor * config.context * config.pipeline;
-    if (devices % others != 0) return true;  // counted as inconsistent
-    const int64_t data = devices / others;
+    const int64_t data = data_ways(config, devices);
+    if (data == 0) return true;  // counted as inconsistent
     const auto is_box = [&](int64_t size, int64_t stride) {
       return size == 1 || links_.group(size, stride) != nullptr;
     };
@@ -221,6 +273,7 @@ int64_t count_of_groups(const TrainingSpace& space) noexcept {
 
 TrainingSearch search_training(const TrainingModel& model, const Cluster& cluster, const TrainingSpace& space,
                                const Efficiency& efficiency, const std::function<void(int64_t)>& report) {
+  check_search(space, efficiency);
   return Searcher(model, cluster, space, efficiency).search(report);
 }
 
@@ -229,6 +282,7 @@ std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const 
   TrainingSearch counts;
   TrainingSpace wider = space;
   wider.devices = {devices};
+  check_space(wider);
   visit_groups(wider, [&](const TrainingConfig& group, int64_t /*devices*/) {
     check_interrupt();
     visit_group(model, wider, group, devices, counts, [&](const TrainingConfig& config) {

@@ -105,7 +105,7 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
         (
             "batch",
             f"{config.batch} x {config.sequence} = {count_text(config.tokens)} tokens, {plan.microbatches} "
-            f"microbatches of {config.microbatch}{recompute}",
+            f"microbatch{'' if plan.microbatches == 1 else 'es'} of {config.microbatch}{recompute}",
         ),
         (
             "memory",

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <numeric>
+#include <string>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
@@ -175,6 +177,77 @@ TEST(TrainingSearch, FindsTheBestOfAllCombinations) {
   const TrainingSearch none = search_training(model, *cluster, space, efficiency, nullptr);
   EXPECT_TRUE(none.options.empty());
   EXPECT_EQ(none.nearest.size(), 3U);
+}
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(TrainingPlan, RefusesImpossibleCounts) {
+  const ClusterRef cluster = gpu_cluster("h100", 1, {});
+  const auto planned = [&](const TrainingConfig& config) {
+    return message_of([&] { plan_training(llama_405b(), *cluster, config, ideal_efficiency(), 8); });
+  };
+  TrainingConfig config;
+  config.data = 8;
+  config.batch = 8;
+  config.tensor = 0;
+  config.expert_tensor = -1;
+  EXPECT_EQ(planned(config),
+            "plan_training: tensor is 0, expected 1 to 2147483648; expert_tensor is -1, expected 1 to 2147483648; "
+            "correct the configuration");
+  config.expert_tensor = 1;
+  config.tensor = config.context = int64_t{1} << 31;
+  config.pipeline = 4;  // the product is 0 in 64 bits
+  EXPECT_EQ(planned(config),
+            "plan_training: tensor 2147483648 x context 2147483648 x data 8 x pipeline 4 are 147573952589676412928 "
+            "devices, expected 8; correct the configuration");
+}
+
+TEST(TrainingSearch, RefusesImpossibleChoices) {
+  const ClusterRef cluster = gpu_cluster("h100", 1, {});
+  const TrainingModel model = training_model(llama_405b());
+  TrainingSpace space;
+  space.devices = {8};
+  space.tensor = {1, 0};
+  space.context = space.pipeline = space.chunks = space.expert = space.microbatch = {1};
+  space.zero_shards = {-1};
+  space.zero = {4};
+  space.recompute_parts = {1, 0};
+  space.top = 0;
+  const std::string expected =
+      "suggest_training: tensor has 0, expected 1 to 2147483648; zero_shards has -1, expected 0 to 2147483648; zero has "
+      "4, expected 0 to 3; recompute has no choices, expected 1 or more; recompute_parts has 0, expected above 0, at "
+      "most 1; top is 0, expected 1 or more; correct the choices";
+  EXPECT_EQ(message_of([&] { search_training(model, *cluster, space, ideal_efficiency(), nullptr); }), expected);
+  EXPECT_EQ(message_of([&] { least_memory(model, space, 8); }), expected);
+  space.tensor = space.context = {int64_t{1} << 31};
+  space.pipeline = {4};
+  space.zero_shards = {0};
+  space.zero = {0};
+  space.recompute = {Recompute::kNone};
+  space.recompute_parts = {1};
+  space.top = 1;
+  EXPECT_EQ(search_training(model, *cluster, space, ideal_efficiency(), nullptr).consistent, 0);
+  Efficiency factors = ideal_efficiency();
+  factors.factors[0].value = 0;
+  EXPECT_EQ(message_of([&] { search_training(model, *cluster, space, factors, nullptr); }),
+            "suggest_training: matmul is 0, expected a number above 0, at most 1; correct the factors");
+}
+
+TEST(InferencePlan, RefusesImpossibleNumbers) {
+  const ClusterRef cluster = gpu_cluster("h100", 1, {});
+  InferenceConfig config;
+  config.tensor = 0;
+  config.cache_bytes = 0;
+  EXPECT_EQ(message_of([&] { plan_inference(llama_405b(), *cluster, config, ideal_efficiency()); }),
+            "plan_inference: tensor is 0, expected 1 to 2147483648; cache_bytes is 0, expected above 0, at most 16; "
+            "correct the arguments");
 }
 
 TEST(InferencePlan, CountsTheCacheAndReadsAllParameters) {
