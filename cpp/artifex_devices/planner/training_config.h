@@ -84,6 +84,7 @@ struct TrainingConfig {
   int64_t shards() const noexcept { return zero_shards > 0 ? zero_shards : context * data; }
   /// Devices that hold different parts of one expert's states.
   int64_t expert_shards() const noexcept { return tensor * context * data / (expert * expert_tensor); }
+  friend bool operator==(const TrainingConfig&, const TrainingConfig&) = default;
 };
 
 /// Largest count of a configuration: ways, sequences, tokens.

@@ -53,11 +53,24 @@ LayerActivations layer_activations(const TrainingModel& model, const TrainingCon
 /// Tokens of one microbatch that routed experts of one device work on.
 double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept;
 
+/// Layers of a stage that are recomputed from their inputs.
+double recomputed_layers(const TrainingConfig& config, const StageLayers& layers) noexcept;
+
 /// Bytes by part, of one stage.
 using StageMemory = std::array<double, kMemoryPartCount>;
 double total(const StageMemory& memory) noexcept;
-StageMemory stage_memory(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
-                         int64_t stage) noexcept;
+
+/// What a stage holds, whatever the optimizer, ZeRO and offloading.
+struct StageHolds {
+  LocalParameters parameters;
+  double activations = 0;    // bytes of those that are held at once, as if none were offloaded
+  double offloaded = 0;      // the same where the others wait in the host's memory
+  double recomputing = 0;    // bytes of what is recomputed at once
+  double largest_layer = 0;  // parameters of it
+};
+StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
+                       int64_t stage) noexcept;
+StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) noexcept;
 /// Bytes of activations that a stage holds at once, as if none were offloaded.
 double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
                          int64_t stage) noexcept;

@@ -117,7 +117,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     spread("--sequence-parallel", action="store_true", default=None, help="activations between matrices are shared too")
     spread("--context", type=counts, metavar="N", help="devices that share each sequence")
     methods = _one_of("ring", "all_to_all", "all_gather")
-    spread("--context-method", type=methods, help="ring (default), all_to_all or all_gather", metavar="KIND")
+    spread("--context-method", type=_listed(methods), help="ring (default), all_to_all or all_gather", metavar="KIND")
     spread("--pipeline", type=counts, metavar="N", help="stages of layers")
     schedules = _one_of("1f1b", "gpipe", "interleaved")
     spread("--schedule", type=schedules, help="1f1b (default), gpipe or interleaved", metavar="KIND")
@@ -137,7 +137,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     optimizers = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
     step(
         "--optimizer",
-        type=_one_of(*optimizers),
+        type=_listed(_one_of(*optimizers)),
         help=f"{optimizers[0]} (default), {', '.join(optimizers[1:])}",
         metavar="KIND",
     )
@@ -148,7 +148,9 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     step("--no-flash-attention", dest="flash_attention", action="store_false", default=None, help="scores are stored")
     step("--no-causal", dest="causal", action="store_false", default=None, help="masked scores are computed")
     step("--dropout", action="store_true", default=None, help="masks of dropout are stored")
-    step("--offload-optimizer", action="store_true", default=None, help="optimizer state is in host memory")
-    step("--offload-activations", action="store_true", default=None, help="activations wait in host memory")
+    for kind, text in (("optimizer", "optimizer state is in host memory"), ("activations", "activations wait there")):
+        step(f"--offload-{kind}", action="store_true", default=None, help=text)
+        never = "not, which a search tries otherwise"
+        step(f"--no-offload-{kind}", dest=f"offload_{kind}", action="store_false", default=None, help=never)
     overlap = "part of each kind of communication that may be hidden: data=1,tensor=0.5"
     step("--overlap", type=_numbers, metavar="KIND=X,...", help=overlap)

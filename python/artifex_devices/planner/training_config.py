@@ -21,7 +21,7 @@ CONTEXT_METHODS = ("ring", "all_to_all", "all_gather")
 OPTIMIZERS = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
 FORMATS = ("bfloat16", "float16", "float32", "tensorfloat32", "float8", "int8")
 TRAFFIC = ("tensor", "context", "expert", "pipeline", "data", "offload")
-# The pipeline's is that of its schedule. Pickles have this order.
+# Those of the context and the pipeline are for the ring and 1F1B. Pickles have this order.
 _OVERLAP = {"tensor": 0.0, "context": 1.0, "expert": 0.0, "pipeline": 0.0, "data": 1.0, "offload": 1.0}
 _COUNTS = ("tensor", "context", "pipeline", "expert", "chunks", "microbatch", "batch", "sequence")
 _OPTIONAL_COUNTS = ("data", "zero_shards", "expert_tensor")
@@ -69,6 +69,8 @@ class TrainingConfig:
         offload_activations: Whether activations wait in host memory for the backward pass.
         overlap: Part of each kind of communication that may run behind computation, 0 to 1, by name: "tensor",
             "context", "expert", "pipeline", "data", "offload". It is hidden as far as there is computation to hide it.
+            Without a value "data", "offload", "context" with the ring and "pipeline" with the interleaved schedule are
+            1, the others 0.
 
     Raises:
         ValueError: A value is out of its range. Values that do not fit each other are an error of `plan_training`.
@@ -136,7 +138,7 @@ class TrainingConfig:
             check_choice(name, key, getattr(self, key), choices)
         for key in ("parameter_dtype", "gradient_dtype", "activation_dtype"):
             itemsize_of(name, key, getattr(self, key))
-        object.__setattr__(self, "overlap", MappingProxyType(_overlap(self.overlap, self.schedule)))
+        object.__setattr__(self, "overlap", MappingProxyType(self._checked_overlap()))
 
     @property
     def tokens(self) -> int:
@@ -146,7 +148,7 @@ class TrainingConfig:
     def replaced(self, **values: Any) -> TrainingConfig:
         """Returns the same with some values changed.
 
-        With another schedule, the overlap of the pipeline that is usual for the old one becomes that of the new one.
+        With another schedule or context method, an overlap that is usual for the old one becomes that of the new one.
 
         Args:
             **values: New values by name.
@@ -162,9 +164,36 @@ class TrainingConfig:
                 f"TrainingConfig.replaced: unknown names {', '.join(unknown)}; expected some of {', '.join(names)}; "
                 "correct them"
             )
-        if "overlap" not in values and self.overlap["pipeline"] == _usual_pipeline_overlap(self.schedule):
-            values["overlap"] = {name: part for name, part in self.overlap.items() if name != "pipeline"}
-        return replace(self, **values)
+        return replace(self, **{"overlap": self._unusual_overlap(), **values})
+
+    def _usual_overlap(self) -> dict[str, float]:
+        # Keys and values that are gathered or exchanged are needed before attention starts (arXiv:2407.21783, section
+        # 3.3.2). Megatron-LM sends in the background of the interleaved schedule.
+        context = 1.0 if self.context_method == "ring" else 0.0
+        return {**_OVERLAP, "context": context, "pipeline": 1.0 if self.schedule == "interleaved" else 0.0}
+
+    def _unusual_overlap(self) -> dict[str, float]:
+        """The parts of the overlap that do not follow from the schedule and the context method."""
+        usual = self._usual_overlap()
+        return {name: part for name, part in self.overlap.items() if part != usual[name]}
+
+    def _checked_overlap(self) -> dict[str, float]:
+        check_type("TrainingConfig", "overlap", self.overlap, Mapping, "a mapping", "write {'data': 1, 'tensor': 0.5}")
+        unknown = [f"{safe_repr(key)}{did_you_mean(str(key), TRAFFIC)}" for key in self.overlap if key not in TRAFFIC]
+        if unknown:
+            raise ValueError(
+                f"TrainingConfig: overlap names {', '.join(unknown)}; expected some of {', '.join(TRAFFIC)}; correct "
+                "them"
+            )
+        values = self._usual_overlap()
+        for key, value in self.overlap.items():
+            number = check_number("TrainingConfig", f"overlap[{key!r}]", value, minimum=0)
+            if number > 1:
+                raise ValueError(
+                    f"TrainingConfig: overlap[{key!r}] is {number}; expected 0 to 1; write 1 for all of it"
+                )
+            values[key] = float(number)
+        return values
 
     def _described(self, devices: int) -> dict[str, Any]:
         """Returns the arguments of the core, with `data` derived from the number of devices."""
@@ -196,26 +225,6 @@ class TrainingConfig:
 
     def __hash__(self) -> int:
         return hash(tuple((key, value) for key, value in vars(self).items() if key != "overlap"))
-
-
-def _overlap(given: Any, schedule: str) -> dict[str, float]:
-    check_type("TrainingConfig", "overlap", given, Mapping, "a mapping", "write {'data': 1, 'tensor': 0.5}")
-    unknown = [f"{safe_repr(key)}{did_you_mean(str(key), TRAFFIC)}" for key in given if key not in TRAFFIC]
-    if unknown:
-        raise ValueError(
-            f"TrainingConfig: overlap names {', '.join(unknown)}; expected some of {', '.join(TRAFFIC)}; correct them"
-        )
-    values = {**_OVERLAP, "pipeline": _usual_pipeline_overlap(schedule)}
-    for key, value in given.items():
-        number = check_number("TrainingConfig", f"overlap[{key!r}]", value, minimum=0)
-        if number > 1:
-            raise ValueError(f"TrainingConfig: overlap[{key!r}] is {number}; expected 0 to 1; write 1 for all of it")
-        values[key] = float(number)
-    return values
-
-
-def _usual_pipeline_overlap(schedule: str) -> float:
-    return 1.0 if schedule == "interleaved" else 0.0
 
 
 def itemsize_of(operation: str, name: str, dtype: Any) -> float:

@@ -41,7 +41,8 @@ def ways_text(config: TrainingConfig) -> str:
     parts.append(f"data {config.data} ({zero}{shards})")
     if config.expert > 1:
         parts.append(f"experts over {config.expert}")
-    return " x ".join(parts)
+    offloaded = _offloaded(config)
+    return " x ".join(parts) + ("" if offloaded == "nothing" else f", {_OFFLOADED[offloaded]} in host memory")
 
 
 def rates_text(cluster: Cluster, config: TrainingConfig) -> str:
@@ -167,7 +168,7 @@ def choices_table(
     columns = {name: [text(plan) for plan in plans] for name, text in _COLUMNS.items()}
     same = {name: cells[0] for name, cells in columns.items() if plans and len(set(cells)) == 1}
     shown = [name for name in columns if name not in same or name in _ALWAYS_SHOWN]
-    hidden = {*_ALWAYS_SHOWN, *(name for name in _DEGREES if same.get(name) == "1")}
+    hidden = {*_ALWAYS_SHOWN, *(name for name, cell in _USUAL.items() if same.get(name) == cell)}
     common = [f"{name} {text}" for name, text in same.items() if name not in hidden]
     if plans and all(plan.config.sequence_parallel for plan in plans if plan.config.tensor > 1):
         common += ["sequences sharded over tensor ranks too"] * any(plan.config.tensor > 1 for plan in plans)
@@ -192,18 +193,35 @@ def _zero(plan: TrainingPlan) -> str:
     return f"{config.zero}{f' of {config.zero_shards}' if config.zero and config.zero_shards else ''}"
 
 
+def _context(plan: TrainingPlan) -> str:
+    config = plan.config
+    return f"{config.context} {config.context_method.replace('_', '-')}" if config.context > 1 else "1"
+
+
+def _offloaded(config: TrainingConfig) -> str:
+    kinds = [kind for kind in ("optimizer", "activations") if getattr(config, f"offload_{kind}")]
+    return "both" if len(kinds) == 2 else "".join(kinds) or "nothing"
+
+
 _COLUMNS: dict[str, Callable[[TrainingPlan], str]] = {
     "tensor": lambda plan: str(plan.config.tensor),
-    "context": lambda plan: str(plan.config.context),
+    "context": _context,
     "stages": _stages,
     "ZeRO": _zero,
     "experts over": lambda plan: str(plan.config.expert),
     "micro": lambda plan: str(plan.config.microbatch),
     "recompute": lambda plan: plan.config.recompute,
+    "optimizer": lambda plan: plan.config.optimizer,
+    "offload": lambda plan: _offloaded(plan.config),
     "devices": lambda plan: str(plan.devices),
     "memory": lambda plan: bytes_text(plan.memory),
     "step": lambda plan: seconds_text(plan.seconds),
     "MFU": lambda plan: f"{plan.mfu:.1%}",
 }
-_DEGREES = ("tensor", "context", "stages", "experts over")
+_OFFLOADED = {"optimizer": "optimizer state", "activations": "activations", "both": "optimizer state and activations"}
+_USUAL = {  # not worth a word where all plans have it
+    **dict.fromkeys(("tensor", "context", "stages", "experts over"), "1"),
+    "optimizer": "adamw-fp32-master",
+    "offload": "nothing",
+}
 _ALWAYS_SHOWN = ("memory", "step", "MFU")

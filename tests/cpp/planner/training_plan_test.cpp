@@ -11,7 +11,6 @@
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/planner/inference_plan.h"
 #include "artifex_devices/planner/pipeline_timeline.h"
-#include "artifex_devices/planner/training_search.h"
 
 namespace artifex_devices {
 namespace {
@@ -140,45 +139,6 @@ TEST(TrainingPlan, ExpressesLlama3405B) {
   EXPECT_THROW(plan_training(llama_405b(), *cluster, config, default_efficiency(*cluster)), InvalidArgument);
 }
 
-TEST(TrainingSearch, FindsTheBestOfAllCombinations) {
-  const ClusterRef cluster = gpu_cluster("a100", 2, {});
-  TransformerShape shape = gpt_175b();
-  shape.layers = 24;
-  shape.embed = 2048;
-  shape.mlp = 8192;
-  shape.heads = shape.kv_heads = 16;
-  const TrainingModel model = training_model(shape);
-  const Efficiency efficiency = default_efficiency(*cluster);
-  TrainingSpace space;
-  space.base = gpt_config();
-  space.devices = {16};
-  space.tensor = {1, 2, 4, 8};
-  space.context = {1};
-  space.base.flash_attention = true;
-  space.pipeline = {1, 2, 4};
-  space.chunks = {1, 2};
-  space.expert = {1};
-  space.microbatch = {1, 2, 4};
-  space.zero_shards = {0};
-  space.zero = {0, 1, 3};
-  space.recompute = {Recompute::kNone, Recompute::kFull};
-  space.recompute_parts = {1};
-  space.memory_limit = 70e9;
-  space.top = 3;
-  const TrainingSearch found = search_training(model, *cluster, space, efficiency, nullptr);
-  ASSERT_EQ(found.options.size(), 3U);
-  space.top = 100000;  // nothing is skipped
-  const TrainingSearch all = search_training(model, *cluster, space, efficiency, nullptr);
-  EXPECT_EQ(all.skipped, 0);
-  EXPECT_EQ(all.consistent, all.priced + all.too_large);
-  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(found.options[i].seconds, all.options[i].seconds);
-  EXPECT_EQ(found.front.size(), all.front.size());
-  space.memory_limit = 1e6;
-  const TrainingSearch none = search_training(model, *cluster, space, efficiency, nullptr);
-  EXPECT_TRUE(none.options.empty());
-  EXPECT_EQ(none.nearest.size(), 3U);
-}
-
 std::string message_of(const std::function<void()>& call) {
   try {
     call();
@@ -207,37 +167,6 @@ TEST(TrainingPlan, RefusesImpossibleCounts) {
   EXPECT_EQ(planned(config),
             "plan_training: tensor 2147483648 x context 2147483648 x data 8 x pipeline 4 are 147573952589676412928 "
             "devices, expected 8; correct the configuration");
-}
-
-TEST(TrainingSearch, RefusesImpossibleChoices) {
-  const ClusterRef cluster = gpu_cluster("h100", 1, {});
-  const TrainingModel model = training_model(llama_405b());
-  TrainingSpace space;
-  space.devices = {8};
-  space.tensor = {1, 0};
-  space.context = space.pipeline = space.chunks = space.expert = space.microbatch = {1};
-  space.zero_shards = {-1};
-  space.zero = {4};
-  space.recompute_parts = {1, 0};
-  space.top = 0;
-  const std::string expected =
-      "suggest_training: tensor has 0, expected 1 to 2147483648; zero_shards has -1, expected 0 to 2147483648; zero has "
-      "4, expected 0 to 3; recompute has no choices, expected 1 or more; recompute_parts has 0, expected above 0, at "
-      "most 1; top is 0, expected 1 or more; correct the choices";
-  EXPECT_EQ(message_of([&] { search_training(model, *cluster, space, ideal_efficiency(), nullptr); }), expected);
-  EXPECT_EQ(message_of([&] { least_memory(model, space, 8); }), expected);
-  space.tensor = space.context = {int64_t{1} << 31};
-  space.pipeline = {4};
-  space.zero_shards = {0};
-  space.zero = {0};
-  space.recompute = {Recompute::kNone};
-  space.recompute_parts = {1};
-  space.top = 1;
-  EXPECT_EQ(search_training(model, *cluster, space, ideal_efficiency(), nullptr).consistent, 0);
-  Efficiency factors = ideal_efficiency();
-  factors.factors[0].value = 0;
-  EXPECT_EQ(message_of([&] { search_training(model, *cluster, space, factors, nullptr); }),
-            "suggest_training: matmul is 0, expected a number above 0, at most 1; correct the factors");
 }
 
 TEST(InferencePlan, RefusesImpossibleNumbers) {

@@ -111,6 +111,19 @@ def test_another_schedule_has_its_usual_overlap_unless_another_one_was_given():
     assert config().replaced(schedule="interleaved", overlap={"pipeline": 0}).overlap["pipeline"] == 0.0
 
 
+def test_only_the_ring_hides_the_communication_of_contexts_unless_another_overlap_was_given():
+    assert [config(context_method=each).overlap["context"] for each in ("ring", "all_to_all", "all_gather")] == [
+        1,
+        0,
+        0,
+    ]
+    assert config(context_method="all_gather", overlap={"context": 0.5}).overlap["context"] == 0.5
+    gathered = config(overlap={"data": 0.5}).replaced(context_method="all_gather")
+    assert (gathered.overlap["context"], gathered.overlap["data"]) == (0, 0.5)
+    assert gathered.replaced(context_method="ring").overlap["context"] == 1
+    assert config(overlap={"context": 0.25}).replaced(context_method="all_to_all").overlap["context"] == 0.25
+
+
 def test_tokens_copies_and_pickles():
     first = config()
     assert first.tokens == 64 * 2048
