@@ -131,6 +131,17 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
   if (!(c.expert_imbalance >= 1) || std::isinf(c.expert_imbalance)) {
     wrong([&] { return fmt::format("expert_imbalance is {}, expected 1 or more", c.expert_imbalance); });
   }
+  if (!(c.expert_capacity >= 0) || std::isinf(c.expert_capacity)) {
+    wrong([&] { return fmt::format("expert_capacity is {}, expected above 0, or 0 for no limit", c.expert_capacity); });
+  }
+  if (c.expert_padding && c.expert_capacity == 0) {
+    wrong([&] { return fmt::format("expert_padding without expert_capacity, expected the tokens to pad to"); });
+  }
+  if (c.expert_capacity > 0 && model.experts == 0) {
+    wrong([&] {
+      return fmt::format("expert_capacity is {} and the model has no experts, expected none", c.expert_capacity);
+    });
+  }
   for (int i = 0; i < kTrafficCount; ++i) {
     const double part = c.overlap[static_cast<size_t>(i)];
     if (!(part >= 0 && part <= 1)) {

@@ -76,9 +76,16 @@ struct TrainingConfig {
   bool dropout = false;
   bool offload_optimizer = false;
   bool offload_activations = false;
-  double expert_imbalance = 1;  // tokens of the busiest expert group over the mean
+  double expert_imbalance = 1;  // tokens of the busiest expert group over the mean, before any are dropped
+  double expert_capacity = 0;   // most tokens of an expert over the mean; the others are dropped. 0: no limit
+  bool expert_padding = false;  // each expert gets as many tokens as its capacity, some of them empty
   std::array<double, kTrafficCount> overlap{0, 1, 0, 0, 1, 1};
 
+  /// Tokens that the busiest expert group works on over the mean.
+  double expert_load() const noexcept {
+    if (expert_capacity <= 0) return expert_imbalance;
+    return expert_padding || expert_capacity < expert_imbalance ? expert_capacity : expert_imbalance;
+  }
   int64_t devices() const noexcept { return tensor * context * data * pipeline; }
   int64_t microbatches() const noexcept { return batch / (data * microbatch); }
   int64_t shards() const noexcept { return zero_shards > 0 ? zero_shards : context * data; }

@@ -95,7 +95,7 @@ std::array<double, 3> state_bytes(double parameters, double shards, const Traini
 
 double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept {
   if (model.shape.experts == 0) return 0;
-  return tokens_of(config) * to_real(model.shape.experts_per_token) * config.expert_imbalance *
+  return tokens_of(config) * to_real(model.shape.experts_per_token) * config.expert_load() *
          to_real(config.expert_tensor) / to_real(config.tensor);
 }
 

@@ -50,7 +50,9 @@ struct LayerActivations {
 /// Korthikanti et al. 2022 (arXiv:2205.05198, equations 1 to 4) for a GPT layer: s b h (34 + 5 a s / h), sharded.
 LayerActivations layer_activations(const TrainingModel& model, const TrainingConfig& config, LayerKind kind) noexcept;
 
-/// Tokens of one microbatch that routed experts of one device work on.
+/// Tokens of one microbatch that routed experts of the busiest device work on: with a capacity those that are not
+/// dropped, or all slots where they are padded (GShard, arXiv:2006.16668, section 2.2; Switch Transformer,
+/// arXiv:2101.03961, equation 3).
 double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept;
 
 /// Layers of a stage that are recomputed from their inputs.

@@ -129,6 +129,9 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     spread("--expert-tensor", type=console.count_of, metavar="N", help="devices that share an expert (default: 1)")
     imbalance = "tokens of the busiest experts over the mean (default: 1)"
     spread("--expert-imbalance", type=_number, metavar="X", help=imbalance)
+    spread("--expert-capacity", type=_number, metavar="X", help="most tokens of an expert over the mean (default: any)")
+    padded = "experts compute as many tokens as their capacity"
+    spread("--expert-padding", action="store_true", default=None, help=padded)
     step = parser.add_argument_group("step").add_argument
     step("--microbatch", type=counts, metavar="N", help="sequences that a replica computes at once (default: 1)")
     again = "activations that are computed again: none (default), selective or full"

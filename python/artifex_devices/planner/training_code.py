@@ -122,6 +122,9 @@ def megatron_flags(plan: TrainingPlan) -> str:
             f"--expert-model-parallel-size {config.expert}",
             f"--expert-tensor-parallel-size {config.expert_tensor or 1}",
         ]
+    if config.expert_capacity is not None:
+        flags.append(f"--moe-expert-capacity-factor {config.expert_capacity:g}")
+        flags += ["--moe-pad-expert-input-to-capacity"] * config.expert_padding
     if config.zero == 1:
         flags.append("--use-distributed-optimizer")
     elif config.zero > 1:
@@ -164,6 +167,8 @@ def maxtext_flags(plan: TrainingPlan) -> str:
         "remat_policy": "full" if config.recompute == "full" else "minimal",
         "dtype": "bfloat16",
     }
+    if config.expert_capacity is not None:
+        settings["capacity_factor"] = config.expert_capacity
     if config.pipeline > 1:
         settings["num_pipeline_microbatches"] = plan.microbatches
         settings["num_layers_per_pipeline_stage"] = max(stage.layers for stage in plan.stages) // config.chunks

@@ -53,7 +53,11 @@ class TrainingConfig:
             sharding.
         expert: Devices over which the experts of a layer are spread.
         expert_tensor: Devices that share one expert: 1 or `tensor`. None means 1.
-        expert_imbalance: Tokens of the busiest devices' experts over the mean, 1 or more.
+        expert_imbalance: Tokens of the busiest devices' experts over the mean, before any are dropped; 1 or more.
+        expert_capacity: Most tokens of an expert over the mean; further ones are dropped (Switch Transformer,
+            arXiv:2101.03961, equation 3). None drops none.
+        expert_padding: Whether each expert computes and is sent as many tokens as its capacity, some of them empty
+            (GShard, arXiv:2006.16668).
         microbatch: Number of sequences that a replica computes at once.
         recompute: Activations that are computed again: "none", "selective" (scores of attention) or "full" (layers).
         recompute_layers: For "full", number of layers in each stage that are computed again; None means all.
@@ -97,6 +101,8 @@ class TrainingConfig:
     expert: int = 1
     expert_tensor: int | None = None
     expert_imbalance: float = 1.0
+    expert_capacity: float | None = None
+    expert_padding: bool = False
     microbatch: int = 1
     recompute: str = "none"
     recompute_layers: int | None = None
@@ -125,7 +131,9 @@ class TrainingConfig:
             check_int(name, "recompute_layers", self.recompute_layers, minimum=0, maximum=2**31)
         check_int(name, "zero", self.zero, minimum=0, maximum=3)
         check_number(name, "expert_imbalance", self.expert_imbalance, minimum=1)
-        for key in ("sequence_parallel", "flash_attention", "causal", "dropout", "offload_optimizer"):
+        if self.expert_capacity is not None:
+            check_number(name, "expert_capacity", self.expert_capacity, above=0)
+        for key in ("sequence_parallel", "expert_padding", "flash_attention", "causal", "dropout", "offload_optimizer"):
             check_bool(name, key, getattr(self, key))
         check_bool(name, "offload_activations", self.offload_activations)
         for key, choices in (
@@ -213,6 +221,7 @@ class TrainingConfig:
             "data": devices // others if self.data is None else self.data,
             "zero_shards": self.zero_shards or 0,
             "expert_tensor": self.expert_tensor or 1,
+            "expert_capacity": self.expert_capacity or 0.0,
             "recompute_layers": -1 if self.recompute_layers is None else self.recompute_layers,
             "overlap": dict(self.overlap),
         }

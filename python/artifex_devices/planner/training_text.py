@@ -41,6 +41,8 @@ def ways_text(config: TrainingConfig) -> str:
     parts.append(f"data {config.data} ({zero}{shards})")
     if config.expert > 1:
         parts.append(f"experts over {config.expert}")
+    if config.expert_capacity is not None:
+        parts[-1] += f", capacity {config.expert_capacity:g}{' padded' if config.expert_padding else ''}"
     offloaded = _offloaded(config)
     return " x ".join(parts) + ("" if offloaded == "nothing" else f", {_OFFLOADED[offloaded]} in host memory")
 

@@ -14,7 +14,15 @@ def config(**values):
 
 
 COUNTS = ("batch", "sequence", "tensor", "context", "pipeline", "chunks", "expert", "microbatch")
-BOOLS = ("sequence_parallel", "flash_attention", "causal", "dropout", "offload_optimizer", "offload_activations")
+BOOLS = (
+    "expert_padding",
+    "sequence_parallel",
+    "flash_attention",
+    "causal",
+    "dropout",
+    "offload_optimizer",
+    "offload_activations",
+)
 
 
 @pytest.mark.parametrize("name", [*COUNTS, "data", "zero_shards", "expert_tensor"])
@@ -66,6 +74,8 @@ def test_choices(name, values):
         ({"zero": 4}, "zero is 4"),
         ({"expert_imbalance": 0.5}, "expert_imbalance is 0.5"),
         ({"expert_imbalance": float("inf")}, "expert_imbalance is inf"),
+        ({"expert_capacity": 0}, "expert_capacity is 0"),
+        ({"expert_capacity": float("inf")}, "expert_capacity is inf"),
         ({"recompute_layers": -1}, "recompute_layers is -1"),
         ({"parameter_dtype": "text"}, "parameter_dtype is 'text'"),
         ({"gradient_dtype": None}, "gradient_dtype is None"),
