@@ -98,6 +98,7 @@ TrainingSpace space_from_python(const py::dict& from) {
   read(from, "offload_activations", space.offload_activations);
   read(from, "interleaved_overlap", space.interleaved_overlap);
   read(from, "recompute_parts", space.recompute_parts);
+  read(from, "recompute_layers", space.recompute_layers);
   read(from, "memory_limit", space.memory_limit);
   read(from, "top", space.top);
   return space;
@@ -232,6 +233,7 @@ TrainingConfig training_config_from_python(const py::dict& from) {
   read(from, "batch", config.batch);
   read(from, "sequence", config.sequence);
   read_kind(from, "recompute", &recompute_from_name, config.recompute);
+  read_kind(from, "recompute_method", &recompute_method_from_name, config.recompute_method);
   read(from, "recompute_layers", config.recompute_layers);
   read_kind(from, "context_method", &context_method_from_name, config.context_method);
   read_kind(from, "optimizer", &training_optimizer_from_name, config.optimizer);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kSchedules = {"gpipe", "1f1b", "interleaved"};
 constexpr std::array<std::string_view, 3> kRecomputes = {"none", "selective", "full"};
+constexpr std::array<std::string_view, 2> kRecomputeMethods = {"block", "uniform"};
 constexpr std::array<std::string_view, 3> kContextMethods = {"ring", "all_to_all", "all_gather"};
 constexpr std::array<std::string_view, 5> kOptimizers = {"sgd", "adam", "adamw-fp32-master", "adafactor", "muon"};
 constexpr std::array<std::string_view, kTrafficCount> kTraffics = {"tensor",   "context", "expert",
@@ -121,6 +122,9 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
   if (c.recompute_layers < -1) {
     wrong([&] { return fmt::format("recompute_layers is {}, expected 0 or more, or -1 for all", c.recompute_layers); });
   }
+  if (c.recompute_layers == 0 && c.recompute_method == RecomputeMethod::kUniform) {
+    wrong([&] { return fmt::format("recompute_layers is 0, expected units of 1 layer or more"); });
+  }
   for (const auto& [name, value] :
        {std::pair{"parameter_bytes", c.parameter_bytes}, std::pair{"gradient_bytes", c.gradient_bytes},
         std::pair{"activation_bytes", c.activation_bytes}}) {
@@ -162,6 +166,10 @@ std::optional<PipelineSchedule> pipeline_schedule_from_name(std::string_view nam
 std::string_view to_string(Recompute recompute) noexcept { return kRecomputes[static_cast<size_t>(recompute)]; }
 std::optional<Recompute> recompute_from_name(std::string_view name) noexcept {
   return kind_from_name<Recompute>(kRecomputes, name);
+}
+std::string_view to_string(RecomputeMethod method) noexcept { return kRecomputeMethods[static_cast<size_t>(method)]; }
+std::optional<RecomputeMethod> recompute_method_from_name(std::string_view name) noexcept {
+  return kind_from_name<RecomputeMethod>(kRecomputeMethods, name);
 }
 std::string_view to_string(ContextMethod method) noexcept { return kContextMethods[static_cast<size_t>(method)]; }
 std::optional<ContextMethod> context_method_from_name(std::string_view name) noexcept {

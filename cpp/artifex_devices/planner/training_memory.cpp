@@ -133,7 +133,9 @@ LayerActivations layer_activations(const TrainingModel& model, const TrainingCon
 
 double recomputed_layers(const TrainingConfig& config, const StageLayers& layers) noexcept {
   if (config.recompute != Recompute::kFull) return 0;
-  if (config.recompute_layers < 0) return to_real(layers.total());
+  if (config.recompute_layers < 0 || config.recompute_method == RecomputeMethod::kUniform) {
+    return to_real(layers.total());
+  }
   return to_real(std::min(config.recompute_layers, layers.total()));
 }
 
@@ -143,11 +145,17 @@ double stage_activations(const TrainingModel& model, const TrainingConfig& confi
                          int64_t stage) noexcept {
   // Part of the layers.
   const double recomputed = layers.total() > 0 ? recomputed_layers(config, layers) / to_real(layers.total()) : 0;
+  double units = 1;  // stored inputs over recomputed layers
+  if (config.unit_layers() > 1 && layers.total() > 0) {
+    const int64_t each = (layers.total() + config.chunks - 1) / config.chunks;  // layers of a chunk
+    const int64_t of_chunk = (each + config.unit_layers() - 1) / config.unit_layers();
+    units = std::min(1.0, to_real(config.chunks * of_chunk) / to_real(layers.total()));
+  }
   double all = 0;  // of the stage's layers for one microbatch
   const auto add = [&](LayerKind kind, int64_t count) {
     if (count == 0) return;
     const LayerActivations each = layer_activations(model, config, kind);
-    all += to_real(count) * (recomputed * each.input + (1 - recomputed) * each.kept);
+    all += to_real(count) * (recomputed * units * each.input + (1 - recomputed) * each.kept);
   };
   add(LayerKind::kDense, layers.dense);
   add(LayerKind::kExperts, layers.with_experts);
@@ -174,7 +182,10 @@ StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config,
   const LayerKind largest = layers.with_experts > 0 ? LayerKind::kExperts : LayerKind::kDense;
   const LayerActivations each = layer_activations(model, config, largest);
   holds.offloaded = std::min(holds.activations, 2 * each.kept);  // one computes, one moves
-  if (config.recompute == Recompute::kFull) holds.recomputing = each.complete - each.input;
+  if (config.recompute == Recompute::kFull) {
+    const int64_t unit = std::min(config.unit_layers(), (layers.total() + config.chunks - 1) / config.chunks);
+    holds.recomputing = to_real(unit) * each.complete - each.input;
+  }
   if (config.recompute == Recompute::kSelective) holds.recomputing = each.complete - each.kept;
   holds.largest_layer = layer_local_parameters(model, config, largest).total();
   return holds;

@@ -55,7 +55,7 @@ LayerActivations layer_activations(const TrainingModel& model, const TrainingCon
 /// arXiv:2101.03961, equation 3).
 double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept;
 
-/// Layers of a stage that are recomputed from their inputs.
+/// Layers of a stage that are recomputed.
 double recomputed_layers(const TrainingConfig& config, const StageLayers& layers) noexcept;
 
 /// Bytes by part, of one stage.

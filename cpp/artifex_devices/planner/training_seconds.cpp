@@ -45,7 +45,7 @@ double recomputed_part(const TrainingModel& model, const TrainingConfig& config)
     return 0;
   }
   if (config.recompute == Recompute::kFull) {
-    if (config.recompute_layers < 0) return 1.0 / 3;
+    if (config.recompute_layers < 0 || config.recompute_method == RecomputeMethod::kUniform) return 1.0 / 3;
     const double each = to_real(model.shape.layers) / to_real(config.pipeline);
     return std::min(1.0, to_real(config.recompute_layers) / each) / 3;
   }

@@ -27,6 +27,7 @@ TrainingConfig for_passes(const TrainingConfig& config) {
   result.chunks = 1;
   result.schedule = PipelineSchedule::kOneForwardOneBackward;
   result.recompute = Recompute::kNone;
+  result.recompute_method = RecomputeMethod::kBlock;
   result.recompute_layers = -1;
   result.overlap = {};
   return result;

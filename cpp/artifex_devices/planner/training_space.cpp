@@ -34,9 +34,20 @@ void visit_recomputed(const TrainingSpace& space, int64_t stage_layers, Training
       visit(config);
       continue;
     }
+    bool has_all = false;  // several numbers that a stage does not have are one choice
+    for (const int64_t layers : space.recompute_layers) {
+      const bool is_all = config.recompute_method == RecomputeMethod::kBlock && layers >= stage_layers;
+      if (is_all && has_all) continue;
+      has_all = has_all || is_all;
+      config.recompute_layers = is_all ? -1 : layers;
+      visit(config);
+    }
+    if (!space.recompute_layers.empty()) continue;
+    int64_t last = 0;
     for (const double part : space.recompute_parts) {
       config.recompute_layers = part >= 1 ? -1 : static_cast<int64_t>(std::ceil(part * to_real(stage_layers)));
-      if (config.recompute_layers < stage_layers) visit(config);
+      if (config.recompute_layers < stage_layers && config.recompute_layers != last) visit(config);
+      last = config.recompute_layers;
     }
   }
   config.recompute = Recompute::kNone;
@@ -75,6 +86,7 @@ void check_space(const TrainingSpace& space) {
   check("microbatch", space.microbatch, 1, kMostTrainingCount);
   check("zero_shards", space.zero_shards, 0, kMostTrainingCount);
   check("zero", space.zero, 0, 3);
+  if (!space.recompute_layers.empty()) check("recompute_layers", space.recompute_layers, 0, kMostTrainingCount);
   check_some("context_method", space.context_method);
   check_some("optimizer", space.optimizer);
   check_some("recompute", space.recompute);
@@ -114,7 +126,8 @@ void visit_groups(const TrainingSpace& space, const std::function<void(const Tra
 int64_t combinations_of_group(const TrainingSpace& space, const TrainingConfig& group) noexcept {
   const size_t methods = group.context > 1 ? space.context_method.size() : 1;
   const auto full = static_cast<size_t>(std::ranges::count(space.recompute, Recompute::kFull));
-  const size_t recomputed = space.recompute.size() - full + full * space.recompute_parts.size();
+  const size_t numbers = space.recompute_layers.empty() ? space.recompute_parts.size() : space.recompute_layers.size();
+  const size_t recomputed = space.recompute.size() - full + full * numbers;
   return static_cast<int64_t>(methods * space.chunks.size() * space.expert.size() * space.microbatch.size() *
                               recomputed * space.optimizer.size() * space.zero.size() * space.zero_shards.size() *
                               space.offload_optimizer.size() * space.offload_activations.size());

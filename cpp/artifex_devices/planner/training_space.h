@@ -24,7 +24,8 @@ struct TrainingSpace {
   std::vector<int> zero;
   std::vector<TrainingOptimizer> optimizer;
   std::vector<Recompute> recompute;
-  std::vector<double> recompute_parts;  // of a stage's layers, for full recomputation: 1 is all
+  std::vector<double> recompute_parts;    // of a stage's layers, for full recomputation: 1 is all
+  std::vector<int64_t> recompute_layers;  // instead of the parts, where there are any
   std::vector<bool> offload_optimizer, offload_activations;
   double interleaved_overlap = 1;  // of the pipeline, where stages have several chunks
   double memory_limit = 0;         // bytes of a device

@@ -133,8 +133,13 @@ def megatron_flags(plan: TrainingPlan) -> str:
     if config.zero and config.overlap["data"] > 0:
         flags += ["--overlap-grad-reduce", "--overlap-param-gather"]
     if config.recompute == "full":
-        layers = config.recompute_layers or max(stage.layers for stage in plan.stages)
-        flags += ["--recompute-granularity full", "--recompute-method block", f"--recompute-num-layers {layers}"]
+        # Megatron-LM counts the layers of a chunk.
+        layers = (
+            max(stage.layers for stage in plan.stages) if config.recompute_layers is None else config.recompute_layers
+        )
+        number = config.recompute_layers or 1 if config.recompute_method == "uniform" else -(-layers // config.chunks)
+        flags += ["--recompute-granularity full", f"--recompute-method {config.recompute_method}"]
+        flags.append(f"--recompute-num-layers {number}")
     elif config.recompute == "selective":
         flags.append("--recompute-granularity selective")
     if config.offload_optimizer:

@@ -17,6 +17,7 @@ from artifex_devices.planner.step_checks import plain
 
 SCHEDULES = ("1f1b", "gpipe", "interleaved")
 RECOMPUTES = ("none", "selective", "full")
+RECOMPUTE_METHODS = ("block", "uniform")
 CONTEXT_METHODS = ("ring", "all_to_all", "all_gather")
 OPTIMIZERS = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
 FORMATS = ("bfloat16", "float16", "float32", "tensorfloat32", "float8", "int8")
@@ -60,7 +61,10 @@ class TrainingConfig:
             (GShard, arXiv:2006.16668).
         microbatch: Number of sequences that a replica computes at once.
         recompute: Activations that are computed again: "none", "selective" (scores of attention) or "full" (layers).
-        recompute_layers: For "full", number of layers in each stage that are computed again; None means all.
+        recompute_method: For "full", "block" computes some layers of each stage again, "uniform" all layers in units
+            whose inputs are kept; as in Megatron-LM.
+        recompute_layers: For "block", number of layers in each stage that are computed again, None means all; for
+            "uniform", number of layers in a unit, None means 1.
         optimizer: "adamw-fp32-master" (12 bytes a parameter), "adam" (8), "adafactor" (4), "muon" (8) or "sgd" (0).
         parameter_dtype: Dtype of parameters.
         gradient_dtype: Dtype of gradients, also while they are reduced.
@@ -105,6 +109,7 @@ class TrainingConfig:
     expert_padding: bool = False
     microbatch: int = 1
     recompute: str = "none"
+    recompute_method: str = "block"
     recompute_layers: int | None = None
     optimizer: str = "adamw-fp32-master"
     parameter_dtype: Any = "bfloat16"
@@ -140,6 +145,7 @@ class TrainingConfig:
             ("context_method", CONTEXT_METHODS),
             ("schedule", SCHEDULES),
             ("recompute", RECOMPUTES),
+            ("recompute_method", RECOMPUTE_METHODS),
             ("optimizer", OPTIMIZERS),
             ("dtype", FORMATS),
         ):

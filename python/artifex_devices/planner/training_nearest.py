@@ -84,6 +84,8 @@ def _single_changes(plan: TrainingPlan) -> Iterator[Iterator[dict[str, Any]]]:
     yield ({"recompute": each} for each in stronger if each == "full" or not config.flash_attention)
     if config.recompute_layers is not None:
         yield iter([{"recompute_layers": None}])
+    if config.recompute == "full" and config.recompute_method == "block":
+        yield ({"recompute_method": "uniform", "recompute_layers": each} for each in (2, 4))
     yield ({"zero": each} for each in range(config.zero + 1, 4))
     if config.zero_shards is not None:
         yield iter([{"zero_shards": None}])

@@ -26,7 +26,8 @@ SEARCHED = (
     "recompute", "optimizer", "offload_optimizer", "offload_activations",
 )  # fmt: skip
 _OFFLOADS = ("offload_optimizer", "offload_activations")
-_PARTS = (0.5, 1.0)  # of a stage's layers that are recomputed
+_PARTS = (0.25, 0.5, 0.75, 1.0)  # of a stage's layers that are recomputed
+_UNITS = (1, 2, 4)  # layers
 
 
 def suggest_training(
@@ -66,7 +67,9 @@ def suggest_training(
         **pinned: Fields of TrainingConfig. A value pins a searched one (tensor, context, context_method, pipeline,
             chunks, expert, microbatch, zero, zero_shards, recompute, offload_optimizer, offload_activations), a list
             gives its choices. A list of optimizers is searched too; without one all options have the same. Others hold
-            for all options. Sequences are sharded over tensor ranks, and `recompute_layers` is all or half of a stage.
+            for all options. Sequences are sharded over tensor ranks. Without `recompute_layers`, a number or a list, a
+            quarter, half, three quarters and all of a stage are searched, or units of 1, 2 and 4 layers for
+            `recompute_method="uniform"`.
 
     Returns:
         TrainingSuggestions; `print` shows the options, the front and, where nothing fits, the nearest that would.
@@ -92,15 +95,17 @@ def suggest_training(
     if headroom >= 1:
         raise ValueError(f"{name}: memory_headroom is {headroom}; expected 0 to below 1; write 0.1 for a tenth")
     check_bool(name, "progress", progress)
-    config, choices = _pinned(batch, sequence, pinned)
+    config, choices = _pinned(shape, batch, sequence, pinned)
     overlap = pinned.get("overlap", {})
     most = largest_tensor(cluster, max_tensor)
     counts = _device_counts(cluster, device_counts)
     limit = (1 - headroom) * _memory(cluster)
+    is_uniform = config.recompute_method == "uniform"
     plain_schedule = "1f1b" if config.schedule == "interleaved" else config.schedule  # of stages of one chunk
     space: dict[str, Any] = {
         "base": config.replaced(data=1, schedule=plain_schedule, overlap=overlap)._described(cluster.device_count),
         "recompute_parts": list(_PARTS),
+        "recompute_layers": choices.pop("recompute_layers", list(_UNITS) if is_uniform else []),
         "interleaved_overlap": config.replaced(schedule="interleaved", overlap=overlap).overlap["pipeline"],
         "memory_limit": limit,
         "top": count,
@@ -147,7 +152,9 @@ def plan_on(
     return training_plan(shape, cluster, config.replaced(data=described["data"]), efficiency, None, found)
 
 
-def _pinned(batch: Any, sequence: Any, pinned: dict[str, Any]) -> tuple[TrainingConfig, dict[str, list[Any]]]:
+def _pinned(
+    shape: TransformerShape, batch: Any, sequence: Any, pinned: dict[str, Any]
+) -> tuple[TrainingConfig, dict[str, list[Any]]]:
     """Returns the configuration of what is not searched, and the choices of what the caller pins."""
     fields = [key for key in TrainingConfig.__dataclass_fields__ if key not in ("batch", "sequence", "data")]
     unknown = [f"{safe_repr(key)}{did_you_mean(key, fields)}" for key in pinned if key not in fields]
@@ -155,17 +162,16 @@ def _pinned(batch: Any, sequence: Any, pinned: dict[str, Any]) -> tuple[Training
         raise ValueError(
             f"suggest_training: unknown fields {', '.join(unknown)}; expected some of {', '.join(fields)}; correct them"
         )
-    if pinned.get("sequence_parallel") is False or pinned.get("recompute_layers") is not None:
-        wrong = "sequence_parallel=False" if pinned.get("sequence_parallel") is False else "recompute_layers"
+    if pinned.get("sequence_parallel") is False:
         raise ValueError(
-            f"suggest_training: {wrong} cannot be pinned; expected it to follow from the search, which shards "
-            "sequences over the tensor ranks and recomputes all or half of the layers; leave it out"
+            "suggest_training: sequence_parallel=False cannot be pinned; expected it to follow from the search, which "
+            "shards sequences over the tensor ranks; leave it out"
         )
     choices: dict[str, list[Any]] = {}
     rest = {}
     for key, given in pinned.items():
         value = plain(given)
-        if key not in SEARCHED:
+        if key not in (*SEARCHED, "recompute_layers"):
             rest[key] = value
         elif isinstance(value, (int, str)) or value is None:
             choices[key] = [value]
@@ -178,6 +184,9 @@ def _pinned(batch: Any, sequence: Any, pinned: dict[str, Any]) -> tuple[Training
             config.replaced(**{key: value}, **({"schedule": "interleaved"} if key == "chunks" else {}))
         if not values:
             raise ValueError(f"suggest_training: {key} has no choices; expected one or more; leave it out to search it")
+    if "recompute_layers" in choices:
+        every = 1 if config.recompute_method == "uniform" else shape.layers  # what None means
+        choices["recompute_layers"] = sorted({every if each is None else each for each in choices["recompute_layers"]})
     if "zero_shards" in choices:
         choices["zero_shards"] = [value or 0 for value in choices["zero_shards"]]
     return config, choices

@@ -102,7 +102,7 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
     """Formats a plan: facts, and the waterfall as a table."""
     config, fullest = plan.config, max(plan.stages, key=lambda stage: stage.total)
     parts = ", ".join(f"{name} {bytes_text(getattr(fullest, name))}" for name in memory_parts if getattr(fullest, name))
-    recompute = "" if config.recompute == "none" else f", recomputes {config.recompute}"
+    recompute = "" if config.recompute == "none" else f", recomputes {_recomputed(config)}"
     facts = [
         ("spread", ways_text(config)),
         (
@@ -200,6 +200,14 @@ def _context(plan: TrainingPlan) -> str:
     return f"{config.context} {config.context_method.replace('_', '-')}" if config.context > 1 else "1"
 
 
+def _recomputed(config: TrainingConfig) -> str:
+    if config.recompute != "full" or config.recompute_layers is None:
+        return config.recompute
+    if config.recompute_method == "uniform":
+        return f"full, units of {config.recompute_layers}"
+    return f"full, {config.recompute_layers} layer{'' if config.recompute_layers == 1 else 's'}"
+
+
 def _offloaded(config: TrainingConfig) -> str:
     kinds = [kind for kind in ("optimizer", "activations") if getattr(config, f"offload_{kind}")]
     return "both" if len(kinds) == 2 else "".join(kinds) or "nothing"
@@ -212,7 +220,7 @@ _COLUMNS: dict[str, Callable[[TrainingPlan], str]] = {
     "ZeRO": _zero,
     "experts over": lambda plan: str(plan.config.expert),
     "micro": lambda plan: str(plan.config.microbatch),
-    "recompute": lambda plan: plan.config.recompute,
+    "recompute": lambda plan: _recomputed(plan.config),
     "optimizer": lambda plan: plan.config.optimizer,
     "offload": lambda plan: _offloaded(plan.config),
     "devices": lambda plan: str(plan.devices),

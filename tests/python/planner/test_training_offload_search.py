@@ -25,8 +25,8 @@ def test_each_option_is_the_plan_of_its_configuration():
         config = choice.config
         assert config.overlap["context"] == (1 if config.context_method == "ring" else 0)
         assert plan_training(SMALL, NODE, config).seconds == choice.plan.seconds
-    # 1 + 2 x 3 kinds of contexts, 2 of ZeRO, none and two parts of layers recomputed; all fit without offloading.
-    assert found.space.priced == (1 + 2 * 3) * 2 * 3
+    # 1 + 2 x 3 kinds of contexts, 2 of ZeRO, none and four parts of layers recomputed; all fit without offloading.
+    assert found.space.priced == (1 + 2 * 3) * 2 * 5
     assert found.space.skipped == 3 * found.space.priced
 
 
