@@ -174,8 +174,10 @@ void PassPricer::add_experts(PassSeconds& pass, bool is_backward) {
   if (config_.expert > 1) {
     const double share = config_.expert_tensor > 1 && config_.sequence_parallel ? to_real(config_.expert_tensor) : 1;
     // Padded slots are sent apart: those of the experts of one node hold different tokens.
-    const double copies = config_.expert_padding ? 1 : to_real(shape.experts_per_token);
-    pass.expert += 2 * links_.expert_seconds(bytes / share, copies, config_.expert, config_.expert_tensor, efficiency_);
+    TokenRoutes routes{to_real(shape.experts_per_token), std::max<int64_t>(shape.expert_groups, 1),
+                       std::max<int64_t>(shape.groups_per_token, 1)};
+    if (config_.expert_padding) routes.copies = 1;
+    pass.expert += 2 * links_.expert_seconds(bytes / share, routes, config_.expert, config_.expert_tensor, efficiency_);
   }
   if (config_.expert_tensor > 1) add_region(pass, bytes, is_backward);
 }

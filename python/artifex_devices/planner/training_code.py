@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from artifex_devices.planner.training_plan import TrainingPlan
+    from artifex_devices.planner.transformer_shape import TransformerShape
 
 
 def mesh_axes(plan: TrainingPlan) -> dict[str, int]:
@@ -90,6 +91,12 @@ def jax_code(plan: TrainingPlan) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _groups(shape: TransformerShape) -> list[str]:
+    if not shape.expert_groups:
+        return []
+    return [f"--moe-router-num-groups {shape.expert_groups}", f"--moe-router-group-topk {shape.groups_per_token}"]
+
+
 def megatron_flags(plan: TrainingPlan) -> str:
     """Returns options of Megatron-LM (its megatron/training/arguments.py), each on a line of its own."""
     config, shape = plan.config, plan.shape
@@ -118,6 +125,7 @@ def megatron_flags(plan: TrainingPlan) -> str:
         flags += [
             f"--num-experts {shape.experts}",
             f"--moe-router-topk {shape.experts_per_token}",
+            *_groups(shape),
             f"--moe-ffn-hidden-size {shape.mlp}",
             f"--expert-model-parallel-size {config.expert}",
             f"--expert-tensor-parallel-size {config.expert_tensor or 1}",

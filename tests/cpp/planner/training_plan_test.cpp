@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -118,6 +119,13 @@ TEST(TrainingEfficiency, LosesFewerBytesOfSmallMessages) {
   // Of 1 MB with 7 MB as `half`, 7 sqrt(2 x 1 / (1 + 7)) MB are lost.
   EXPECT_DOUBLE_EQ(message_efficiency(1e6, 1, 7e6), 1 / (1 + 7 * 0.5));
   EXPECT_NEAR(message_efficiency(1e12, 1, 1e6), 1, 2e-6);
+}
+
+TEST(TokenRoutes, ReachFewerNodesInFewGroups) {
+  EXPECT_DOUBLE_EQ((TokenRoutes{8, 1, 1}.nodes_reached(8)), 8 * (1 - std::pow(7.0 / 8, 8)));
+  EXPECT_DOUBLE_EQ((TokenRoutes{8, 8, 4}.nodes_reached(8)), 4 * (1 - std::pow(3.0 / 4, 8)));
+  EXPECT_DOUBLE_EQ((TokenRoutes{8, 8, 4}.nodes_reached(16)), 8 * (1 - std::pow(7.0 / 8, 8)));  // two for each group
+  EXPECT_EQ((TokenRoutes{8, 8, 4}.nodes_reached(1)), 1);
 }
 
 TEST(TrainingPlan, ExpressesLlama3405B) {

@@ -50,6 +50,23 @@ def test_tokens_are_sent_to_another_node_once():
     assert more_seconds_of_experts(shape=one, expert=16) == pytest.approx(SENT / CHOSEN / 2 / 50e9)
 
 
+@pytest.mark.parametrize(
+    ("groups", "chosen", "nodes"),
+    [(2, 1, 1), (4, 1, 1), (16, 2, 2 * (1 - 0.5**1.5)), (4, 2, 2 * (1 - 0.5**1.5)), (4, 4, 1.5)],
+)
+def test_groups_limit_the_nodes_of_a_token(groups, chosen, nodes):
+    # Two experts of a token in 2 groups have 1.5 of them on average; these are in 2 (1 - (1/2)^1.5) of two nodes.
+    limited = replace(SPARSE, expert_groups=groups, groups_per_token=chosen)
+    assert more_seconds_of_experts(shape=limited, expert=16) == pytest.approx(SENT / CHOSEN * nodes / 2 / 50e9)
+    assert more_seconds_of_experts(shape=limited, expert=8) == pytest.approx(SENT * 7 / 8 / 450e9)
+
+
+def test_groups_that_do_not_fit():
+    for groups, chosen in ((3, 1), (4, 5), (4, 0), (0, 1), (16, 1)):
+        with pytest.raises(ValueError, match=rf"routed to 2 experts in {chosen} of {groups} groups of 16 experts"):
+            replace(SPARSE, expert_groups=groups, groups_per_token=chosen)
+
+
 def test_copies_of_a_token_are_forwarded_inside_the_node():
     # All 16 experts of each token: 16 copies over links that are 9 times as fast as the network.
     all_of_them = replace(SPARSE, experts_per_token=16)
