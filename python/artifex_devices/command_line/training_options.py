@@ -136,8 +136,8 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     step("--microbatch", type=counts, metavar="N", help="sequences that a replica computes at once (default: 1)")
     again = "activations that are computed again: none (default), selective or full"
     step("--recompute", type=_listed(_one_of(*_RECOMPUTES)), help=again, metavar="KIND")
-    methods = "layers of each stage (block, default) or all of them in units (uniform)"
-    step("--recompute-method", type=_one_of("block", "uniform"), metavar="KIND", help=methods)
+    blocks = "layers of each stage (block, default) or all of them in units (uniform)"
+    step("--recompute-method", type=_one_of("block", "uniform"), metavar="KIND", help=blocks)
     numbers = "layers of a stage for block (default: all), of a unit for uniform (1)"
     step("--recompute-layers", type=_listed(_whole), metavar="N", help=numbers)
     optimizers = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
