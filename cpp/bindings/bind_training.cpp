@@ -34,6 +34,16 @@ void read_kind(const py::dict& from, const char* key, FromName from_name, Kind& 
   to = *kind;
 }
 
+/// Kinds by their names, or an error that names the argument.
+template <class Kind, class FromName>
+void read_kinds(const py::dict& from, const char* key, FromName from_name, std::vector<Kind>& to) {
+  for (const auto& name : from[key].cast<std::vector<std::string>>()) {
+    const std::optional<Kind> kind = from_name(name);
+    if (!kind) throw_error("suggest_training: {} has {:?}; expected documented names; correct it", key, name);
+    to.push_back(*kind);
+  }
+}
+
 py::dict parts_dict(const TrainingSeconds& seconds) {
   py::dict parts;
   for (int i = 0; i < kTimePartCount; ++i) {
@@ -77,12 +87,18 @@ TrainingSpace space_from_python(const py::dict& from) {
   read(from, "microbatch", space.microbatch);
   read(from, "zero_shards", space.zero_shards);
   read(from, "zero", space.zero);
-  for (const auto& name : from["recompute"].cast<std::vector<std::string>>()) {
-    const std::optional<Recompute> kind = recompute_from_name(name);
-    if (!kind) throw_error("suggest_training: recompute has {:?}; expected none, selective or full; correct it", name);
-    space.recompute.push_back(*kind);
+  read_kinds(from, "recompute", &recompute_from_name, space.recompute);
+  read_kinds(from, "optimizer", &training_optimizer_from_name, space.optimizer);
+  for (const auto& [name, overlap] : from["context_method"].cast<std::vector<std::pair<std::string, double>>>()) {
+    const std::optional<ContextMethod> method = context_method_from_name(name);
+    if (!method) throw_error("suggest_training: context_method has {:?}; expected a documented name", name);
+    space.context_method.push_back({*method, overlap});
   }
+  read(from, "offload_optimizer", space.offload_optimizer);
+  read(from, "offload_activations", space.offload_activations);
+  read(from, "interleaved_overlap", space.interleaved_overlap);
   read(from, "recompute_parts", space.recompute_parts);
+  read(from, "recompute_layers", space.recompute_layers);
   read(from, "memory_limit", space.memory_limit);
   read(from, "top", space.top);
   return space;
@@ -217,6 +233,7 @@ TrainingConfig training_config_from_python(const py::dict& from) {
   read(from, "batch", config.batch);
   read(from, "sequence", config.sequence);
   read_kind(from, "recompute", &recompute_from_name, config.recompute);
+  read_kind(from, "recompute_method", &recompute_method_from_name, config.recompute_method);
   read(from, "recompute_layers", config.recompute_layers);
   read_kind(from, "context_method", &context_method_from_name, config.context_method);
   read_kind(from, "optimizer", &training_optimizer_from_name, config.optimizer);
@@ -230,6 +247,8 @@ TrainingConfig training_config_from_python(const py::dict& from) {
   read(from, "offload_optimizer", config.offload_optimizer);
   read(from, "offload_activations", config.offload_activations);
   read(from, "expert_imbalance", config.expert_imbalance);
+  read(from, "expert_capacity", config.expert_capacity);
+  read(from, "expert_padding", config.expert_padding);
   const auto overlap = from["overlap"].cast<py::dict>();
   for (int i = 0; i < kTrafficCount; ++i) {
     const std::string name(to_string(static_cast<Traffic>(i)));
@@ -243,6 +262,7 @@ py::dict training_config_dict(const TrainingConfig& config) {
   py::dict result;
   result["tensor"] = config.tensor;
   result["context"] = config.context;
+  result["context_method"] = text(to_string(config.context_method));
   result["data"] = config.data;
   result["pipeline"] = config.pipeline;
   result["expert"] = config.expert;
@@ -255,6 +275,9 @@ py::dict training_config_dict(const TrainingConfig& config) {
   result["microbatch"] = config.microbatch;
   result["recompute"] = text(to_string(config.recompute));
   result["recompute_layers"] = config.recompute_layers;
+  result["optimizer"] = text(to_string(config.optimizer));
+  result["offload_optimizer"] = config.offload_optimizer;
+  result["offload_activations"] = config.offload_activations;
   return result;
 }
 

@@ -28,6 +28,8 @@ TransformerShape shape_from_python(const py::dict& from) {
   size("dense_layers", shape.dense_layers);
   size("dense_mlp", shape.dense_mlp);
   size("expert_period", shape.expert_period);
+  size("expert_groups", shape.expert_groups);
+  size("groups_per_token", shape.groups_per_token);
   size("q_lora_rank", shape.q_lora_rank);
   size("kv_lora_rank", shape.kv_lora_rank);
   size("rope_head_dim", shape.rope_head_dim);

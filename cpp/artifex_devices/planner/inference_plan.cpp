@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "artifex_devices/base/throw_error.h"
@@ -19,8 +20,21 @@ constexpr int64_t kLongest = int64_t{1} << 40;
 
 std::string inference_mistakes(const TransformerShape& shape, const Cluster& cluster, const InferenceConfig& c) {
   std::vector<std::string> wrong;
+  for (const auto& [name, value] :
+       {std::pair{"tensor", c.tensor}, std::pair{"pipeline", c.pipeline}, std::pair{"expert", c.expert},
+        std::pair{"batch", c.batch}, std::pair{"prompt", c.prompt}, std::pair{"output", c.output}}) {
+    if (value < 1 || value > kMostTrainingCount) {
+      wrong.push_back(fmt::format("{} is {}, expected 1 to {}", name, value, kMostTrainingCount));
+    }
+  }
+  for (const auto& [name, value] :
+       {std::pair{"parameter_bytes", c.parameter_bytes}, std::pair{"cache_bytes", c.cache_bytes}}) {
+    if (!(value > 0 && value <= 16))
+      wrong.push_back(fmt::format("{} is {}, expected above 0, at most 16", name, value));
+  }
+  if (!wrong.empty()) return fmt::format("{}", fmt::join(wrong, "; "));
   const int64_t devices = c.tensor * c.pipeline;
-  if (devices < 1 || cluster.device_count() % devices != 0) {
+  if (cluster.device_count() % devices != 0) {
     wrong.push_back(fmt::format("tensor {} x pipeline {} are {} devices, expected a divisor of the cluster's {}",
                                 c.tensor, c.pipeline, devices, cluster.device_count()));
   }

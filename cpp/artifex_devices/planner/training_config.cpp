@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "artifex_devices/planner/training_real.h"
+
 namespace artifex_devices {
 namespace {
 
 constexpr std::array<std::string_view, 3> kSchedules = {"gpipe", "1f1b", "interleaved"};
 constexpr std::array<std::string_view, 3> kRecomputes = {"none", "selective", "full"};
+constexpr std::array<std::string_view, 2> kRecomputeMethods = {"block", "uniform"};
 constexpr std::array<std::string_view, 3> kContextMethods = {"ring", "all_to_all", "all_gather"};
 constexpr std::array<std::string_view, 5> kOptimizers = {"sgd", "adam", "adamw-fp32-master", "adafactor", "muon"};
 constexpr std::array<std::string_view, kTrafficCount> kTraffics = {"tensor",   "context", "expert",
@@ -27,27 +30,30 @@ std::optional<Kind> kind_from_name(const std::array<std::string_view, N>& names,
 /// Calls `wrong(text)` for each mistake; texts are built only where `wrong` takes them.
 template <class Wrong>
 void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64_t devices, Wrong wrong) {
-  const std::array<std::pair<std::string_view, int64_t>, 9> counts = {{{"tensor", c.tensor},
-                                                                       {"context", c.context},
-                                                                       {"data", c.data},
-                                                                       {"pipeline", c.pipeline},
-                                                                       {"expert", c.expert},
-                                                                       {"chunks", c.chunks},
-                                                                       {"microbatch", c.microbatch},
-                                                                       {"batch", c.batch},
-                                                                       {"sequence", c.sequence}}};
+  const std::array<std::pair<std::string_view, int64_t>, 10> counts = {{{"tensor", c.tensor},
+                                                                        {"context", c.context},
+                                                                        {"data", c.data},
+                                                                        {"pipeline", c.pipeline},
+                                                                        {"expert", c.expert},
+                                                                        {"expert_tensor", c.expert_tensor},
+                                                                        {"chunks", c.chunks},
+                                                                        {"microbatch", c.microbatch},
+                                                                        {"batch", c.batch},
+                                                                        {"sequence", c.sequence}}};
   bool is_counted = true;
   for (const auto& [name, value] : counts) {
-    if (value >= 1 && value <= (int64_t{1} << 31)) continue;
-    wrong([&] { return fmt::format("{} is {}, expected 1 or more", name, value); });
+    if (value >= 1 && value <= kMostTrainingCount) continue;
+    wrong([&] { return fmt::format("{} is {}, expected 1 to {}", name, value, kMostTrainingCount); });
     is_counted = false;
   }
   if (!is_counted) return;
-  if (c.devices() != devices) {
+  const double product = to_real(c.tensor) * to_real(c.context) * to_real(c.data) * to_real(c.pipeline);
+  if (product != to_real(devices)) {
     wrong([&] {
-      return fmt::format("tensor {} x context {} x data {} x pipeline {} are {} devices, expected {}", c.tensor,
-                         c.context, c.data, c.pipeline, c.devices(), devices);
+      return fmt::format("tensor {} x context {} x data {} x pipeline {} are {:.0f} devices, expected {}", c.tensor,
+                         c.context, c.data, c.pipeline, product, devices);
     });
+    if (product > to_real(kMostTrainingCount)) return;  // products below would not be int64
   }
   const auto divides = [&](std::string_view name, int64_t value, std::string_view whole_name, int64_t whole) {
     if (whole % value == 0) return;
@@ -116,6 +122,9 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
   if (c.recompute_layers < -1) {
     wrong([&] { return fmt::format("recompute_layers is {}, expected 0 or more, or -1 for all", c.recompute_layers); });
   }
+  if (c.recompute_layers == 0 && c.recompute_method == RecomputeMethod::kUniform) {
+    wrong([&] { return fmt::format("recompute_layers is 0, expected units of 1 layer or more"); });
+  }
   for (const auto& [name, value] :
        {std::pair{"parameter_bytes", c.parameter_bytes}, std::pair{"gradient_bytes", c.gradient_bytes},
         std::pair{"activation_bytes", c.activation_bytes}}) {
@@ -125,6 +134,17 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
   }
   if (!(c.expert_imbalance >= 1) || std::isinf(c.expert_imbalance)) {
     wrong([&] { return fmt::format("expert_imbalance is {}, expected 1 or more", c.expert_imbalance); });
+  }
+  if (!(c.expert_capacity >= 0) || std::isinf(c.expert_capacity)) {
+    wrong([&] { return fmt::format("expert_capacity is {}, expected above 0, or 0 for no limit", c.expert_capacity); });
+  }
+  if (c.expert_padding && c.expert_capacity == 0) {
+    wrong([&] { return fmt::format("expert_padding without expert_capacity, expected the tokens to pad to"); });
+  }
+  if (c.expert_capacity > 0 && model.experts == 0) {
+    wrong([&] {
+      return fmt::format("expert_capacity is {} and the model has no experts, expected none", c.expert_capacity);
+    });
   }
   for (int i = 0; i < kTrafficCount; ++i) {
     const double part = c.overlap[static_cast<size_t>(i)];
@@ -146,6 +166,10 @@ std::optional<PipelineSchedule> pipeline_schedule_from_name(std::string_view nam
 std::string_view to_string(Recompute recompute) noexcept { return kRecomputes[static_cast<size_t>(recompute)]; }
 std::optional<Recompute> recompute_from_name(std::string_view name) noexcept {
   return kind_from_name<Recompute>(kRecomputes, name);
+}
+std::string_view to_string(RecomputeMethod method) noexcept { return kRecomputeMethods[static_cast<size_t>(method)]; }
+std::optional<RecomputeMethod> recompute_method_from_name(std::string_view name) noexcept {
+  return kind_from_name<RecomputeMethod>(kRecomputeMethods, name);
 }
 std::string_view to_string(ContextMethod method) noexcept { return kContextMethods[static_cast<size_t>(method)]; }
 std::optional<ContextMethod> context_method_from_name(std::string_view name) noexcept {

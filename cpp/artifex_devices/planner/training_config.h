@@ -25,6 +25,14 @@ enum class Recompute : uint8_t {
 std::string_view to_string(Recompute recompute) noexcept;  // "none", "selective", "full"
 std::optional<Recompute> recompute_from_name(std::string_view name) noexcept;
 
+/// How whole layers are recomputed, as Megatron-LM's --recompute-method says.
+enum class RecomputeMethod : uint8_t {
+  kBlock,   // some layers of each stage, each from its input; the others keep their activations
+  kUniform  // all layers, in units of some layers, each unit from its input (Chen et al. 2016, arXiv:1604.06174)
+};
+std::string_view to_string(RecomputeMethod method) noexcept;  // "block", "uniform"
+std::optional<RecomputeMethod> recompute_method_from_name(std::string_view name) noexcept;
+
 enum class ContextMethod : uint8_t {
   kRing,      // keys and values pass along a ring
   kAllToAll,  // heads are exchanged for tokens (Ulysses, arXiv:2309.14509)
@@ -64,7 +72,8 @@ struct TrainingConfig {
   int64_t batch = 1;  // sequences of a step
   int64_t sequence = 1;
   Recompute recompute = Recompute::kNone;
-  int64_t recompute_layers = -1;  // of each stage, for full recomputation; -1: all
+  RecomputeMethod recompute_method = RecomputeMethod::kBlock;
+  int64_t recompute_layers = -1;  // for full recomputation. Block: of each stage, -1: all. Uniform: of a unit, -1: 1
   ContextMethod context_method = ContextMethod::kRing;
   TrainingOptimizer optimizer = TrainingOptimizer::kAdamMaster;
   double parameter_bytes = 2;
@@ -76,15 +85,30 @@ struct TrainingConfig {
   bool dropout = false;
   bool offload_optimizer = false;
   bool offload_activations = false;
-  double expert_imbalance = 1;  // tokens of the busiest expert group over the mean
+  double expert_imbalance = 1;  // tokens of the busiest expert group over the mean, before any are dropped
+  double expert_capacity = 0;   // most tokens of an expert over the mean; the others are dropped. 0: no limit
+  bool expert_padding = false;  // each expert gets as many tokens as its capacity, some of them empty
   std::array<double, kTrafficCount> overlap{0, 1, 0, 0, 1, 1};
 
+  /// Tokens that the busiest expert group works on over the mean.
+  double expert_load() const noexcept {
+    if (expert_capacity <= 0) return expert_imbalance;
+    return expert_padding || expert_capacity < expert_imbalance ? expert_capacity : expert_imbalance;
+  }
+  /// Layers of a unit of full recomputation.
+  int64_t unit_layers() const noexcept {
+    return recompute_method == RecomputeMethod::kUniform && recompute_layers > 0 ? recompute_layers : 1;
+  }
   int64_t devices() const noexcept { return tensor * context * data * pipeline; }
   int64_t microbatches() const noexcept { return batch / (data * microbatch); }
   int64_t shards() const noexcept { return zero_shards > 0 ? zero_shards : context * data; }
   /// Devices that hold different parts of one expert's states.
   int64_t expert_shards() const noexcept { return tensor * context * data / (expert * expert_tensor); }
+  friend bool operator==(const TrainingConfig&, const TrainingConfig&) = default;
 };
+
+/// Largest count of a configuration: ways, sequences, tokens.
+inline constexpr int64_t kMostTrainingCount = int64_t{1} << 31;
 
 /// Everything that is inconsistent in the configuration, for a model and a number of devices: what is wrong and what is
 /// expected, separated by "; ". Empty if nothing is.

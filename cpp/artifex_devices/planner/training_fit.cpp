@@ -50,9 +50,9 @@ void scale(Efficiency& efficiency, const Coefficient& coefficient, double by) {
 }
 
 /// The steps with what does not depend on the factors.
-class StepPricer {
+class MeasuredPricer {
  public:
-  explicit StepPricer(const std::vector<MeasuredStep>& steps) : steps_(steps) {
+  explicit MeasuredPricer(const std::vector<MeasuredStep>& steps) : steps_(steps) {
     for (const MeasuredStep& step : steps) {
       models_.push_back(training_model(step.shape));
       hardware_.push_back(training_hardware(*step.cluster));
@@ -73,7 +73,7 @@ class StepPricer {
 };
 
 /// The terms of a step at some factors: its seconds are their sum. The last one is what no coefficient scales.
-std::vector<double> terms_of(StepPricer& pricer, size_t step, double seconds, const Efficiency& efficiency) {
+std::vector<double> terms_of(MeasuredPricer& pricer, size_t step, double seconds, const Efficiency& efficiency) {
   std::vector<double> terms;
   double rest = seconds;
   for (const Coefficient& each : kCoefficients) {
@@ -151,7 +151,7 @@ TrainingFit fit_training(const std::vector<MeasuredStep>& steps, const Efficienc
       throw_error("fit: step {} took {} seconds; expected a finite number above 0; correct it", i, steps[i].seconds);
     }
   }
-  StepPricer pricer(steps);
+  MeasuredPricer pricer(steps);
   const auto predict = [&](const Efficiency& efficiency) {
     std::vector<double> seconds;
     for (size_t i = 0; i < steps.size(); ++i) seconds.push_back(pricer.seconds(i, efficiency));

@@ -82,18 +82,28 @@ double TrainingLinks::seconds(Collective op, double bytes, int64_t devices, int6
   return best;
 }
 
-double TrainingLinks::expert_seconds(double bytes, double copies, int64_t devices, int64_t stride,
+double TokenRoutes::nodes_reached(int64_t nodes) const noexcept {
+  // Of some places, how many have one of so many draws.
+  const auto places = [](double all, double draws) { return all * (1 - std::pow(1 - 1 / all, draws)); };
+  const auto n = static_cast<double>(nodes);
+  const auto g = static_cast<double>(groups);
+  const auto c = static_cast<double>(chosen);
+  if (chosen >= groups) return places(n, copies);
+  return nodes >= groups ? places(n * c / g, copies) : places(n, places(c, copies));
+}
+
+double TrainingLinks::expert_seconds(double bytes, const TokenRoutes& routes, int64_t devices, int64_t stride,
                                      const Efficiency& efficiency) {
   if (devices <= 1 || bytes <= 0) return 0;
   const double apart =
       seconds(Collective::kAllToAll, static_cast<double>(devices) * bytes, devices, stride, efficiency);
   const int64_t nodes = placed(devices, stride).nodes;
   const int64_t inside = devices / nodes;
-  if (nodes == 1 || copies <= 1) return apart;
+  if (nodes == 1 || routes.copies <= 1) return apart;
   const auto n = static_cast<double>(nodes);
-  const double reached_nodes = n * (1 - std::pow(1 - 1 / n, copies));  // of a token whose experts are drawn at random
+  const double reached_nodes = routes.nodes_reached(nodes);
   const double between =
-      seconds(Collective::kAllToAll, n * bytes * reached_nodes / copies, nodes, stride * inside, efficiency);
+      seconds(Collective::kAllToAll, n * bytes * reached_nodes / routes.copies, nodes, stride * inside, efficiency);
   const double forwarded =
       seconds(Collective::kAllToAll, static_cast<double>(inside) * bytes, inside, stride, efficiency);
   return std::min(apart, std::max(between, forwarded));

@@ -13,6 +13,16 @@
 
 namespace artifex_devices {
 
+/// The experts of a token: `copies` drawn at random from `chosen` of `groups` groups, which are drawn at random too.
+struct TokenRoutes {
+  double copies = 1;
+  int64_t groups = 1;
+  int64_t chosen = 1;
+  /// Nodes among `nodes` that have one of them, on average. Experts are spread over the nodes in their order.
+  /// Example: 8 copies reach 8 (1 - (7/8)^8) = 5.25 of 8 nodes; in 4 of 8 groups 4 (1 - (3/4)^8) = 3.6.
+  double nodes_reached(int64_t nodes) const noexcept;
+};
+
 /// Groups of a cluster's devices whose ids are evenly spaced, with the links under them. Groups are found when they are
 /// first asked for. Not thread-safe.
 class TrainingLinks {
@@ -30,7 +40,8 @@ class TrainingLinks {
   /// Seconds in which each device sends tokens to their experts, `bytes` of them with a copy for each of the `copies`
   /// experts of a token. Between nodes a node is sent a token once, whose copies then go over the links inside, at the
   /// same time (DeepSeek-V3, arXiv:2412.19437, section 3.2.2); or all copies are sent apart, where that is faster.
-  double expert_seconds(double bytes, double copies, int64_t devices, int64_t stride, const Efficiency& efficiency);
+  double expert_seconds(double bytes, const TokenRoutes& routes, int64_t devices, int64_t stride,
+                        const Efficiency& efficiency);
   /// Seconds of one message from each device to the one `stride` ids on.
   double send_seconds(double bytes, int64_t stride, const Efficiency& efficiency);
 

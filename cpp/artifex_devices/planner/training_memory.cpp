@@ -95,7 +95,7 @@ std::array<double, 3> state_bytes(double parameters, double shards, const Traini
 
 double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept {
   if (model.shape.experts == 0) return 0;
-  return tokens_of(config) * to_real(model.shape.experts_per_token) * config.expert_imbalance *
+  return tokens_of(config) * to_real(model.shape.experts_per_token) * config.expert_load() *
          to_real(config.expert_tensor) / to_real(config.tensor);
 }
 
@@ -131,21 +131,31 @@ LayerActivations layer_activations(const TrainingModel& model, const TrainingCon
   return result;
 }
 
+double recomputed_layers(const TrainingConfig& config, const StageLayers& layers) noexcept {
+  if (config.recompute != Recompute::kFull) return 0;
+  if (config.recompute_layers < 0 || config.recompute_method == RecomputeMethod::kUniform) {
+    return to_real(layers.total());
+  }
+  return to_real(std::min(config.recompute_layers, layers.total()));
+}
+
 double total(const StageMemory& memory) noexcept { return std::accumulate(memory.begin(), memory.end(), 0.0); }
 
 double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
                          int64_t stage) noexcept {
-  double recomputed = 0;  // part of the layers
-  if (config.recompute == Recompute::kFull && layers.total() > 0) {
-    recomputed = config.recompute_layers < 0
-                     ? 1
-                     : to_real(std::min(config.recompute_layers, layers.total())) / to_real(layers.total());
+  // Part of the layers.
+  const double recomputed = layers.total() > 0 ? recomputed_layers(config, layers) / to_real(layers.total()) : 0;
+  double units = 1;  // stored inputs over recomputed layers
+  if (config.unit_layers() > 1 && layers.total() > 0) {
+    const int64_t each = (layers.total() + config.chunks - 1) / config.chunks;  // layers of a chunk
+    const int64_t of_chunk = (each + config.unit_layers() - 1) / config.unit_layers();
+    units = std::min(1.0, to_real(config.chunks * of_chunk) / to_real(layers.total()));
   }
   double all = 0;  // of the stage's layers for one microbatch
   const auto add = [&](LayerKind kind, int64_t count) {
     if (count == 0) return;
     const LayerActivations each = layer_activations(model, config, kind);
-    all += to_real(count) * (recomputed * each.input + (1 - recomputed) * each.kept);
+    all += to_real(count) * (recomputed * units * each.input + (1 - recomputed) * each.kept);
   };
   add(LayerKind::kDense, layers.dense);
   add(LayerKind::kExperts, layers.with_experts);
@@ -163,29 +173,38 @@ double stage_activations(const TrainingModel& model, const TrainingConfig& confi
   return sum;
 }
 
-StageMemory stage_memory(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
-                         int64_t stage) noexcept {
-  const LocalParameters parameters = stage_parameters(model, config, layers);
+StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
+                       int64_t stage) noexcept {
+  StageHolds holds;
+  holds.parameters = stage_parameters(model, config, layers);
+  holds.activations = holds.offloaded = stage_activations(model, config, layers, stage);
+  if (layers.total() == 0) return holds;
+  const LayerKind largest = layers.with_experts > 0 ? LayerKind::kExperts : LayerKind::kDense;
+  const LayerActivations each = layer_activations(model, config, largest);
+  holds.offloaded = std::min(holds.activations, 2 * each.kept);  // one computes, one moves
+  if (config.recompute == Recompute::kFull) {
+    const int64_t unit = std::min(config.unit_layers(), (layers.total() + config.chunks - 1) / config.chunks);
+    holds.recomputing = to_real(unit) * each.complete - each.input;
+  }
+  if (config.recompute == Recompute::kSelective) holds.recomputing = each.complete - each.kept;
+  holds.largest_layer = layer_local_parameters(model, config, largest).total();
+  return holds;
+}
+
+StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) noexcept {
   const double expert_shards =
       std::min(to_real(config.expert_shards()), config.zero_shards > 0 ? to_real(config.zero_shards) : 1e18);
-  const auto dense = state_bytes(parameters.dense, to_real(config.shards()), config);
-  const auto experts = state_bytes(parameters.experts, std::max(expert_shards, 1.0), config);
+  const auto dense = state_bytes(holds.parameters.dense, to_real(config.shards()), config);
+  const auto experts = state_bytes(holds.parameters.experts, std::max(expert_shards, 1.0), config);
   StageMemory memory{};
   for (size_t i = 0; i < 3; ++i) memory[i] = dense[i] + experts[i];
   if (config.offload_optimizer) memory[static_cast<size_t>(MemoryPart::kOptimizer)] = 0;
-  double& activations = memory[static_cast<size_t>(MemoryPart::kActivations)];
+  memory[static_cast<size_t>(MemoryPart::kActivations)] =
+      config.offload_activations ? holds.offloaded : holds.activations;
   double& working = memory[static_cast<size_t>(MemoryPart::kWorking)];
-  activations = stage_activations(model, config, layers, stage);
-  const LayerKind largest = layers.with_experts > 0 ? LayerKind::kExperts : LayerKind::kDense;
-  if (layers.total() == 0) return memory;
-  const LayerActivations each = layer_activations(model, config, largest);
-  if (config.offload_activations) activations = std::min(activations, 2 * each.kept);  // one computes, one moves
-  if (config.recompute == Recompute::kFull) working += each.complete - each.input;
-  if (config.recompute == Recompute::kSelective) working += each.complete - each.kept;
-  if (config.zero == 3) {
-    // One layer computes and the next is gathered.
-    working += 2 * config.parameter_bytes * layer_local_parameters(model, config, largest).total();
-  }
+  working = holds.recomputing;
+  // One layer computes and the next is gathered.
+  if (config.zero == 3) working += 2 * config.parameter_bytes * holds.largest_layer;
   return memory;
 }
 

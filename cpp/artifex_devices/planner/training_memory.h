@@ -50,14 +50,29 @@ struct LayerActivations {
 /// Korthikanti et al. 2022 (arXiv:2205.05198, equations 1 to 4) for a GPT layer: s b h (34 + 5 a s / h), sharded.
 LayerActivations layer_activations(const TrainingModel& model, const TrainingConfig& config, LayerKind kind) noexcept;
 
-/// Tokens of one microbatch that routed experts of one device work on.
+/// Tokens of one microbatch that routed experts of the busiest device work on: with a capacity those that are not
+/// dropped, or all slots where they are padded (GShard, arXiv:2006.16668, section 2.2; Switch Transformer,
+/// arXiv:2101.03961, equation 3).
 double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept;
+
+/// Layers of a stage that are recomputed.
+double recomputed_layers(const TrainingConfig& config, const StageLayers& layers) noexcept;
 
 /// Bytes by part, of one stage.
 using StageMemory = std::array<double, kMemoryPartCount>;
 double total(const StageMemory& memory) noexcept;
-StageMemory stage_memory(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
-                         int64_t stage) noexcept;
+
+/// What a stage holds, whatever the optimizer, ZeRO and offloading.
+struct StageHolds {
+  LocalParameters parameters;
+  double activations = 0;    // bytes of those that are held at once, as if none were offloaded
+  double offloaded = 0;      // the same where the others wait in the host's memory
+  double recomputing = 0;    // bytes of what is recomputed at once
+  double largest_layer = 0;  // parameters of it
+};
+StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
+                       int64_t stage) noexcept;
+StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) noexcept;
 /// Bytes of activations that a stage holds at once, as if none were offloaded.
 double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
                          int64_t stage) noexcept;

@@ -173,8 +173,11 @@ void PassPricer::add_experts(PassSeconds& pass, bool is_backward) {
   const double bytes = routed * to_real(shape.embed) * config_.activation_bytes;
   if (config_.expert > 1) {
     const double share = config_.expert_tensor > 1 && config_.sequence_parallel ? to_real(config_.expert_tensor) : 1;
-    pass.expert += 2 * links_.expert_seconds(bytes / share, to_real(shape.experts_per_token), config_.expert,
-                                             config_.expert_tensor, efficiency_);
+    // Padded slots are sent apart: those of the experts of one node hold different tokens.
+    TokenRoutes routes{to_real(shape.experts_per_token), std::max<int64_t>(shape.expert_groups, 1),
+                       std::max<int64_t>(shape.groups_per_token, 1)};
+    if (config_.expert_padding) routes.copies = 1;
+    pass.expert += 2 * links_.expert_seconds(bytes / share, routes, config_.expert, config_.expert_tensor, efficiency_);
   }
   if (config_.expert_tensor > 1) add_region(pass, bytes, is_backward);
 }

@@ -47,8 +47,8 @@ TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster
   plan.config = config;
   const std::vector<StageLayers> stages = layers_of_stages(model, config);
   for (size_t i = 0; i < stages.size(); ++i) {
-    plan.stages.push_back({stages[i], stage_memory(model, config, stages[i], static_cast<int64_t>(i)),
-                           stage_parameters(model, config, stages[i]).total()});
+    const StageHolds holds = stage_holds(model, config, stages[i], static_cast<int64_t>(i));
+    plan.stages.push_back({stages[i], stage_memory(holds, config), holds.parameters.total()});
   }
   plan.roofline = training_seconds(model, config, hardware, links, ideal_efficiency());
   plan.expected = training_seconds(model, config, hardware, links, efficiency);

@@ -2,102 +2,50 @@
 #include "artifex_devices/planner/training_search.h"
 
 #include <algorithm>
-#include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/planner/training_real.h"
+#include "artifex_devices/planner/training_step.h"
 
 namespace artifex_devices {
 namespace {
 
 constexpr size_t kNearest = 3;
+constexpr double kRounding = 1 - 1e-12;  // of a bound that is summed in another order
 
-double memory_of(const TrainingModel& model, const TrainingConfig& config) {
-  const std::vector<StageLayers> stages = layers_of_stages(model, config);
-  double most = 0;
-  for (size_t i = 0; i < stages.size(); ++i) {
-    most = std::max(most, total(stage_memory(model, config, stages[i], static_cast<int64_t>(i))));
-  }
-  return most;
-}
-
-/// Calls `visit(config)` for each consistent combination that shares tensor, context and pipeline on so many devices.
-template <class Visit>
-void visit_group(const TrainingModel& model, const TrainingSpace& space, TrainingConfig config, int64_t devices,
-                 TrainingSearch& counts, Visit visit) {
-  const int64_t others = config.tensor * config.context * config.pipeline;
-  const auto inner = static_cast<int64_t>(space.chunks.size() * space.expert.size() * space.microbatch.size() *
-                                          space.zero_shards.size() * space.zero.size() * space.recompute.size());
-  counts.combinations += inner;
-  if (devices % others != 0) return;
-  config.data = devices / others;
-  config.sequence_parallel = config.tensor > 1 && config.sequence % (config.tensor * config.context) == 0;
-  const int64_t stage = (model.shape.layers + config.pipeline - 1) / config.pipeline;
-  const auto recomputed = [&] {
-    for (const Recompute recompute : space.recompute) {
-      config.recompute = recompute;
-      config.recompute_layers = -1;
-      if (recompute != Recompute::kFull) {
-        visit(config);
-        continue;
-      }
-      for (const double part : space.recompute_parts) {
-        config.recompute_layers = part >= 1 ? -1 : static_cast<int64_t>(std::ceil(part * to_real(stage)));
-        if (config.recompute_layers < stage) visit(config);
-      }
-    }
-  };
-  for (const int64_t chunks : space.chunks) {
-    config.chunks = chunks;
-    config.schedule = chunks > 1 ? PipelineSchedule::kInterleaved : space.base.schedule;
-    if (chunks == 1 && config.schedule == PipelineSchedule::kInterleaved) {
-      config.schedule = PipelineSchedule::kOneForwardOneBackward;
-    }
-    config.overlap = space.base.overlap;
-    if (chunks > 1) config.overlap[static_cast<size_t>(Traffic::kPipeline)] = 1;  // Megatron-LM sends in the background
-    for (const int64_t expert : space.expert) {
-      config.expert = expert;
-      for (const int64_t microbatch : space.microbatch) {
-        config.microbatch = microbatch;
-        config.zero = 0;
-        config.zero_shards = 0;
-        config.recompute = Recompute::kNone;
-        config.recompute_layers = -1;
-        if (!is_consistent(model.shape, config, devices)) continue;
-        for (const int zero : space.zero) {
-          config.zero = zero;
-          for (const int64_t shards : space.zero_shards) {
-            if (shards > 0 &&
-                (zero == 0 || shards >= config.context * config.data || config.context * config.data % shards != 0)) {
-              continue;
-            }
-            config.zero_shards = shards;
-            recomputed();
-          }
-        }
-      }
+/// The memory of a combination's fullest stage, with any optimizer, ZeRO and offloading.
+class FullestStage {
+ public:
+  explicit FullestStage(const TrainingModel& model) : model_(model) {}
+  void set(const TrainingConfig& config) {
+    const std::vector<StageLayers> stages = layers_of_stages(model_, config);
+    holds_.clear();
+    for (size_t i = 0; i < stages.size(); ++i) {
+      holds_.push_back(stage_holds(model_, config, stages[i], static_cast<int64_t>(i)));
     }
   }
-}
-
-/// Calls `visit(config, devices)` for each group.
-template <class Visit>
-void visit_groups(const TrainingSpace& space, Visit visit) {
-  TrainingConfig config = space.base;
-  for (const int64_t devices : space.devices) {
-    for (const int64_t tensor : space.tensor) {
-      for (const int64_t context : space.context) {
-        for (const int64_t pipeline : space.pipeline) {
-          config.tensor = tensor;
-          config.context = context;
-          config.pipeline = pipeline;
-          visit(config, devices);
-        }
-      }
-    }
+  double memory(const TrainingConfig& config) const {
+    double most = 0;
+    for (const StageHolds& each : holds_) most = std::max(most, total(stage_memory(each, config)));
+    return most;
   }
+
+ private:
+  const TrainingModel& model_;
+  std::vector<StageHolds> holds_;
+};
+
+TrainingConfig with(TrainingConfig config, const StateChoice& states, const OffloadChoice& offload) {
+  config.optimizer = states.optimizer;
+  config.zero = states.zero;
+  config.zero_shards = states.zero_shards;
+  config.offload_optimizer = offload.optimizer;
+  config.offload_activations = offload.activations;
+  return config;
 }
 
 /// Whether `a` is at least as good as `b` in all respects.
@@ -113,7 +61,18 @@ class Searcher {
         efficiency_(efficiency),
         hardware_(training_hardware(cluster)),
         links_(cluster),
+        pricer_(model, hardware_, links_, efficiency),
+        fullest_(model),
+        offloads_(offload_choices(space)),
         flops_(model_flops(model, to_real(space.base.batch), to_real(space.base.sequence))) {
+    const bool offloads =
+        std::ranges::any_of(offloads_, [](const OffloadChoice& each) { return each.optimizer || each.activations; });
+    if (offloads && hardware_.host_bandwidth <= 0) {
+      throw_error<Unavailable>(
+          "suggest_training: the bandwidth between host and chip of {} is not known; expected it for offloading; give "
+          "the cluster's chip a host_bandwidth",
+          cluster.name());
+    }
     const TransformerShape& shape = model.shape;
     const double s = to_real(space.base.sequence);
     const double attention = 6 * to_real(shape.layers * shape.heads) * (to_real(shape.head_dim) + model.value_dim) * s;
@@ -122,12 +81,13 @@ class Searcher {
 
   TrainingSearch search(const std::function<void(int64_t)>& report) {
     int64_t done = 0;
-    visit_groups(space_, [&](const TrainingConfig& group, int64_t devices) {
+    visit_groups(space_, [&](const TrainingConfig& group, int64_t /*devices*/) {
       check_interrupt();
       if (report) report(done);
       ++done;
-      if (!has_links(group, devices)) return;
-      visit_group(model_, space_, group, devices, found_, [&](const TrainingConfig& config) { consider(config); });
+      if (!has_links(group)) return;
+      found_.combinations += combinations_of_group(space_, group);
+      visit_group(model_.shape, space_, group, [&](const TrainingConfig& config) { consider(config); });
     });
     std::ranges::sort(found_.front, {}, &TrainingCandidate::seconds);
     if (!found_.options.empty()) found_.nearest.clear();
@@ -136,19 +96,17 @@ class Searcher {
 
  private:
   /// Whether ranks of each axis are boxes of the cluster.
-  bool has_links(const TrainingConfig& config, int64_t devices) {
-    const int64_t others = config.tensor * config.context * config.pipeline;
-    if (devices % others != 0) return true;  // counted as inconsistent
-    const int64_t data = devices / others;
+  bool has_links(const TrainingConfig& config) {
+    if (config.data == 0) return true;  // counted as inconsistent
     const auto is_box = [&](int64_t size, int64_t stride) {
       return size == 1 || links_.group(size, stride) != nullptr;
     };
     return is_box(config.tensor, 1) && is_box(config.context, config.tensor) &&
-           is_box(config.context * data, config.tensor) &&
-           (config.pipeline == 1 || is_box(2, config.tensor * config.context * data));
+           is_box(config.context * config.data, config.tensor) &&
+           (config.pipeline == 1 || is_box(2, config.tensor * config.context * config.data));
   }
 
-  double bound(const TrainingConfig& config) const {
+  double flops_bound(const TrainingConfig& config) const {
     const double fraction =
         efficiency_[config.format == MatmulFormat::kFloat8 ? Factor::kMatmulFloat8 : Factor::kMatmul];
     const double peak = hardware_.device.peak_flops[static_cast<size_t>(config.format)].value_or(0) * fraction;
@@ -157,23 +115,54 @@ class Searcher {
     return flops_ / (peak * to_real(config.devices())) * (1 + bubble);
   }
 
+  /// Considers a combination with each optimizer, ZeRO and offloading.
   void consider(const TrainingConfig& config) {
+    fullest_.set(config);
+    state_choices(space_, config, states_);
+    candidates_.clear();
+    for (const StateChoice& states : states_) {
+      fitting_.clear();
+      for (const OffloadChoice& offload : offloads_) add_candidate(with(config, states, offload), offload);
+    }
+    skip_beaten(flops_bound(config));
+    if (candidates_.empty()) return;
+    try {
+      skip_beaten(pricer_.least_seconds(config) * kRounding);
+    } catch (const InvalidArgument&) {  // ranks of the experts are not a box
+      found_.consistent -= static_cast<int64_t>(candidates_.size());
+      return;
+    }
+    for (const TrainingCandidate& each : candidates_) price(each);
+  }
+
+  void add_candidate(const TrainingConfig& config, const OffloadChoice& offload) {
     ++found_.consistent;
-    TrainingCandidate candidate{config, 0, memory_of(model_, config)};
+    if (std::ranges::any_of(fitting_, [&](const OffloadChoice& each) { return each.is_part_of(offload); })) {
+      ++found_.skipped;
+      return;
+    }
+    const TrainingCandidate candidate{config, 0, fullest_.memory(config)};
     if (candidate.memory > space_.memory_limit) {
       ++found_.too_large;
       if (found_.options.empty()) add_nearest(candidate);
       return;
     }
-    candidate.seconds = bound(config);
-    const bool is_beaten = found_.options.size() >= space_.top && candidate.seconds >= found_.options.back().seconds &&
-                           is_dominated(candidate);
-    if (is_beaten) {
-      ++found_.skipped;
-      return;
-    }
+    fitting_.push_back(offload);
+    candidates_.push_back(candidate);
+  }
+
+  /// Removes the candidates that others beat if they take so many seconds.
+  void skip_beaten(double seconds) {
+    if (found_.options.size() < space_.top || seconds < found_.options.back().seconds) return;
+    found_.skipped += static_cast<int64_t>(std::erase_if(candidates_, [&](TrainingCandidate& each) {
+      each.seconds = seconds;
+      return is_dominated(each);
+    }));
+  }
+
+  void price(TrainingCandidate candidate) {
     try {
-      candidate.seconds = training_seconds(model_, config, hardware_, links_, efficiency_).total();
+      candidate.seconds = pricer_.seconds(candidate.config).total();
     } catch (const InvalidArgument&) {  // ranks of the experts are not a box
       --found_.consistent;
       return;
@@ -191,7 +180,7 @@ class Searcher {
 
   void add_option(const TrainingCandidate& candidate) {
     const auto place = std::ranges::upper_bound(found_.options, candidate, [](const auto& a, const auto& b) {
-      return a.seconds != b.seconds ? a.seconds < b.seconds : a.memory < b.memory;
+      return std::tie(a.seconds, a.memory) < std::tie(b.seconds, b.memory);
     });
     found_.options.insert(place, candidate);
     if (found_.options.size() > space_.top) found_.options.pop_back();
@@ -208,32 +197,46 @@ class Searcher {
   const Efficiency& efficiency_;
   TrainingHardware hardware_;
   TrainingLinks links_;
+  StepPricer pricer_;
+  FullestStage fullest_;
+  std::vector<OffloadChoice> offloads_;
   double flops_;
+  std::vector<StateChoice> states_;
+  std::vector<OffloadChoice> fitting_;         // with which the current states fit
+  std::vector<TrainingCandidate> candidates_;  // that fit
   TrainingSearch found_;
 };
 
 }  // namespace
 
-int64_t count_of_groups(const TrainingSpace& space) noexcept {
-  return static_cast<int64_t>(space.devices.size() * space.tensor.size() * space.context.size() *
-                              space.pipeline.size());
-}
-
 TrainingSearch search_training(const TrainingModel& model, const Cluster& cluster, const TrainingSpace& space,
                                const Efficiency& efficiency, const std::function<void(int64_t)>& report) {
+  check_space(space);
+  const std::string factors = efficiency_mistakes(efficiency);
+  if (!factors.empty()) throw_error("suggest_training: {}; correct the factors", factors);
   return Searcher(model, cluster, space, efficiency).search(report);
 }
 
 std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const TrainingSpace& space, int64_t devices) {
-  std::optional<TrainingCandidate> least;
-  TrainingSearch counts;
   TrainingSpace wider = space;
   wider.devices = {devices};
+  check_space(wider);
+  std::optional<TrainingCandidate> least;
+  FullestStage fullest(model);
+  std::vector<StateChoice> all_states;
+  const std::vector<OffloadChoice> offloads = offload_choices(wider);
   visit_groups(wider, [&](const TrainingConfig& group, int64_t /*devices*/) {
     check_interrupt();
-    visit_group(model, wider, group, devices, counts, [&](const TrainingConfig& config) {
-      const double memory = memory_of(model, config);
-      if (!least || memory < least->memory) least = TrainingCandidate{config, 0, memory};
+    visit_group(model.shape, wider, group, [&](const TrainingConfig& config) {
+      fullest.set(config);
+      state_choices(wider, config, all_states);
+      for (const StateChoice& states : all_states) {
+        for (const OffloadChoice& offload : offloads) {
+          const TrainingConfig changed = with(config, states, offload);
+          const double memory = fullest.memory(changed);
+          if (!least || memory < least->memory) least = TrainingCandidate{changed, 0, memory};
+        }
+      }
     });
   });
   return least;

@@ -43,10 +43,11 @@ struct TrainingSeconds {
   double operator[](TimePart part) const noexcept { return parts[static_cast<size_t>(part)]; }
 };
 
-/// One device of a cluster and its link to the host.
+/// One device of a cluster and its link to its host.
 struct TrainingHardware {
   StepHardware device;
   double host_bandwidth = 0;  // bytes/s; 0 where not known
+  double devices_per_host = 1;
 };
 TrainingHardware training_hardware(const Cluster& cluster);
 

@@ -108,10 +108,12 @@ void add_small_sizes(const TransformerShape& shape, std::vector<std::string>& pr
   for (const auto& [name, size] : above_zero) {
     if (size < 1) problems.push_back(fmt::format("{} is {}", name, size));
   }
-  const std::array<NamedSize, 16> counts = {{{"experts", shape.experts},
+  const std::array<NamedSize, 18> counts = {{{"experts", shape.experts},
                                              {"experts_per_token", shape.experts_per_token},
                                              {"shared_experts", shape.shared_experts},
                                              {"shared_mlp", shape.shared_mlp},
+                                             {"expert_groups", shape.expert_groups},
+                                             {"groups_per_token", shape.groups_per_token},
                                              {"dense_layers", shape.dense_layers},
                                              {"dense_mlp", shape.dense_mlp},
                                              {"q_lora_rank", shape.q_lora_rank},
@@ -137,6 +139,15 @@ void add_expert_problems(const TransformerShape& shape, std::vector<std::string>
   if ((shape.shared_experts > 0) != (shape.shared_mlp > 0)) {
     problems.push_back(fmt::format("{} shared_experts have a shared_mlp of {}; both are 0, or neither",
                                    shape.shared_experts, shape.shared_mlp));
+  }
+  const bool has_groups = shape.expert_groups > 0 || shape.groups_per_token > 0;
+  if (has_groups && (shape.expert_groups < 1 || shape.experts % shape.expert_groups != 0 ||
+                     shape.groups_per_token < 1 || shape.groups_per_token > shape.expert_groups ||
+                     shape.experts_per_token > shape.experts / shape.expert_groups * shape.groups_per_token)) {
+    problems.push_back(fmt::format(
+        "each token is routed to {} experts in {} of {} groups of {} experts; groups divide the experts, and "
+        "those of a token have that many",
+        shape.experts_per_token, shape.groups_per_token, shape.expert_groups, shape.experts));
   }
   if (shape.dense_layers > shape.layers) {
     problems.push_back(fmt::format("dense_layers is {}, more than {} layers", shape.dense_layers, shape.layers));

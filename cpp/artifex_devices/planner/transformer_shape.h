@@ -39,6 +39,8 @@ struct TransformerShape {
   int64_t dense_layers = 0;
   int64_t dense_mlp = 0;
   int64_t expert_period = 1;
+  int64_t expert_groups = 0;     // neighbouring experts that a token is routed to together; 0: any experts
+  int64_t groups_per_token = 0;  // groups whose experts a token may be routed to (DeepSeek-V3, section 2.1.2)
 
   // Multi-head latent attention (DeepSeek-V2), where `kv_lora_rank` is above 0: `head_dim` is nope_head_dim +
   // rope_head_dim, and `kv_heads` is `heads`.

@@ -117,7 +117,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     spread("--sequence-parallel", action="store_true", default=None, help="activations between matrices are shared too")
     spread("--context", type=counts, metavar="N", help="devices that share each sequence")
     methods = _one_of("ring", "all_to_all", "all_gather")
-    spread("--context-method", type=methods, help="ring (default), all_to_all or all_gather", metavar="KIND")
+    spread("--context-method", type=_listed(methods), help="ring (default), all_to_all or all_gather", metavar="KIND")
     spread("--pipeline", type=counts, metavar="N", help="stages of layers")
     schedules = _one_of("1f1b", "gpipe", "interleaved")
     spread("--schedule", type=schedules, help="1f1b (default), gpipe or interleaved", metavar="KIND")
@@ -129,15 +129,21 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     spread("--expert-tensor", type=console.count_of, metavar="N", help="devices that share an expert (default: 1)")
     imbalance = "tokens of the busiest experts over the mean (default: 1)"
     spread("--expert-imbalance", type=_number, metavar="X", help=imbalance)
+    spread("--expert-capacity", type=_number, metavar="X", help="most tokens of an expert over the mean (default: any)")
+    padded = "experts compute as many tokens as their capacity"
+    spread("--expert-padding", action="store_true", default=None, help=padded)
     step = parser.add_argument_group("step").add_argument
     step("--microbatch", type=counts, metavar="N", help="sequences that a replica computes at once (default: 1)")
     again = "activations that are computed again: none (default), selective or full"
     step("--recompute", type=_listed(_one_of(*_RECOMPUTES)), help=again, metavar="KIND")
-    step("--recompute-layers", type=_whole, metavar="N", help="layers of a stage for full (default: all)")
+    blocks = "layers of each stage (block, default) or all of them in units (uniform)"
+    step("--recompute-method", type=_one_of("block", "uniform"), metavar="KIND", help=blocks)
+    numbers = "layers of a stage for block (default: all), of a unit for uniform (1)"
+    step("--recompute-layers", type=_listed(_whole), metavar="N", help=numbers)
     optimizers = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
     step(
         "--optimizer",
-        type=_one_of(*optimizers),
+        type=_listed(_one_of(*optimizers)),
         help=f"{optimizers[0]} (default), {', '.join(optimizers[1:])}",
         metavar="KIND",
     )
@@ -148,7 +154,9 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     step("--no-flash-attention", dest="flash_attention", action="store_false", default=None, help="scores are stored")
     step("--no-causal", dest="causal", action="store_false", default=None, help="masked scores are computed")
     step("--dropout", action="store_true", default=None, help="masks of dropout are stored")
-    step("--offload-optimizer", action="store_true", default=None, help="optimizer state is in host memory")
-    step("--offload-activations", action="store_true", default=None, help="activations wait in host memory")
+    for kind, text in (("optimizer", "optimizer state is in host memory"), ("activations", "activations wait there")):
+        step(f"--offload-{kind}", action="store_true", default=None, help=text)
+        never = "not, which a search tries otherwise"
+        step(f"--no-offload-{kind}", dest=f"offload_{kind}", action="store_false", default=None, help=never)
     overlap = "part of each kind of communication that may be hidden: data=1,tensor=0.5"
     step("--overlap", type=_numbers, metavar="KIND=X,...", help=overlap)

@@ -42,6 +42,7 @@ class Efficiency(Report):
         network: Fraction of the bandwidth between nodes or slices that large messages reach.
         network_half_bytes: Bytes of a message that reaches half of that.
         host: Fraction of the bandwidth between host and chip.
+        host_memory: Bytes/s of a host's memory that updates of offloaded optimizer state reach; 0: unlimited.
         layer_seconds: Seconds of launches and gaps for each layer and microbatch, once forward and once backward.
         step_seconds: Seconds of each step for all else.
         sources: Source of each factor by name.
@@ -74,6 +75,7 @@ class Efficiency(Report):
     network: float
     network_half_bytes: float
     host: float
+    host_memory: float
     layer_seconds: float
     step_seconds: float
     sources: Mapping[str, str]

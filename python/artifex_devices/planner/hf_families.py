@@ -167,7 +167,9 @@ def _deepseek(read: ConfigReader) -> dict[str, Any]:
     first = read.size("first_k_dense_replace", 0, minimum=0)
     shared = read.size("n_shared_experts", 0, minimum=0)
     width = read.size("moe_intermediate_size")
-    shape = _decoder(read)
+    groups, chosen = read.size("n_group", 1), read.size("topk_group", 1)
+    limits = {"expert_groups": groups, "groups_per_token": chosen} if chosen < groups else {}
+    shape = _decoder(read) | limits
     return shape | {
         "kv_heads": shape["heads"],
         "head_dim": rope + nope,

@@ -72,7 +72,7 @@ class TrainingSpace:
         combinations: Number of combinations.
         consistent: Combinations that fit the model, the batch and the cluster.
         too_large: Consistent ones that do not fit in memory.
-        skipped: Those that a bound shows to be slower.
+        skipped: Those that are known to be no faster: a bound shows it, or they offload and fit without.
         priced: Those whose seconds were computed.
     """
 
@@ -165,7 +165,7 @@ class TrainingSuggestions(Report):
             (
                 "searched",
                 f"{space.combinations:,} combinations: {space.consistent:,} consistent, {space.too_large:,} too large, "
-                f"{space.skipped:,} skipped by a bound, {space.priced:,} priced",
+                f"{space.skipped:,} skipped as no faster, {space.priced:,} priced",
             ),
             ("limit", f"{bytes_text(int(space.memory_limit))} of a device, tensor at most {space.max_tensor}"),
             ("seconds", "expected (model): published rates (table) with the factors of Efficiency"),

@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from artifex_devices.planner.training_plan import TrainingPlan
+    from artifex_devices.planner.transformer_shape import TransformerShape
 
 
 def mesh_axes(plan: TrainingPlan) -> dict[str, int]:
@@ -90,6 +91,12 @@ def jax_code(plan: TrainingPlan) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _groups(shape: TransformerShape) -> list[str]:
+    if not shape.expert_groups:
+        return []
+    return [f"--moe-router-num-groups {shape.expert_groups}", f"--moe-router-group-topk {shape.groups_per_token}"]
+
+
 def megatron_flags(plan: TrainingPlan) -> str:
     """Returns options of Megatron-LM (its megatron/training/arguments.py), each on a line of its own."""
     config, shape = plan.config, plan.shape
@@ -118,10 +125,14 @@ def megatron_flags(plan: TrainingPlan) -> str:
         flags += [
             f"--num-experts {shape.experts}",
             f"--moe-router-topk {shape.experts_per_token}",
+            *_groups(shape),
             f"--moe-ffn-hidden-size {shape.mlp}",
             f"--expert-model-parallel-size {config.expert}",
             f"--expert-tensor-parallel-size {config.expert_tensor or 1}",
         ]
+    if config.expert_capacity is not None:
+        flags.append(f"--moe-expert-capacity-factor {config.expert_capacity:g}")
+        flags += ["--moe-pad-expert-input-to-capacity"] * config.expert_padding
     if config.zero == 1:
         flags.append("--use-distributed-optimizer")
     elif config.zero > 1:
@@ -130,8 +141,13 @@ def megatron_flags(plan: TrainingPlan) -> str:
     if config.zero and config.overlap["data"] > 0:
         flags += ["--overlap-grad-reduce", "--overlap-param-gather"]
     if config.recompute == "full":
-        layers = config.recompute_layers or max(stage.layers for stage in plan.stages)
-        flags += ["--recompute-granularity full", "--recompute-method block", f"--recompute-num-layers {layers}"]
+        # Megatron-LM counts the layers of a chunk.
+        layers = (
+            max(stage.layers for stage in plan.stages) if config.recompute_layers is None else config.recompute_layers
+        )
+        number = config.recompute_layers or 1 if config.recompute_method == "uniform" else -(-layers // config.chunks)
+        flags += ["--recompute-granularity full", f"--recompute-method {config.recompute_method}"]
+        flags.append(f"--recompute-num-layers {number}")
     elif config.recompute == "selective":
         flags.append("--recompute-granularity selective")
     if config.offload_optimizer:
@@ -164,6 +180,8 @@ def maxtext_flags(plan: TrainingPlan) -> str:
         "remat_policy": "full" if config.recompute == "full" else "minimal",
         "dtype": "bfloat16",
     }
+    if config.expert_capacity is not None:
+        settings["capacity_factor"] = config.expert_capacity
     if config.pipeline > 1:
         settings["num_pipeline_microbatches"] = plan.microbatches
         settings["num_layers_per_pipeline_stage"] = max(stage.layers for stage in plan.stages) // config.chunks

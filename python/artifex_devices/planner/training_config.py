@@ -17,11 +17,12 @@ from artifex_devices.planner.step_checks import plain
 
 SCHEDULES = ("1f1b", "gpipe", "interleaved")
 RECOMPUTES = ("none", "selective", "full")
+RECOMPUTE_METHODS = ("block", "uniform")
 CONTEXT_METHODS = ("ring", "all_to_all", "all_gather")
 OPTIMIZERS = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
 FORMATS = ("bfloat16", "float16", "float32", "tensorfloat32", "float8", "int8")
 TRAFFIC = ("tensor", "context", "expert", "pipeline", "data", "offload")
-# The pipeline's is that of its schedule. Pickles have this order.
+# Those of the context and the pipeline are for the ring and 1F1B. Pickles have this order.
 _OVERLAP = {"tensor": 0.0, "context": 1.0, "expert": 0.0, "pipeline": 0.0, "data": 1.0, "offload": 1.0}
 _COUNTS = ("tensor", "context", "pipeline", "expert", "chunks", "microbatch", "batch", "sequence")
 _OPTIONAL_COUNTS = ("data", "zero_shards", "expert_tensor")
@@ -53,10 +54,17 @@ class TrainingConfig:
             sharding.
         expert: Devices over which the experts of a layer are spread.
         expert_tensor: Devices that share one expert: 1 or `tensor`. None means 1.
-        expert_imbalance: Tokens of the busiest devices' experts over the mean, 1 or more.
+        expert_imbalance: Tokens of the busiest devices' experts over the mean, before any are dropped; 1 or more.
+        expert_capacity: Most tokens of an expert over the mean; further ones are dropped (Switch Transformer,
+            arXiv:2101.03961, equation 3). None drops none.
+        expert_padding: Whether each expert computes and is sent as many tokens as its capacity, some of them empty
+            (GShard, arXiv:2006.16668).
         microbatch: Number of sequences that a replica computes at once.
         recompute: Activations that are computed again: "none", "selective" (scores of attention) or "full" (layers).
-        recompute_layers: For "full", number of layers in each stage that are computed again; None means all.
+        recompute_method: For "full", "block" computes some layers of each stage again, "uniform" all layers in units
+            whose inputs are kept; as in Megatron-LM.
+        recompute_layers: For "block", number of layers in each stage that are computed again, None means all; for
+            "uniform", number of layers in a unit, None means 1.
         optimizer: "adamw-fp32-master" (12 bytes a parameter), "adam" (8), "adafactor" (4), "muon" (8) or "sgd" (0).
         parameter_dtype: Dtype of parameters.
         gradient_dtype: Dtype of gradients, also while they are reduced.
@@ -69,6 +77,8 @@ class TrainingConfig:
         offload_activations: Whether activations wait in host memory for the backward pass.
         overlap: Part of each kind of communication that may run behind computation, 0 to 1, by name: "tensor",
             "context", "expert", "pipeline", "data", "offload". It is hidden as far as there is computation to hide it.
+            Without a value "data", "offload", "context" with the ring and "pipeline" with the interleaved schedule are
+            1, the others 0.
 
     Raises:
         ValueError: A value is out of its range. Values that do not fit each other are an error of `plan_training`.
@@ -95,8 +105,11 @@ class TrainingConfig:
     expert: int = 1
     expert_tensor: int | None = None
     expert_imbalance: float = 1.0
+    expert_capacity: float | None = None
+    expert_padding: bool = False
     microbatch: int = 1
     recompute: str = "none"
+    recompute_method: str = "block"
     recompute_layers: int | None = None
     optimizer: str = "adamw-fp32-master"
     parameter_dtype: Any = "bfloat16"
@@ -123,20 +136,23 @@ class TrainingConfig:
             check_int(name, "recompute_layers", self.recompute_layers, minimum=0, maximum=2**31)
         check_int(name, "zero", self.zero, minimum=0, maximum=3)
         check_number(name, "expert_imbalance", self.expert_imbalance, minimum=1)
-        for key in ("sequence_parallel", "flash_attention", "causal", "dropout", "offload_optimizer"):
+        if self.expert_capacity is not None:
+            check_number(name, "expert_capacity", self.expert_capacity, above=0)
+        for key in ("sequence_parallel", "expert_padding", "flash_attention", "causal", "dropout", "offload_optimizer"):
             check_bool(name, key, getattr(self, key))
         check_bool(name, "offload_activations", self.offload_activations)
         for key, choices in (
             ("context_method", CONTEXT_METHODS),
             ("schedule", SCHEDULES),
             ("recompute", RECOMPUTES),
+            ("recompute_method", RECOMPUTE_METHODS),
             ("optimizer", OPTIMIZERS),
             ("dtype", FORMATS),
         ):
             check_choice(name, key, getattr(self, key), choices)
         for key in ("parameter_dtype", "gradient_dtype", "activation_dtype"):
             itemsize_of(name, key, getattr(self, key))
-        object.__setattr__(self, "overlap", MappingProxyType(_overlap(self.overlap, self.schedule)))
+        object.__setattr__(self, "overlap", MappingProxyType(self._checked_overlap()))
 
     @property
     def tokens(self) -> int:
@@ -146,7 +162,7 @@ class TrainingConfig:
     def replaced(self, **values: Any) -> TrainingConfig:
         """Returns the same with some values changed.
 
-        With another schedule, the overlap of the pipeline that is usual for the old one becomes that of the new one.
+        With another schedule or context method, an overlap that is usual for the old one becomes that of the new one.
 
         Args:
             **values: New values by name.
@@ -162,9 +178,36 @@ class TrainingConfig:
                 f"TrainingConfig.replaced: unknown names {', '.join(unknown)}; expected some of {', '.join(names)}; "
                 "correct them"
             )
-        if "overlap" not in values and self.overlap["pipeline"] == _usual_pipeline_overlap(self.schedule):
-            values["overlap"] = {name: part for name, part in self.overlap.items() if name != "pipeline"}
-        return replace(self, **values)
+        return replace(self, **{"overlap": self._unusual_overlap(), **values})
+
+    def _usual_overlap(self) -> dict[str, float]:
+        # Keys and values that are gathered or exchanged are needed before attention starts (arXiv:2407.21783, section
+        # 3.3.2). Megatron-LM sends in the background of the interleaved schedule.
+        context = 1.0 if self.context_method == "ring" else 0.0
+        return {**_OVERLAP, "context": context, "pipeline": 1.0 if self.schedule == "interleaved" else 0.0}
+
+    def _unusual_overlap(self) -> dict[str, float]:
+        """The parts of the overlap that do not follow from the schedule and the context method."""
+        usual = self._usual_overlap()
+        return {name: part for name, part in self.overlap.items() if part != usual[name]}
+
+    def _checked_overlap(self) -> dict[str, float]:
+        check_type("TrainingConfig", "overlap", self.overlap, Mapping, "a mapping", "write {'data': 1, 'tensor': 0.5}")
+        unknown = [f"{safe_repr(key)}{did_you_mean(str(key), TRAFFIC)}" for key in self.overlap if key not in TRAFFIC]
+        if unknown:
+            raise ValueError(
+                f"TrainingConfig: overlap names {', '.join(unknown)}; expected some of {', '.join(TRAFFIC)}; correct "
+                "them"
+            )
+        values = self._usual_overlap()
+        for key, value in self.overlap.items():
+            number = check_number("TrainingConfig", f"overlap[{key!r}]", value, minimum=0)
+            if number > 1:
+                raise ValueError(
+                    f"TrainingConfig: overlap[{key!r}] is {number}; expected 0 to 1; write 1 for all of it"
+                )
+            values[key] = float(number)
+        return values
 
     def _described(self, devices: int) -> dict[str, Any]:
         """Returns the arguments of the core, with `data` derived from the number of devices."""
@@ -184,6 +227,7 @@ class TrainingConfig:
             "data": devices // others if self.data is None else self.data,
             "zero_shards": self.zero_shards or 0,
             "expert_tensor": self.expert_tensor or 1,
+            "expert_capacity": self.expert_capacity or 0.0,
             "recompute_layers": -1 if self.recompute_layers is None else self.recompute_layers,
             "overlap": dict(self.overlap),
         }
@@ -196,26 +240,6 @@ class TrainingConfig:
 
     def __hash__(self) -> int:
         return hash(tuple((key, value) for key, value in vars(self).items() if key != "overlap"))
-
-
-def _overlap(given: Any, schedule: str) -> dict[str, float]:
-    check_type("TrainingConfig", "overlap", given, Mapping, "a mapping", "write {'data': 1, 'tensor': 0.5}")
-    unknown = [f"{safe_repr(key)}{did_you_mean(str(key), TRAFFIC)}" for key in given if key not in TRAFFIC]
-    if unknown:
-        raise ValueError(
-            f"TrainingConfig: overlap names {', '.join(unknown)}; expected some of {', '.join(TRAFFIC)}; correct them"
-        )
-    values = {**_OVERLAP, "pipeline": _usual_pipeline_overlap(schedule)}
-    for key, value in given.items():
-        number = check_number("TrainingConfig", f"overlap[{key!r}]", value, minimum=0)
-        if number > 1:
-            raise ValueError(f"TrainingConfig: overlap[{key!r}] is {number}; expected 0 to 1; write 1 for all of it")
-        values[key] = float(number)
-    return values
-
-
-def _usual_pipeline_overlap(schedule: str) -> float:
-    return 1.0 if schedule == "interleaved" else 0.0
 
 
 def itemsize_of(operation: str, name: str, dtype: Any) -> float:

@@ -12,7 +12,16 @@ from artifex_devices.planner.training_search import SEARCHED, largest_tensor, pl
 
 _MOST = 5
 _DERIVED = ("data", "overlap")
-_FOUND = (*SEARCHED, "data", "expert_tensor", "sequence_parallel", "schedule", "recompute_layers", "batch", "sequence")
+_FOUND = (
+    *(name for name in SEARCHED if name != "optimizer"),
+    "data",
+    "expert_tensor",
+    "sequence_parallel",
+    "schedule",
+    "recompute_layers",
+    "batch",
+    "sequence",
+)
 
 
 class NearestFits(NamedTuple):
@@ -47,11 +56,11 @@ def nearest_fits(plan: TrainingPlan) -> NearestFits:
     if found:
         return NearestFits(tuple(sorted(found, key=lambda each: each.seconds)[:_MOST]), ())
     config = plan.config
-    kept = {name: value for name, value in vars(config).items() if name not in (*_FOUND, "overlap")}
-    overlap = {name: value for name, value in config.overlap.items() if name != "pipeline"}
+    kept = {name: value for name, value in vars(config).items() if name not in _FOUND}
+    kept["overlap"] = config._unusual_overlap()
     searched = suggest_training(
         plan.shape, plan.cluster, batch=config.batch, sequence=config.sequence, top=3, memory_headroom=0.0,
-        device_counts=[plan.devices], efficiency=plan.efficiency, progress=False, overlap=overlap, **kept,
+        device_counts=[plan.devices], efficiency=plan.efficiency, progress=False, **kept,
     )  # fmt: skip
     return NearestFits(tuple(choice.plan for choice in searched.options), searched.ways_out)
 
@@ -75,6 +84,8 @@ def _single_changes(plan: TrainingPlan) -> Iterator[Iterator[dict[str, Any]]]:
     yield ({"recompute": each} for each in stronger if each == "full" or not config.flash_attention)
     if config.recompute_layers is not None:
         yield iter([{"recompute_layers": None}])
+    if config.recompute == "full" and config.recompute_method == "block":
+        yield ({"recompute_method": "uniform", "recompute_layers": each} for each in (2, 4))
     yield ({"zero": each} for each in range(config.zero + 1, 4))
     if config.zero_shards is not None:
         yield iter([{"zero_shards": None}])

@@ -14,14 +14,20 @@ from artifex_devices._base.progress import progress_bar
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster
 from artifex_devices.planner.efficiency import Efficiency
+from artifex_devices.planner.step_checks import plain
 from artifex_devices.planner.training_choices import TrainingChoice, TrainingSpace, TrainingSuggestions
-from artifex_devices.planner.training_config import RECOMPUTES, TrainingConfig
+from artifex_devices.planner.training_config import CONTEXT_METHODS, RECOMPUTES, TrainingConfig
 from artifex_devices.planner.training_plan import TrainingPlan
 from artifex_devices.planner.training_planner import checked_efficiency, checked_shape, training_plan
 from artifex_devices.planner.transformer_shape import TransformerShape
 
-SEARCHED = ("tensor", "context", "pipeline", "chunks", "expert", "microbatch", "zero", "zero_shards", "recompute")
-_PARTS = (0.5, 1.0)  # of a stage's layers that are recomputed
+SEARCHED = (
+    "tensor", "context", "context_method", "pipeline", "chunks", "expert", "microbatch", "zero", "zero_shards",
+    "recompute", "optimizer", "offload_optimizer", "offload_activations",
+)  # fmt: skip
+_OFFLOADS = ("offload_optimizer", "offload_activations")
+_PARTS = (0.25, 0.5, 0.75, 1.0)  # of a stage's layers that are recomputed
+_UNITS = (1, 2, 4)  # layers
 
 
 def suggest_training(
@@ -40,9 +46,10 @@ def suggest_training(
 ) -> TrainingSuggestions:
     """Finds the fastest configurations of a training run that fit in memory, by the model of `plan_training`.
 
-    The search combines tensor, context, pipeline, interleaved chunks, expert and data parallelism, microbatches, ZeRO
-    stages and recomputation. It is exact: a combination is skipped only where a lower bound of its seconds is above
-    those already found. Ctrl-C ends it.
+    The search combines tensor, context (with its method), pipeline, interleaved chunks, expert and data parallelism,
+    microbatches, ZeRO stages, recomputation, and offloading to the host where a configuration does not fit without it.
+    It is exact: a combination is skipped only where a lower bound of its seconds is above those already found. Ctrl-C
+    ends it.
 
     Args:
         shape: A name of `models.SHAPES`, or a shape.
@@ -57,9 +64,12 @@ def suggest_training(
             the front.
         efficiency: Factors of the seconds; None means `Efficiency.of(cluster)`.
         progress: Whether to show a progress bar on standard error, if that is a terminal.
-        **pinned: Fields of TrainingConfig. A number or text pins a searched one (tensor, context, pipeline, chunks,
-            expert, microbatch, zero, zero_shards, recompute), a list gives its choices; others hold for all options.
-            Sequences are sharded over tensor ranks, and `recompute_layers` is all or half of a stage.
+        **pinned: Fields of TrainingConfig. A value pins a searched one (tensor, context, context_method, pipeline,
+            chunks, expert, microbatch, zero, zero_shards, recompute, offload_optimizer, offload_activations), a list
+            gives its choices. A list of optimizers is searched too; without one all options have the same. Others hold
+            for all options. Sequences are sharded over tensor ranks. Without `recompute_layers`, a number or a list, a
+            quarter, half, three quarters and all of a stage are searched, or units of 1, 2 and 4 layers for
+            `recompute_method="uniform"`.
 
     Returns:
         TrainingSuggestions; `print` shows the options, the front and, where nothing fits, the nearest that would.
@@ -86,18 +96,27 @@ def suggest_training(
         raise ValueError(f"{name}: memory_headroom is {headroom}; expected 0 to below 1; write 0.1 for a tenth")
     check_bool(name, "progress", progress)
     config, choices = _pinned(shape, batch, sequence, pinned)
+    overlap = pinned.get("overlap", {})
     most = largest_tensor(cluster, max_tensor)
     counts = _device_counts(cluster, device_counts)
     limit = (1 - headroom) * _memory(cluster)
+    is_uniform = config.recompute_method == "uniform"
+    plain_schedule = "1f1b" if config.schedule == "interleaved" else config.schedule  # of stages of one chunk
     space: dict[str, Any] = {
-        "base": config.replaced(data=1)._described(cluster.device_count),
+        "base": config.replaced(data=1, schedule=plain_schedule, overlap=overlap)._described(cluster.device_count),
         "recompute_parts": list(_PARTS),
+        "recompute_layers": choices.pop("recompute_layers", list(_UNITS) if is_uniform else []),
+        "interleaved_overlap": config.replaced(schedule="interleaved", overlap=overlap).overlap["pipeline"],
         "memory_limit": limit,
         "top": count,
         **_choices(shape, cluster, config, most, choices),
         "devices": [cluster.device_count],
     }
     searched: dict[str, tuple[Any, ...]] = {key: tuple(space[key]) for key in SEARCHED}
+    space["context_method"] = [
+        (method, config.replaced(context_method=method, overlap=overlap).overlap["context"])
+        for method in searched["context_method"]
+    ]
     total = _core._training_groups(space) * len(counts)
     found: dict[int, dict[str, Any]] = {}
     with progress_bar(name, total, is_wanted=bool(progress)) as report:
@@ -111,7 +130,8 @@ def suggest_training(
         fields = {key: each[key] for key in (*SEARCHED, "data", "expert_tensor", "sequence_parallel", "schedule")}
         fields["zero_shards"] = fields["zero_shards"] or None
         fields["recompute_layers"] = None if each["recompute_layers"] < 0 else each["recompute_layers"]
-        return TrainingChoice(plan_on(shape, cluster, config.replaced(**fields), factors, each["devices"]))
+        chosen = config.replaced(**fields, overlap=overlap)
+        return TrainingChoice(plan_on(shape, cluster, chosen, factors, each["devices"]))
 
     whole = found[counts[0]]
     options = tuple(choice(each) for each in whole["options"])
@@ -142,27 +162,31 @@ def _pinned(
         raise ValueError(
             f"suggest_training: unknown fields {', '.join(unknown)}; expected some of {', '.join(fields)}; correct them"
         )
-    if pinned.get("sequence_parallel") is False or pinned.get("recompute_layers") is not None:
-        wrong = "sequence_parallel=False" if pinned.get("sequence_parallel") is False else "recompute_layers"
+    if pinned.get("sequence_parallel") is False:
         raise ValueError(
-            f"suggest_training: {wrong} cannot be pinned; expected it to follow from the search, which shards "
-            "sequences over the tensor ranks and recomputes all or half of the layers; leave it out"
+            "suggest_training: sequence_parallel=False cannot be pinned; expected it to follow from the search, which "
+            "shards sequences over the tensor ranks; leave it out"
         )
     choices: dict[str, list[Any]] = {}
     rest = {}
-    for key, value in pinned.items():
-        if key not in SEARCHED:
+    for key, given in pinned.items():
+        value = plain(given)
+        if key not in (*SEARCHED, "recompute_layers"):
             rest[key] = value
         elif isinstance(value, (int, str)) or value is None:
             choices[key] = [value]
         else:
-            choices[key] = check_sequence("suggest_training", key, value, "a number, a text, or a sequence of them")
+            found = check_sequence("suggest_training", key, value, "a number, a text, or a sequence of them")
+            choices[key] = [plain(each) for each in found]
     config = TrainingConfig(batch=batch, sequence=sequence, **rest)
     for key, values in choices.items():
         for value in values:  # checks each
             config.replaced(**{key: value}, **({"schedule": "interleaved"} if key == "chunks" else {}))
         if not values:
             raise ValueError(f"suggest_training: {key} has no choices; expected one or more; leave it out to search it")
+    if "recompute_layers" in choices:
+        every = 1 if config.recompute_method == "uniform" else shape.layers  # what None means
+        choices["recompute_layers"] = sorted({every if each is None else each for each in choices["recompute_layers"]})
     if "zero_shards" in choices:
         choices["zero_shards"] = [value or 0 for value in choices["zero_shards"]]
     return config, choices
@@ -225,6 +249,9 @@ def _choices(
         "zero": [0, 1, 2, 3],
         "zero_shards": [0, per_node] if cluster.slices > 1 else [0],
         "recompute": list(RECOMPUTES) if not config.flash_attention else ["none", "full"],
+        "context_method": list(CONTEXT_METHODS),
+        "optimizer": [config.optimizer],
+        **dict.fromkeys(_OFFLOADS, [False] if cluster.parts["host_bandwidth"] is None else [False, True]),
     }
     return {key: given.get(key, values) for key, values in found.items()}
 
@@ -255,13 +282,10 @@ def _ways_out(shape: TransformerShape, cluster: Cluster, space: dict[str, Any], 
 
     texts = []
     base, devices = space["base"], cluster.device_count
-    for text, change in (
-        ("offload_optimizer=True", {"offload_optimizer": True}),
-        ("offload_activations=True", {"offload_activations": True}),
-        ("both offloads", {"offload_optimizer": True, "offload_activations": True}),
-    ):
-        if least({"base": {**base, **change}}, devices) <= limit:
-            texts.append(f"it fits with {text}")
+    offloads = [name for name in _OFFLOADS if space[name] == [False]]
+    for names in [offloads[:1], offloads[1:], offloads] if cluster.parts["host_bandwidth"] is not None else []:
+        if names and least({key: [True] for key in names}, devices) <= limit:
+            texts.append(f"it fits with {' and '.join(f'{name}=True' for name in names)}")
             break
     sequence = base["sequence"] // 2
     while sequence >= 256:

@@ -41,7 +41,10 @@ def ways_text(config: TrainingConfig) -> str:
     parts.append(f"data {config.data} ({zero}{shards})")
     if config.expert > 1:
         parts.append(f"experts over {config.expert}")
-    return " x ".join(parts)
+    if config.expert_capacity is not None:
+        parts[-1] += f", capacity {config.expert_capacity:g}{' padded' if config.expert_padding else ''}"
+    offloaded = _offloaded(config)
+    return " x ".join(parts) + ("" if offloaded == "nothing" else f", {_OFFLOADED[offloaded]} in host memory")
 
 
 def rates_text(cluster: Cluster, config: TrainingConfig) -> str:
@@ -99,13 +102,13 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
     """Formats a plan: facts, and the waterfall as a table."""
     config, fullest = plan.config, max(plan.stages, key=lambda stage: stage.total)
     parts = ", ".join(f"{name} {bytes_text(getattr(fullest, name))}" for name in memory_parts if getattr(fullest, name))
-    recompute = "" if config.recompute == "none" else f", recomputes {config.recompute}"
+    recompute = "" if config.recompute == "none" else f", recomputes {_recomputed(config)}"
     facts = [
         ("spread", ways_text(config)),
         (
             "batch",
             f"{config.batch} x {config.sequence} = {count_text(config.tokens)} tokens, {plan.microbatches} "
-            f"microbatches of {config.microbatch}{recompute}",
+            f"microbatch{'' if plan.microbatches == 1 else 'es'} of {config.microbatch}{recompute}",
         ),
         (
             "memory",
@@ -167,7 +170,7 @@ def choices_table(
     columns = {name: [text(plan) for plan in plans] for name, text in _COLUMNS.items()}
     same = {name: cells[0] for name, cells in columns.items() if plans and len(set(cells)) == 1}
     shown = [name for name in columns if name not in same or name in _ALWAYS_SHOWN]
-    hidden = {*_ALWAYS_SHOWN, *(name for name in _DEGREES if same.get(name) == "1")}
+    hidden = {*_ALWAYS_SHOWN, *(name for name, cell in _USUAL.items() if same.get(name) == cell)}
     common = [f"{name} {text}" for name, text in same.items() if name not in hidden]
     if plans and all(plan.config.sequence_parallel for plan in plans if plan.config.tensor > 1):
         common += ["sequences sharded over tensor ranks too"] * any(plan.config.tensor > 1 for plan in plans)
@@ -192,18 +195,43 @@ def _zero(plan: TrainingPlan) -> str:
     return f"{config.zero}{f' of {config.zero_shards}' if config.zero and config.zero_shards else ''}"
 
 
+def _context(plan: TrainingPlan) -> str:
+    config = plan.config
+    return f"{config.context} {config.context_method.replace('_', '-')}" if config.context > 1 else "1"
+
+
+def _recomputed(config: TrainingConfig) -> str:
+    if config.recompute != "full" or config.recompute_layers is None:
+        return config.recompute
+    if config.recompute_method == "uniform":
+        return f"full, units of {config.recompute_layers}"
+    return f"full, {config.recompute_layers} layer{'' if config.recompute_layers == 1 else 's'}"
+
+
+def _offloaded(config: TrainingConfig) -> str:
+    kinds = [kind for kind in ("optimizer", "activations") if getattr(config, f"offload_{kind}")]
+    return "both" if len(kinds) == 2 else "".join(kinds) or "nothing"
+
+
 _COLUMNS: dict[str, Callable[[TrainingPlan], str]] = {
     "tensor": lambda plan: str(plan.config.tensor),
-    "context": lambda plan: str(plan.config.context),
+    "context": _context,
     "stages": _stages,
     "ZeRO": _zero,
     "experts over": lambda plan: str(plan.config.expert),
     "micro": lambda plan: str(plan.config.microbatch),
-    "recompute": lambda plan: plan.config.recompute,
+    "recompute": lambda plan: _recomputed(plan.config),
+    "optimizer": lambda plan: plan.config.optimizer,
+    "offload": lambda plan: _offloaded(plan.config),
     "devices": lambda plan: str(plan.devices),
     "memory": lambda plan: bytes_text(plan.memory),
     "step": lambda plan: seconds_text(plan.seconds),
     "MFU": lambda plan: f"{plan.mfu:.1%}",
 }
-_DEGREES = ("tensor", "context", "stages", "experts over")
+_OFFLOADED = {"optimizer": "optimizer state", "activations": "activations", "both": "optimizer state and activations"}
+_USUAL = {  # not worth a word where all plans have it
+    **dict.fromkeys(("tensor", "context", "stages", "experts over"), "1"),
+    "optimizer": "adamw-fp32-master",
+    "offload": "nothing",
+}
 _ALWAYS_SHOWN = ("memory", "step", "MFU")

@@ -68,6 +68,8 @@ class TransformerShape:
         dense_layers: Number of layers, from the first, with a dense MLP instead of experts.
         dense_mlp: Width of the dense MLP in layers without experts.
         expert_period: Of the layers after `dense_layers`, each `expert_period`-th has experts.
+        expert_groups: Groups of neighbouring experts, for models that limit the groups of a token; 0: any experts.
+        groups_per_token: Number of groups whose experts a token may be routed to (DeepSeek-V3, section 2.1.2).
         q_lora_rank: For latent attention, rank of the queries; 0 projects them in one step.
         kv_lora_rank: Rank of keys and values in multi-head latent attention (DeepSeek-V2, arXiv:2405.04434); 0 is
             attention with heads of keys and values.
@@ -139,6 +141,8 @@ class TransformerShape:
     query_key_norm: bool = False
     embedding_norm: bool = False
     parallel_layers: bool = False
+    expert_groups: int = 0
+    groups_per_token: int = 0
 
     def __post_init__(self) -> None:
         make_plain(self)
@@ -188,7 +192,7 @@ _FROM_ZERO = frozenset(
     {
         "experts", "experts_per_token", "shared_experts", "shared_mlp", "dense_layers", "dense_mlp", "q_lora_rank",
         "kv_lora_rank", "rope_head_dim", "nope_head_dim", "value_head_dim", "window", "full_attention_period",
-        "positions", "prediction_layers", "norms_per_layer",
+        "positions", "prediction_layers", "norms_per_layer", "expert_groups", "groups_per_token",
     }
 )  # fmt: skip
 
@@ -218,6 +222,7 @@ _PUBLISHED = (
         "deepseek-v3", 61, 7168, 2048, 128, 128, 192, 129280, 256, 8,
         shared_experts=1, shared_mlp=2048, dense_layers=3, dense_mlp=18432, q_lora_rank=1536, kv_lora_rank=512,
         rope_head_dim=64, nope_head_dim=128, value_head_dim=128, router_bias=True, prediction_layers=1,
+        expert_groups=8, groups_per_token=4,
         source="DeepSeek-AI 2024, arXiv:2412.19437, section 4.2; config.json of deepseek-ai/DeepSeek-V3",
     ),
 )  # fmt: skip

@@ -3,13 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
 #include <numeric>
+#include <string>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/planner/inference_plan.h"
 #include "artifex_devices/planner/pipeline_timeline.h"
-#include "artifex_devices/planner/training_search.h"
 
 namespace artifex_devices {
 namespace {
@@ -119,6 +121,13 @@ TEST(TrainingEfficiency, LosesFewerBytesOfSmallMessages) {
   EXPECT_NEAR(message_efficiency(1e12, 1, 1e6), 1, 2e-6);
 }
 
+TEST(TokenRoutes, ReachFewerNodesInFewGroups) {
+  EXPECT_DOUBLE_EQ((TokenRoutes{8, 1, 1}.nodes_reached(8)), 8 * (1 - std::pow(7.0 / 8, 8)));
+  EXPECT_DOUBLE_EQ((TokenRoutes{8, 8, 4}.nodes_reached(8)), 4 * (1 - std::pow(3.0 / 4, 8)));
+  EXPECT_DOUBLE_EQ((TokenRoutes{8, 8, 4}.nodes_reached(16)), 8 * (1 - std::pow(7.0 / 8, 8)));  // two for each group
+  EXPECT_EQ((TokenRoutes{8, 8, 4}.nodes_reached(1)), 1);
+}
+
 TEST(TrainingPlan, ExpressesLlama3405B) {
   const ClusterRef cluster = gpu_cluster("h100", 2048, {});
   TrainingConfig config;
@@ -138,43 +147,44 @@ TEST(TrainingPlan, ExpressesLlama3405B) {
   EXPECT_THROW(plan_training(llama_405b(), *cluster, config, default_efficiency(*cluster)), InvalidArgument);
 }
 
-TEST(TrainingSearch, FindsTheBestOfAllCombinations) {
-  const ClusterRef cluster = gpu_cluster("a100", 2, {});
-  TransformerShape shape = gpt_175b();
-  shape.layers = 24;
-  shape.embed = 2048;
-  shape.mlp = 8192;
-  shape.heads = shape.kv_heads = 16;
-  const TrainingModel model = training_model(shape);
-  const Efficiency efficiency = default_efficiency(*cluster);
-  TrainingSpace space;
-  space.base = gpt_config();
-  space.devices = {16};
-  space.tensor = {1, 2, 4, 8};
-  space.context = {1};
-  space.base.flash_attention = true;
-  space.pipeline = {1, 2, 4};
-  space.chunks = {1, 2};
-  space.expert = {1};
-  space.microbatch = {1, 2, 4};
-  space.zero_shards = {0};
-  space.zero = {0, 1, 3};
-  space.recompute = {Recompute::kNone, Recompute::kFull};
-  space.recompute_parts = {1};
-  space.memory_limit = 70e9;
-  space.top = 3;
-  const TrainingSearch found = search_training(model, *cluster, space, efficiency, nullptr);
-  ASSERT_EQ(found.options.size(), 3U);
-  space.top = 100000;  // nothing is skipped
-  const TrainingSearch all = search_training(model, *cluster, space, efficiency, nullptr);
-  EXPECT_EQ(all.skipped, 0);
-  EXPECT_EQ(all.consistent, all.priced + all.too_large);
-  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(found.options[i].seconds, all.options[i].seconds);
-  EXPECT_EQ(found.front.size(), all.front.size());
-  space.memory_limit = 1e6;
-  const TrainingSearch none = search_training(model, *cluster, space, efficiency, nullptr);
-  EXPECT_TRUE(none.options.empty());
-  EXPECT_EQ(none.nearest.size(), 3U);
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(TrainingPlan, RefusesImpossibleCounts) {
+  const ClusterRef cluster = gpu_cluster("h100", 1, {});
+  const auto planned = [&](const TrainingConfig& config) {
+    return message_of([&] { plan_training(llama_405b(), *cluster, config, ideal_efficiency(), 8); });
+  };
+  TrainingConfig config;
+  config.data = 8;
+  config.batch = 8;
+  config.tensor = 0;
+  config.expert_tensor = -1;
+  EXPECT_EQ(planned(config),
+            "plan_training: tensor is 0, expected 1 to 2147483648; expert_tensor is -1, expected 1 to 2147483648; "
+            "correct the configuration");
+  config.expert_tensor = 1;
+  config.tensor = config.context = int64_t{1} << 31;
+  config.pipeline = 4;  // the product is 0 in 64 bits
+  EXPECT_EQ(planned(config),
+            "plan_training: tensor 2147483648 x context 2147483648 x data 8 x pipeline 4 are 147573952589676412928 "
+            "devices, expected 8; correct the configuration");
+}
+
+TEST(InferencePlan, RefusesImpossibleNumbers) {
+  const ClusterRef cluster = gpu_cluster("h100", 1, {});
+  InferenceConfig config;
+  config.tensor = 0;
+  config.cache_bytes = 0;
+  EXPECT_EQ(message_of([&] { plan_inference(llama_405b(), *cluster, config, ideal_efficiency()); }),
+            "plan_inference: tensor is 0, expected 1 to 2147483648; cache_bytes is 0, expected above 0, at most 16; "
+            "correct the arguments");
 }
 
 TEST(InferencePlan, CountsTheCacheAndReadsAllParameters) {

@@ -377,7 +377,6 @@ def test_a_toml_file_is_a_model(tmp_path, capsys):
         ("--device-counts 8", "--device-counts is of a search"),
         ("--search --data 4", "--data is of one configuration; expected it without --search"),
         ("--search --measured-step 1", "--measured-step is of one configuration"),
-        ("--search --recompute-layers 4", "recompute_layers cannot be pinned"),
         ("--search --memory-headroom 1", "memory_headroom is 1.0; expected 0 to below 1"),
         ("--search --device-counts 64", "device_counts is 64"),
         ("--search --top 1001", "top is 1001"),

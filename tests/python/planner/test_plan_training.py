@@ -133,6 +133,17 @@ def test_bytes_of_offloaded_states():
     assert plan.expected.parts["update"] == 0
 
 
+def test_the_host_updates_what_is_offloaded():
+    # Gradient, optimizer state twice and parameter are 30 bytes; 8 devices share a host of 1.09e11 bytes/s.
+    held = SMALL.parameters.total / 16
+    plan = ideal(zero=1, offload_optimizer=True)
+    factors = plan.efficiency.replaced(host_memory=1.09e11)
+    found = plan_training(SMALL, NODES, plan.config, efficiency=factors)
+    assert found.expected.parts["update"] == pytest.approx(30 * held * 8 / 1.09e11)
+    assert Efficiency.of(NODES).host_memory == 1.09e11
+    assert "10e9 parameters of 28 bytes in 2.57 s" in Efficiency.of(NODES).sources["host_memory"]
+
+
 def test_states_in_shards_of_a_node():
     whole, sharded = ideal(zero=1).stages[0], ideal(zero=1, zero_shards=8).stages[0]
     assert whole.optimizer == 12 * SMALL.parameters.total / 16

@@ -38,7 +38,7 @@ def test_megatron_flags_of_a_dense_model():
             "--pipeline-model-parallel-size 2 --context-parallel-size 2 --group-query-attention --num-query-groups 8",
             "--sequence-parallel --num-virtual-stages-per-pipeline-rank 2 --cp-comm-type a2a --use-custom-fsdp",
             "--data-parallel-sharding-strategy optim_grads --recompute-granularity full --recompute-method block",
-            "--recompute-num-layers 3 --optimizer-cpu-offload --bf16 --fp8-format hybrid",
+            "--recompute-num-layers 2 --optimizer-cpu-offload --bf16 --fp8-format hybrid",
         ]
     )
     plain = words(training_code.megatron_flags(plan("llama-2-7b", microbatch=2, zero=3)))

@@ -14,7 +14,15 @@ def config(**values):
 
 
 COUNTS = ("batch", "sequence", "tensor", "context", "pipeline", "chunks", "expert", "microbatch")
-BOOLS = ("sequence_parallel", "flash_attention", "causal", "dropout", "offload_optimizer", "offload_activations")
+BOOLS = (
+    "expert_padding",
+    "sequence_parallel",
+    "flash_attention",
+    "causal",
+    "dropout",
+    "offload_optimizer",
+    "offload_activations",
+)
 
 
 @pytest.mark.parametrize("name", [*COUNTS, "data", "zero_shards", "expert_tensor"])
@@ -66,6 +74,8 @@ def test_choices(name, values):
         ({"zero": 4}, "zero is 4"),
         ({"expert_imbalance": 0.5}, "expert_imbalance is 0.5"),
         ({"expert_imbalance": float("inf")}, "expert_imbalance is inf"),
+        ({"expert_capacity": 0}, "expert_capacity is 0"),
+        ({"expert_capacity": float("inf")}, "expert_capacity is inf"),
         ({"recompute_layers": -1}, "recompute_layers is -1"),
         ({"parameter_dtype": "text"}, "parameter_dtype is 'text'"),
         ({"gradient_dtype": None}, "gradient_dtype is None"),
@@ -109,6 +119,19 @@ def test_another_schedule_has_its_usual_overlap_unless_another_one_was_given():
     assert interleaved.replaced(chunks=2).overlap == interleaved.overlap
     assert config(overlap={"pipeline": 0.25}).replaced(schedule="interleaved").overlap["pipeline"] == 0.25
     assert config().replaced(schedule="interleaved", overlap={"pipeline": 0}).overlap["pipeline"] == 0.0
+
+
+def test_only_the_ring_hides_the_communication_of_contexts_unless_another_overlap_was_given():
+    assert [config(context_method=each).overlap["context"] for each in ("ring", "all_to_all", "all_gather")] == [
+        1,
+        0,
+        0,
+    ]
+    assert config(context_method="all_gather", overlap={"context": 0.5}).overlap["context"] == 0.5
+    gathered = config(overlap={"data": 0.5}).replaced(context_method="all_gather")
+    assert (gathered.overlap["context"], gathered.overlap["data"]) == (0, 0.5)
+    assert gathered.replaced(context_method="ring").overlap["context"] == 1
+    assert config(overlap={"context": 0.25}).replaced(context_method="all_to_all").overlap["context"] == 0.25
 
 
 def test_tokens_copies_and_pickles():

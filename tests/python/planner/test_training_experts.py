@@ -5,7 +5,14 @@ from dataclasses import replace
 
 import pytest
 from artifex_devices import cluster, models
-from artifex_devices.planner import Efficiency, TrainingConfig, plan_inference, plan_training, suggest_training
+from artifex_devices.planner import (
+    Efficiency,
+    TrainingChoice,
+    TrainingConfig,
+    plan_inference,
+    plan_training,
+    suggest_training,
+)
 
 LAYERS, EMBED, WIDTH, EXPERTS, CHOSEN = 4, 1024, 512, 16, 2
 SPARSE = models.TransformerShape(
@@ -41,6 +48,23 @@ def test_tokens_are_sent_to_another_node_once():
     assert more_seconds_of_experts(expert=16) == pytest.approx(SENT / CHOSEN * 1.5 / 2 / 50e9)
     one = replace(SPARSE, experts_per_token=1)
     assert more_seconds_of_experts(shape=one, expert=16) == pytest.approx(SENT / CHOSEN / 2 / 50e9)
+
+
+@pytest.mark.parametrize(
+    ("groups", "chosen", "nodes"),
+    [(2, 1, 1), (4, 1, 1), (16, 2, 2 * (1 - 0.5**1.5)), (4, 2, 2 * (1 - 0.5**1.5)), (4, 4, 1.5)],
+)
+def test_groups_limit_the_nodes_of_a_token(groups, chosen, nodes):
+    # Two experts of a token in 2 groups have 1.5 of them on average; these are in 2 (1 - (1/2)^1.5) of two nodes.
+    limited = replace(SPARSE, expert_groups=groups, groups_per_token=chosen)
+    assert more_seconds_of_experts(shape=limited, expert=16) == pytest.approx(SENT / CHOSEN * nodes / 2 / 50e9)
+    assert more_seconds_of_experts(shape=limited, expert=8) == pytest.approx(SENT * 7 / 8 / 450e9)
+
+
+def test_groups_that_do_not_fit():
+    for groups, chosen in ((3, 1), (4, 5), (4, 0), (0, 1), (16, 1)):
+        with pytest.raises(ValueError, match=rf"routed to 2 experts in {chosen} of {groups} groups of 16 experts"):
+            replace(SPARSE, expert_groups=groups, groups_per_token=chosen)
 
 
 def test_copies_of_a_token_are_forwarded_inside_the_node():
@@ -112,6 +136,48 @@ def test_activations_grow_with_the_tokens_of_the_busiest_group():
     assert more == LAYERS * 0.25 * 2048 * CHOSEN * each
 
 
+@pytest.mark.parametrize(
+    ("values", "load"),
+    [
+        ({}, 1),
+        ({"expert_imbalance": 1.5}, 1.5),
+        ({"expert_imbalance": 1.5, "expert_capacity": 1.25}, 1.25),  # the rest is dropped
+        ({"expert_imbalance": 1.5, "expert_capacity": 2}, 1.5),
+        ({"expert_capacity": 1.25}, 1),
+        ({"expert_capacity": 0.5}, 0.5),
+        ({"expert_capacity": 1.25, "expert_padding": True}, 1.25),
+        ({"expert_imbalance": 1.5, "expert_capacity": 2, "expert_padding": True}, 2),
+    ],
+)
+def test_capacity_sets_the_tokens_of_experts(values, load):
+    assert more_seconds_of_experts(expert=8, **values) == pytest.approx(load * SENT * 7 / 8 / 450e9)
+    none, some = plan(expert=8), plan(expert=8, **values)
+    each = 2 * (2 * EMBED + 3 * WIDTH)
+    more = some.stages[0].activations - none.stages[0].activations
+    assert more == LAYERS * (load - 1) * 2048 * CHOSEN * each
+    # Enough tokens for each expert that its products are not limited by memory; 3 passes of 2 FLOPs.
+    none, some = (plan(expert=8, sequence=32768, **each).expected.parts["products"] for each in ({}, values))
+    assert some - none == pytest.approx(6 * 32768 * CHOSEN * (load - 1) * LAYERS * EXPERT / 989e12)
+    assert plan(expert=8, **values).model_flops == plan(expert=8).model_flops
+
+
+def test_padded_slots_are_sent_to_another_node_apart():
+    padded = {"expert": 16, "expert_capacity": 1.0, "expert_padding": True}
+    assert more_seconds_of_experts(expert=16, expert_capacity=1.0) == pytest.approx(SENT / CHOSEN * 1.5 / 2 / 50e9)
+    # Half of all slots are those of the other node.
+    assert more_seconds_of_experts(**padded) == pytest.approx(SENT / 2 / 50e9)
+
+
+def test_capacity_is_shown_and_becomes_flags():
+    found = plan(expert=8, expert_capacity=1.25, expert_padding=True)
+    assert "experts over 8, capacity 1.25 padded" in str(found)
+    flags = TrainingChoice(found).to_megatron_flags()
+    assert "--moe-expert-capacity-factor 1.25 \\\n--moe-pad-expert-input-to-capacity \\\n" in flags
+    assert "capacity_factor=1.25\n" in TrainingChoice(found).to_maxtext_flags()
+    dropless = TrainingChoice(plan(expert=8))
+    assert "capacity" not in dropless.to_megatron_flags() + dropless.to_maxtext_flags()
+
+
 def test_products_of_experts_are_those_of_the_chosen_ones():
     three = replace(SPARSE, experts_per_token=3)
     more = plan(three).model_flops - plan().model_flops
@@ -172,6 +238,8 @@ def test_decoding_reads_the_experts_that_have_a_token():
         ({"expert": 8, "tensor": 4, "expert_tensor": 2}, "expert_tensor is 2, expected 1 or tensor, 4"),
         ({"expert": 16, "tensor": 2, "expert_tensor": 2}, "expert x expert_tensor is 32, expected a divisor of"),
         ({"expert": 2, "shape": models.SHAPES["llama-2-7b"]}, "expert is 2 and the model has no experts, expected 1"),
+        ({"expert_capacity": 2, "shape": models.SHAPES["llama-2-7b"]}, "expert_capacity is 2 and the model has no exp"),
+        ({"expert_padding": True}, "expert_padding without expert_capacity, expected the tokens to pad to"),
     ],
 )  # fmt: skip
 def test_experts_that_do_not_fit(values, text):

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/training_step.h"
+
+#include <algorithm>
+
+#include "artifex_devices/planner/training_real.h"
+
+namespace artifex_devices {
+
+StepPricer::StepPricer(const TrainingModel& model, const TrainingHardware& hardware, TrainingLinks& links,
+                       const Efficiency& efficiency)
+    : model_(model),
+      hardware_(hardware),
+      links_(links),
+      efficiency_(efficiency),
+      slots_(model, hardware, links, efficiency) {}
+
+double StepPricer::least_seconds(const TrainingConfig& config) { return slots_.slots(config).step.total(); }
+
+TrainingSeconds StepPricer::seconds(const TrainingConfig& config) {
+  const StageSlots& found = slots_.slots(config);
+  TrainingSeconds step = found.step;
+  HiddenSeconds exchanged;
+  HiddenSeconds moved;
+  for (size_t i = 0; i < found.stages.size(); ++i) {
+    const StageLayers& layers = found.stages[i];
+    if (config.offload_optimizer || config.offload_activations) {
+      const HiddenSeconds own = offload(config, layers, found.slots[i], static_cast<int64_t>(i));
+      if (i == 0 || own.exposed > moved.exposed) moved = own;
+    }
+    if (found.like[i] < i) continue;
+    const HiddenSeconds own = data(config, layers, found.slots[i]);
+    if (i == 0 || own.exposed > exchanged.exposed) exchanged = own;
+    step[TimePart::kUpdate] = std::max(step[TimePart::kUpdate], update(config, layers));
+  }
+  step[TimePart::kData] = exchanged.exposed;
+  step.hidden[static_cast<size_t>(Traffic::kData)] = exchanged.hidden;
+  step[TimePart::kOffload] = moved.exposed;
+  step.hidden[static_cast<size_t>(Traffic::kOffload)] = moved.hidden;
+  return step;
+}
+
+HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot) {
+  const LocalParameters parameters = stage_parameters(model_, config, layers);
+  const double messages = std::max(1.0, to_real(layers.total()));
+  const double repeats = config.zero >= 2 ? to_real(config.microbatches()) : 1;
+  double reduce = 0;
+  double gather = 0;
+  const auto seconds = [&](Collective op, double bytes, int64_t devices, int64_t stride) {
+    return links_.seconds(op, bytes, devices, stride, efficiency_);
+  };
+  const auto add = [&](double count, int64_t shards, int64_t replicas, int64_t stride) {
+    if (count <= 0) return;
+    const double gradients = config.gradient_bytes * count / messages;
+    const double values = config.parameter_bytes * count / messages;
+    if (config.zero == 0) {
+      reduce += messages * seconds(Collective::kAllReduce, gradients, shards * replicas, stride);
+      return;
+    }
+    reduce += messages * repeats * seconds(Collective::kReduceScatter, gradients, shards, stride);
+    reduce += messages * seconds(Collective::kAllReduce, gradients / to_real(shards), replicas, stride * shards);
+    const double times = config.zero == 3 ? 2 * to_real(config.microbatches()) : 1;
+    gather += messages * times * seconds(Collective::kAllGather, values, shards, stride);
+  };
+  const int64_t all = config.context * config.data;
+  add(parameters.dense, config.shards(), all / config.shards(), config.tensor);
+  if (parameters.experts > 0) {
+    const int64_t ranks = config.expert_shards();
+    int64_t shards = config.zero_shards > 0 ? std::min(config.zero_shards, ranks) : ranks;
+    while (ranks % shards != 0) --shards;
+    add(parameters.experts, shards, ranks / shards, config.expert * config.expert_tensor);
+  }
+  // Gradients hide behind the backward passes that they come from, parameters behind the first forward pass, or with
+  // ZeRO-3 behind all passes.
+  const double part = config.overlap[static_cast<size_t>(Traffic::kData)];
+  const HiddenSeconds reduced = hide(reduce, part, repeats * slot.backward);
+  const double passes =
+      config.zero == 3 ? to_real(config.microbatches()) * slot.total() - reduced.hidden : slot.forward;
+  const HiddenSeconds gathered = hide(gather, part, passes);
+  return {reduced.exposed + gathered.exposed, reduced.hidden + gathered.hidden};
+}
+
+/// States that the update reads and writes: gradient, optimizer state twice, parameter. The devices of a host share its
+/// memory.
+double StepPricer::update(const TrainingConfig& config, const StageLayers& layers) const {
+  const double bytes =
+      owned(config, layers) * (config.gradient_bytes + 2 * optimizer_bytes(config.optimizer) + config.parameter_bytes);
+  if (!config.offload_optimizer) return bytes / (hardware_.device.memory_bandwidth * efficiency_[Factor::kMemory]);
+  const double rate = efficiency_[Factor::kHostMemory];
+  return rate > 0 ? bytes * hardware_.devices_per_host / rate : 0;
+}
+
+HiddenSeconds StepPricer::offload(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot,
+                                  int64_t stage) const {
+  HiddenSeconds sum;
+  const double part = config.overlap[static_cast<size_t>(Traffic::kOffload)];
+  const double rate = hardware_.host_bandwidth * efficiency_[Factor::kHost];
+  if (config.offload_optimizer) {
+    // Gradients go to the host and parameters come back.
+    const double bytes = owned(config, layers) * (config.gradient_bytes + config.parameter_bytes);
+    const HiddenSeconds each = hide(bytes / rate, part, slot.backward);
+    sum = {sum.exposed + each.exposed, sum.hidden + each.hidden};
+  }
+  if (config.offload_activations) {
+    const double in_flight = chunks_in_flight(config, stage) / to_real(config.chunks);
+    const double once = stage_activations(model_, config, layers, stage) / in_flight;
+    const HiddenSeconds each = hide(2 * once / rate, part, slot.total());
+    const double m = to_real(config.microbatches());
+    sum = {sum.exposed + m * each.exposed, sum.hidden + m * each.hidden};
+  }
+  return sum;
+}
+
+/// Parameters whose state a device updates.
+double StepPricer::owned(const TrainingConfig& config, const StageLayers& layers) const {
+  const LocalParameters all = stage_parameters(model_, config, layers);
+  if (config.zero == 0) return all.total();
+  const int64_t shards =
+      config.zero_shards > 0 ? std::min(config.zero_shards, config.expert_shards()) : config.expert_shards();
+  return all.dense / to_real(config.shards()) + all.experts / to_real(std::max<int64_t>(shards, 1));
+}
+
+}  // namespace artifex_devices
