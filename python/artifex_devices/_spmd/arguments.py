@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
-from artifex_devices._array_ops.core.blocks import Box, is_inside, local_arrays, moved_to, tiling
+from artifex_devices._array_ops.core.blocks import Box, is_inside, moved_to, tiling
 from artifex_devices._array_ops.core.layout import Placement
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
@@ -189,6 +189,8 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
         if views is not None:
             return views
 
+    read = _reader_of(target)
+
     def moved(x: Array) -> list[NDArray[Any]]:
         found, expected = list(x.sharding._device_assignment), list(target._device_assignment)
         if x.committed and not moves and found != expected:
@@ -198,17 +200,23 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
                 f"{operation}: {path} is placed on {where}; expected devices {ids_text(target)}, got devices "
                 f"{ids_text(x.sharding)}; move it first: device_put({path}, NamedSharding(mesh, {spec!r}))"
             )
-        arrays = _arrays_here(moved_to(operation, x, Placement(target, committed=True), target))
+        arrays = read(moved_to(operation, x, Placement(target, committed=True), target))
         return [arrays[number] for number in numbers]
 
     return moved
 
 
-def _arrays_here(x: Array) -> list[NDArray[Any]]:
-    """An ndarray, or a CuPy array for CUDA devices, on each distinct buffer that x has in this process."""
-    if _core._is_on_cuda(x.sharding):
-        return cupy_blocks("shard_map", x) or []
-    return local_arrays("shard_map", x, False, True)
+def _reader_of(sharding: Sharding) -> Callable[[Array], list[Any]]:
+    """A function that returns an ndarray on each distinct buffer of an Array in this process, or CuPy arrays."""
+    return _cupy_arrays if _core._is_on_cuda(sharding) else _arrays_here
+
+
+def _arrays_here(x: Array) -> list[Any]:
+    return _core._local_arrays(x, False, True)
+
+
+def _cupy_arrays(x: Array) -> list[Any]:
+    return cupy_blocks("shard_map", x) or []
 
 
 def ids_text(sharding: Sharding) -> str:
@@ -224,16 +232,17 @@ def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Bl
     held = [mine.boxes[number] for number in numbers]
     if not all(map(is_inside, boxes, held)):
         return None
+    read = _reader_of(x.sharding)
     are_entire = list(boxes) == held
     if are_entire and list(numbers) == list(range(len(mine.boxes))):
-        return _arrays_here
+        return read
     parts = [
         tuple(slice(b.start - h.start, b.stop - h.start) for b, h in zip(box, outer, strict=True))
         for box, outer in zip(boxes, held, strict=True)
     ]
 
     def parts_of(x: Array) -> list[NDArray[Any]]:
-        arrays = _arrays_here(x)
+        arrays = read(x)
         if are_entire:
             return [arrays[number] for number in numbers]
         return [arrays[number][part] for number, part in zip(numbers, parts, strict=True)]
