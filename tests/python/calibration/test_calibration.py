@@ -173,6 +173,7 @@ def test_rates_and_text():
     assert "copied from memory to memory             2 GB/s" in text
     assert "a program, threads                       40 us and 50 us a participant" in text
     assert "fit                                      1 samples, median error 10.0 %" in text
+    assert "memory node 0 to 0" not in text  # of several memories only
     free = dict(COEFFICIENTS, warm=0.0)
     assert "warm" not in made(coefficients=free).rates
     between = ProcessLink(2, 1, "an MPI", 1e-4, 3e9, 2e-4, 4e9, True)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of arrays whose sizes do not match; a dimension of size 1 is not repeated in a product."""
+
+import artifex_devices as ad
+import numpy as np
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "where"),
+    [
+        ("matmul", np.matmul, "dimension 1 of operand 0 is 1 but dimension 0 of operand 1 is 4"),
+        ("dot", np.dot, "dimension 1 of operand 0 is 1 but dimension 0 of operand 1 is 4"),
+        ("tensordot", lambda x, y: np.tensordot(x, y, 1), "dimension 1 of operand 0 is 1 but dimension 0 of operand 1 is 4"),
+        ("vecdot", np.vecdot, "dimension 1 of operand 0 is 1 but dimension 1 of operand 1 is 4"),
+        ("inner", np.inner, "dimension 1 of operand 0 is 1 but dimension 1 of operand 1 is 4"),
+    ],
+)
+def test_a_dimension_of_size_1_is_not_repeated(name, call, where):
+    with ad.simulate(2):
+        x, y = ad.device_put(np.ones((4, 1))), ad.device_put(np.ones((4, 4)))
+        with pytest.raises(ValueError) as raised:
+            call(x, y)
+    assert str(raised.value) == (
+        f"{name}: sizes do not match; expected equal sizes where dimensions are indexed together, got shapes (4, 1) and "
+        f"(4, 4): {where}; transpose or reshape one of them"
+    )
