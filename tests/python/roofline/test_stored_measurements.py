@@ -5,7 +5,6 @@ import dataclasses
 import os
 import stat
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from artifex_devices.roofline import cache
@@ -57,11 +56,12 @@ def test_what_is_not_a_file_of_this_user_is_not_used(tmp_path, monkeypatch):
     assert cache.read_measurement(path, {}, read) == (None, f"{path} is not used: it is not a regular file")
     path.unlink()
     path.write_text("{}")
-    facts = os.stat(path)
-    monkeypatch.setattr(
-        cache.os, "fstat", lambda number: SimpleNamespace(st_mode=facts.st_mode, st_uid=os.geteuid() + 1)
-    )
-    assert cache.read_measurement(path, {}, read) == (None, f"{path} is not used: it belongs to another user")
+    row = list(os.stat(path))
+    row[stat.ST_UID] = os.geteuid() + 1
+    with monkeypatch.context() as patch:
+        patch.setattr(cache.os, "fstat", lambda number: os.stat_result(row))
+        found = cache.read_measurement(path, {}, read)
+    assert found == (None, f"{path} is not used: it belongs to another user")
 
 
 def test_the_largest_file(tmp_path, monkeypatch):
