@@ -58,8 +58,8 @@ def x():
         (
             lambda x: x.at[0].set("abc"),
             TypeError,
-            "at[...].set: the values: dtype <U3 is not supported on a device; expected a bool, integer, float or complex "
-            "dtype of NumPy or ml_dtypes; convert it to numbers first, for example by x.astype(np.float32)",
+            "at[...].set: the values: dtype <U3 is not supported on a device; expected a bool, integer, float or "
+            "complex dtype of NumPy or ml_dtypes; convert it to numbers first, for example by x.astype(np.float32)",
         ),
         (
             lambda x: np.piecewise(x, [x > 3], [float, np.int32]),

@@ -25,9 +25,7 @@ def test_the_smallest_batch_of_a_throughput(fixed_s, floor_s, throughput, size):
     assert ThroughputModel(fixed_s, floor_s, 10.0, 0.0, 0.0).size_reaching(throughput) == size
 
 
-@pytest.mark.parametrize(
-    ("fixed_s", "floor_s", "critical", "seconds"), [(1.0, 0.0, 10.0, 3.0), (0.5, 4.0, 40.0, 4.0)]
-)
+@pytest.mark.parametrize(("fixed_s", "floor_s", "critical", "seconds"), [(1.0, 0.0, 10.0, 3.0), (0.5, 4.0, 40.0, 4.0)])
 def test_the_critical_batch_and_the_seconds_of_20(fixed_s, floor_s, critical, seconds):
     model = ThroughputModel(fixed_s, floor_s, 10.0, 0.0, 0.0)
     assert (model.critical, model.seconds(20)) == (critical, seconds)
@@ -49,5 +47,5 @@ def test_the_largest_batch_below_a_bound(peaks, bound, multiple_of, largest):
     assert fit_memory("device", peaks, bound, multiple_of, "a test").max_batch_size == largest
 
 
-def test_one_size_is_no_fit():
+def test_one_size_cannot_be_fitted():
     assert fit_memory("device", [(1, 10)], 100, 1, "a test") is None

@@ -109,8 +109,9 @@ def test_an_error_gives_up_messages_in_flight():
     recorder = Recorder()
     way = transport(recorder)
     one = message(5)
-    with pytest.raises(KeyError), InFlight(way, "reshard") as flight:
-        flight.add(one)
+    flight = InFlight(way, "reshard")
+    flight.add(one)
+    with pytest.raises(KeyError), flight:
         raise KeyError
     assert recorder.calls[1:] == [("fail", 7, 5)]
     assert way.cancelled == [[one]]

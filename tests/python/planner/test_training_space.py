@@ -111,7 +111,12 @@ def test_the_front_compares_numbers_of_devices(machine, options, devices):
         ("llama-3.1-405b", NODE, {"sequence": 32768, "tensor": 1, "pipeline": 1}, (256,)),
         ("deepseek-v3", NODE, {"sequence": 131072, "recompute": "none"}, (512,)),
         ("llama-3.1-405b", PAIR, {"sequence": 131072, "recompute": "none"}, (1024,)),
-        ("mixtral-8x7b", PAIR, {"sequence": 131072, "recompute": "none"}, ("offload_activations=True", "sequence=32768", 32)),
+        (
+            "mixtral-8x7b",
+            PAIR,
+            {"sequence": 131072, "recompute": "none"},
+            ("offload_activations=True", "sequence=32768", 32),
+        ),
     ],
 )
 def test_changes_that_fit_are_proposed_where_nothing_fits(shape, machine, values, ways_out):
