@@ -210,6 +210,12 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         ("fresh_page_seconds", "1", "fresh_page_seconds is not a number"),
         ("processes", {"processes": 2}, "processes does not have the entries"),
         ("samples", [{"name": "a"}], "a sample does not have the entries"),
+        (
+            "samples",
+            [{**made().to_dict()["samples"][0], "terms": {"bytes": 1.0}}],
+            "terms are not those of the model",
+        ),
+        ("samples", [{**made().to_dict()["samples"][0], "terms": []}], "terms are not those of the model"),
         ("conditions", {}, "conditions does not have the entries"),
         (
             "conditions",
