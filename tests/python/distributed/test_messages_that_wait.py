@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from artifex_devices import profiler
+from artifex_devices.distributed.handshake import is_own_address
 from artifex_devices.distributed.peers import Peer, Peers
 from artifex_devices.distributed.transport import InFlight
 
@@ -50,6 +51,20 @@ def test_peers_sleep_until_a_message_comes():
     peers.sleep(600)  # the end of the connection is an event
     assert peers.poll() is True
     peers.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "is_own"),
+    [
+        (f"{socket.gethostname()}:1", True),
+        ("127.0.0.1:1", True),
+        ("localhost:1", True),
+        ("192.0.2.1:1", False),  # reserved for documentation
+        ("no host has a blank:1", False),
+    ],
+)
+def test_an_address_of_this_host_can_be_bound(address, is_own):
+    assert is_own_address(address) is is_own
 
 
 def test_a_program_that_has_just_begun_has_not_failed():
