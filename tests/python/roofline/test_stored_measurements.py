@@ -52,9 +52,14 @@ def test_other_files_are_not_used(tmp_path, content, reason):
 
 def test_what_is_not_a_file_of_this_user_is_not_used(tmp_path, monkeypatch):
     path = tmp_path / "kind-1.json"
+    before = len(os.listdir("/proc/self/fd"))
     os.mkfifo(path)
     assert cache.read_measurement(path, {}, read) == (None, f"{path} is not used: it is not a regular file")
     path.unlink()
+    path.mkdir()
+    assert cache.read_measurement(path, {}, read) == (None, f"{path} is not used: it is not a regular file")
+    path.rmdir()
+    assert len(os.listdir("/proc/self/fd")) == before
     path.write_text("{}")
     row = list(os.stat(path))
     row[stat.ST_UID] = os.geteuid() + 1
