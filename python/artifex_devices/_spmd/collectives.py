@@ -18,13 +18,13 @@ from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
-from artifex_devices._runtime.gpu_block import array_beside, gpu_blocks, is_gpu_block
+from artifex_devices._runtime.gpu_block import GpuBlock, array_beside, gpu_blocks, is_gpu_block
 from artifex_devices._spmd.arguments import empty
 from artifex_devices._spmd.axes import Group
 from artifex_devices._spmd.cross_process import CrossProcessOp
 from artifex_devices._spmd.participant import Participant
 
-Leaves = list[NDArray[Any]]
+Leaves = list[Any]  # ndarrays or GpuBlocks
 
 
 class Call(NamedTuple):
@@ -90,8 +90,8 @@ def meet(
     return [array_beside(made, leaves[i]) if i in on_gpu else made for i, made in enumerate(result)]
 
 
-def _sealed(array: NDArray[Any]) -> NDArray[Any]:
-    if is_gpu_block(array):  # each member gets a copy
+def _sealed(array: Any) -> Any:
+    if type(array) is GpuBlock:  # each member gets a copy
         return array
     array.flags.writeable = False
     return array
@@ -107,7 +107,7 @@ def _columns(payloads: Sequence[Any]) -> list[Leaves]:
 
 def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
     first = parts[0]
-    if any(map(is_gpu_block, parts)):
+    if type(parts[0]) is GpuBlock:
         return _reduced_on_gpu(kind, parts)
     out = empty(operation, first.shape, first.dtype)
     try:
@@ -118,7 +118,7 @@ def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
 
 
 def _reduced_on_gpu(kind: str, parts: Leaves) -> NDArray[Any]:
-    """The parts combined in their order, on the GPU of the first that is on one; float16 is added in float32."""
+    """The parts combined in their order, on the GPU of the first; float16 is added in float32."""
     dtype = parts[0].dtype
     wide = np.float32 if dtype == np.float16 and kind == "sum" else dtype
     combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[kind]
@@ -169,11 +169,11 @@ def gather(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
     return meet(call, options, leaves, complete, CrossProcessOp(is_shared=True))
 
 
-def _joined(operation: str, parts: Sequence[NDArray[Any]], axis: int, tiled: bool) -> NDArray[Any]:
+def _joined(operation: str, parts: Sequence[Any], axis: int, tiled: bool) -> NDArray[Any]:
     """The parts stacked along a new dimension, or joined along an existing one."""
     shape = parts[0].shape
     d = _dimension(operation, axis, len(shape) + (not tiled))
-    if any(map(is_gpu_block, parts)):
+    if type(parts[0]) is GpuBlock:
         return np.concatenate(parts, d) if tiled else np.stack(parts, d)
     stacked = (*shape[:d], len(parts), *shape[d:])
     joined = (*shape[:d], len(parts) * shape[d], *shape[d + 1 :]) if tiled else stacked

@@ -108,7 +108,7 @@ class Placements:
 
     def _resolved(self, argument: str, sharding: Any) -> Sharding | None:
         if sharding is None or sharding is UNSPECIFIED:
-            return self.device
+            return None
         if isinstance(sharding, PartitionSpec):
             return NamedSharding(mesh_of_spec(f"{self.operation}: {argument}", sharding, entered=True), sharding)
         placed: Sharding = sharding

@@ -120,15 +120,7 @@ def one_level(node: Any) -> tuple[tuple[Any, ...], Any] | None:
 
 
 def make_node(typ: type, data: Any, children: Any) -> Any:
-    """Returns the node of a type with these children."""
-    if typ is dict:
-        return dict(zip(data, children, strict=True))
-    if typ is list:
-        return list(children)
-    if typ is tuple:
-        return tuple(children)
-    if typ is NoneType:
-        return None
+    """Returns the node of a type with these children; the core builds lists, tuples, dicts and None itself."""
     if isinstance(data, Aux):
         return _registered[typ].unflatten(data.data, tuple(children))
     if typ is OrderedDict:

@@ -188,13 +188,16 @@ def _canonical(value: Any) -> str:
 def _read_own_file(path: Path) -> str:
     # Other users may write to the directory: no links, pipes or files of other users.
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(number, "rb") as file:
+    try:
         facts = os.fstat(number)
         if not stat.S_ISREG(facts.st_mode):
             raise ValueError("it is not a regular file")
         if facts.st_uid not in (os.geteuid(), 0):
             raise ValueError("it belongs to another user")
-        content = file.read(_LARGEST_FILE + 1)
+        with open(number, "rb", closefd=False) as file:
+            content = file.read(_LARGEST_FILE + 1)
+    finally:
+        os.close(number)
     if len(content) > _LARGEST_FILE:
         raise ValueError(f"it is larger than {_LARGEST_FILE} bytes")
     return content.decode("utf-8")

@@ -67,6 +67,7 @@ def test_rates_and_text():
     assert "copied from memory to memory             2 GB/s" in text
     assert "a program, threads                       40 us and 50 us a participant" in text
     assert "fit                                      1 samples, median error 10.0 %" in text
+    assert "memory node 0 to 0" not in text  # of several memories only
     free = dict(COEFFICIENTS, warm=0.0)
     assert "warm" not in made(coefficients=free).rates
     between = ProcessLink(2, 1, "an MPI", 1e-4, 3e9, 2e-4, 4e9, True)
@@ -103,6 +104,12 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         ("fresh_page_seconds", "1", "fresh_page_seconds is not a number"),
         ("processes", {"processes": 2}, "processes does not have the entries"),
         ("samples", [{"name": "a"}], "a sample does not have the entries"),
+        (
+            "samples",
+            [{**made().to_dict()["samples"][0], "terms": {"bytes": 1.0}}],
+            "terms are not those of the model",
+        ),
+        ("samples", [{**made().to_dict()["samples"][0], "terms": []}], "terms are not those of the model"),
         ("conditions", {}, "conditions does not have the entries"),
         (
             "conditions",

@@ -149,3 +149,4 @@ def test_a_timeline_begins_with_the_first_event_and_lasting_events_end_with_the_
     names = [event["args"]["name"] for event in timeline.trace()["traceEvents"] if event["ph"] == "M"]
     assert names == [f"process 0 (pid {os.getpid()} on {record.host})", "meetings", "exchanges of bytes"]
     assert timeline.waits == []
+    assert timeline.summary() == f"clock of {record.host}: the reference\nno meeting of several processes"

@@ -77,3 +77,27 @@ def test_wrong_arguments_of_initialize_are_refused(given, text):
 def test_the_longest_address_has_300_characters():
     address = "x" * 298 + ":1"
     assert InitializeArguments(**{**DEFAULTS, "coordinator_address": address}).address == address
+
+
+@pytest.mark.parametrize(
+    ("num_processes", "error", "text"),
+    [
+        (
+            None,
+            RuntimeError,
+            "this process was started alone, without a launcher of MPI; expected several processes of one MPI job; "
+            "start the program as: mpiexec -n 2 python script.py",
+        ),
+        (
+            3,
+            ValueError,
+            "num_processes is 3, but this process was started alone; expected 1; start the program as: mpiexec -n 3 "
+            "python script.py",
+        ),
+    ],
+)
+def test_a_process_that_was_started_alone_is_not_a_job(num_processes, error, text):
+    with pytest.raises(error) as caught:
+        InitializeArguments(**{**DEFAULTS, "num_processes": num_processes}).check_single()
+    assert str(caught.value) == f"distributed.initialize: {text}"
+    InitializeArguments(**{**DEFAULTS, "num_processes": 1}).check_single()

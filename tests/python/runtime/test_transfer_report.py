@@ -144,3 +144,12 @@ def test_the_html_has_the_tables_and_escapes_names(gpus):
     assert "emulated GPU" in page
     assert "&lt;b&gt;.py:1" in page
     assert "<b>" not in page
+
+
+def test_lines_beyond_the_twelfth_are_one_row(gpus):
+    code = "\n".join(f"ad.device_put(np.ones({number}), gpus[0]).block_until_ready()" for number in range(1, 16))
+    with ad.transfers.record() as report:
+        exec(compile(code, "program.py", "exec"), {"ad": ad, "np": np, "gpus": gpus})
+    lines = str(report).splitlines()
+    assert lines[-2].split() == ["program.py:4", "host-to-device", "1", "32", "bytes"]
+    assert lines[-1].split() == ["3", "others", "3", "48", "bytes"]  # of 1, 2 and 3 numbers

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The space that suggest_training searches, and what it proposes where nothing fits."""
+
+import pytest
+from artifex_devices import cluster
+from artifex_devices.planner import suggest_training
+
+NODE = cluster.dgx("h100")
+PAIR = cluster.dgx("h100", nodes=2)
+POD = cluster.dgx("h100", nodes=4)
+CHUNKS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
+
+
+def space(shape, machine, **values):
+    return suggest_training(shape, machine, progress=False, **values).space
+
+
+def test_the_choices_of_a_dense_model_on_four_nodes():
+    found = space("llama-2-7b", POD, batch=256, sequence=4096)
+    assert dict(found.choices) == {
+        "tensor": (1, 2, 4, 8),
+        "context": (1, 2, 4),
+        "pipeline": (1, 2, 4, 8, 16, 32),
+        "chunks": CHUNKS,
+        "expert": (1,),
+        "microbatch": (1, 2, 4, 8, 16),
+        "zero": (0, 1, 2, 3),
+        "zero_shards": (0, 8),
+        "recompute": ("none", "full"),
+    }
+    assert (found.combinations, found.consistent, found.too_large) == (57600, 14230, 1538)
+
+
+def test_the_choices_of_experts_on_two_nodes():
+    found = space("mixtral-8x7b", PAIR, batch=6, sequence=1536, flash_attention=False)
+    assert dict(found.choices) == {
+        "tensor": (1, 2, 4, 8),
+        "context": (1,),
+        "pipeline": (1, 2, 4, 8, 16),
+        "chunks": CHUNKS,
+        "expert": (1, 2, 4, 8),
+        "microbatch": (1, 2),
+        "zero": (0, 1, 2, 3),
+        "zero_shards": (0, 8),
+        "recompute": ("none", "selective", "full"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("shape", "key", "values", "choices"),
+    [
+        ("llama-2-13b", "tensor", {}, (1, 2, 4, 5, 8)),  # divisors of 40 heads
+        ("llama-2-13b", "tensor", {"max_tensor": 4}, (1, 2, 4)),
+        ("llama-2-7b", "tensor", {"tensor": 2}, (2,)),
+        ("llama-2-7b", "zero", {"zero": [3, 1]}, (3, 1)),
+        ("llama-2-7b", "zero_shards", {}, (0,)),  # one node has no groups of nodes
+        ("llama-2-7b", "zero_shards", {"zero_shards": [None, 4]}, (0, 4)),
+        ("llama-2-7b", "context", {"sequence": 1024}, (1,)),
+        ("llama-2-7b", "context", {"sequence": 2048}, (1, 2)),
+        ("llama-2-7b", "context", {"sequence": 32768}, (1, 2, 4, 8, 16)),
+        ("llama-2-7b", "context", {"sequence": 2050}, (1,)),  # context ranks hold two parts of the sequence each
+        ("llama-2-7b", "microbatch", {"batch": 1}, (1,)),
+        ("llama-2-7b", "microbatch", {"batch": 24}, (1, 2, 4, 8)),
+    ],
+)
+def test_choices_of_a_field(shape, key, values, choices):
+    assert space(shape, NODE, **{"batch": 8, "sequence": 4096, **values}).choices[key] == choices
+
+
+@pytest.mark.parametrize(
+    ("options", "share"), [({}, 0.9), ({"memory_headroom": 0}, 1.0), ({"memory_headroom": 0.5}, 0.5)]
+)
+def test_headroom_is_the_part_of_memory_that_stays_free(options, share):
+    assert space("llama-2-7b", NODE, batch=8, sequence=4096, **options).memory_limit == share * 80 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("machine", "options", "devices"),
+    [
+        (POD, {}, {32, 16, 8}),
+        (PAIR, {}, {16, 8}),  # not a part of a node
+        (NODE, {}, {8}),
+        (POD, {"device_counts": [32]}, {32}),
+        (POD, {"device_counts": [4, 32, 4, 8]}, {32, 8, 4}),
+    ],
+)
+def test_the_front_compares_numbers_of_devices(machine, options, devices):
+    found = suggest_training("llama-2-7b", machine, batch=64, sequence=1024, progress=False, **options)
+    assert {choice.plan.devices for choice in found.front} == devices
+    assert {choice.plan.devices for choice in found.options} == {max(devices)}
+
+
+@pytest.mark.parametrize(
+    ("shape", "machine", "values", "ways_out"),
+    [
+        ("llama-2-70b", NODE, {}, ("offload_optimizer=True", 32)),
+        ("llama-3.1-405b", NODE, {}, (128,)),
+        (
+            "llama-2-7b",
+            NODE,
+            {"sequence": 131072, "recompute": "none"},
+            ("offload_optimizer=True", "sequence=65536", 16),
+        ),
+        (
+            "llama-2-13b",
+            NODE,
+            {"sequence": 131072, "recompute": "none"},
+            ("offload_activations=True", "sequence=32768", 16),
+        ),
+        ("llama-2-70b", NODE, {"sequence": 32768, "recompute": "none"}, ("both offloads", 32)),
+        ("llama-3.1-405b", NODE, {"sequence": 32768, "tensor": 1, "pipeline": 1}, (256,)),
+        ("deepseek-v3", NODE, {"sequence": 131072, "recompute": "none"}, (512,)),
+        ("llama-3.1-405b", PAIR, {"sequence": 131072, "recompute": "none"}, (1024,)),
+        (
+            "mixtral-8x7b",
+            PAIR,
+            {"sequence": 131072, "recompute": "none"},
+            ("offload_activations=True", "sequence=32768", 32),
+        ),
+    ],
+)
+def test_changes_that_fit_are_proposed_where_nothing_fits(shape, machine, values, ways_out):
+    found = suggest_training(shape, machine, progress=False, **{"batch": 8, "sequence": 8192, **values})
+    assert found.options == ()
+    assert found.ways_out == tuple(
+        f"it fits on {each} devices" if isinstance(each, int) else f"it fits with {each}" for each in ways_out
+    )
