@@ -105,7 +105,7 @@ def _columns(payloads: Sequence[Any]) -> list[Leaves]:
     return [[leaves[0] if type(leaves) is list else leaves for leaves in payloads]]
 
 
-def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
+def _reduced(operation: str, kind: str, parts: Leaves) -> Any:
     first = parts[0]
     if type(parts[0]) is GpuBlock:
         return _reduced_on_gpu(kind, parts)
@@ -117,7 +117,7 @@ def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
     return out
 
 
-def _reduced_on_gpu(kind: str, parts: Leaves) -> NDArray[Any]:
+def _reduced_on_gpu(kind: str, parts: Leaves) -> Any:
     """The parts combined in their order, on the GPU of the first; float16 is added in float32."""
     dtype = parts[0].dtype
     wide = np.float32 if dtype == np.float16 and kind == "sum" else dtype
@@ -169,7 +169,7 @@ def gather(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
     return meet(call, options, leaves, complete, CrossProcessOp(is_shared=True))
 
 
-def _joined(operation: str, parts: Sequence[Any], axis: int, tiled: bool) -> NDArray[Any]:
+def _joined(operation: str, parts: Sequence[Any], axis: int, tiled: bool) -> Any:
     """The parts stacked along a new dimension, or joined along an existing one."""
     shape = parts[0].shape
     d = _dimension(operation, axis, len(shape) + (not tiled))
