@@ -257,9 +257,7 @@ def all_to_all(call: Call, leaves: Leaves, split_axis: int, concat_axis: int, ti
     return meet(call, options, leaves, complete, op)
 
 
-def _exchanged(
-    operation: str, parts: Sequence[NDArray[Any]], split_axis: int, concat_axis: int, tiled: bool
-) -> NDArray[Any]:
+def _exchanged(operation: str, parts: Sequence[Any], split_axis: int, concat_axis: int, tiled: bool) -> Any:
     """The results stacked: that of member i is piece i of each part, joined in their order."""
     count = len(parts)
     shape = parts[0].shape
