@@ -22,18 +22,6 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 BACKENDS = os.environ.get("ARTIFEX_CONTRACT_BACKENDS", "cpu,emulated_gpu").split(",")
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "all_numpy_functions: needs more of NumPy than CUDA devices have")
-
-
-def pytest_collection_modifyitems(config, items):
-    if BACKENDS != ["cuda"]:
-        return
-    left_out = [item for item in items if item.get_closest_marker("all_numpy_functions")]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
-
-
 @pytest.fixture(params=BACKENDS)
 def backend(request):
     return request.param

@@ -115,7 +115,6 @@ def test_a_reshard_moves_the_planned_bytes(grid):
     assert same_bits(moved, numbers((16, 32)))
 
 
-@pytest.mark.all_numpy_functions
 def test_numpy_functions_run_on_the_devices(grid):
     left, right = numbers((8, 16)), numbers((8, 16)) + 1
     a, b = (ad.device_put(x, ad.NamedSharding(grid, ad.P("x", "y"))) for x in (left, right))
@@ -135,7 +134,6 @@ def test_numpy_functions_run_on_the_devices(grid):
         np.testing.assert_allclose(ad.device_get(result), value, rtol=1e-6)
 
 
-@pytest.mark.all_numpy_functions
 def test_bodies_of_shard_map_run_on_the_devices(grid):
     source = numbers((8, 16))
     total = ad.shard_map(

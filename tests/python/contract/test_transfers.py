@@ -102,7 +102,6 @@ def test_memory_that_the_host_can_read_is_read_without_a_transfer(devices, platf
     assert routes(report) == {("host", f"{platform}:3 pinned_host"): (1, X.nbytes)}
 
 
-@pytest.mark.all_numpy_functions
 def test_numpy_functions_record_operands_of_the_host_and_moves(grid, platform):
     array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))
     row = X[0].copy()
@@ -117,7 +116,6 @@ def test_numpy_functions_record_operands_of_the_host_and_moves(grid, platform):
         assert report.bytes() == (sent if platform == "gpu" else 0)
 
 
-@pytest.mark.all_numpy_functions
 def test_one_element_is_a_transfer_of_its_bytes(grid, platform):
     array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))
     with ad.transfers.record() as report:
@@ -129,7 +127,6 @@ def test_one_element_is_a_transfer_of_its_bytes(grid, platform):
     assert report.calls() == 0
 
 
-@pytest.mark.all_numpy_functions
 def test_results_in_host_memory_are_recorded(grid, platform):
     array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))
     out = np.empty_like(X)
@@ -139,7 +136,6 @@ def test_results_in_host_memory_are_recorded(grid, platform):
     np.testing.assert_array_equal(out, X * 2)
 
 
-@pytest.mark.all_numpy_functions
 @pytest.mark.parametrize(
     ("find", "bytes_found"),
     [(np.nonzero, 127 * 2 * 8), (np.flatnonzero, 127 * 2 * 8), (np.unique, 128 * 4), (lambda x: x[x > 120], 7 * 2 * 8)],
@@ -158,7 +154,6 @@ def test_positions_and_values_that_are_found_are_read_by_the_host(grid, platform
                 find(array)
 
 
-@pytest.mark.all_numpy_functions
 def test_arguments_of_shard_map_are_recorded(grid, platform):
     double = ad.shard_map(lambda block: block * 2, mesh=grid, in_specs=ad.P("x", "y"), out_specs=ad.P("x", "y"))
     array = ad.device_put(X, ad.NamedSharding(grid, ad.P("x", "y")))

@@ -9,6 +9,13 @@ NODE = cluster.dgx("h100")
 PAIR = cluster.dgx("h100", nodes=2)
 POD = cluster.dgx("h100", nodes=4)
 CHUNKS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
+OPEN = {  # of every search
+    "context_method": ("ring", "all_to_all", "all_gather"),
+    "offload_activations": (False, True),
+    "offload_optimizer": (False, True),
+    "optimizer": ("adamw-fp32-master",),
+}
+IN_DEVICES = {"offload_activations": False, "offload_optimizer": False}
 
 
 def space(shape, machine, **values):
@@ -27,8 +34,9 @@ def test_the_choices_of_a_dense_model_on_four_nodes():
         "zero": (0, 1, 2, 3),
         "zero_shards": (0, 8),
         "recompute": ("none", "full"),
+        **OPEN,
     }
-    assert (found.combinations, found.consistent, found.too_large) == (57600, 14230, 1538)
+    assert (found.combinations, found.consistent, found.too_large) == (1344000, 209192, 7735)
 
 
 def test_the_choices_of_experts_on_two_nodes():
@@ -43,6 +51,7 @@ def test_the_choices_of_experts_on_two_nodes():
         "zero": (0, 1, 2, 3),
         "zero_shards": (0, 8),
         "recompute": ("none", "selective", "full"),
+        **OPEN,
     }
 
 
@@ -107,7 +116,12 @@ def test_the_front_compares_numbers_of_devices(machine, options, devices):
             {"sequence": 131072, "recompute": "none"},
             ("offload_activations=True", "sequence=32768", 16),
         ),
-        ("llama-2-70b", NODE, {"sequence": 32768, "recompute": "none"}, ("both offloads", 32)),
+        (
+            "llama-2-70b",
+            NODE,
+            {"sequence": 32768, "recompute": "none"},
+            ("offload_optimizer=True and offload_activations=True", 32),
+        ),
         ("llama-3.1-405b", NODE, {"sequence": 32768, "tensor": 1, "pipeline": 1}, (256,)),
         ("deepseek-v3", NODE, {"sequence": 131072, "recompute": "none"}, (512,)),
         ("llama-3.1-405b", PAIR, {"sequence": 131072, "recompute": "none"}, (1024,)),
@@ -120,7 +134,8 @@ def test_the_front_compares_numbers_of_devices(machine, options, devices):
     ],
 )
 def test_changes_that_fit_are_proposed_where_nothing_fits(shape, machine, values, ways_out):
-    found = suggest_training(shape, machine, progress=False, **{"batch": 8, "sequence": 8192, **values})
+    options = {"batch": 8, "sequence": 8192, **IN_DEVICES, **values}
+    found = suggest_training(shape, machine, progress=False, **options)
     assert found.options == ()
     assert found.ways_out == tuple(
         f"it fits on {each} devices" if isinstance(each, int) else f"it fits with {each}" for each in ways_out

@@ -42,7 +42,7 @@ def output_of(code, **variables):
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**kept, **variables}
     )
-    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+    return done.stdout.strip() or (done.stderr.strip() or f"status {done.returncode}").splitlines()[-1]
 
 
 def test_defaults_can_be_read_in_three_ways():
