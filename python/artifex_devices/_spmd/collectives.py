@@ -118,9 +118,9 @@ def _reduced(operation: str, kind: str, parts: Leaves) -> Any:
 
 
 def _reduced_on_gpu(kind: str, parts: Leaves) -> Any:
-    """The parts combined in their order, on the GPU of the first; float16 is added in float32."""
+    """The parts combined in their order, on the GPU of the first; 16-bit floats are added in float32."""
     dtype = parts[0].dtype
-    wide = np.float32 if dtype == np.float16 and kind == "sum" else dtype
+    wide = np.float32 if dtype.name in ("float16", "bfloat16") and kind == "sum" else dtype
     combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[kind]
     total = functools.reduce(combine, [part.astype(wide) for part in parts])
     return total.astype(dtype, copy=False)

@@ -107,6 +107,10 @@ def test_bodies_of_shard_map_get_cupy_arrays_of_their_gpu(grid):
 COLLECTIVES = {
     "psum": (lambda x: ad.lax.psum(x, "x"), lambda parts: [sum(parts)] * 2),
     "psum of float16": (lambda x: ad.lax.psum(x.astype(np.float16), "x"), lambda parts: [sum(parts).astype("f2")] * 2),
+    "psum of bfloat16": (
+        lambda x: ad.lax.psum((x % 9).astype(ml_dtypes.bfloat16), "x"),
+        lambda parts: [sum(part % 9 for part in parts).astype(ml_dtypes.bfloat16)] * 2,
+    ),
     "psum of a tree": (
         lambda x: ad.lax.psum({"a": x, "b": (x > 70).sum(axis=1)}, "x")["b"],
         lambda parts: [sum((part > 70).sum(axis=1) for part in parts)] * 2,

@@ -87,9 +87,8 @@ def from_fused(operation: str, value: Any, dtype: Any, sharding: Sharding, *, co
     result = _core._empty(shape, dtype, sharding, committed, operation)
     slab = _core._slab_array(result, True)
     if slab is None:
-        for buffer, box in zip(
-            local_arrays(operation, result, True, True), tiling(sharding, shape, operation).boxes, strict=True
-        ):
+        buffers = local_arrays(operation, result, True, True)
+        for buffer, box in zip(buffers, tiling(sharding, shape, operation).boxes, strict=True):
             np.copyto(buffer, value[box], casting="unsafe")
         return result
     if len(slab) > 1:

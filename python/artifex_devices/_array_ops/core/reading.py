@@ -77,7 +77,7 @@ class Source:
                 view: NDArray[Any] = data[shift(box, whole)]
                 return view
         shape = [part.stop - part.start for part in box]
-        out: NDArray[Any] = np.empty_like(self._arrays[0], shape=shape)
+        out: NDArray[Any] = np.empty_like(self._arrays[0], order="C", shape=shape)
         self.copy_box(out, box, position)
         return out
 

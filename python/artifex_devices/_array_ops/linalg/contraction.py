@@ -269,7 +269,7 @@ def _add_up(multiply: Multiply, output: NDArray[Any], tiles: Sequence[Sequence[N
         multiply(output, tiles[0], False)
         return
     wide = output.dtype.name in _NARROW
-    total = np.empty_like(output, np.float32) if wide else output
+    total = np.empty_like(output, np.float32, order="C") if wide else output
     multiply(total, tiles[0], wide)
     term = np.empty_like(total)
     for parts in tiles[1:]:

@@ -45,7 +45,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
         if plan is not None:
             multiply_pair(plan, output, parts, wide)
         elif wide or not takes:
-            total = output if wide else np.empty_like(output, np.float32)
+            total = output if wide else np.empty_like(output, np.float32, order="C")
             np.einsum(explicit, *(part.astype(np.float32) for part in parts), out=total, optimize=path)
             if total is not output:
                 np.copyto(output, total, casting="unsafe")

@@ -82,7 +82,7 @@ def multiply_pair(
     if plan.order is None:
         np.matmul(a, b, out=output.reshape(*stack, math.prod(rows), math.prod(columns), copy=False), **options)
         return
-    product = np.empty_like(output, shape=(*stack, math.prod(rows), math.prod(columns)))
+    product = np.empty_like(output, order="C", shape=(*stack, math.prod(rows), math.prod(columns)))
     np.matmul(a, b, out=product, **options)
     np.copyto(output, product.reshape(*stack, *rows, *columns).transpose(plan.order))
 

@@ -125,9 +125,8 @@ def reduce_parts(
         operand_parts(operation, extra, placement, x.shape, x.sharding, places.positions, places.boxes)
         for extra in extras
     ]
-    blocks = local_arrays(
-        operation, x, True
-    )  # not to be written, but writable, because NumPy's argmax copies read-only memory
+    # Not to be written, but writable, because NumPy's argmax copies read-only memory.
+    blocks = local_arrays(operation, x, True)
     results, targets = outputs_of(operation, plan.shape, dtypes, plan.sharding, committed=committed, into=into)
     first: list[Callable[[], Any]] = []
     then: list[Callable[[], Any]] = []
