@@ -72,11 +72,6 @@ def on_gpu_of(x: Any) -> contextlib.AbstractContextManager[Any]:
     return device
 
 
-def to_gpu(operation: str, value: Any) -> Any:
-    """Returns an ndarray as a CuPy array on the current GPU, and numbers unchanged."""
-    return _cupy(operation).asarray(value) if isinstance(value, np.ndarray) else value
-
-
 def _cupy(operation: str) -> Any:
     try:
         return importlib.import_module("cupy")

@@ -7,9 +7,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from artifex_devices import _core, tree_util
+from artifex_devices import tree_util
+from artifex_devices._array_ops.core.blocks import allocate
 from artifex_devices._core import Array, NamedSharding
-from artifex_devices._runtime.cupy_arrays import cupy_blocks, is_on_gpu, on_gpu_of, to_gpu
+from artifex_devices._runtime.cupy_arrays import is_on_gpu, on_gpu_of
+from artifex_devices._runtime.gpu_block import gpu_blocks
 
 
 def on_gpus(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,17 +28,8 @@ def on_gpus(function: Callable[..., Any]) -> Callable[..., Any]:
 def array_of_parts(
     operation: str, shape: tuple[int, ...], dtype: Any, sharding: NamedSharding, parts: Sequence[Any]
 ) -> Array:
-    """Returns an Array with a copy of the part for each of its distinct buffers.
-
-    The GPU copies a part of its own; those for replicas on other GPUs go through the host.
-    """
-    result = _core._empty(shape, dtype, sharding, True, operation)
-    blocks = cupy_blocks(operation, result, writable=True) or []
+    """Returns an Array with a copy of the part for each of its distinct buffers."""
+    result, blocks = allocate(operation, shape, dtype, sharding, committed=True)
     for block, part in zip(blocks, parts, strict=True):
-        own = part
-        if is_on_gpu(part) and part.device.id != block.device.id:
-            with on_gpu_of(part):
-                own = part.get()
-        with on_gpu_of(block):
-            block[...] = to_gpu(operation, own)
+        block[...] = gpu_blocks([part])[0] if is_on_gpu(part) else part
     return result

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <string>
 
+#include "../base/message_of.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/planner/inference_plan.h"
@@ -145,15 +145,6 @@ TEST(TrainingPlan, ExpressesLlama3405B) {
   EXPECT_GT(plan.mfu(plan.expected.total()), 0.2);
   config.data = 64;
   EXPECT_THROW(plan_training(llama_405b(), *cluster, config, default_efficiency(*cluster)), InvalidArgument);
-}
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(TrainingPlan, RefusesImpossibleCounts) {

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "../base/message_of.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/planner/training_plan.h"
@@ -157,15 +157,6 @@ TEST(TrainingSearch, OffloadsOnlyWhatDoesNotFitOtherwise) {
   EXPECT_EQ(offloaded(states + activations), (Kinds{{false, false}}));
   EXPECT_EQ(offloaded(states * 6 / 18 + activations), (Kinds{{true, false}}));
   EXPECT_EQ(offloaded(states * 6 / 18 + activations - 1), (Kinds{{true, true}}));
-}
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(TrainingSearch, RefusesImpossibleChoices) {

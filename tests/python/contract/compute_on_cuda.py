@@ -209,7 +209,7 @@ def test_out_and_where_are_those_of_numpy(grid):
     x, out = place(grid, X, "x", "y"), np.zeros_like(X)
     with ad.transfers.record() as report:
         assert np.add(x, x, out=out) is out
-        assert np.sum(x, axis=0, out=out[0]) is not None
+        np.sum(x, axis=0, out=out[0])
     assert report.bytes("device-to-host") == X.nbytes + X[0].nbytes
     np.testing.assert_array_equal(out[1:], 2 * X[1:])
     np.testing.assert_array_equal(out[0], X.sum(axis=0))
