@@ -7,6 +7,7 @@ import json
 import select
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -87,12 +88,14 @@ class PeerStates:
 class Peers(PeerStates):
     """The connections of this process to all others of the job.
 
-    The kernel closes a connection when its process ends, however it ends; notices arrive before that.
+    The kernel closes a connection when its process ends, however it ends; notices arrive before that. One thread waits
+    here while others may report failures.
     """
 
     def __init__(self, peers: list[Peer]) -> None:
         """Owns the connections of these peers from now on."""
         super().__init__(peers)
+        self._lock = threading.RLock()  # of the connections and their bytes
         self._poll: select.epoll | None = select.epoll()
         self._by_file: dict[int, Peer] = {}
         for peer in peers:
@@ -104,16 +107,17 @@ class Peers(PeerStates):
 
     def poll(self) -> bool:
         """See PeerStates.poll."""
-        if self._poll is None:
-            return False
-        for peer in self._by_file.values():
-            if peer.unsent:
-                self._send(peer)
-        events = self._poll.poll(0)
-        for file, _ in events:
-            if file in self._by_file:
-                self._read(self._by_file[file])
-        return bool(events)
+        with self._lock:
+            if self._poll is None:
+                return False
+            for peer in self._by_file.values():
+                if peer.unsent:
+                    self._send(peer)
+            events = self._poll.poll(0)
+            for file, _ in events:
+                if file in self._by_file:
+                    self._read(self._by_file[file])
+            return bool(events)
 
     def sleep(self, seconds: float) -> None:
         """See PeerStates.sleep."""
@@ -123,7 +127,7 @@ class Peers(PeerStates):
             select.select([self._poll], [], [], seconds)  # epoll itself counts in milliseconds
 
     def close(self) -> None:
-        """Closes all connections; for the peers this process ends."""
+        """Closes all connections; for the peers this process ends. In a child after fork nobody would free the lock."""
         if self._poll is None:
             return
         self._poll.close()
@@ -136,10 +140,11 @@ class Peers(PeerStates):
         data = json.dumps(message).encode()
         if len(data) > _MAX_MESSAGE:
             return
-        for peer in self.by_number.values():
-            if peer.connection is not None and len(peer.unsent) < _MAX_MESSAGE:
-                peer.unsent += _LENGTH.pack(len(data)) + data
-                self._send(peer)
+        with self._lock:
+            for peer in self.by_number.values():
+                if peer.connection is not None and len(peer.unsent) < _MAX_MESSAGE:
+                    peer.unsent += _LENGTH.pack(len(data)) + data
+                    self._send(peer)
 
     def _send(self, peer: Peer) -> None:
         assert peer.connection is not None

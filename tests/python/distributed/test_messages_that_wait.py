@@ -2,7 +2,10 @@
 """Messages to other processes: those that do not fit a connection yet, and what is recorded of those in flight."""
 
 import importlib.util
+import json
 import socket
+import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -28,6 +31,48 @@ def test_a_later_poll_sends_what_a_connection_did_not_take():
     theirs.recv(1 << 20)
     assert not peers.poll()
     assert len(peer.unsent) < before
+    peers.close()
+    theirs.close()
+
+
+class SlowConnection:
+    """A connection that takes a part of a message at a time and lets another thread run meanwhile."""
+
+    def __init__(self, connection):
+        self.sent = bytearray()
+        self._connection = connection
+        self.fileno, self.setblocking, self.close = connection.fileno, connection.setblocking, connection.close
+
+    def send(self, data):
+        with memoryview(data) as view:
+            time.sleep(0.001)
+            self.sent += view[:20]
+            return len(view[:20])
+
+
+def test_messages_of_two_threads_are_whole():
+    ours, theirs = socket.socketpair()
+    connection = SlowConnection(ours)
+    peers = Peers([Peer(1, "process 1", connection)])
+    errors = []
+
+    def report():
+        try:
+            for _ in range(20):
+                peers.send_failed("a reason")
+        except BufferError as error:  # of bytes that the other thread sends
+            errors.append(error)
+
+    threads = [threading.Thread(target=report) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    while peers.by_number[1].unsent:
+        peers.poll()
+    assert errors == []
+    text = json.dumps({"kind": "failed", "reason": "a reason", "is_echo": False}).encode()
+    assert bytes(connection.sent) == 40 * (len(text).to_bytes(4, "big") + text)
     peers.close()
     theirs.close()
 
