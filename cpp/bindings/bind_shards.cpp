@@ -59,9 +59,9 @@ py::list local_arrays(const Array& array, bool writable, bool some) {
 
 /// For each distinct buffer of an Array on CUDA devices: its `__cuda_array_interface__`, an owner and the GPU's number.
 /// None for other Arrays.
-py::object gpu_buffers(const Array& array, bool writable) {
+py::object gpu_buffers(const Array& array, bool writable, bool some) {
   wait_until_written(array);
-  array.check_addressable(kReading);
+  if (!some) array.check_addressable(kReading);
   const Sharding& sharding = *array.sharding();
   const ShardDomains domains = sharding.domains(array.shape(), kReading);
   py::list result;
@@ -293,9 +293,9 @@ void bind_shards(py::module_& module) {
              "Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless "
              "`some`. Only the function that created the Array by _empty may set `writable`.");
   module.def(
-      "_gpu_buffers", &gpu_buffers, py::arg("array"), py::arg("writable") = false,
+      "_gpu_buffers", &gpu_buffers, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
       "Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, "
-      "else None. Only the function that created the Array by _empty may set `writable`.");
+      "else None. The arguments are those of _local_arrays.");
   module.def("_is_on_cuda", &is_on_cuda, py::arg("sharding"),
              "Returns whether Arrays with a sharding are in the memory of CUDA devices.");
   module.def("_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,

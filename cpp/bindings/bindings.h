@@ -19,6 +19,7 @@ void bind_cluster(py::module_& module);
 void bind_collective(py::module_& module);
 void bind_config(py::module_& module);
 void bind_cross_reshard(py::module_& module);
+void bind_processes(py::module_& module);  // after the classes of topology and clients
 void bind_device(py::module_& module);
 void bind_device_assignment(py::module_& module);
 void bind_device_list(py::module_& module);

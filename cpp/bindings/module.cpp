@@ -39,6 +39,7 @@ PYBIND11_MODULE(_core, module) {
   bind_assembly(module);
   bind_checkpoint(module);
   bind_cross_reshard(module);
+  bind_processes(module);
   bind_dlpack(module);
   bind_collective(module);
   bind_spmd(module);

@@ -360,6 +360,14 @@ void bind_scopes(py::module_& module) {
       },
       py::arg("name"));
   module.def(
+      "_prefers_gpus",
+      [] {
+        read_environment();
+        const std::string first = platforms.names ? platforms.names->substr(0, platforms.names->find(',')) : "";
+        return first == "gpu" || first == "cuda";
+      },
+      "Returns whether jax_platforms names GPUs first.");
+  module.def(
       "_write_platform_option",
       [](const std::string& name, const std::optional<std::string>& names) {
         read_environment();

@@ -181,66 +181,6 @@ PyObject* fast_leave(PyObject* self, PyObject* const*, Py_ssize_t count) {
   Py_RETURN_NONE;
 }
 
-/// A CPU domain as (CPUs, nodes, wider nodes, default node, cores).
-using DomainTuple = std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, int, int>;
-/// A ProcessInfo in types that pickle: (host, number of devices, domains, bytes of the memories).
-using ProcessTuple = std::tuple<std::string, int64_t, std::vector<DomainTuple>, std::vector<int64_t>>;
-
-ProcessTuple tuple_of(const ProcessInfo& info) {
-  std::vector<DomainTuple> domains;
-  for (const CpuDomain& domain : info.domains) {
-    domains.emplace_back(domain.cpus.cpus, domain.nodes, domain.wider_nodes, domain.default_node, domain.cores);
-  }
-  return {info.host, info.num_devices, std::move(domains), info.arena_memory_bytes};
-}
-
-std::vector<ProcessInfo> processes_from(const std::vector<ProcessTuple>& tuples) {
-  std::vector<ProcessInfo> processes;
-  for (const auto& [host, num_devices, domains, memory_bytes] : tuples) {
-    ProcessInfo& info = processes.emplace_back(ProcessInfo{host, num_devices, {}, memory_bytes});
-    for (const auto& [cpus, nodes, wider_nodes, default_node, cores] : domains) {
-      info.domains.push_back({CpuSet{cpus}, nodes, wider_nodes, default_node, cores});
-    }
-  }
-  return processes;
-}
-
-void bind_processes(py::module_& module) {
-  module.def(
-      "_describe_process",
-      [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices) {
-        return tuple_of(machine ? Client::describe(**machine, num_devices) : Client::describe_base());
-      },
-      py::arg("machine") = py::none(), py::arg("num_devices") = py::none(),
-      "Returns the description of this process for the others (a tuple that pickles): with these devices, or by "
-      "default the base client's.");
-  module.def(
-      "_join_world",
-      [](const std::vector<ProcessTuple>& processes, int process_index) {
-        try {
-          return Client::join(processes_from(processes), process_index);
-        } catch (const Error& error) {
-          if (std::string_view(error.what()).starts_with("distributed.")) throw;
-          rethrow_with_context("distributed.initialize: ");
-        }
-      },
-      py::arg("processes"), py::arg("process_index"),
-      "Creates the base client with the devices of all processes, each described by its _describe_process.");
-  module.def(
-      "_make_shared_client",
-      [](const std::shared_ptr<Machine>& machine, const std::vector<ProcessTuple>& processes, int process_index) {
-        ClientOptions options;
-        options.processes = processes_from(processes);
-        options.process_index = process_index;
-        if (process_index >= 0 && static_cast<size_t>(process_index) < processes.size()) {
-          options.num_devices = options.processes[static_cast<size_t>(process_index)].num_devices;
-        }
-        return Client::make(machine, options);
-      },
-      py::arg("machine"), py::arg("processes"), py::arg("process_index"),
-      "Creates a client as one process of several has it, for tests: one process may have any number of them.");
-}
-
 }  // namespace
 
 ClientRef client_of_named_platform() {
@@ -384,7 +324,6 @@ Example:
       py::arg("device_kind") = py::none(), py::arg("seed") = py::none(), py::arg("devices_per_gpu") = 1,
       "`device_kind`: a GPU of the catalogue, for the platform \"gpu\". `seed`: copies are deferred, in an order drawn "
       "from it. `devices_per_gpu`: for the platform \"cuda\", in tests.");
-  bind_processes(module);
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));
   py::class_<WorldScope> scope(module, "_WorldScope", "Context manager of `simulate`: opens a world and leaves it.");

@@ -3573,9 +3573,16 @@ def _default_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:
     """
 
 def _derived_batch_size(hardware: str) -> typing.Any: ...
+def _describe_gpus(
+    ordinals: collections.abc.Sequence[int],
+) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
+    """
+    As _describe_process, with these GPUs.
+    """
+
 def _describe_process(
-    machine: Machine | None = None, num_devices: int | None = None
-) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int]]:
+    machine: Machine | None = None, num_devices: int | None = None, platform: str = "cpu"
+) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
     """
     Returns the description of this process for the others (a tuple that pickles): with these devices, or by default the base client's.
     """
@@ -3666,9 +3673,9 @@ def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> b
     """
 
 def _get_leaf(array: Array) -> typing.Any: ...
-def _gpu_buffers(array: Array, writable: bool = False) -> typing.Any:
+def _gpu_buffers(array: Array, writable: bool = False, some: bool = False) -> typing.Any:
     """
-    Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. Only the function that created the Array by _empty may set `writable`.
+    Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. The arguments are those of _local_arrays.
     """
 
 def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
@@ -3740,6 +3747,31 @@ def _is_tracing() -> bool:
     Whether a trace is open.
     """
 
+def _join_gpu_world(
+    processes: collections.abc.Sequence[
+        tuple[
+            str,
+            int,
+            collections.abc.Sequence[
+                tuple[
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    int,
+                    int,
+                ]
+            ],
+            collections.abc.Sequence[int],
+            collections.abc.Sequence[tuple[str, int | None]],
+        ]
+    ],
+    process_index: int,
+    ordinals: collections.abc.Sequence[int],
+) -> Client:
+    """
+    Makes the GPUs of all processes, each described by its _describe_gpus, the base client.
+    """
+
 def _join_world(
     processes: collections.abc.Sequence[
         tuple[
@@ -3755,6 +3787,7 @@ def _join_world(
                 ]
             ],
             collections.abc.Sequence[int],
+            collections.abc.Sequence[tuple[str, int | None]],
         ]
     ],
     process_index: int,
@@ -3830,12 +3863,14 @@ def _make_shared_client(
                 ]
             ],
             collections.abc.Sequence[int],
+            collections.abc.Sequence[tuple[str, int | None]],
         ]
     ],
     process_index: int,
+    platform: str = "cpu",
 ) -> Client:
     """
-    Creates a client as one process of several has it, for tests: one process may have any number of them.
+    Creates a client as one process of several has it: one process may have any number of them. `platform`: "gpu" for emulated GPUs.
     """
 
 def _measure_gemm(
@@ -3948,6 +3983,13 @@ def _plan_cpu_shares(
     For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
     """
 
+def _plan_gpu_shares(
+    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[str], collections.abc.Sequence[int] | None]],
+) -> tuple[list[list[int]], list[tuple[str, list[int]]]]:
+    """
+    For each process, as (machine, PCI addresses of the GPUs that it sees, numbers that were chosen, or None): the numbers of the GPUs that it uses. Then (PCI address, processes) of each GPU that several use.
+    """
+
 def _plan_inference(
     shape: dict[typing.Any, typing.Any],
     cluster: Cluster,
@@ -3996,6 +4038,11 @@ def _plan_training(
 
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
+def _prefers_gpus() -> bool:
+    """
+    Returns whether jax_platforms names GPUs first.
+    """
+
 def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
     """
     Into how many parts the processes divide each dimension; None where they hold different numbers of parts.

@@ -148,6 +148,9 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):  # noqa: N801 - the name in 
         offset = part.__array_interface__["data"][0] - frame.__array_interface__["data"][0]
         return ndarray(self._address + offset, part.shape, part.strides, part.dtype, self._owner, self._ordinal)
 
+    def __len__(self):
+        return len(self.get()) if not self.shape else self.shape[0]  # a TypeError without dimensions, as in CuPy
+
     def __getitem__(self, index):
         index = _lowered(index if isinstance(index, tuple) else (index,))
         if any(isinstance(part, np.ndarray) for part in index):

@@ -18,6 +18,7 @@ import sys
 import time
 
 import pytest
+from cuda_stand_in import build, variables_of
 from launching import HERE, Job, environment_of, find_mpiexec, package_file, stack_of
 
 
@@ -36,6 +37,11 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [each for each in items if each not in left_out]
 
 
+@pytest.fixture(scope="session")
+def cuda_library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("cuda"))
+
+
 @pytest.fixture
 def processes(request, tmp_path):
     """processes(count, body, *arguments) runs `body(*arguments)` in so many processes and returns the Job.
@@ -43,13 +49,14 @@ def processes(request, tmp_path):
     Options: `timeout` in seconds; `devices`, how many each process has; `environment`, more variables; `flags` of
     mpiexec; `before`, a command that starts mpiexec; `initialize=False` leaves `distributed.initialize` to the body;
     `shielded=True` hides the death of a process from the launcher, which would end the others at once;
-    `interrupt_after`, a function after which the launcher gets Ctrl-C.
+    `interrupt_after`, a function after which the launcher gets Ctrl-C; `platform="gpu"`: the devices are GPUs of the
+    stand-in for the CUDA driver, or emulated ones in simulated processes.
     """
     if request.config.getoption("--simulated"):
         started = itertools.count()
 
-        def simulate(count, body, *arguments, devices=2, timeout=60, shielded=False):
-            return Job.simulated(body, arguments, count, devices, seed=next(started))
+        def simulate(count, body, *arguments, devices=2, timeout=60, shielded=False, platform="cpu"):
+            return Job.simulated(body, arguments, count, devices, next(started), platform)
 
         return simulate
 
@@ -68,7 +75,11 @@ def processes(request, tmp_path):
         initialize=True,
         shielded=False,
         interrupt_after=None,
+        platform="cpu",
     ):
+        if platform == "gpu":
+            library = request.getfixturevalue("cuda_library")
+            environment = {**variables_of(library, count * devices), **(environment or {})}
         folder = tmp_path / f"job{len(started)}"
         folder.mkdir()
         started.append(folder)

@@ -107,13 +107,13 @@ class Job:
         self.output, self.status, self.seconds, self.timed_out = output, status, seconds, timed_out
 
     @classmethod
-    def simulated(cls, body, arguments, count, devices, seed):
+    def simulated(cls, body, arguments, count, devices, seed, platform):
         """Runs the body in simulated processes."""
         from artifex_devices.testing import run_processes
 
         job = cls.__new__(cls)
         begin = time.monotonic()
-        done = run_processes(body, count, devices, seed, args=arguments, return_exceptions=True)
+        done = run_processes(body, count, devices, seed, args=arguments, return_exceptions=True, platform=platform)
         job.outcomes = [SimulatedOutcome(value, number in done.unfinished) for number, value in enumerate(done.results)]
         job.status = int(any(outcome.state != "returned" for outcome in job.outcomes))
         job.output, job.seconds, job.timed_out = "\n".join(map(str, done.events)), time.monotonic() - begin, False

@@ -54,9 +54,9 @@ def soak(seed, rounds):
     return planned, dict(traffic.sent), dict(traffic.received), held
 
 
-@pytest.mark.parametrize("count", COUNTS)
-def test_random_reshards_are_right_and_send_what_is_planned(processes, count):
-    reports = processes(count, soak, 20 + count, 60, timeout=150).values
+@pytest.mark.parametrize(("count", "platform"), [*((count, "cpu") for count in COUNTS), (2, "gpu"), (3, "gpu")])
+def test_random_reshards_are_right_and_send_what_is_planned(processes, count, platform):
+    reports = processes(count, soak, 20 + count, 60, timeout=150, platform=platform).values
     assert len({planned for planned, *_ in reports}) == 1
     assert sum(sum(sent.values()) for _, sent, *_ in reports) == reports[0][0] > 0
     for a, (_, sent, *_) in enumerate(reports):

@@ -191,6 +191,32 @@ std::shared_ptr<Client> Client::join(std::vector<ProcessInfo> processes, int pro
   return base.made;
 }
 
+ProcessInfo Client::describe_gpus(const Backend& gpus, int64_t count) {
+  return describe(*Machine::live(), count, &gpus);
+}
+
+std::shared_ptr<Client> Client::join_gpus(std::vector<ProcessInfo> processes, int process_index, BackendRef own) {
+  BaseState& base = state();
+  const std::lock_guard lock(base.mutex);
+  if (base.gpu) {
+    throw_error<Unavailable>(
+        "distributed.initialize: the GPUs are in use already; expected to come before their first use; call it at the "
+        "beginning of the program");
+  }
+  ClientOptions options;
+  options.backend = std::move(own);
+  if (process_index >= 0 && static_cast<size_t>(process_index) < processes.size()) {
+    options.num_devices = processes[static_cast<size_t>(process_index)].num_devices;
+  }
+  options.allocator = AllocatorOptions::from_environment();
+  options.processes = std::move(processes);
+  options.process_index = process_index;
+  base.gpu = make(Machine::live(), options);
+  base.gpu_is_base = true;
+  base.exists.store(true, std::memory_order_release);
+  return base.gpu;
+}
+
 std::shared_ptr<Client> Client::exchange_base(std::shared_ptr<Client> client) {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);

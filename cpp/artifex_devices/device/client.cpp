@@ -101,8 +101,18 @@ int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, cons
           p, info.domains.size(), info.arena_memory_bytes.size());
     }
   }
+  for (int p = 0; p < count; ++p) {
+    const ProcessInfo& info = processes[static_cast<size_t>(p)];
+    const size_t facts = expected.devices.empty() ? 0 : static_cast<size_t>(info.num_devices);
+    if (info.devices.size() == facts) continue;
+    throw_error(
+        "make_client: process {} describes {} of {} devices with memory of their own; expected {}; take what "
+        "Client::describe makes there with the same backend",
+        p, info.devices.size(), info.num_devices, facts);
+  }
   const ProcessInfo& mine = processes[static_cast<size_t>(own)];
-  if (mine.num_devices != expected.num_devices || mine.domains != expected.domains) {
+  if (mine.num_devices != expected.num_devices || mine.domains != expected.domains ||
+      mine.devices != expected.devices) {
     throw_error(
         "make_client: process {}, which is this one, is described as {} devices on {} CPU domains; expected {} on {}, "
         "as they are here; take what Client::describe makes in this process",
@@ -121,7 +131,7 @@ constinit std::atomic<bool> workers_configured{false};
 
 }  // namespace
 
-ProcessInfo Client::describe(const Machine& machine, std::optional<int64_t> num_devices) {
+ProcessInfo Client::describe(const Machine& machine, std::optional<int64_t> num_devices, const Backend* backend) {
   ProcessInfo info;
   info.host = host_name();
   info.domains = machine.cpu_domains();
@@ -130,12 +140,18 @@ ProcessInfo Client::describe(const Machine& machine, std::optional<int64_t> num_
   for (const int node : memories_of(info.domains).nodes) {
     info.arena_memory_bytes.push_back(memory_of_node(machine, node));
   }
+  if (backend != nullptr && backend->has_own_memory()) {
+    for (int64_t i = 0; i < info.num_devices; ++i) {
+      info.devices.push_back({backend->device_kind(i), backend->memory_bytes(i)});
+    }
+  }
   return info;
 }
 
 std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, const ClientOptions& options) {
   if (!machine) throw_error("make_client: the machine is null; give one of Machine::live, from_xml or from_synthetic");
-  const ProcessInfo own = describe(*machine, options.num_devices);
+  const BackendRef backend = options.backend ? options.backend : default_backend(*machine);
+  const ProcessInfo own = describe(*machine, options.num_devices, backend.get());
   const int64_t count =
       options.processes.empty() ? own.num_devices : check_processes(options.processes, options.process_index, own);
   if (options.bytes_limit && *options.bytes_limit < 0) {
@@ -143,7 +159,6 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
                 *options.bytes_limit);
   }
 
-  const BackendRef backend = options.backend ? options.backend : default_backend(*machine);
   backend->check(*machine, count, options);
   if (options.allocator && options.allocator->preallocate && options.compile_only) {
     throw_error("make_client: preallocate is True for devices without memory; expected False; leave one of them out");
@@ -210,7 +225,8 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
     for (int64_t i = 0; i < info.num_devices; ++i) ++devices_near[memory_near(i)];
     for (int64_t i = 0; i < info.num_devices; ++i) {
       const size_t near = memory_near(i);
-      add_memory(near, backend_->memory_bytes(i).value_or(info.arena_memory_bytes[near] / devices_near[near]), i);
+      const std::optional<int64_t> own = info.devices[static_cast<size_t>(i)].memory_bytes;
+      add_memory(near, own.value_or(info.arena_memory_bytes[near] / devices_near[near]), i);
     }
   }
   arena_devices_.resize(arenas_.size());
@@ -235,7 +251,8 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
     device.domain_ = static_cast<int>(domain_of(i));
     device.arena_ =
         static_cast<int>(first_arena) + (has_own_memory ? static_cast<int>(i) : memories.of_domain[domain_of(i)]);
-    const std::optional<int64_t> own_limit = has_own_memory ? backend_->memory_bytes(i) : std::nullopt;
+    const std::optional<int64_t> own_limit =
+        has_own_memory ? info.devices[static_cast<size_t>(i)].memory_bytes : std::nullopt;
     const std::optional<int64_t> limit = options.bytes_limit ? options.bytes_limit : own_limit;
     if (limit && is_here) device.limit_.store(*limit, std::memory_order_relaxed);
     ++arena_devices_[static_cast<size_t>(device.arena_)];

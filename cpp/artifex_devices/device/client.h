@@ -104,6 +104,7 @@ class Device {
   Device() = default;
 
   struct Memories;
+  const DeviceFacts& facts_elsewhere() const noexcept;  // of a device of another process, with memory of its own
   bool charge_host(int64_t bytes, MemoryKind kind);
   void discharge_host(int64_t bytes, MemoryKind kind) noexcept;
 
@@ -168,9 +169,14 @@ class Client : public std::enable_shared_from_this<Client> {
   static void use_gpu_as_base();
   /// Returns this process's entry for the processes that will share its world.
   static ProcessInfo describe_base();
+  /// The same for the devices of a backend other than the CPU.
+  static ProcessInfo describe_gpus(const Backend& gpus, int64_t count);
   /// Creates the base client with the devices of all `processes`. Throws Unavailable if there is a base client already,
   /// and as make().
   static std::shared_ptr<Client> join(std::vector<ProcessInfo> processes, int process_index);
+  /// Creates gpu() with the GPUs of all `processes`, and makes base() return it; `own` has those of this process. Throws
+  /// Unavailable if there is one already, and as make().
+  static std::shared_ptr<Client> join_gpus(std::vector<ProcessInfo> processes, int process_index, BackendRef own);
   /// Throws Unavailable once the base client exists.
   static void set_num_cpu_devices(std::optional<int64_t> count);
   /// Makes `client` the base client (nullptr: the next base() restores the first one); returns the old one.
@@ -196,8 +202,10 @@ class Client : public std::enable_shared_from_this<Client> {
   int host_of_process(int index) const noexcept {
     return processes_.empty() ? 0 : host_of_process_[static_cast<size_t>(index)];
   }
-  /// Returns the entry of a process with `num_devices` devices (nothing: one for each CPU domain) on `machine`.
-  static ProcessInfo describe(const Machine& machine, std::optional<int64_t> num_devices);
+  /// Returns the entry of a process with `num_devices` devices (nothing: one for each CPU domain) on `machine`;
+  /// `backend`: what the devices are; null: the CPU's.
+  static ProcessInfo describe(const Machine& machine, std::optional<int64_t> num_devices,
+                              const Backend* backend = nullptr);
   /// Makes all later placements on its devices throw Unavailable, permanently. Existing arrays remain valid.
   void close() noexcept { closed_.store(true, std::memory_order_release); }
   bool is_closed() const noexcept { return closed_.load(std::memory_order_acquire); }

@@ -9,7 +9,10 @@
 
 namespace artifex_devices {
 const std::string& Device::platform() const noexcept { return client_->platform(); }
-const std::string& Device::device_kind() const noexcept { return client_->backend().device_kind(local_id_); }
+const std::string& Device::device_kind() const noexcept {
+  if (!addressable_ && client_->backend().has_own_memory()) return facts_elsewhere().kind;
+  return client_->backend().device_kind(local_id_);
+}
 std::string Device::to_string() const { return fmt::format("{}:{}", platform(), id_); }
 std::string Device::repr() const { return client_->backend().repr(*this); }
 
@@ -30,7 +33,14 @@ Arena& Device::arena() const noexcept { return client_->arena(arena_); }
 Arena& Device::arena(MemoryKind kind) const noexcept { return client_->arena(arena_, kind); }
 bool Device::is_compile_only() const noexcept { return client_->is_compile_only(); }
 int64_t Device::memory_bytes() const noexcept {
-  return client_->backend().memory_bytes(local_id_).value_or(client_->memory_bytes_per_device(arena_));
+  const Backend& backend = client_->backend();
+  const std::optional<int64_t> own = !addressable_ && backend.has_own_memory() ? facts_elsewhere().memory_bytes
+                                                                               : backend.memory_bytes(local_id_);
+  return own.value_or(client_->memory_bytes_per_device(arena_));
+}
+
+const DeviceFacts& Device::facts_elsewhere() const noexcept {
+  return client_->process(process_index_).devices[static_cast<size_t>(local_id_)];
 }
 
 void Device::set_bytes_limit(std::optional<int64_t> limit) noexcept {

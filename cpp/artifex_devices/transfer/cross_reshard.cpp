@@ -263,7 +263,8 @@ BufferRef CrossReshard::in_place(const Parts& parts, Side side) const {
   BufferRef found;
   for_parts(parts, [&](const Part& part, size_t) {
     Place at_side = place(part, side);
-    if (is_dense(part.box.shape, at_side.strides, itemsize_)) found = std::move(at_side.memory);
+    const bool is_readable = at_side.memory.block->is_host_readable();
+    if (is_readable && is_dense(part.box.shape, at_side.strides, itemsize_)) found = std::move(at_side.memory);
   });
   return found;
 }
@@ -294,12 +295,13 @@ void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed, Sink&&
 
 void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed) const {
   // A message of many boxes has small ones: to list them would take longer than to copy them.
-  if (parts.count > PlannedCopies::most_listed.load(std::memory_order_relaxed) / 32) {
+  const CopyEngine* const engine = client()->copy_engine();
+  if (engine == nullptr && parts.count > PlannedCopies::most_listed.load(std::memory_order_relaxed) / 32) {
     CopyChain chain;
     copy(parts, side, packed, chain);
     return chain.flush();
   }
-  CopyBatch batch;
+  CopyBatch batch(engine);
   copy(parts, side, packed, CopyLister(&batch));
   batch.run();
 }

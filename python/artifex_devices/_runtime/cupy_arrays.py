@@ -24,15 +24,16 @@ class _Memory:
         self._owner = owner
 
 
-def cupy_blocks(operation: str, x: Array, *, writable: bool = False) -> list[Any] | None:
-    """Returns a CuPy array on each distinct buffer of an Array on CUDA devices, and None for other Arrays.
+def cupy_blocks(operation: str, x: Array, *, writable: bool = False, some: bool = False) -> list[Any] | None:
+    """Returns a CuPy array on each distinct buffer in this process of an Array on CUDA devices; None for other Arrays.
 
-    Only the function that created the Array by _core._empty may write them.
+    Only the function that created the Array by _core._empty may write them. With `some`, other tiles may be in other
+    processes.
 
     Raises:
         TypeError: CuPy is not installed, or has no such dtype.
     """
-    buffers = _core._gpu_buffers(x, writable)
+    buffers = _core._gpu_buffers(x, writable, some)
     if buffers is None:
         return None
     cupy = _cupy(operation)

@@ -9,12 +9,14 @@ from artifex_devices import _core
 from artifex_devices._core import Client
 
 
-def clients_of(devices: Sequence[int], count: int | None = None) -> list[Client]:
+def clients_of(devices: Sequence[int], count: int | None = None, platform: str = "cpu") -> list[Client]:
     """Creates the clients of the first `count` processes, or of all, of a job with so many devices in each process.
 
-    Each process is on a host of its own.
+    Each process is on a host of its own. With the platform "gpu" the devices are emulated GPUs.
     """
     machine = _core.Machine.live()
-    described = [(f"host{number}", *_core._describe_process(machine, own)[1:]) for number, own in enumerate(devices)]
+    described = [
+        (f"host{number}", *_core._describe_process(machine, own, platform)[1:]) for number, own in enumerate(devices)
+    ]
     indexes = range(len(devices) if count is None else count)
-    return [_core._make_shared_client(machine, described, number) for number in indexes]
+    return [_core._make_shared_client(machine, described, number, platform) for number in indexes]

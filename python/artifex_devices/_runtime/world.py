@@ -41,7 +41,7 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         processes: Number of processes, each on a host of its own, that have equal numbers of the devices; for code that
             chooses meshes and shardings by `process_index`. This process is number 0 and holds data on its own devices
             only. `testing.run_processes` runs a program in all of them. `world` is then a number of devices, and only
-            `all_threads` may be given too.
+            `all_threads` and `platform` may be given too.
 
     Raises:
         ValueError: The description is malformed, the number is not positive, the file is not hwloc XML, or the platform
@@ -82,9 +82,10 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         if seed is not None:
             check_int("simulate", "seed", seed, "write seed=7", minimum=0, maximum=2**64 - 1)
         if processes is not None:
-            others = {"bytes_limit": bytes_limit, "compile_only": compile_only, "platform": platform, "seed": seed}
+            others = {"bytes_limit": bytes_limit, "compile_only": compile_only, "seed": seed}
             devices = _devices_of_processes(world, processes, others)
-            super().__init__(lambda: clients_of(devices, 1)[0], all_threads, None)
+            platform = _platform(world, platform, names_gpus=False)
+            super().__init__(lambda: clients_of(devices, 1, platform)[0], all_threads, None)
             return
         cpus = None  # beside GPUs
         if isinstance(world, Mapping):
@@ -185,8 +186,8 @@ def _devices_of_processes(world: object, processes: int, others: Mapping[str, An
     given = [name for name, value in others.items() if value not in (None, False)]
     if given:
         raise ValueError(
-            f"simulate: {' and '.join(given)} cannot be combined with processes; expected all_threads at most; leave "
-            f"{' and '.join(given)} out, or leave processes out for one process"
+            f"simulate: {' and '.join(given)} cannot be combined with processes; expected all_threads and platform at most; "
+            f"leave {' and '.join(given)} out, or leave processes out for one process"
         )
     return [count // processes] * processes
 

@@ -216,7 +216,7 @@ def _arrays_here(x: Array) -> list[Any]:
 
 
 def _cupy_arrays(x: Array) -> list[Any]:
-    return cupy_blocks("shard_map", x) or []
+    return cupy_blocks("shard_map", x, some=True) or []
 
 
 def ids_text(sharding: Sharding) -> str:

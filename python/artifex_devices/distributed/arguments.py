@@ -39,7 +39,8 @@ class InitializeArguments:
         self.num_processes: int | None = checked("num_processes", _check_int, minimum=1, maximum=_MAX_PROCESSES)
         last = (self.num_processes or _MAX_PROCESSES) - 1
         self.process_id: int | None = checked("process_id", _check_int, minimum=0, maximum=last)
-        self.num_devices: int | None = checked("local_device_ids", _check_devices)
+        self.device_ids: tuple[int, ...] | None = checked("local_device_ids", _check_devices)
+        self.num_devices = None if self.device_ids is None else len(self.device_ids)
         checked("cluster_detection_method", _check_method)
         seconds = {"above": 0, "expected": "a number of seconds"}
         self.timeout_s: float = checked("initialization_timeout", check_number, **seconds)
@@ -93,8 +94,7 @@ def _check_address(operation: str, name: str, value: Any, fix: str) -> str | Non
     return str(value)
 
 
-def _check_devices(operation: str, name: str, value: Any, fix: str) -> int | None:
-    """The number of devices that the ids name."""
+def _check_devices(operation: str, name: str, value: Any, fix: str) -> tuple[int, ...] | None:
     if value is None:
         return None
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
@@ -109,7 +109,7 @@ def _check_devices(operation: str, name: str, value: Any, fix: str) -> int | Non
     ids = check_sequence_of_ints(operation, name, value, fix)
     if len(set(ids)) < count or min(ids) < 0:
         raise _refused(name, "names devices twice, or below 0", "different numbers from 0", ids)
-    return count
+    return ids
 
 
 def _check_method(operation: str, name: str, value: Any, fix: str) -> None:

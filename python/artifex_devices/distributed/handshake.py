@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices.distributed.gpus_of_job import SeenGpus
 from artifex_devices.distributed.mpi_runtime import MpiRuntime, wait_for_all
 
 _T = TypeVar("_T")
@@ -26,6 +27,7 @@ class ProcessFacts(NamedTuple):
     arguments: tuple[str | None, int | None, int | None]  # coordinator_address, num_processes and process_id
     address_is_own: bool  # whether coordinator_address is None or belongs to its host
     launcher: tuple[str, int | None, str]  # name, number of processes that it reports, flag that binds processes
+    gpus: SeenGpus | None = None  # in jobs of GPUs
 
 
 def exchange(runtime: MpiRuntime, value: _T, deadline: float) -> list[_T]:

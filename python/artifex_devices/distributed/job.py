@@ -25,6 +25,7 @@ from artifex_devices.distributed import transport as transports
 from artifex_devices.distributed.arguments import InitializeArguments
 from artifex_devices.distributed.connections import Listener, connect_all
 from artifex_devices.distributed.flight_records import FlightRecords, make_job_folder
+from artifex_devices.distributed.gpus_of_job import seen_gpus, share_of_gpus
 from artifex_devices.distributed.handshake import ProcessFacts, check_facts, exchange, is_own_address
 from artifex_devices.distributed.launcher import Launcher, find_launcher
 from artifex_devices.distributed.local_peers import share_memory
@@ -129,7 +130,9 @@ def initialize(
         num_processes: Number of processes.
         process_id: Number of this process.
         local_device_ids: Devices of this process: as many as there are ids. The default is `jax_num_cpu_devices`,
-            JAX_NUM_CPU_DEVICES or XLA_FLAGS, or else one device for each CPU domain of its share.
+            JAX_NUM_CPU_DEVICES or XLA_FLAGS, or else one device for each CPU domain of its share. In a job of GPUs,
+            which JAX_PLATFORMS=cuda asks for: the numbers of the GPUs that this process uses. By default the processes
+            of a machine that see the same GPUs divide them equally.
         cluster_detection_method: None or "mpi4py", the only one.
         initialization_timeout: Seconds to wait for the other processes. The timeout and Ctrl-C also end the start of
             MPI itself where it is MPICH; other MPIs are started by mpi4py, which cannot be interrupted.
@@ -227,17 +230,19 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
         arguments=(arguments.address, arguments.num_processes, arguments.process_id),
         address_is_own=arguments.address is None or is_own_address(arguments.address),
         launcher=(launcher.name, launcher.process_count, launcher.bind_flag) if launcher else ("nobody", 1, ""),
+        gpus=seen_gpus(arguments.device_ids),
     )
     facts = exchange(runtime, mine, deadline)
     check_facts(facts)
     cpus = _take_cpu_share(me, facts, launcher.bind_flag if launcher else "a launcher of MPI")
-    if arguments.num_devices is not None:
+    gpus = share_of_gpus(me, [each.machine for each in facts], [each.gpus for each in facts])
+    if arguments.num_devices is not None and gpus is None:
         config.update("jax_num_cpu_devices", arguments.num_devices)
 
     described: Any = None
     problem = ""
     try:
-        described = _core._describe_process()
+        described = _core._describe_process(), None if gpus is None else _core._describe_gpus(gpus)
     except Exception as error:  # all processes raise it, as the others would wait
         problem = f"{type(error).__name__}: {error}"
     listener = Listener(host, beyond_host=any(each.host != host for each in facts))
@@ -259,8 +264,9 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
     local_peers = share_memory(peers, me, names, lambda value: exchange(runtime, value, deadline))
     flight = _flight_records(me, facts, [each[4] for each in second])
     transport = MpiTransport(runtime, peers, names, local_peers, flight)
-    client = _core._join_world([each[0] for each in second], me)
-    transports.install(client, transport)
+    transports.install(_core._join_world([each[0][0] for each in second], me), transport)
+    if gpus is not None:
+        transports.install(_core._join_gpu_world([each[0][1] for each in second], me, gpus), transport)
     members = tuple(Member(name, each.host, own[2]) for name, each, own in zip(names, facts, second, strict=True))
     return _Job(runtime, peers, transport, members, arguments.shutdown_timeout_s, flight)
 

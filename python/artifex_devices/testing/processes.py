@@ -59,6 +59,7 @@ def run_processes(
     *,
     args: Sequence[Any] = (),
     return_exceptions: bool = False,
+    platform: str = "cpu",
 ) -> SimulatedRun:
     """Runs a function once in each of several simulated processes of this interpreter.
 
@@ -81,6 +82,7 @@ def run_processes(
         args: Arguments of the function.
         return_exceptions: Whether an exception of a process becomes its result, and the other processes continue until
             they need that process. Otherwise the first exception ends all processes and is raised.
+        platform: "cpu", or "gpu" for emulated GPUs.
 
     Raises:
         BaseException: The first exception of a process, unless `return_exceptions` is True; a note names the process
@@ -105,7 +107,9 @@ def run_processes(
     args = check_sequence(_OPERATION, "args", args, "a list of arguments", "write args=[1]")
     counts = _device_counts(devices, processes)
     _check_faults(faults, processes)
-    job = SimulatedJob(counts, seed, faults, stops_at_error=not return_exceptions)
+    if check_str(_OPERATION, "platform", platform, "write platform='gpu'") not in ("cpu", "gpu"):
+        raise wrong_value(_OPERATION, "platform", platform, "'cpu' or 'gpu'", "leave it out for CPU devices")
+    job = SimulatedJob(counts, seed, faults, stops_at_error=not return_exceptions, platform=platform)
     shared = SharedGlobals(function)
     job.scheduler.on_yield = shared.note
     job.run(lambda: function(*args))

@@ -8,6 +8,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/device_list.h"
+#include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
 #include "artifex_devices/device/memory.h"
 
 namespace artifex_devices {
@@ -100,6 +101,27 @@ TEST(Processes, RefuseInconsistentDescriptions) {
   EXPECT_EQ(message_of([&] { Client::make(machine(1), options); }),
             "make_client: process 1 is described by 2 CPU domains and 1 memories; expected at least one domain, and a "
             "number of bytes for each memory that they name; take what Client::describe makes there");
+}
+
+TEST(Processes, KnowTheGpusOfOthers) {
+  const BackendRef mine = make_emulated_gpu_backend({.device_kind = "small", .memory_bytes = 1000});
+  const BackendRef its = make_emulated_gpu_backend({.device_kind = "big", .memory_bytes = 5000});
+  ClientOptions options;
+  options.backend = mine;
+  options.num_devices = 1;
+  options.processes = {Client::describe(*machine(1), 1, mine.get()), Client::describe(*machine(1), 2, its.get())};
+  const auto client = Client::make(machine(1), options);
+  EXPECT_EQ(client->device(0)->device_kind(), "small");
+  EXPECT_EQ(client->device(0)->memory_bytes(), 1000);
+  EXPECT_EQ(client->device(0)->bytes_limit(), 1000);
+  EXPECT_EQ(client->device(2)->device_kind(), "big");
+  EXPECT_EQ(client->device(2)->memory_bytes(), 5000);
+  EXPECT_EQ(client->device(2)->platform(), "gpu");
+  EXPECT_FALSE(client->device(2)->is_addressable());
+  options.processes[1].devices.pop_back();
+  EXPECT_EQ(message_of([&] { Client::make(machine(1), options); }),
+            "make_client: process 1 describes 1 of 2 devices with memory of their own; expected 2; take what "
+            "Client::describe makes there with the same backend");
 }
 
 TEST(Processes, DistinguishTheirOwnDevicesInLists) {

@@ -8,17 +8,14 @@ devices is in compute_on_cuda.py.
 
 import functools
 import os
-import shutil
-import subprocess
-from pathlib import Path
 
 import artifex_devices as ad
+import cuda_stand_in
 import numpy as np
 import pytest
 from artifex_devices import _core
 from shared_worlds import entered
 
-CHECKOUT = Path(__file__).resolve().parents[3]
 BACKENDS = os.environ.get("ARTIFEX_CONTRACT_BACKENDS", "cpu,emulated_gpu").split(",")
 
 
@@ -61,11 +58,4 @@ def grid(world):
 @pytest.fixture(scope="session")
 def library(tmp_path_factory):
     """The path of the stand-in for the CUDA driver, compiled here."""
-    compiler = os.environ.get("CXX", "c++")
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no C++ compiler ({compiler}) to build the stand-in library")
-    path = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
-    sources = sorted(map(str, (CHECKOUT / "tests/cpp/cuda_stand_in").glob("*.cpp")))
-    flags = ["-std=c++20", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{CHECKOUT / 'cpp'}"]
-    subprocess.run([compiler, *flags, *sources, "-o", str(path)], check=True)
-    return str(path)
+    return cuda_stand_in.build(tmp_path_factory.mktemp("cuda"))

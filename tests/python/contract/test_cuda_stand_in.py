@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from artifex_devices import _core
+from cuda_stand_in import variables_of
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 IMPORTS = "import numpy as np, artifex_devices as ad\n"
@@ -31,13 +32,7 @@ def test_the_contract_of_every_backend_holds(library):
     here = Path(__file__).parent
     names = ("test_devices_of_every_backend", "test_transfers", "exchange_on_cuda", "compute_on_cuda", "numpy_on_cuda")
     contract = [str(here / f"{name}.py") for name in names]
-    variables = {
-        "ARTIFEX_CUDA_LIBRARY": library,
-        "ARTIFEX_CONTRACT_BACKENDS": "cuda",
-        "CUDA_STAND_IN": "gpus=8",
-        "JAX_PLATFORMS": "cuda",
-        "PYTHONPATH": f"{CHECKOUT / 'tests' / 'cupy_stand_in'}{os.pathsep}{here}",
-    }
+    variables = {**variables_of(library, 8), "ARTIFEX_CONTRACT_BACKENDS": "cuda"}
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *contract]
     done = subprocess.run(
         command, cwd=CHECKOUT, env={**os.environ, **variables}, capture_output=True, text=True, timeout=280, check=False

@@ -11,8 +11,13 @@ namespace {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(const cuda::Driver& driver, int64_t devices_per_gpu)
-      : gpus_(cuda::all_gpus(driver)), devices_per_gpu_(devices_per_gpu) {}
+  CudaBackend(const cuda::Driver& driver, int64_t devices_per_gpu, const std::vector<int>& ordinals)
+      : devices_per_gpu_(devices_per_gpu) {
+    for (const int ordinal : ordinals) gpus_.push_back(&cuda::gpu_of(driver, ordinal));
+    if (!ordinals.empty()) return;
+    const int count = cuda::gpu_count(driver);
+    for (int ordinal = 0; ordinal < count; ++ordinal) gpus_.push_back(&cuda::gpu_of(driver, ordinal));
+  }
 
   const std::string& platform() const noexcept override { return platform_; }
   const std::string& device_kind(int64_t local_device) const noexcept override { return facts(local_device).name; }
@@ -32,14 +37,9 @@ class CudaBackend final : public Backend {
   const CopyEngine* copy_engine() const noexcept override { return &copies_; }
 
   void check(const Machine&, int64_t count, const ClientOptions& options) const override {
-    if (!options.processes.empty()) {
-      throw_error(
-          "make_client: CUDA devices are requested for {} processes; expected one process; use CPU devices for several "
-          "processes",
-          options.processes.size());
-    }
     const auto most = static_cast<int64_t>(gpus_.size()) * devices_per_gpu_;
-    if (count > most || options.compile_only) {
+    const bool fits = options.processes.empty() ? count <= most : options.num_devices <= most;
+    if (!fits || options.compile_only) {
       throw_error(
           "make_client: {} CUDA devices{} are requested; expected 1 to {}, the GPUs of this machine; use "
           "simulate(\"8 x h100\") for others",
@@ -69,7 +69,7 @@ class CudaBackend final : public Backend {
   const cuda::GpuFacts& facts(int64_t local_device) const noexcept { return gpu(local_device).facts(); }
 
   std::string platform_ = "gpu";
-  const std::vector<std::unique_ptr<cuda::Gpu>>& gpus_;
+  std::vector<const cuda::Gpu*> gpus_;  // of the devices, in order
   int64_t devices_per_gpu_;
   CudaCopies copies_;
 };
@@ -97,10 +97,10 @@ CudaReport cuda_report() {
   return report;
 }
 
-BackendRef make_cuda_backend(int64_t devices_per_gpu) {
+BackendRef make_cuda_backend(int64_t devices_per_gpu, const std::vector<int>& ordinals) {
   cuda::DriverProblem problem;
   if (const cuda::Driver* driver = cuda::find_driver(&problem)) {
-    return std::make_shared<CudaBackend>(*driver, devices_per_gpu);
+    return std::make_shared<CudaBackend>(*driver, devices_per_gpu, ordinals);
   }
   throw_error<Unavailable>("devices: CUDA is not usable: {}; expected a GPU with NVIDIA's driver; {}", problem.what,
                            problem.fix);

@@ -22,11 +22,11 @@ struct CudaReport {
 /// Loads the driver where it is not loaded yet. Reads the environment: call with the GIL held.
 CudaReport cuda_report();
 
-/// The GPUs that CUDA reports, in its order. Creates their primary contexts at the first call. Throws Unavailable with
+/// The GPUs of these ordinals, or all that CUDA reports, in its order. Creates their primary contexts. Throws Unavailable with
 /// the problem and its fix where CUDA is not usable. Reads the environment: call with the GIL held.
 ///
 /// `devices_per_gpu` is for tests that need more devices than the machine has GPUs: device i is on GPU i modulo their
 /// number, and has an equal part of its memory.
-BackendRef make_cuda_backend(int64_t devices_per_gpu = 1);
+BackendRef make_cuda_backend(int64_t devices_per_gpu = 1, const std::vector<int>& ordinals = {});
 
 }  // namespace artifex_devices

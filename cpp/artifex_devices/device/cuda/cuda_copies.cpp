@@ -61,7 +61,7 @@ CopyEnd end_at(const cuda::Driver& driver, const std::byte* pointer) {
   std::array<void*, 2> values = {&type, &ordinal};
   driver.check(driver.pointer_attributes(2, attributes.data(), values.data(), address_of(pointer)), kCudaCopy,
                "cuPointerGetAttributes");
-  if (type == cuda::kDeviceMemory) return {cuda::all_gpus(driver)[static_cast<size_t>(ordinal)].get(), false};
+  if (type == cuda::kDeviceMemory) return {&cuda::gpu_of(driver, ordinal), false};
   return {nullptr, type == cuda::kHostMemory};
 }
 

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kDevices = "devices";
 
-using Gpus = std::vector<std::unique_ptr<Gpu>>;
-constinit std::atomic<const Gpus*> g_gpus{nullptr};  // never freed
+using Gpus = std::vector<std::atomic<const Gpu*>>;     // by ordinal; null: without a context
+constinit std::atomic<Gpus*> g_gpus{nullptr};  // never freed
 
 GpuFacts read_facts(const Driver& driver, int ordinal) {
   GpuFacts facts;
@@ -47,9 +47,14 @@ GpuFacts read_facts(const Driver& driver, int ordinal) {
 
 }  // namespace
 
-std::vector<GpuFacts> read_gpu_facts(const Driver& driver) {
+int gpu_count(const Driver& driver) {
   int count = 0;
   driver.check(driver.device_count(&count), kDevices, "cuDeviceGetCount");
+  return count;
+}
+
+std::vector<GpuFacts> read_gpu_facts(const Driver& driver) {
+  const int count = gpu_count(driver);
   std::vector<GpuFacts> all;
   for (int ordinal = 0; ordinal < count; ++ordinal) all.push_back(read_facts(driver, ordinal));
   return all;
@@ -134,16 +139,20 @@ void Gpu::enable_peer(const Driver& driver, const Gpu& peer) const {
   static_cast<void>(driver.enable_peer(peer.context(), 0));
 }
 
-const std::vector<std::unique_ptr<Gpu>>& all_gpus(const Driver& driver) {
-  if (const Gpus* gpus = g_gpus.load(std::memory_order_acquire)) return *gpus;
-  auto made = std::make_unique<Gpus>();
-  for (GpuFacts& facts : read_gpu_facts(driver)) {
-    const int ordinal = static_cast<int>(made->size());
-    made->push_back(std::make_unique<Gpu>(driver, ordinal, std::move(facts)));
+const Gpu& gpu_of(const Driver& driver, int ordinal) {
+  Gpus* gpus = g_gpus.load(std::memory_order_acquire);
+  if (gpus == nullptr) {
+    auto made = std::make_unique<Gpus>(static_cast<size_t>(gpu_count(driver)));
+    if (g_gpus.compare_exchange_strong(gpus, made.get(), std::memory_order_acq_rel)) gpus = made.release();
   }
-  const Gpus* other = nullptr;  // of another thread
-  if (g_gpus.compare_exchange_strong(other, made.get(), std::memory_order_acq_rel)) other = made.release();
-  return *other;
+  std::atomic<const Gpu*>& known = (*gpus)[static_cast<size_t>(ordinal)];
+  const Gpu* found = known.load(std::memory_order_acquire);
+  if (found == nullptr) {
+    auto made = std::make_unique<const Gpu>(driver, ordinal, read_facts(driver, ordinal));
+    // Where another thread has been faster, its context is the same one.
+    if (known.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) found = made.release();
+  }
+  return *found;
 }
 
 }  // namespace artifex_devices::cuda

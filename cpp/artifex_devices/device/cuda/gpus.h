@@ -72,8 +72,12 @@ class Gpu {
   mutable std::atomic<bool> has_exported_{false};
 };
 
-/// All GPUs of the process. The first call creates their contexts, which takes a moment and some memory of each.
-const std::vector<std::unique_ptr<Gpu>>& all_gpus(const Driver& driver);
+/// The number of GPUs that CUDA_VISIBLE_DEVICES leaves. Throws Unavailable where the driver fails.
+int gpu_count(const Driver& driver);
+
+/// A GPU of the process, by its number in CUDA's order. The first call for it creates its context, which takes a moment
+/// and some memory of it.
+const Gpu& gpu_of(const Driver& driver, int ordinal);
 
 /// Makes a GPU's context current for a scope, and restores the one of the caller.
 class ContextScope {

@@ -31,12 +31,6 @@ class EmulatedGpuBackend final : public Backend {
   std::optional<int64_t> memory_bytes(int64_t) const noexcept override { return gpu_.memory_bytes; }
 
   void check(const Machine&, int64_t, const ClientOptions& options) const override {
-    if (!options.processes.empty()) {
-      throw_error(
-          "make_client: emulated GPUs are requested for {} processes; expected one process; use CPU devices for "
-          "several processes",
-          options.processes.size());
-    }
     if (options.allocator) options.allocator->check("make_client");
   }
 

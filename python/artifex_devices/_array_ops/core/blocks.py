@@ -36,7 +36,7 @@ def local_arrays(operation: str, x: Array, writable: bool = False, some: bool = 
     Only who allocated x may write them. With `some`, other tiles may be in other processes.
     """
     if _core._is_on_cuda(x.sharding):
-        return gpu_blocks(cupy_blocks(operation, x, writable=writable) or ())
+        return gpu_blocks(cupy_blocks(operation, x, writable=writable, some=some) or ())
     arrays: list[Any] = _core._local_arrays(x, writable, some)
     return arrays
 

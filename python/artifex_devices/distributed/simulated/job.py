@@ -37,9 +37,15 @@ class SimulatedJob:
     """A job that runs once."""
 
     def __init__(
-        self, devices: Sequence[int], seed: int, faults: Sequence[Fault] = (), *, stops_at_error: bool = True
+        self,
+        devices: Sequence[int],
+        seed: int,
+        faults: Sequence[Fault] = (),
+        *,
+        stops_at_error: bool = True,
+        platform: str = "cpu",
     ) -> None:
-        """`devices` has the number of devices of each process.
+        """`devices` has the number of devices of each process; those of the platform "gpu" are emulated.
 
         With `stops_at_error` the first exception of a process ends the run; otherwise the other processes learn of it.
         """
@@ -49,6 +55,7 @@ class SimulatedJob:
         self.outcomes = [Outcome() for _ in range(count)]
         self.first_error: tuple[int, BaseException] | None = None
         self._devices = devices
+        self._platform = platform
         self._stops_at_error = stops_at_error
         self._transports = [SimulatedTransport(number, names, self.scheduler) for number in range(count)]
         left: dict[int, list[Any]] = {number: [] for number in range(count)}
@@ -60,7 +67,7 @@ class SimulatedJob:
 
     def run(self, function: Callable[[], Any]) -> None:
         """Calls the function in each process, and returns when all have ended."""
-        clients = clients_of(self._devices)
+        clients = clients_of(self._devices, platform=self._platform)
         contexts = [contextvars.copy_context() for _ in clients]
         settings = config.values
         for client, transport in zip(clients, self._transports, strict=True):

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs whose devices are GPUs, where `jax_platforms` names them first: which process uses which GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from artifex_devices import _core
+from artifex_devices._base.caller import warn_user
+from artifex_devices._base.text import cpu_list
+
+
+class SeenGpus(NamedTuple):
+    """The GPUs that a process sees."""
+
+    addresses: tuple[str, ...]  # on the PCI bus, in CUDA's order
+    problem: str  # why CUDA is not usable, or ""
+    chosen: tuple[int, ...] | None  # local_device_ids
+
+
+def seen_gpus(chosen: tuple[int, ...] | None) -> SeenGpus | None:
+    """The GPUs that this process sees; None if the job is to have CPU devices only, without a look at CUDA."""
+    if not _core._prefers_gpus():
+        return None
+    report = _core._cuda_report()
+    return SeenGpus(tuple(gpu["pci_address"] for gpu in report["gpus"]), report["problem"], chosen)
+
+
+def share_of_gpus(me: int, machines: Sequence[str], seen: Sequence[SeenGpus | None]) -> list[int] | None:
+    """The numbers of the GPUs that this process uses; None in a job of CPU devices.
+
+    Raises the same in all processes: RuntimeError where one cannot use CUDA, ValueError where one would have no GPU.
+    """
+    if not any(seen):
+        return None
+    problems = [f"process {n}: {each.problem}" for n, each in enumerate(seen) if each is not None and each.problem]
+    problems += [f"process {n}: its JAX_PLATFORMS does not ask for GPUs" for n, each in enumerate(seen) if each is None]
+    if problems:
+        raise RuntimeError(
+            f"distributed.initialize: not all processes have GPUs: {'; '.join(problems)}; expected the same "
+            "JAX_PLATFORMS and usable GPUs in all; run `artifex_devices doctor` there, or leave JAX_PLATFORMS out"
+        )
+    places = [(machine, each.addresses, each.chosen) for machine, each in zip(machines, seen, strict=True) if each]
+    shares, shared = _core._plan_gpu_shares(places)
+    for address, processes in shared:
+        if me == processes[0]:
+            warn_user(
+                f"distributed.initialize: processes {cpu_list(processes)} use GPU {address}; expected one "
+                "process for each GPU; they work, but take turns, and share its memory; start fewer processes",
+                RuntimeWarning,
+            )
+    return shares[me]
