@@ -67,7 +67,11 @@ py::object host_empty(py::handle shape, py::handle dtype) {
   const DType element = dtype_from_python(dtype, "host_empty");
   const int64_t bytes = checked_bytes(dims, element, "host_empty");
   const auto client = current_client();
-  BufferRef buffer{client->shared_arena(*client->default_device(), bytes).allocate(bytes), 0};
+  const Device& device = *client->default_device();
+  // GPUs copy from and to locked memory at the rate of the bus.
+  MemorySpace& space = client->copy_engine() == nullptr ? client->shared_arena(device, bytes)
+                                                        : device.space(MemoryKind::kPinnedHost);
+  BufferRef buffer{space.allocate(bytes), 0};
   return ndarray_of_buffer(std::move(buffer), dims, row_major_strides(dims, itemsize(element)), element, true);
 }
 
@@ -127,7 +131,7 @@ void bind_collective(py::module_& module) {
              "Reduces 16-bit floats in float32 over dimensions [first, last).");
   module.def("_widen", &widen_into, py::arg("array"), py::arg("out"), "Converts 16-bit floats to float32.");
   module.def("_host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
-             "Returns a writable ndarray in memory of the library's cache.");
+             "Returns a writable ndarray in memory of the library's cache; locked by CUDA in a world of its GPUs.");
   module.def("_is_constant", &is_constant, py::arg("array"),
              "Returns whether an ndarray shows memory of Arrays or results that cannot be written.");
   module.def(

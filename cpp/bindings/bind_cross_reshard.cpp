@@ -114,6 +114,12 @@ void bind_class(py::module_& module) {
           "Returns the Array once all messages have arrived.");
 }
 
+py::bytes digest_text(const std::array<uint64_t, 2>& digest) {
+  std::array<char, sizeof(digest)> text{};
+  std::memcpy(text.data(), digest.data(), sizeof(digest));
+  return {text.data(), text.size()};
+}
+
 }  // namespace
 
 ArrayRef reshard_anywhere(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
@@ -144,13 +150,22 @@ void check_same_everywhere(const HostView& value, const Sharding& sharding, cons
     const ReleaseGil release;
     digest = digest_of_value(value);
   }
-  std::array<char, sizeof(digest)> text{};
-  std::memcpy(text.data(), digest.data(), sizeof(digest));
   py::module_::import(python_modules::kExchange)
       .attr("check_same_value")(client, fmt::format("device_put of {} to {}", what, sharding.to_string()),
-                                py::bytes(text.data(), text.size()));
+                                digest_text(digest));
 }
 
-void bind_cross_reshard(py::module_& module) { bind_class(module); }
+void bind_cross_reshard(py::module_& module) {
+  bind_class(module);
+  module.def(
+      "_value_digest",
+      [](const py::object& array) {
+        const HostView view = leaf_from_python(array, "value_digest").view;
+        std::array<uint64_t, 2> digest{};
+        run_with_gil_if(copies_with_gil(view.nbytes()), [&] { digest = digest_of_value(view); });
+        return digest_text(digest);
+      },
+      py::arg("array"), "Returns 16 bytes that are equal for ndarrays of equal shape, dtype and bits.");
+}
 
 }  // namespace artifex_devices::bindings

@@ -3687,7 +3687,7 @@ def _host_element(array: Array, operation: str) -> None:
 
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
-    Returns a writable ndarray in memory of the library's cache.
+    Returns a writable ndarray in memory of the library's cache; locked by CUDA in a world of its GPUs.
     """
 
 def _host_operand(shape: typing.Any, dtype: typing.Any, sharding: Sharding, operation: str) -> None:
@@ -4421,6 +4421,11 @@ def _use_copy_isa(name: str) -> None:
 def _use_participant_variable(variable: typing.Any) -> None:
     """
     Sets the context variable of the current participant, permanently.
+    """
+
+def _value_digest(array: typing.Any) -> bytes:
+    """
+    Returns 16 bytes that are equal for ndarrays of equal shape, dtype and bits.
     """
 
 def _widen(array: typing.Any, out: typing.Any) -> None:

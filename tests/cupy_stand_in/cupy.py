@@ -95,8 +95,12 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):  # noqa: N801 - the name in 
         data = np.array(_gpu(self._ordinal).read(self._address + first, end - first))
         return data, np.ndarray(self.shape, self.dtype, data, -first, self.strides), first
 
-    def get(self):
-        return self._bytes()[1].copy() if self.size else np.empty(self.shape, self.dtype)
+    def get(self, out=None):
+        found = self._bytes()[1].copy() if self.size else np.empty(self.shape, self.dtype)
+        if out is None:
+            return found
+        out[...] = found
+        return out
 
     def _write(self, value):
         if not self.size:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices import _core
 from artifex_devices._runtime.cupy_functions import (
     MOVE,
     SCANS,
@@ -158,6 +159,16 @@ def is_gpu_block(block: Any) -> bool:
 def array_beside(value: Any, block: Any) -> Any:
     """Returns a copy of a block or an ndarray as a CuPy array on the GPU and the stream of `block`."""
     return _on(block, library("cupy").array, value).array
+
+
+def host_copy(block: Any) -> Any:
+    """Returns a block as an ndarray in memory that CUDA has locked; waits for the GPU. Others unchanged."""
+    if not isinstance(block, GpuBlock):
+        return block
+    out = _core._host_empty(block.shape, block.dtype)
+    with block.array.device, block.stream:
+        block.array.get(out=out)
+    return out
 
 
 def host_value(value: Any) -> Any:

@@ -18,7 +18,7 @@ from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
-from artifex_devices._runtime.gpu_block import GpuBlock, array_beside, gpu_blocks, host_value, is_gpu_block
+from artifex_devices._runtime.gpu_block import GpuBlock, array_beside, gpu_blocks, host_copy, is_gpu_block
 from artifex_devices._spmd.arguments import empty
 from artifex_devices._spmd.axes import Group
 from artifex_devices._spmd.cross_process import CrossProcessOp
@@ -88,7 +88,7 @@ def meet(
         result: Leaves = me.join(meeting, leaves)
         return result
     across = group.groups.across is not None  # blocks pass between processes in the memory of the host
-    result = me.join(meeting, [host_value(leaf) for leaf in leaves] if across else leaves)
+    result = me.join(meeting, [host_copy(leaf) for leaf in leaves] if across else leaves)
     return [array_beside(made, leaves[i]) if i in on_gpu else made for i, made in enumerate(result)]
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from artifex_devices import _core
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
-from artifex_devices._runtime.gpu_block import gpu_blocks
-from artifex_devices._spmd.block_exchange import bytes_of
+from artifex_devices._runtime.gpu_block import gpu_blocks, host_copy
 from artifex_devices._spmd.cross_process import digest_of, transport_of
 from artifex_devices._spmd.program import Program
 from artifex_devices._spmd.specs import Layout
@@ -46,7 +46,9 @@ class ResultCheck:
             block = parts[min(group.here.values())]
             if not self._program.is_common(block, group.members):
                 value = self._values[across.processes] or hashlib.blake2b(digest_size=32)
-                value.update(bytes_of(gpu_blocks([block])[0].get() if is_on_gpu(block) else block).data)
+                if is_on_gpu(block):
+                    block = host_copy(gpu_blocks([block])[0])
+                value.update(_core._value_digest(block))
                 self._values[across.processes] = value
 
     def run(self) -> None:

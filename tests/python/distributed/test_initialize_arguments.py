@@ -34,6 +34,7 @@ def test_arguments_of_initialize_are_stored_as_they_are_given():
         "address": "node7:65535",
         "num_processes": 4,
         "process_id": 3,
+        "device_ids": (2, 3, 4, 5, 6, 7),
         "num_devices": 6,
         "timeout_s": 1,
         "silence_s": 2.5,
@@ -41,8 +42,10 @@ def test_arguments_of_initialize_are_stored_as_they_are_given():
     }
     nothing = InitializeArguments(**DEFAULTS)
     assert (nothing.address, nothing.num_processes, nothing.process_id, nothing.num_devices) == (None,) * 4
-    for ids, count in ((0, 1), ([3], 1), ((5, 0), 2)):
-        assert InitializeArguments(**{**DEFAULTS, "local_device_ids": ids}).num_devices == count
+    assert nothing.device_ids is None
+    for ids, expected in ((0, (0,)), ([3], (3,)), ((5, 0), (5, 0))):
+        given = InitializeArguments(**{**DEFAULTS, "local_device_ids": ids})
+        assert (given.device_ids, given.num_devices) == (expected, len(expected))
 
 
 @pytest.mark.parametrize(

@@ -438,6 +438,20 @@ def test_simulate_has_the_devices_of_several_processes_for_placement():
         ad.simulate("8", processes=2)
 
 
+def test_the_devices_of_simulated_processes_may_be_emulated_gpus():
+    with ad.simulate(4, processes=2, platform="gpu"):
+        assert [(device.platform, device.process_index) for device in ad.devices()] == [("gpu", 0)] * 2 + [("gpu", 1)] * 2
+        with pytest.raises(RuntimeError, match="cannot read"):
+            memoryview(ad.device_put(np.ones(2), ad.local_devices()[1]))
+    with pytest.raises(ValueError, match=r"simulate: platform is 'tpu'; expected 'cpu' or 'gpu'"):
+        ad.simulate(4, processes=2, platform="tpu")
+    with pytest.raises(ValueError, match=r"run_processes: platform is 'tpu'; expected 'cpu' or 'gpu', got 'tpu'"):
+        run_processes(total, platform="tpu")
+    with pytest.raises(TypeError, match=r"run_processes: platform is 3"):
+        run_processes(total, platform=3)
+    assert run_processes(total, processes=2, platform="gpu").results == run_processes(total, processes=2).results
+
+
 def test_a_message_of_another_size_ends_the_run():
     def program():
         transport = transports.of_client(ad.devices()[0].client, "test")
