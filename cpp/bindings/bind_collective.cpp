@@ -69,8 +69,8 @@ py::object host_empty(py::handle shape, py::handle dtype) {
   const auto client = current_client();
   const Device& device = *client->default_device();
   // GPUs copy from and to locked memory at the rate of the bus.
-  MemorySpace& space = client->copy_engine() == nullptr ? client->shared_arena(device, bytes)
-                                                        : device.space(MemoryKind::kPinnedHost);
+  MemorySpace& space =
+      client->copy_engine() == nullptr ? client->shared_arena(device, bytes) : device.space(MemoryKind::kPinnedHost);
   BufferRef buffer{space.allocate(bytes), 0};
   return ndarray_of_buffer(std::move(buffer), dims, row_major_strides(dims, itemsize(element)), element, true);
 }

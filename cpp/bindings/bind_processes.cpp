@@ -101,7 +101,8 @@ void bind_jobs(py::module_& module) {
 void bind_jobs_of_gpus(py::module_& module) {
   module.def(
       "_plan_gpu_shares",
-      [](const std::vector<std::tuple<std::string, std::vector<std::string>, std::optional<std::vector<int>>>>& tuples) {
+      [](const std::vector<std::tuple<std::string, std::vector<std::string>, std::optional<std::vector<int>>>>&
+             tuples) {
         std::vector<GpuPlace> places;
         for (const auto& [machine, gpus, chosen] : tuples) places.push_back({machine, gpus, chosen});
         std::vector<std::vector<int>> shares = plan_gpu_shares(places);

@@ -174,8 +174,8 @@ class Client : public std::enable_shared_from_this<Client> {
   /// Creates the base client with the devices of all `processes`. Throws Unavailable if there is a base client already,
   /// and as make().
   static std::shared_ptr<Client> join(std::vector<ProcessInfo> processes, int process_index);
-  /// Creates gpu() with the GPUs of all `processes`, and makes base() return it; `own` has those of this process. Throws
-  /// Unavailable if there is one already, and as make().
+  /// Creates gpu() with the GPUs of all `processes`, and makes base() return it; `own` has those of this process.
+  /// Throws Unavailable if there is one already, and as make().
   static std::shared_ptr<Client> join_gpus(std::vector<ProcessInfo> processes, int process_index, BackendRef own);
   /// Throws Unavailable once the base client exists.
   static void set_num_cpu_devices(std::optional<int64_t> count);

@@ -16,8 +16,8 @@ struct GpuPlace {
 
 /// The ordinals of the GPUs that each process uses. Those that were chosen; the others of a machine that see the same
 /// GPUs divide them equally, in the order of their numbers: with 8 GPUs, processes 0 and 1 of 2 get 0 to 3 and 4 to 7.
-/// GPUs that the division leaves over go to the first processes. Throws InvalidArgument where a process sees no GPU, has
-/// chosen one that it does not see, or would get none.
+/// GPUs that the division leaves over go to the first processes. Throws InvalidArgument where a process sees no GPU,
+/// has chosen one that it does not see, or would get none.
 ///
 ///     plan_gpu_shares({{"a", {"x", "y"}}, {"a", {"x", "y"}}});  // {0}, {1}
 std::vector<std::vector<int>> plan_gpu_shares(const std::vector<GpuPlace>& places);

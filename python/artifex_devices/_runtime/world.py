@@ -186,8 +186,8 @@ def _devices_of_processes(world: object, processes: int, others: Mapping[str, An
     given = [name for name, value in others.items() if value not in (None, False)]
     if given:
         raise ValueError(
-            f"simulate: {' and '.join(given)} cannot be combined with processes; expected all_threads and platform at most; "
-            f"leave {' and '.join(given)} out, or leave processes out for one process"
+            f"simulate: {' and '.join(given)} cannot be combined with processes; expected all_threads and platform at "
+            f"most; leave {' and '.join(given)} out, or leave processes out for one process"
         )
     return [count // processes] * processes
 

@@ -46,9 +46,10 @@ TEST(GpuShare, RefusesWhatGivesAProcessNoGpu) {
   EXPECT_EQ(message_of([] { plan_gpu_shares({{"a", {"p"}}, {"a", {"p"}}}); }),
             "distributed.initialize: 2 processes of one machine see 1 GPU; expected at least as many GPUs; start fewer "
             "processes, or let them share GPUs by distributed.initialize(local_device_ids=0)");
-  EXPECT_EQ(message_of([] { plan_gpu_shares({{"a", {"p", "q"}, std::vector{2}}}); }),
-            "distributed.initialize: local_device_ids names GPU 2 in process 0; expected 0 to 1, the GPUs that it sees; "
-            "correct it, or leave it out");
+  EXPECT_EQ(
+      message_of([] { plan_gpu_shares({{"a", {"p", "q"}, std::vector{2}}}); }),
+      "distributed.initialize: local_device_ids names GPU 2 in process 0; expected 0 to 1, the GPUs that it sees; "
+      "correct it, or leave it out");
 }
 
 }  // namespace

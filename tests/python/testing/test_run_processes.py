@@ -440,12 +440,13 @@ def test_simulate_has_the_devices_of_several_processes_for_placement():
 
 def test_the_devices_of_simulated_processes_may_be_emulated_gpus():
     with ad.simulate(4, processes=2, platform="gpu"):
-        assert [(device.platform, device.process_index) for device in ad.devices()] == [("gpu", 0)] * 2 + [("gpu", 1)] * 2
-        with pytest.raises(RuntimeError, match="cannot read"):
+        found = [(device.platform, device.process_index) for device in ad.devices()]
+        assert found == [("gpu", 0)] * 2 + [("gpu", 1)] * 2
+        with pytest.raises(BufferError, match="cannot read"):
             memoryview(ad.device_put(np.ones(2), ad.local_devices()[1]))
     with pytest.raises(ValueError, match=r"simulate: platform is 'tpu'; expected 'cpu' or 'gpu'"):
         ad.simulate(4, processes=2, platform="tpu")
-    with pytest.raises(ValueError, match=r"run_processes: platform is 'tpu'; expected 'cpu' or 'gpu', got 'tpu'"):
+    with pytest.raises(ValueError, match=r"run_processes: platform is 'tpu'; expected 'cpu' or 'gpu'; leave it out"):
         run_processes(total, platform="tpu")
     with pytest.raises(TypeError, match=r"run_processes: platform is 3"):
         run_processes(total, platform=3)

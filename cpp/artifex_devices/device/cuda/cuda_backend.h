@@ -22,8 +22,8 @@ struct CudaReport {
 /// Loads the driver where it is not loaded yet. Reads the environment: call with the GIL held.
 CudaReport cuda_report();
 
-/// The GPUs of these ordinals, or all that CUDA reports, in its order. Creates their primary contexts. Throws Unavailable with
-/// the problem and its fix where CUDA is not usable. Reads the environment: call with the GIL held.
+/// The GPUs of these ordinals, or all that CUDA reports, in its order. Creates their primary contexts. Throws
+/// Unavailable with the problem and its fix where CUDA is not usable. Reads the environment: call with the GIL held.
 ///
 /// `devices_per_gpu` is for tests that need more devices than the machine has GPUs: device i is on GPU i modulo their
 /// number, and has an equal part of its memory.

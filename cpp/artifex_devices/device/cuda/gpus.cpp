@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kDevices = "devices";
 
-using Gpus = std::vector<std::atomic<const Gpu*>>;     // by ordinal; null: without a context
-constinit std::atomic<Gpus*> g_gpus{nullptr};  // never freed
+using Gpus = std::vector<std::atomic<const Gpu*>>;  // by ordinal; null: without a context
+constinit std::atomic<Gpus*> g_gpus{nullptr};       // never freed
 
 GpuFacts read_facts(const Driver& driver, int ordinal) {
   GpuFacts facts;
