@@ -34,8 +34,8 @@ Arena& Device::arena(MemoryKind kind) const noexcept { return client_->arena(are
 bool Device::is_compile_only() const noexcept { return client_->is_compile_only(); }
 int64_t Device::memory_bytes() const noexcept {
   const Backend& backend = client_->backend();
-  const std::optional<int64_t> own = !addressable_ && backend.has_own_memory() ? facts_elsewhere().memory_bytes
-                                                                               : backend.memory_bytes(local_id_);
+  const std::optional<int64_t> own =
+      !addressable_ && backend.has_own_memory() ? facts_elsewhere().memory_bytes : backend.memory_bytes(local_id_);
   return own.value_or(client_->memory_bytes_per_device(arena_));
 }
 
