@@ -25,6 +25,14 @@ void read(const py::dict& from, const char* key, T& to) {
   to = from[key].cast<T>();
 }
 
+/// A number for each kind of tensor, by its name.
+void read_tensors(const py::dict& from, const char* key, TensorNumbers& to) {
+  const auto numbers = from[key].cast<py::dict>();
+  for (size_t i = 0; i < to.size(); ++i) {
+    read(numbers, std::string(to_string(static_cast<TensorKind>(i))).c_str(), to[i]);
+  }
+}
+
 /// A kind by its name, or an error that names the argument.
 template <class Kind, class FromName>
 void read_kind(const py::dict& from, const char* key, FromName from_name, Kind& to) {
@@ -237,8 +245,8 @@ TrainingConfig training_config_from_python(const py::dict& from) {
   read(from, "recompute_layers", config.recompute_layers);
   read_kind(from, "context_method", &context_method_from_name, config.context_method);
   read_kind(from, "optimizer", &training_optimizer_from_name, config.optimizer);
-  read(from, "parameter_bytes", config.parameter_bytes);
-  read(from, "gradient_bytes", config.gradient_bytes);
+  read_tensors(from, "parameter_bytes", config.parameter_bytes);
+  read_tensors(from, "gradient_bytes", config.gradient_bytes);
   read(from, "activation_bytes", config.activation_bytes);
   read_kind(from, "format", &matmul_format_from_name, config.format);
   read(from, "flash_attention", config.flash_attention);

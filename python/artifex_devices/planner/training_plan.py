@@ -250,4 +250,8 @@ def config_content(config: TrainingConfig) -> dict[str, Any]:
     """Returns the fields of a configuration as JSON has them."""
     texts = {"parameter_dtype", "gradient_dtype", "activation_dtype"}
     content = {name: str(value) if name in texts else value for name, value in vars(config).items()}
-    return {**content, "overlap": dict(config.overlap)}
+    dtypes = {
+        name: {kind: str(dtype) for kind, dtype in content[name].items()}
+        for name in ("parameter_dtypes", "gradient_dtypes")
+    }
+    return {**content, "overlap": dict(config.overlap), **dtypes}

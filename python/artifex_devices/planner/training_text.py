@@ -11,6 +11,7 @@ from artifex_devices._base.text import bytes_text, rate_text, seconds_text
 from artifex_devices.planner.efficiency import FACTORS
 from artifex_devices.planner.report import Layout
 from artifex_devices.planner.step_text import count_text
+from artifex_devices.planner.tensor_dtypes import dtypes_text
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster
@@ -117,6 +118,7 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
         ),
         ("", parts),
         *_nearest_facts(plan),
+        *_dtypes_facts(config),
         (
             "roofline",
             f"{seconds_text(plan.roofline.total)}, {plan.utilization(plan.roofline.total):.1%} MFU, a bound: published "
@@ -144,6 +146,15 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
     ]
     title = f"{plan.shape.name}, training on {plan.devices} devices of {plan.cluster.name}"
     return Layout(title, facts, ("part of a step", "roofline", "expected", "share"), rows)
+
+
+def _dtypes_facts(config: TrainingConfig) -> list[tuple[str, str]]:
+    if not config.parameter_dtypes and not config.gradient_dtypes:
+        return []
+    parameters = dtypes_text(config.parameter_dtype, config.parameter_dtypes)
+    return [
+        ("dtypes", f"parameters {parameters}; gradients {dtypes_text(config.gradient_dtype, config.gradient_dtypes)}")
+    ]
 
 
 def _nearest_facts(plan: TrainingPlan) -> list[tuple[str, str]]:
