@@ -257,6 +257,7 @@ TrainingConfig training_config_from_python(const py::dict& from) {
   read(from, "expert_imbalance", config.expert_imbalance);
   read(from, "expert_capacity", config.expert_capacity);
   read(from, "expert_padding", config.expert_padding);
+  read(from, "sharp", config.sharp);
   const auto overlap = from["overlap"].cast<py::dict>();
   for (int i = 0; i < kTrafficCount; ++i) {
     const std::string name(to_string(static_cast<Traffic>(i)));

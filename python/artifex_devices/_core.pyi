@@ -4283,10 +4283,10 @@ def _trace_meetings(
     """
 
 def _training_collective_seconds(
-    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any]
+    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any], sharp: bool = False
 ) -> float:
     """
-    Seconds of a collective over the first devices of a cluster, as plan_training prices it.
+    Seconds of a collective over the first devices of a cluster, as plan_training prices it; with `sharp`, switches between nodes may sum.
     """
 
 def _training_groups(space: dict[typing.Any, typing.Any]) -> int:

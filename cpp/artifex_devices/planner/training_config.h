@@ -84,6 +84,7 @@ struct TrainingConfig {
   double expert_imbalance = 1;  // tokens of the busiest expert group over the mean, before any are dropped
   double expert_capacity = 0;   // most tokens of an expert over the mean; the others are dropped. 0: no limit
   bool expert_padding = false;  // each expert gets as many tokens as its capacity, some of them empty
+  bool sharp = false;           // switches between nodes sum the gradients of replicas (SHARP of InfiniBand)
   std::array<double, kTrafficCount> overlap{0, 1, 0, 0, 1, 1};
 
   /// Tokens that the busiest expert group works on over the mean.

@@ -32,6 +32,10 @@ TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster
     wrong += fmt::format("{}devices is {}, expected at most the cluster's {}", wrong.empty() ? "" : "; ", devices,
                          cluster.device_count());
   }
+  if (config.sharp && !may_have_sharp(cluster)) {
+    wrong += fmt::format("{}sharp is true and {} is a torus, expected nodes of GPUs, which InfiniBand may join",
+                         wrong.empty() ? "" : "; ", cluster.name());
+  }
   const std::string factors = efficiency_mistakes(efficiency);
   if (!factors.empty()) wrong += (wrong.empty() ? "" : "; ") + factors;
   if (!wrong.empty()) throw_error("plan_training: {}; correct the configuration", wrong);

@@ -73,6 +73,12 @@ class Searcher {
           "the cluster's chip a host_bandwidth",
           cluster.name());
     }
+    if (space.base.sharp && !may_have_sharp(cluster)) {
+      throw_error(
+          "suggest_training: sharp is true and {} is a torus; expected nodes of GPUs, which InfiniBand may join; leave it "
+          "out",
+          cluster.name());
+    }
     const TransformerShape& shape = model.shape;
     const double s = to_real(space.base.sequence);
     const double attention = 6 * to_real(shape.layers * shape.heads) * (to_real(shape.head_dim) + model.value_dim) * s;

@@ -47,7 +47,7 @@ HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& 
   double reduce = 0;
   double gather = 0;
   const auto seconds = [&](Collective op, double bytes, int64_t devices, int64_t stride) {
-    return links_.seconds(op, bytes, devices, stride, efficiency_);
+    return links_.seconds(op, bytes, devices, stride, efficiency_, config.sharp);
   };
   const auto add = [&](double gradient_bytes, double parameter_bytes, int64_t shards, int64_t replicas,
                        int64_t stride) {

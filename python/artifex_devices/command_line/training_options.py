@@ -169,5 +169,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         step(f"--offload-{kind}", action="store_true", default=None, help=text)
         never = "not, which a search tries otherwise"
         step(f"--no-offload-{kind}", dest=f"offload_{kind}", action="store_false", default=None, help=never)
+    switches = "switches between nodes sum gradients (SHARP of InfiniBand)"
+    step("--sharp", action="store_true", default=None, help=switches)
     overlap = "part of each kind of communication that may be hidden: data=1,tensor=0.5"
     step("--overlap", type=_numbers, metavar="KIND=X,...", help=overlap)

@@ -84,6 +84,8 @@ class TrainingConfig:
         parameter_dtypes: Dtypes of parameters that differ from `parameter_dtype`, by kind of tensor: "embedding",
             "head", "norm" (with biases), "attention", "mlp" (with shared experts), "router", "expert".
         gradient_dtypes: The same for gradients.
+        sharp: Whether switches between nodes sum gradients that replicas reduce by all-reduces (SHARP of InfiniBand):
+            without ZeRO, and between the shards of `zero_shards`. Needs switches that have it, and its setup.
 
     Raises:
         ValueError: A value is out of its range. Values that do not fit each other are an error of `plan_training`.
@@ -129,6 +131,7 @@ class TrainingConfig:
     overlap: Mapping[str, float] = field(default_factory=dict)
     parameter_dtypes: Mapping[str, Any] = field(default_factory=dict)
     gradient_dtypes: Mapping[str, Any] = field(default_factory=dict)
+    sharp: bool = False
 
     def __post_init__(self) -> None:
         name = "TrainingConfig"
@@ -147,7 +150,8 @@ class TrainingConfig:
             check_number(name, "expert_capacity", self.expert_capacity, above=0)
         for key in ("sequence_parallel", "expert_padding", "flash_attention", "causal", "dropout", "offload_optimizer"):
             check_bool(name, key, getattr(self, key))
-        check_bool(name, "offload_activations", self.offload_activations)
+        for key in ("offload_activations", "sharp"):
+            check_bool(name, key, getattr(self, key))
         for key, choices in (
             ("context_method", CONTEXT_METHODS),
             ("schedule", SCHEDULES),
@@ -246,8 +250,9 @@ class TrainingConfig:
         return {**vars(self), **{name: dict(getattr(self, name)) for name in _MAPPINGS}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Version 0.1.0 had one dtype for all parameters and one for all gradients.
+        # The first pickles of version 0.1.0 have none of the last three fields.
         vars(self).update(state, **{name: MappingProxyType(dict(state.get(name, {}))) for name in _MAPPINGS})
+        vars(self).setdefault("sharp", False)
 
     def __hash__(self) -> int:
         return hash(tuple((key, value) for key, value in vars(self).items() if key not in _MAPPINGS))

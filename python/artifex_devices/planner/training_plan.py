@@ -250,8 +250,6 @@ def config_content(config: TrainingConfig) -> dict[str, Any]:
     """Returns the fields of a configuration as JSON has them."""
     texts = {"parameter_dtype", "gradient_dtype", "activation_dtype"}
     content = {name: str(value) if name in texts else value for name, value in vars(config).items()}
-    dtypes = {
-        name: {kind: str(dtype) for kind, dtype in content[name].items()}
-        for name in ("parameter_dtypes", "gradient_dtypes")
-    }
-    return {**content, "overlap": dict(config.overlap), **dtypes}
+    dtypes = {"parameter_dtypes": config.parameter_dtypes, "gradient_dtypes": config.gradient_dtypes}
+    named = {name: {kind: str(each) for kind, each in mapping.items()} for name, mapping in dtypes.items()}
+    return {**content, "overlap": dict(config.overlap), **named}

@@ -45,7 +45,8 @@ def ways_text(config: TrainingConfig) -> str:
     if config.expert_capacity is not None:
         parts[-1] += f", capacity {config.expert_capacity:g}{' padded' if config.expert_padding else ''}"
     offloaded = _offloaded(config)
-    return " x ".join(parts) + ("" if offloaded == "nothing" else f", {_OFFLOADED[offloaded]} in host memory")
+    more = "" if offloaded == "nothing" else f", {_OFFLOADED[offloaded]} in host memory"
+    return " x ".join(parts) + more + (", sums in switches between nodes (SHARP)" if config.sharp else "")
 
 
 def rates_text(cluster: Cluster, config: TrainingConfig) -> str:
@@ -80,13 +81,13 @@ def error_text(error: PublishedError | None) -> str:
     )
 
 
-def factor_facts(efficiency: Efficiency) -> list[tuple[str, str]]:
+def factor_facts(efficiency: Efficiency, *, sharp: bool) -> list[tuple[str, str]]:
     """Formats the factors that act, numbered by source, and the sources as footnotes."""
     numbers: dict[str, int] = {}
     texts = []
     for name in FACTORS:
         value, source = getattr(efficiency, name), efficiency.sources[name]
-        if value not in (0, 1):
+        if value not in (0, 1) and (sharp or name != "sharp"):
             texts.append(f"{name} {value:.4g} [{numbers.setdefault(source, len(numbers) + 1)}]")
     if not texts:
         return [("factors", "none: the expected seconds are the roofline")]
@@ -138,7 +139,7 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
         facts.append(("measured", f"{measured}; expected is {error:+.1%}"))
     hidden = ", ".join(f"{name} {seconds_text(value)}" for name, value in plan.expected.hidden.items() if value > 0)
     facts.append(("hidden", hidden or "nothing"))
-    facts += factor_facts(plan.efficiency)
+    facts += factor_facts(plan.efficiency, sharp=config.sharp)
     rows = [
         (text, seconds_text(plan.roofline.parts[name]), seconds_text(value), f"{value / plan.seconds:.1%}")
         for name, text in time_parts.items()
