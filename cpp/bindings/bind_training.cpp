@@ -80,6 +80,7 @@ py::dict stage_dict(const TrainingStage& stage) {
     result[py::str(std::string(to_string(part)))] =
         static_cast<int64_t>(std::llround(stage.memory[static_cast<size_t>(i)]));
   }
+  result["host"] = static_cast<int64_t>(std::llround(stage.host));
   return result;
 }
 
@@ -108,6 +109,7 @@ TrainingSpace space_from_python(const py::dict& from) {
   read(from, "recompute_parts", space.recompute_parts);
   read(from, "recompute_layers", space.recompute_layers);
   read(from, "memory_limit", space.memory_limit);
+  read(from, "host_limit", space.host_limit);
   read(from, "top", space.top);
   return space;
 }
@@ -116,6 +118,7 @@ py::dict candidate_dict(const TrainingCandidate& candidate) {
   py::dict result = training_config_dict(candidate.config);
   result["seconds"] = candidate.seconds;
   result["memory"] = candidate.memory;
+  result["host"] = candidate.host;
   result["devices"] = candidate.config.devices();
   return result;
 }
@@ -302,6 +305,7 @@ py::dict training_plan_dict(const TrainingPlan& plan) {
   result["peak_flops"] = plan.peak_flops;
   result["available"] = static_cast<int64_t>(plan.available);
   result["bubble_fraction"] = plan.bubble_fraction;
+  result["host_memory"] = static_cast<int64_t>(std::llround(plan.host_memory));
   return result;
 }
 
@@ -336,15 +340,17 @@ void bind_training(py::module_& module) {
              py::arg("efficiency"), py::arg("progress"), "The best configurations of a space, as a dict.");
   module.def(
       "_least_memory",
-      [](const py::dict& shape, const py::dict& space, int64_t devices) -> py::object {
+      [](const py::dict& shape, const std::shared_ptr<Cluster>& cluster, const py::dict& space,
+         int64_t devices) -> py::object {
         const TrainingModel model = training_model(shape_from_python(shape));
         const TrainingSpace parsed = space_from_python(space);
-        const auto found = without_gil([&] { return least_memory(model, parsed, devices); });
+        const TrainingHardware hardware = training_hardware(*cluster);
+        const auto found = without_gil([&] { return least_memory(model, hardware, parsed, devices); });
         if (!found) return py::none();
         return candidate_dict(*found);
       },
-      py::arg("shape"), py::arg("space"), py::arg("devices"),
-      "The configuration with the least memory on so many devices, or None.");
+      py::arg("shape"), py::arg("cluster"), py::arg("space"), py::arg("devices"),
+      "The configuration on so many devices of such hosts that needs the least of the limits of memory, or None.");
   module.def("_plan_inference", &plan_inference_for, py::arg("shape"), py::arg("cluster"), py::arg("config"),
              py::arg("efficiency"), "Memory and seconds of prefill and decoding, as a dict.");
   module.def("_pipeline_timeline", &timeline_list, py::arg("schedule"), py::arg("microbatches"), py::arg("chunks"),

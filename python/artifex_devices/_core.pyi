@@ -3671,7 +3671,13 @@ def _gpu_buffers(array: Array, writable: bool = False) -> typing.Any:
     Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. Only the function that created the Array by _empty may set `writable`.
     """
 
-def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
+def _gpu_cluster(
+    gpu: str,
+    nodes: int,
+    chips_per_node: int | None,
+    network_bandwidth: tuple[float, str] | None,
+    host_memory: tuple[float, str] | None,
+) -> Cluster: ...
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
 def _host_element(array: Array, operation: str) -> None:
     """
@@ -3769,9 +3775,11 @@ def _last_level_cache_bytes() -> int:
     """
 
 def _layout_from_text(text: str) -> Layout: ...
-def _least_memory(shape: dict[typing.Any, typing.Any], space: dict[typing.Any, typing.Any], devices: int) -> typing.Any:
+def _least_memory(
+    shape: dict[typing.Any, typing.Any], cluster: Cluster, space: dict[typing.Any, typing.Any], devices: int
+) -> typing.Any:
     """
-    The configuration with the least memory on so many devices, or None.
+    The configuration on so many devices of such hosts that needs the least of the limits of memory, or None.
     """
 
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
@@ -4244,7 +4252,9 @@ def _timeline_svg(
     Returns the picture of spans (track, kind, begin, end, label, tooltip), arrows (track, track, time, time) and memory (track, [(time, bytes)]), with times in seconds.
     """
 
-def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
+def _tpu_cluster(
+    generation: str, shape: collections.abc.Sequence[int], slices: int, host_memory: tuple[float, str] | None
+) -> Cluster: ...
 def _trace_begin() -> int:
     """
     Returns the time in ns while a trace is open, else 0.

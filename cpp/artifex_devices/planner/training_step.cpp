@@ -92,7 +92,7 @@ double StepPricer::update(const TrainingConfig& config, const StageLayers& layer
   }
   if (!config.offload_optimizer) return bytes / (hardware_.device.memory_bandwidth * efficiency_[Factor::kMemory]);
   const double rate = efficiency_[Factor::kHostMemory];
-  return rate > 0 ? bytes * hardware_.devices_per_host / rate : 0;
+  return rate > 0 ? bytes * to_real(hardware_.devices_per_host) / rate : 0;
 }
 
 HiddenSeconds StepPricer::offload(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot,

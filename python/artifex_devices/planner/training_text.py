@@ -115,9 +115,10 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
         (
             "memory",
             f"{bytes_text(plan.memory)} of {bytes_text(plan.available)} on a device of stage "
-            f"{plan.stages.index(fullest)}: {'fits' if plan.fits else 'does not fit'}",
+            f"{plan.stages.index(fullest)}: {'fits' if plan.memory <= plan.available else 'does not fit'}",
         ),
         ("", parts),
+        *_host_facts(plan),
         *_nearest_facts(plan),
         *_dtypes_facts(config),
         (
@@ -147,6 +148,17 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
     ]
     title = f"{plan.shape.name}, training on {plan.devices} devices of {plan.cluster.name}"
     return Layout(title, facts, ("part of a step", "roofline", "expected", "share"), rows)
+
+
+def _host_facts(plan: TrainingPlan) -> list[tuple[str, str]]:
+    if not plan.host_memory:
+        return []
+    if plan.host_available is None:
+        return [("host", f"{bytes_text(plan.host_memory)} on the fullest host, whose memory is not known")]
+    source = plan.cluster.parts["host_memory_bytes"][1]
+    fits = "fits" if plan.host_memory <= plan.host_available else "does not fit"
+    text = f"{bytes_text(plan.host_memory)} of {bytes_text(plan.host_available)} on the fullest host [{source}]: {fits}"
+    return [("host", text)]
 
 
 def _dtypes_facts(config: TrainingConfig) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/planner/inference_plan.h"
 #include "artifex_devices/planner/pipeline_timeline.h"
+#include "artifex_devices/planner/training_host.h"
 
 namespace artifex_devices {
 namespace {
@@ -104,6 +105,25 @@ TEST(TrainingMemory, ShardsExpertsOverADivisorOfTheirReplicas) {
     config.zero_shards = given;
     EXPECT_EQ(config.expert_shards(), used) << given;
   }
+}
+
+TEST(TrainingHost, IsTheFullestOfAll) {
+  TrainingHardware hardware;
+  hardware.devices_per_host = 8;
+  TrainingConfig config;
+  config.pipeline = 3;
+  const auto fullest = [&](int64_t of_stage, const std::vector<double>& stages) {
+    config.data = of_stage;
+    return fullest_host(stages, config, hardware);
+  };
+  EXPECT_EQ(fullest(4, {3, 1, 9}), 4 * 9);  // hosts of stages 0 and 1, and of stage 2 alone
+  EXPECT_EQ(fullest(4, {3, 1, 2}), 4 * 3 + 4 * 1);
+  EXPECT_EQ(fullest(2, {3, 1, 9}), 2 * (3 + 1 + 9));  // one host
+  EXPECT_EQ(fullest(12, {1, 9, 1}), 8 * 9);           // devices 16 to 23
+  EXPECT_EQ(fullest(8, {5, 7, 6}), 8 * 7);
+  hardware.has_consecutive_hosts = false;
+  EXPECT_EQ(fullest(4, {3, 1, 2}), 8 * 3);
+  EXPECT_EQ(fullest(1, {3, 1, 2}), 3 * 3);  // three devices
 }
 
 TEST(TrainingMemory, HasTheActivationsOfKorthikanti) {
