@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 from artifex_devices import _core, cluster, models
-from artifex_devices.planner import Efficiency, TrainingConfig, plan_training, suggest_training
+from artifex_devices.planner import Efficiency, TrainingConfig, fit, plan_training, suggest_training
 
 IDEAL = Efficiency.ideal()
 NETWORK, LINKS = 50e9, 450e9  # bytes/s of an H100, one way
@@ -83,6 +83,22 @@ def test_the_factor_is_published_and_can_be_replaced():
     assert found == pytest.approx(8 * 31e-6 + 4 * held / (0.9 * NETWORK))
     with pytest.raises(ValueError, match=r"sharp is 1\.5, expected a number above 0, at most 1"):
         IDEAL.replaced(sharp=1.5)
+
+
+def test_the_fit_scales_rings_and_switches_between_nodes_alike():
+    slow = cluster.dgx("h100", nodes=4, network_bandwidth=2e9)  # on which most of a step is gradients
+    start = Efficiency.published(slow)
+    truth = start.replaced(network=0.5 * start.network, sharp=0.5 * start.sharp)
+    plans = []
+    for sharp in (True, False):
+        for batch in (32, 64):
+            config = TrainingConfig(batch=batch, sequence=512, tensor=8, sharp=sharp, overlap={"data": 0})
+            expected = plan_training(SMALL, slow, config, efficiency=truth).seconds
+            plans.append(plan_training(SMALL, slow, config, measured=expected))
+    found = fit(plans, efficiency=start)
+    assert {"network", "sharp"} <= set(found.fitted)
+    assert found.efficiency.sharp / start.sharp == pytest.approx(found.efficiency.network / start.network)
+    assert found.efficiency.sharp == pytest.approx(truth.sharp, rel=0.1)
 
 
 def test_texts_and_flags_name_it_where_it_is_chosen():
