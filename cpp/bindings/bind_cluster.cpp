@@ -64,6 +64,7 @@ py::dict dict_of(const ClusterParts& parts) {
   result["network_latency"] = tuple_of(parts.between.latency);
   result["host_shape"] = py::tuple(py::cast(parts.host_shape));
   result["host_source"] = parts.host_source;
+  result["host_memory_bytes"] = tuple_of(parts.host_memory);
   result["notes"] = py::tuple(py::cast(parts.notes));
   return result;
 }
@@ -93,6 +94,13 @@ ClusterParts parts_from(const py::dict& dict) {
   parts.between.latency = figure("network_latency");
   parts.host_shape = dict["host_shape"].cast<std::vector<int>>();
   parts.host_source = dict["host_source"].cast<std::string>();
+  if (dict.contains("host_memory_bytes")) {
+    parts.host_memory = figure("host_memory_bytes");
+  } else {  // a pickle of the first clusters of version 0.1.0
+    int64_t chips = 1;
+    for (const int size : parts.host_shape) chips *= size;
+    parts.host_memory = host_memory_of(parts.chip.name, chips);
+  }
   parts.notes = dict["notes"].cast<std::vector<std::string>>();
   return parts;
 }
@@ -132,6 +140,7 @@ Handle cluster_from_tables(const py::dict& content, const std::string& source) {
   read_entry(host, "shape", &file.host.shape);
   read_entry(host, "bandwidth", &file.host.bandwidth);
   read_entry(host, "nic_bandwidth", &file.host.nic_bandwidth);
+  read_entry(host, "memory_bytes", &file.host.memory_bytes);
   const py::dict network = table("network");
   read_entry(network, "bandwidth", &file.network_bandwidth);
   read_entry(network, "latency", &file.network_latency);
@@ -250,18 +259,18 @@ long as one of them is alive, further calls return the same devices.
       py::arg("parts"), "A Cluster of a dict such as `Cluster.parts`.");
   module.def(
       "_tpu_cluster",
-      [](const std::string& generation, const std::vector<int>& shape, int64_t slices) {
-        return handle_to(tpu_cluster(generation, shape, slices));
+      [](const std::string& generation, const std::vector<int>& shape, int64_t slices, const FigureTuple& host_memory) {
+        return handle_to(tpu_cluster(generation, shape, slices, figure_from(host_memory)));
       },
-      py::arg("generation"), py::arg("shape"), py::arg("slices"));
+      py::arg("generation"), py::arg("shape"), py::arg("slices"), py::arg("host_memory"));
   module.def(
       "_gpu_cluster",
-      [](const std::string& gpu, int64_t nodes, std::optional<int> chips_per_node, std::optional<double> network) {
-        GpuOptions options{.chips_per_node = chips_per_node};
-        if (network) options.network_bandwidth = SourcedNumber{*network, "given"};
-        return handle_to(gpu_cluster(gpu, nodes, options));
+      [](const std::string& gpu, int64_t nodes, std::optional<int> chips_per_node, const FigureTuple& network,
+         const FigureTuple& host_memory) {
+        return handle_to(gpu_cluster(gpu, nodes, {chips_per_node, figure_from(network), figure_from(host_memory)}));
       },
-      py::arg("gpu"), py::arg("nodes"), py::arg("chips_per_node"), py::arg("network_bandwidth"));
+      py::arg("gpu"), py::arg("nodes"), py::arg("chips_per_node"), py::arg("network_bandwidth"),
+      py::arg("host_memory"));
   module.def("_cluster_from_tables", &cluster_from_tables, py::arg("content"), py::arg("source"),
              "A Cluster of the tables of a cluster file, whose keys and types are checked.");
   module.def("_machine_node", &dict_of_node, py::arg("machine"), py::arg("accelerators"), py::arg("source"),

@@ -25,6 +25,14 @@ void read(const py::dict& from, const char* key, T& to) {
   to = from[key].cast<T>();
 }
 
+/// A number for each kind of tensor, by its name.
+void read_tensors(const py::dict& from, const char* key, TensorNumbers& to) {
+  const auto numbers = from[key].cast<py::dict>();
+  for (size_t i = 0; i < to.size(); ++i) {
+    read(numbers, std::string(to_string(static_cast<TensorKind>(i))).c_str(), to[i]);
+  }
+}
+
 /// A kind by its name, or an error that names the argument.
 template <class Kind, class FromName>
 void read_kind(const py::dict& from, const char* key, FromName from_name, Kind& to) {
@@ -72,6 +80,7 @@ py::dict stage_dict(const TrainingStage& stage) {
     result[py::str(std::string(to_string(part)))] =
         static_cast<int64_t>(std::llround(stage.memory[static_cast<size_t>(i)]));
   }
+  result["host"] = static_cast<int64_t>(std::llround(stage.host));
   return result;
 }
 
@@ -100,6 +109,7 @@ TrainingSpace space_from_python(const py::dict& from) {
   read(from, "recompute_parts", space.recompute_parts);
   read(from, "recompute_layers", space.recompute_layers);
   read(from, "memory_limit", space.memory_limit);
+  read(from, "host_limit", space.host_limit);
   read(from, "top", space.top);
   return space;
 }
@@ -108,6 +118,7 @@ py::dict candidate_dict(const TrainingCandidate& candidate) {
   py::dict result = training_config_dict(candidate.config);
   result["seconds"] = candidate.seconds;
   result["memory"] = candidate.memory;
+  result["host"] = candidate.host;
   result["devices"] = candidate.config.devices();
   return result;
 }
@@ -237,8 +248,8 @@ TrainingConfig training_config_from_python(const py::dict& from) {
   read(from, "recompute_layers", config.recompute_layers);
   read_kind(from, "context_method", &context_method_from_name, config.context_method);
   read_kind(from, "optimizer", &training_optimizer_from_name, config.optimizer);
-  read(from, "parameter_bytes", config.parameter_bytes);
-  read(from, "gradient_bytes", config.gradient_bytes);
+  read_tensors(from, "parameter_bytes", config.parameter_bytes);
+  read_tensors(from, "gradient_bytes", config.gradient_bytes);
   read(from, "activation_bytes", config.activation_bytes);
   read_kind(from, "format", &matmul_format_from_name, config.format);
   read(from, "flash_attention", config.flash_attention);
@@ -249,6 +260,7 @@ TrainingConfig training_config_from_python(const py::dict& from) {
   read(from, "expert_imbalance", config.expert_imbalance);
   read(from, "expert_capacity", config.expert_capacity);
   read(from, "expert_padding", config.expert_padding);
+  read(from, "sharp", config.sharp);
   const auto overlap = from["overlap"].cast<py::dict>();
   for (int i = 0; i < kTrafficCount; ++i) {
     const std::string name(to_string(static_cast<Traffic>(i)));
@@ -293,6 +305,7 @@ py::dict training_plan_dict(const TrainingPlan& plan) {
   result["peak_flops"] = plan.peak_flops;
   result["available"] = static_cast<int64_t>(plan.available);
   result["bubble_fraction"] = plan.bubble_fraction;
+  result["host_memory"] = static_cast<int64_t>(std::llround(plan.host_memory));
   return result;
 }
 
@@ -327,15 +340,17 @@ void bind_training(py::module_& module) {
              py::arg("efficiency"), py::arg("progress"), "The best configurations of a space, as a dict.");
   module.def(
       "_least_memory",
-      [](const py::dict& shape, const py::dict& space, int64_t devices) -> py::object {
+      [](const py::dict& shape, const std::shared_ptr<Cluster>& cluster, const py::dict& space,
+         int64_t devices) -> py::object {
         const TrainingModel model = training_model(shape_from_python(shape));
         const TrainingSpace parsed = space_from_python(space);
-        const auto found = without_gil([&] { return least_memory(model, parsed, devices); });
+        const TrainingHardware hardware = training_hardware(*cluster);
+        const auto found = without_gil([&] { return least_memory(model, hardware, parsed, devices); });
         if (!found) return py::none();
         return candidate_dict(*found);
       },
-      py::arg("shape"), py::arg("space"), py::arg("devices"),
-      "The configuration with the least memory on so many devices, or None.");
+      py::arg("shape"), py::arg("cluster"), py::arg("space"), py::arg("devices"),
+      "The configuration on so many devices of such hosts that needs the least of the limits of memory, or None.");
   module.def("_plan_inference", &plan_inference_for, py::arg("shape"), py::arg("cluster"), py::arg("config"),
              py::arg("efficiency"), "Memory and seconds of prefill and decoding, as a dict.");
   module.def("_pipeline_timeline", &timeline_list, py::arg("schedule"), py::arg("microbatches"), py::arg("chunks"),

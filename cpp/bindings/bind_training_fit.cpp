@@ -38,11 +38,11 @@ py::tuple fit_of(const std::vector<StepArguments>& measured, const py::dict& eff
 }
 
 double collective_seconds_of(const std::string& op, double bytes, const std::shared_ptr<Cluster>& cluster,
-                             int64_t devices, const py::dict& efficiency) {
+                             int64_t devices, const py::dict& efficiency, bool sharp) {
   const std::optional<Collective> kind = collective_from_name(op);
   if (!kind) throw_error("fit: op is {:?}; expected 'all_gather', 'reduce_scatter' or 'all_reduce'; choose one", op);
   TrainingLinks links(*cluster);
-  return links.seconds(*kind, bytes, devices, 1, efficiency_from_python(efficiency));
+  return links.seconds(*kind, bytes, devices, 1, efficiency_from_python(efficiency), sharp);
 }
 
 /// The arguments of Efficiency.
@@ -65,8 +65,9 @@ void bind_training_fit(py::module_& module) {
   module.def("_published_efficiency", &published_of, py::arg("cluster"),
              "(number, source) of each factor of a cluster's chip by name, without fits to training runs.");
   module.def("_training_collective_seconds", &collective_seconds_of, py::arg("op"), py::arg("bytes"),
-             py::arg("cluster"), py::arg("devices"), py::arg("efficiency"),
-             "Seconds of a collective over the first devices of a cluster, as plan_training prices it.");
+             py::arg("cluster"), py::arg("devices"), py::arg("efficiency"), py::arg("sharp") = false,
+             "Seconds of a collective over the first devices of a cluster, as plan_training prices it; with `sharp`, "
+             "switches between nodes may sum.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -3678,7 +3678,13 @@ def _gpu_buffers(array: Array, writable: bool = False, some: bool = False) -> ty
     Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. The arguments are those of _local_arrays.
     """
 
-def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
+def _gpu_cluster(
+    gpu: str,
+    nodes: int,
+    chips_per_node: int | None,
+    network_bandwidth: tuple[float, str] | None,
+    host_memory: tuple[float, str] | None,
+) -> Cluster: ...
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
 def _host_element(array: Array, operation: str) -> None:
     """
@@ -3802,9 +3808,11 @@ def _last_level_cache_bytes() -> int:
     """
 
 def _layout_from_text(text: str) -> Layout: ...
-def _least_memory(shape: dict[typing.Any, typing.Any], space: dict[typing.Any, typing.Any], devices: int) -> typing.Any:
+def _least_memory(
+    shape: dict[typing.Any, typing.Any], cluster: Cluster, space: dict[typing.Any, typing.Any], devices: int
+) -> typing.Any:
     """
-    The configuration with the least memory on so many devices, or None.
+    The configuration on so many devices of such hosts that needs the least of the limits of memory, or None.
     """
 
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
@@ -4291,7 +4299,9 @@ def _timeline_svg(
     Returns the picture of spans (track, kind, begin, end, label, tooltip), arrows (track, track, time, time) and memory (track, [(time, bytes)]), with times in seconds.
     """
 
-def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
+def _tpu_cluster(
+    generation: str, shape: collections.abc.Sequence[int], slices: int, host_memory: tuple[float, str] | None
+) -> Cluster: ...
 def _trace_begin() -> int:
     """
     Returns the time in ns while a trace is open, else 0.
@@ -4330,10 +4340,10 @@ def _trace_meetings(
     """
 
 def _training_collective_seconds(
-    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any]
+    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any], sharp: bool = False
 ) -> float:
     """
-    Seconds of a collective over the first devices of a cluster, as plan_training prices it.
+    Seconds of a collective over the first devices of a cluster, as plan_training prices it; with `sharp`, switches between nodes may sum.
     """
 
 def _training_groups(space: dict[typing.Any, typing.Any]) -> int:

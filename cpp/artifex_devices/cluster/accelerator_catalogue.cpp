@@ -40,6 +40,12 @@ constexpr std::array kSources = {
     CatalogueSource{"S22", "NVIDIA/nccl, src/graph/tuning.cc (an older version)", "https://github.com/NVIDIA/nccl"},
     CatalogueSource{"S23", "Zhao et al. 2025, Insights into DeepSeek-V3, section 4.1",
                     "https://arxiv.org/abs/2505.09343"},
+    CatalogueSource{"S24", "MLCommons training v0.7, NVIDIA's system descriptions of a DGX-2 and a DGX A100 (40 GB)",
+                    "https://github.com/mlcommons/training_results_v0.7"},
+    CatalogueSource{"S25", "MLCommons training v1.0, NVIDIA's system description of a DGX A100 (80 GB)",
+                    "https://github.com/mlcommons/training_results_v1.0"},
+    CatalogueSource{"S26", "MLCommons inference v4.1, NVIDIA's system description of a DGX H100",
+                    "https://github.com/mlcommons/inference_results_v4.1"},
 };
 
 constexpr int64_t kGiB = int64_t{1} << 30;

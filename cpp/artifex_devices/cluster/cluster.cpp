@@ -130,6 +130,7 @@ std::shared_ptr<const Cluster> Cluster::make(ClusterParts parts) {
   Problems problems;
   if (parts.name.empty()) problems.add("the cluster has no name");
   check_chip(parts.chip, problems);
+  problems.check(parts.host_memory, "host_memory_bytes");
   check_network(parts, problems);
   check_size(parts, problems);
   if (!problems.text().empty()) throw_error("cluster {:?}: {}", parts.name, problems.text());

@@ -83,10 +83,11 @@ struct ClusterParts {
   ClusterChip chip;
   SliceNetwork inside;
   int64_t slices = 1;
-  NetworkBetween between;          // of no meaning for one slice
-  std::vector<int> host_shape;     // chips of a host along each of inside.dims, each a divisor of the slice's
-  std::string host_source;         // of host_shape
-  std::vector<std::string> notes;  // assumptions, and contradictions between sources
+  NetworkBetween between;                    // of no meaning for one slice
+  std::vector<int> host_shape;               // chips of a host along each of inside.dims, each a divisor of the slice's
+  std::string host_source;                   // of host_shape
+  std::optional<SourcedNumber> host_memory;  // bytes of a host
+  std::vector<std::string> notes;            // assumptions, and contradictions between sources
   friend bool operator==(const ClusterParts&, const ClusterParts&) = default;
 };
 

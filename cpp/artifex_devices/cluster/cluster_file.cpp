@@ -137,6 +137,7 @@ ClusterParts cluster_parts(const ClusterFile& file, const std::string& source) {
   parts.inside.bandwidth = sourced(file.slice.bandwidth, source);
   parts.inside.latency = sourced(file.slice.latency, source);
   parts.host_source = source;
+  parts.host_memory = sourced(file.host.memory_bytes, source);
   if (file.host.bandwidth) parts.chip.host_bandwidth = SourcedNumber{*file.host.bandwidth, source};
   return parts;
 }

@@ -29,7 +29,7 @@ struct ClusterFile {
   struct Host {
     std::optional<int> chips, nics;
     std::optional<std::vector<int>> shape;
-    std::optional<double> bandwidth, nic_bandwidth;
+    std::optional<double> bandwidth, nic_bandwidth, memory_bytes;
   };
   std::optional<std::string> name;
   std::optional<int64_t> slices;

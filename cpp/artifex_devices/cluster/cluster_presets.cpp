@@ -70,6 +70,25 @@ constexpr std::string_view kUnverified = "unverified";
 constexpr std::array kUnverifiedNetworks = {std::string_view("NVIDIA A100 SXM 80GB"),
                                             std::string_view("NVIDIA A100 SXM 40GB"), std::string_view("AMD MI300X")};
 
+/// Published memory of hosts. That of TPUs is shared evenly: machines with fewer chips have less.
+struct HostMemory {
+  std::string_view row;
+  int chips;
+  double bytes;
+  std::string_view source;
+};
+constexpr double kHostGiB = 1073741824;
+constexpr std::array kHostMemories = {
+    HostMemory{"TPU v5e", 8, 384 * kHostGiB, "S2"},
+    HostMemory{"TPU v6e (Trillium)", 8, 1536 * kHostGiB, "S4"},
+    HostMemory{"NVIDIA V100 SXM2/SXM3 32GB", 16, 1536 * kHostGiB, "S24"},
+    HostMemory{"NVIDIA A100 SXM 40GB", 8, 2048 * kHostGiB, "S24"},
+    HostMemory{"NVIDIA A100 SXM 80GB", 8, 2048 * kHostGiB, "S25"},
+    HostMemory{"NVIDIA H100 SXM", 8, 2048 * kHostGiB, "S26"},
+    HostMemory{"NVIDIA H200 SXM", 8, 2048 * kHostGiB, "S13"},
+    HostMemory{"AMD MI300X", 8, 1536 * kHostGiB, "S15"},
+};
+
 template <size_t N>
 std::string names_of(const std::array<ShortName, N>& names) {
   std::vector<std::string_view> texts;
@@ -168,6 +187,15 @@ std::string short_name(const Accelerator& row) {
 
 }  // namespace
 
+std::optional<SourcedNumber> host_memory_of(std::string_view chip_name, int64_t chips_per_host) {
+  const auto* const found = std::ranges::find(kHostMemories, chip_name, &HostMemory::row);
+  if (found == kHostMemories.end()) return std::nullopt;
+  const bool is_tpu = chip_name.starts_with("TPU");
+  if (is_tpu ? chips_per_host > found->chips : chips_per_host != found->chips) return std::nullopt;
+  const double bytes = found->bytes * static_cast<double>(chips_per_host) / found->chips;
+  return SourcedNumber{bytes, std::string(found->source)};
+}
+
 ClusterChip chip_of(const Accelerator& row) {
   const std::string source = joined(row.sources);
   ClusterChip chip;
@@ -189,7 +217,8 @@ std::vector<bool> wraps_by_rule(const Accelerator& row, const std::vector<int>& 
   return wraps;
 }
 
-ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shape, int64_t slices) {
+ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shape, int64_t slices,
+                       const std::optional<SourcedNumber>& host_memory) {
   const Accelerator& row = tpu_of(generation);
   const std::string links = joined(row.link_sources);
   ClusterParts parts;
@@ -214,6 +243,9 @@ ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shap
   parts.between.latency = SourcedNumber{kNetworkStep, kNcclModel};
   parts.host_shape = host_of(row, shape);
   parts.host_source = links;
+  int64_t chips = 1;
+  for (const int size : parts.host_shape) chips *= size;
+  parts.host_memory = host_memory ? host_memory : host_memory_of(row.name, chips);
   if (!row.note.empty()) parts.notes.emplace_back(row.note);
   if (!row.links.one_way) parts.notes.emplace_back("the link's bandwidth is the nominal one: no usable rate is known");
   if (!row.links.wrap_note.empty()) parts.notes.push_back(fmt::format("wraparound: {}", row.links.wrap_note));
@@ -258,6 +290,7 @@ ClusterRef gpu_cluster(std::string_view gpu, int64_t nodes, const GpuOptions& op
   parts.host_shape = {is_rack ? 4 : *chips};
   parts.host_source = is_rack ? "model" : options.chips_per_node ? "given" : links;
   if (!row.note.empty()) parts.notes.emplace_back(row.note);
+  parts.host_memory = options.host_memory ? options.host_memory : host_memory_of(row.name, parts.host_shape[0]);
   if (is_rack) parts.notes.emplace_back("hosts of 4 GPUs (18 trays a rack) are common knowledge and not checked");
   if (is_mesh) parts.notes.emplace_back("the step between chips is NCCL's on NVLink, not AMD's");
   return Cluster::make(std::move(parts));

@@ -16,6 +16,10 @@ ClusterChip chip_of(const Accelerator& row);
 /// "axis16" those of length 16; none without a rule.
 std::vector<bool> wraps_by_rule(const Accelerator& row, const std::vector<int>& dims);
 
+/// Bytes of memory of a host with so many chips of the catalogue, where they are published: those of virtual machines
+/// on TPU v5e, of hosts on v6e, of DGX A100, H100 and H200, of a DGX-2, and of a server of 8 MI300X.
+std::optional<SourcedNumber> host_memory_of(std::string_view chip_name, int64_t chips_per_host);
+
 /// `slices` TPU slices of a shape, from the catalogue. `generation` is "v4", "v5e", "v5p", "v6e" or "7x" (with or
 /// without "TPU "). Throws InvalidArgument listing what there is for another generation, or for a shape that is not
 /// offered:
@@ -24,12 +28,15 @@ std::vector<bool> wraps_by_rule(const Accelerator& row, const std::vector<int>& 
 /// all
 ///   axes, the others on none.
 /// Sources: the catalogue's; a hop's 1e-6 s [S5]; the data-centre network's step as NCCL's model has it [S22].
-ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shape, int64_t slices);
+/// `host_memory` replaces the catalogue's.
+ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shape, int64_t slices,
+                       const std::optional<SourcedNumber>& host_memory = std::nullopt);
 
 /// Values of a GPU's nodes that replace the catalogue's.
 struct GpuOptions {
   std::optional<int> chips_per_node{};               // nullopt: the catalogue's domain
   std::optional<SourcedNumber> network_bandwidth{};  // of each chip, one way; nullopt: the catalogue's
+  std::optional<SourcedNumber> host_memory{};        // bytes of each host; nullopt: the catalogue's
 };
 
 /// `nodes` NVLink domains (or nodes of MI300X, each pair joined) of one GPU of the catalogue, by its HardwareType

@@ -43,6 +43,12 @@ std::optional<double> slowest_link(const std::vector<MachineChip>& chips) {
   return slowest;
 }
 
+std::optional<SourcedNumber> memory_of(const Machine& machine, const std::string& source) {
+  int64_t bytes = 0;
+  for (const NumaNode& node : machine.numa_nodes()) bytes += node.memory_bytes;
+  return bytes > 0 ? std::optional(SourcedNumber{static_cast<double>(bytes), source}) : std::nullopt;
+}
+
 void check_one_kind(const std::vector<MachineChip>& chips) {
   std::set<std::string> kinds;
   for (const MachineChip& each : chips) {
@@ -83,6 +89,7 @@ ClusterParts accelerator_node(const std::vector<MachineChip>& chips, const Machi
     if (domain_chips(*row) == count) {
       parts = gpu_cluster(row->name, 1, {})->parts();
       parts.host_source = source;
+      parts.host_memory = memory_of(machine, source);
       return parts;
     }
     // The numbers of the chip are the catalogue's, those of its links are not.
@@ -98,6 +105,7 @@ ClusterParts accelerator_node(const std::vector<MachineChip>& chips, const Machi
   }
   parts.inside.link_kind = "PCI Express";
   parts.host_source = source;
+  parts.host_memory = memory_of(machine, source);
   std::vector<std::string> addresses;
   for (const MachineChip& each : chips) addresses.push_back(each.pci_address);
   const std::optional<AcceleratorLinks> links = accelerator_links(machine, addresses);

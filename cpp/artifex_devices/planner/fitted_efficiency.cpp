@@ -41,7 +41,7 @@ Efficiency default_efficiency(const Cluster& cluster) {
   if (is_chip("H200") || is_chip("H800")) name = "H100";  // the same processors
   const auto* const row = std::ranges::find_if(kChips, [&](const FittedChip& each) { return is_chip(each.chip); });
   if (row == kChips.end()) return result;
-  const double links = result[Factor::kLinkFraction];
+  const Efficiency published = result;
   const auto set = [&](Factor factor, double value) {
     result.factors[static_cast<size_t>(factor)] = {
         value, fmt::format("fit of {} published runs on {}, docs/planner_accuracy.md", row->runs, row->chip)};
@@ -50,9 +50,9 @@ Efficiency default_efficiency(const Cluster& cluster) {
     if (row->values[i] < 0) continue;
     set(kFitted[i], row->values[i]);
     // The fit scales both alike.
-    if (kFitted[i] == Factor::kLinkFraction) {
-      set(Factor::kNvls, std::min(result[Factor::kNvls] * row->values[i] / links, 1.0));
-    }
+    const double part = row->values[i] / published[kFitted[i]];
+    if (kFitted[i] == Factor::kLinkFraction) set(Factor::kNvls, std::min(published[Factor::kNvls] * part, 1.0));
+    if (kFitted[i] == Factor::kNetwork) set(Factor::kSharp, std::min(published[Factor::kSharp] * part, 1.0));
   }
   return result;
 }

@@ -61,7 +61,7 @@ TrainingConfig pass_config(const InferenceConfig& c, int64_t sequence) {
   config.batch = c.batch;
   config.sequence = sequence;
   config.format = c.format;
-  config.parameter_bytes = c.parameter_bytes;
+  config.parameter_bytes = every_tensor(c.parameter_bytes);
   return config;
 }
 

@@ -125,13 +125,16 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
   if (c.recompute_layers == 0 && c.recompute_method == RecomputeMethod::kUniform) {
     wrong([&] { return fmt::format("recompute_layers is 0, expected units of 1 layer or more"); });
   }
-  for (const auto& [name, value] :
-       {std::pair{"parameter_bytes", c.parameter_bytes}, std::pair{"gradient_bytes", c.gradient_bytes},
-        std::pair{"activation_bytes", c.activation_bytes}}) {
-    if (!(value > 0 && value <= 16)) {
-      wrong([&] { return fmt::format("{} is {}, expected above 0, at most 16", name, value); });
-    }
+  const auto check_bytes = [&](std::string_view name, std::string_view of, double value) {
+    if (value > 0 && value <= 16) return;
+    wrong([&] { return fmt::format("{} of {} is {}, expected above 0, at most 16", name, of, value); });
+  };
+  for (size_t i = 0; i < kTensorKindCount; ++i) {
+    const std::string_view kind = to_string(static_cast<TensorKind>(i));
+    check_bytes("parameter_bytes", kind, c.parameter_bytes[i]);
+    check_bytes("gradient_bytes", kind, c.gradient_bytes[i]);
   }
+  check_bytes("activation_bytes", "an element", c.activation_bytes);
   if (!(c.expert_imbalance >= 1) || std::isinf(c.expert_imbalance)) {
     wrong([&] { return fmt::format("expert_imbalance is {}, expected 1 or more", c.expert_imbalance); });
   }
@@ -180,11 +183,6 @@ std::optional<TrainingOptimizer> training_optimizer_from_name(std::string_view n
   return kind_from_name<TrainingOptimizer>(kOptimizers, name);
 }
 std::string_view to_string(Traffic traffic) noexcept { return kTraffics[static_cast<size_t>(traffic)]; }
-
-double optimizer_bytes(TrainingOptimizer optimizer) noexcept {
-  constexpr std::array<double, 5> kBytes = {0, 8, 12, 4, 8};
-  return kBytes[static_cast<size_t>(optimizer)];
-}
 
 std::string training_mistakes(const TransformerShape& model, const TrainingConfig& config, int64_t devices) {
   std::vector<std::string> texts;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "artifex_devices/cluster/accelerator_catalogue.h"
+#include "artifex_devices/planner/training_tensors.h"
 #include "artifex_devices/planner/transformer_shape.h"
 
 namespace artifex_devices {
@@ -41,13 +42,8 @@ enum class ContextMethod : uint8_t {
 std::string_view to_string(ContextMethod method) noexcept;  // "ring", "all_to_all", "all_gather"
 std::optional<ContextMethod> context_method_from_name(std::string_view name) noexcept;
 
-enum class TrainingOptimizer : uint8_t { kSgd, kAdam, kAdamMaster, kAdafactor, kMuon };
 std::string_view to_string(TrainingOptimizer optimizer) noexcept;  // "sgd", "adam", "adamw-fp32-master", ...
 std::optional<TrainingOptimizer> training_optimizer_from_name(std::string_view name) noexcept;
-/// Bytes of state for each parameter: SGD 0, Adam 8 (two float32 moments), AdamW with a float32 master copy 12 (ZeRO,
-/// arXiv:1910.02054, section 3.1), Adafactor 4 (a float32 master copy; its factored moments are below 0.1 %), Muon 8
-/// (momentum and master copy in float32).
-double optimizer_bytes(TrainingOptimizer optimizer) noexcept;
 
 /// Communication that may be hidden behind computation.
 enum class Traffic : uint8_t { kTensor, kContext, kExpert, kPipeline, kData, kOffload };
@@ -76,8 +72,8 @@ struct TrainingConfig {
   int64_t recompute_layers = -1;  // for full recomputation. Block: of each stage, -1: all. Uniform: of a unit, -1: 1
   ContextMethod context_method = ContextMethod::kRing;
   TrainingOptimizer optimizer = TrainingOptimizer::kAdamMaster;
-  double parameter_bytes = 2;
-  double gradient_bytes = 4;
+  TensorNumbers parameter_bytes = every_tensor(2);  // of an element
+  TensorNumbers gradient_bytes = every_tensor(4);   // also while gradients are reduced
   double activation_bytes = 2;
   MatmulFormat format = MatmulFormat::kBFloat16;
   bool flash_attention = true;
@@ -88,6 +84,7 @@ struct TrainingConfig {
   double expert_imbalance = 1;  // tokens of the busiest expert group over the mean, before any are dropped
   double expert_capacity = 0;   // most tokens of an expert over the mean; the others are dropped. 0: no limit
   bool expert_padding = false;  // each expert gets as many tokens as its capacity, some of them empty
+  bool sharp = false;           // switches between nodes sum the gradients of replicas (SHARP of InfiniBand)
   std::array<double, kTrafficCount> overlap{0, 1, 0, 0, 1, 1};
 
   /// Tokens that the busiest expert group works on over the mean.
@@ -102,8 +99,16 @@ struct TrainingConfig {
   int64_t devices() const noexcept { return tensor * context * data * pipeline; }
   int64_t microbatches() const noexcept { return batch / (data * microbatch); }
   int64_t shards() const noexcept { return zero_shards > 0 ? zero_shards : context * data; }
-  /// Devices that hold different parts of one expert's states.
-  int64_t expert_shards() const noexcept { return tensor * context * data / (expert * expert_tensor); }
+  /// Devices that hold copies of one expert's parameters.
+  int64_t expert_replicas() const noexcept { return tensor * context * data / (expert * expert_tensor); }
+  /// Devices over which ZeRO shards one expert's states: at most `zero_shards`, a divisor of the replicas.
+  int64_t expert_shards() const noexcept {
+    const int64_t replicas = expert_replicas();
+    if (zero_shards == 0 || zero_shards >= replicas) return replicas;
+    int64_t shards = zero_shards;
+    while (replicas % shards != 0) --shards;
+    return shards;
+  }
   friend bool operator==(const TrainingConfig&, const TrainingConfig&) = default;
 };
 

@@ -27,12 +27,15 @@ constexpr std::array<std::string_view, kFactorCount> kFactorNames = {"matmul",
                                                                      "host",
                                                                      "host_memory",
                                                                      "layer_seconds",
-                                                                     "step_seconds"};
+                                                                     "step_seconds",
+                                                                     "sharp"};
 
 constexpr std::string_view kTiles = "NVIDIA, Matrix Multiplication Background User's Guide: tile and wave quantization";
 constexpr std::string_view kSizes =
     "S12, network chapter: all-reduces of 1 MiB to 16 GiB on 8 A100 and on 8 H200, without their latency";
 constexpr std::string_view kNvls = "S12, network chapter: 482e9 of 700e9 bytes/s of bus bandwidth on 8 H200";
+constexpr std::string_view kSharp =
+    "Graham et al. 2020, doi 10.1007/978-3-030-50743-5_3, abstract: 95 % of the network's bandwidth on HDR InfiniBand";
 constexpr std::string_view kHostUpdate =
     "Ren et al. 2021, arXiv:2101.06840, table 4: 10e9 parameters of 28 bytes in 2.57 s on the host of a DGX-2";
 constexpr std::string_view kFlash2 = "Dao 2023, arXiv:2307.08691, section 4.1";
@@ -73,6 +76,7 @@ bool is_fraction(Factor factor) {
     case Factor::kNvls:
     case Factor::kNetwork:
     case Factor::kHost:
+    case Factor::kSharp:
       return true;
     default:
       return false;
@@ -153,6 +157,7 @@ Efficiency published_efficiency(const Cluster& cluster) {
   set(result, Factor::kNvls, 0.69, kNvls);
   set(result, Factor::kNetwork, 0.82, "model: as inside a node [S8]");
   set(result, Factor::kNetworkHalfBytes, 8e6, "model");
+  set(result, Factor::kSharp, is_torus ? 1 : 0.95, is_torus ? "model" : kSharp);
   set(result, Factor::kHost, 0.8, "model");
   set(result, Factor::kHostMemory, 1.09e11, kHostUpdate);
   return result;

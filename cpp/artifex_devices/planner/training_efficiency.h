@@ -29,9 +29,10 @@ enum class Factor : uint8_t {
   kHost,               // fraction of the bandwidth between host and chip
   kHostMemory,         // bytes/s of a host's memory that its update of optimizer state reaches; 0: no limit
   kLayerSeconds,       // seconds of launches and gaps for each layer and microbatch, forward or backward
-  kStepSeconds         // seconds of each step for all else: data, logging, stragglers
+  kStepSeconds,        // seconds of each step for all else: data, logging, stragglers
+  kSharp               // fraction of the bandwidth between slices that all-reduces reach whose sums switches compute
 };
-inline constexpr int kFactorCount = 17;
+inline constexpr int kFactorCount = 18;
 std::string_view to_string(Factor factor) noexcept;  // "matmul", "matmul_float8", "tile_rows", ...
 std::optional<Factor> factor_from_name(std::string_view name) noexcept;
 

@@ -17,7 +17,8 @@
 namespace artifex_devices {
 namespace {
 
-/// Factors that one coefficient scales: fractions are divided by it, seconds multiplied.
+/// Factors that one coefficient scales: fractions are divided by it, seconds multiplied. The first one stays below 1,
+/// the others are limited to it.
 struct Coefficient {
   std::vector<Factor> factors;
   bool is_seconds = false;
@@ -27,7 +28,7 @@ const std::array<Coefficient, 8> kCoefficients = {{{{Factor::kMatmul}},
                                                    {{Factor::kAttentionForward, Factor::kAttentionBackward}},
                                                    {{Factor::kMemory}},
                                                    {{Factor::kLinkFraction, Factor::kNvls}},
-                                                   {{Factor::kNetwork}},
+                                                   {{Factor::kNetwork, Factor::kSharp}},
                                                    {{Factor::kLayerSeconds}, true},
                                                    {{Factor::kStepSeconds}, true}}};
 constexpr double kLeastFraction = 0.01;
@@ -131,8 +132,7 @@ std::vector<double> coefficients(std::vector<TimedTerms> samples, const Efficien
     bool is_done = true;
     for (size_t k = 0; k < count; ++k) {
       if (kCoefficients[k].is_seconds || is_full[k]) continue;
-      double most = 0;
-      for (const Factor factor : kCoefficients[k].factors) most = std::max(most, current[factor]);
+      const double most = current[kCoefficients[k].factors[0]];
       if (found[k] >= most) continue;
       is_full[k] = true;
       is_done = false;

@@ -25,8 +25,8 @@ struct TrainingFit {
 };
 
 /// Fits what kernels and links reach to measured steps: the fractions for products (16 and 8 bits apart), attention
-/// (both passes alike), memory, links (rings and sums in the switch alike) and network, and the seconds of each layer
-/// and step. Tiles and message sizes stay as given. The time of a step is a sum of terms, each proportional to 1 /
+/// (both passes alike), memory, links and network (rings and sums in switches alike), and the seconds of each layer and
+/// step. Tiles and message sizes stay as given. The time of a step is a sum of terms, each proportional to 1 /
 /// fraction or to fixed seconds; where kernels or communication change sides (hidden or exposed), the sum has other
 /// terms, so the least squares are repeated with the terms at the last factors. Errors are relative (relative_fit.h).
 /// Each fraction is drawn to its start: doubling it counts as much as one step that is wrong by `kFitPrior`. Fixed

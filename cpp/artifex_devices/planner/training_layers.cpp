@@ -64,6 +64,7 @@ TrainingModel training_model(const TransformerShape& shape) {
     sparse.mlp_width = to_real(shape.shared_experts * shape.shared_mlp);
     sparse.mlp = mlp_products(shape, sparse.mlp_width);
     sparse.mlp.push_back({to_real(shape.embed), to_real(shape.experts), Split::kNone, 0});  // the router
+    sparse.router_parameters = to_real(shape.embed * shape.experts);
     sparse.expert = mlp_products(shape, to_real(shape.mlp));
     sparse.expert_parameters = to_real(shape.experts) * elements(sparse.expert);
     const double all = to_real(layer_parameters(shape, LayerKind::kExperts).total());

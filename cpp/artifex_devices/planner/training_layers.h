@@ -29,6 +29,7 @@ struct TrainingLayer {
   std::vector<LayerProduct> expert;  // of one expert
   double mlp_width = 0;              // of the MLP or the shared experts together
   double other_parameters = 0;       // outside the matrices: norms and biases; on each tensor rank
+  double router_parameters = 0;      // part of `mlp`; on each tensor rank
   double expert_parameters = 0;      // of all routed experts
 };
 

@@ -12,7 +12,9 @@
 namespace artifex_devices {
 namespace {
 
-constexpr double kNvlsLatency = 23e-6;  // seconds; the model of NVIDIA/nccl, src/graph/tuning.cc, in its later versions
+// Seconds; the model of NVIDIA/nccl, src/graph/tuning.cc, in its later versions.
+constexpr double kNvlsLatency = 23e-6;
+constexpr double kSharpLatency = 31e-6;  // CollNetDirect
 
 /// Whether the switches of a cluster's nodes add (NVLink SHARP): those of NVLink 4 and 5.
 bool has_nvls(const Cluster& cluster) {
@@ -33,6 +35,27 @@ double reached(const CollectiveCost& cost, double bytes, const Efficiency& effic
   const double full = efficiency[is_network ? Factor::kNetwork : Factor::kLinkFraction];
   const double half = efficiency[is_network ? Factor::kNetworkHalfBytes : Factor::kLinksHalfBytes];
   return cost.latency + cost.transfer / message_efficiency(bytes, full, half);
+}
+
+/// An all-reduce whose sums the switches between nodes compute (SHARP): a reduce-scatter inside the nodes, then each
+/// device sends its part once and receives the sum, then an all-gather inside, pipelined over parts of the array. A NIC
+/// sends bytes / g, where a ring over m nodes sends 2 (m - 1) / m of that.
+double sharp_seconds(double bytes, const NodeGroup& group, const Efficiency& efficiency) {
+  double inside = 0;
+  double latency = kSharpLatency;
+  const auto g = static_cast<double>(devices_of(group.local));
+  if (g > 1) {
+    const double rate =
+        message_efficiency(bytes, efficiency[Factor::kLinkFraction], efficiency[Factor::kLinksHalfBytes]);
+    for (const Collective op : {Collective::kReduceScatter, Collective::kAllGather}) {
+      const CollectiveCost local = collective_costs(op, bytes, group.local).front();
+      inside += local.transfer / rate;
+      latency += local.latency;
+    }
+  }
+  const double between = bytes / (g * group.egress) /
+                         message_efficiency(bytes, efficiency[Factor::kSharp], efficiency[Factor::kNetworkHalfBytes]);
+  return latency + std::max(inside, between);
 }
 
 }  // namespace
@@ -66,7 +89,7 @@ const NodeGroup& TrainingLinks::placed(int64_t devices, int64_t stride) {
 }
 
 double TrainingLinks::seconds(Collective op, double bytes, int64_t devices, int64_t stride,
-                              const Efficiency& efficiency) {
+                              const Efficiency& efficiency, bool sharp) {
   if (devices <= 1 || bytes <= 0) return 0;
   const NodeGroup& group = placed(devices, stride);
   double best = -1;
@@ -78,6 +101,9 @@ double TrainingLinks::seconds(Collective op, double bytes, int64_t devices, int6
   const auto* behind = std::get_if<SwitchGroup>(&group.local);
   if (op == Collective::kAllReduce && devices > 2 && group.nodes == 1 && behind != nullptr && has_nvls_) {
     best = std::min(best, nvls_seconds(bytes, *behind, efficiency));
+  }
+  if (op == Collective::kAllReduce && sharp && group.nodes > 1) {
+    best = std::min(best, sharp_seconds(bytes, group, efficiency));
   }
   return best;
 }

@@ -23,6 +23,9 @@ struct TokenRoutes {
   double nodes_reached(int64_t nodes) const noexcept;
 };
 
+/// Whether InfiniBand may join the nodes of a cluster: not slices of TPUs.
+inline bool may_have_sharp(const Cluster& cluster) { return cluster.inside().kind != NetworkKind::kTorus; }
+
 /// Groups of a cluster's devices whose ids are evenly spaced, with the links under them. Groups are found when they are
 /// first asked for. Not thread-safe.
 class TrainingLinks {
@@ -34,9 +37,11 @@ class TrainingLinks {
   /// Whether the devices of the group are in one slice.
   bool is_inside(int64_t devices, int64_t stride);
 
-  /// Seconds of the cheapest algorithm, sums in the switch among them; `bytes` of the global array, as in
-  /// collective_costs. Throws InvalidArgument where the group is not a box.
-  double seconds(Collective op, double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency);
+  /// Seconds of the cheapest algorithm, sums in the switch of a node among them and, with `sharp`, sums in the switches
+  /// between nodes; `bytes` of the global array, as in collective_costs. Throws InvalidArgument where the group is not
+  /// a box.
+  double seconds(Collective op, double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency,
+                 bool sharp = false);
   /// Seconds in which each device sends tokens to their experts, `bytes` of them with a copy for each of the `copies`
   /// experts of a token. Between nodes a node is sent a token once, whose copies then go over the links inside, at the
   /// same time (DeepSeek-V3, arXiv:2412.19437, section 3.2.2); or all copies are sent apart, where that is faster.

@@ -61,36 +61,64 @@ LocalParameters layer_local_parameters(const TrainingModel& model, const Trainin
                                        LayerKind kind) noexcept {
   const TrainingLayer& layer = model.layer(kind);
   LocalParameters result;
-  result.dense = local_elements(layer.attention, config.tensor) + local_elements(layer.mlp, config.tensor) +
-                 layer.other_parameters;
-  result.experts = layer.expert_parameters / to_real(config.expert * config.expert_tensor);
+  result[TensorKind::kNorm] = layer.other_parameters;
+  result[TensorKind::kAttention] = local_elements(layer.attention, config.tensor);
+  result[TensorKind::kMlp] = local_elements(layer.mlp, config.tensor) - layer.router_parameters;
+  result[TensorKind::kRouter] = layer.router_parameters;
+  result[TensorKind::kExpert] = layer.expert_parameters / to_real(config.expert * config.expert_tensor);
   return result;
+}
+
+double LocalParameters::total() const noexcept { return std::accumulate(counts.begin(), counts.end(), 0.0); }
+
+void LocalParameters::add(const LocalParameters& other, double times) noexcept {
+  for (size_t i = 0; i < counts.size(); ++i) counts[i] += times * other.counts[i];
+}
+
+LocalParameters::Bytes LocalParameters::bytes(const TensorNumbers& each) const noexcept {
+  Bytes sum;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    (static_cast<TensorKind>(i) == TensorKind::kExpert ? sum.experts : sum.dense) += each[i] * counts[i];
+  }
+  return sum;
 }
 
 LocalParameters stage_parameters(const TrainingModel& model, const TrainingConfig& config,
                                  const StageLayers& layers) noexcept {
   LocalParameters sum;
-  if (layers.dense > 0) {
-    sum.dense += to_real(layers.dense) * layer_local_parameters(model, config, LayerKind::kDense).dense;
-  }
-  if (layers.with_experts > 0) {
-    const LocalParameters each = layer_local_parameters(model, config, LayerKind::kExperts);
-    sum.dense += to_real(layers.with_experts) * each.dense;
-    sum.experts += to_real(layers.with_experts) * each.experts;
-  }
+  const auto add = [&](LayerKind kind, int64_t count) {
+    if (count > 0) sum.add(layer_local_parameters(model, config, kind), to_real(count));
+  };
+  add(LayerKind::kDense, layers.dense);
+  add(LayerKind::kExperts, layers.with_experts);
   const double table = to_real(model.parameters.embedding) / to_real(config.tensor);
-  if (layers.has_embedding) sum.dense += table;
+  if (layers.has_embedding) sum[TensorKind::kEmbedding] += table;
   if (layers.has_head) {
-    sum.dense += to_real(model.parameters.final_norm) + to_real(model.parameters.head) / to_real(config.tensor);
-    if (model.shape.tied_embeddings && !layers.has_embedding) sum.dense += table;  // a copy of it
+    sum[TensorKind::kNorm] += to_real(model.parameters.final_norm);
+    sum[TensorKind::kHead] += to_real(model.parameters.head) / to_real(config.tensor);
+    // A copy of it.
+    if (model.shape.tied_embeddings && !layers.has_embedding) sum[TensorKind::kEmbedding] += table;
   }
   return sum;
 }
 
-std::array<double, 3> state_bytes(double parameters, double shards, const TrainingConfig& config) noexcept {
-  const auto part = [&](int from) { return config.zero >= from ? parameters / shards : parameters; };
-  return {config.parameter_bytes * part(3), config.gradient_bytes * part(2),
-          optimizer_bytes(config.optimizer) * part(1)};
+LocalParameters owned_parameters(const LocalParameters& parameters, const TrainingConfig& config) noexcept {
+  LocalParameters owned = parameters;
+  for (double& count : owned.counts) count /= to_real(config.shards());
+  owned[TensorKind::kExpert] = parameters[TensorKind::kExpert] / to_real(config.expert_shards());
+  return owned;
+}
+
+std::array<double, 3> state_bytes(const LocalParameters& parameters, const TrainingConfig& config) noexcept {
+  const LocalParameters owned = owned_parameters(parameters, config);
+  std::array<double, 3> sum{};
+  for (size_t i = 0; i < parameters.counts.size(); ++i) {
+    const auto part = [&](int from) { return (config.zero >= from ? owned : parameters).counts[i]; };
+    sum[0] += config.parameter_bytes[i] * part(3);
+    sum[1] += config.gradient_bytes[i] * part(2);
+    sum[2] += optimizer_bytes(config.optimizer, static_cast<TensorKind>(i)) * part(1);
+  }
+  return sum;
 }
 
 double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept {
@@ -187,24 +215,24 @@ StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config,
     holds.recomputing = to_real(unit) * each.complete - each.input;
   }
   if (config.recompute == Recompute::kSelective) holds.recomputing = each.complete - each.kept;
-  holds.largest_layer = layer_local_parameters(model, config, largest).total();
+  holds.largest_layer = layer_local_parameters(model, config, largest);
   return holds;
 }
 
 StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) noexcept {
-  const double expert_shards =
-      std::min(to_real(config.expert_shards()), config.zero_shards > 0 ? to_real(config.zero_shards) : 1e18);
-  const auto dense = state_bytes(holds.parameters.dense, to_real(config.shards()), config);
-  const auto experts = state_bytes(holds.parameters.experts, std::max(expert_shards, 1.0), config);
+  const std::array<double, 3> states = state_bytes(holds.parameters, config);
   StageMemory memory{};
-  for (size_t i = 0; i < 3; ++i) memory[i] = dense[i] + experts[i];
+  std::ranges::copy(states, memory.begin());
   if (config.offload_optimizer) memory[static_cast<size_t>(MemoryPart::kOptimizer)] = 0;
   memory[static_cast<size_t>(MemoryPart::kActivations)] =
       config.offload_activations ? holds.offloaded : holds.activations;
   double& working = memory[static_cast<size_t>(MemoryPart::kWorking)];
   working = holds.recomputing;
   // One layer computes and the next is gathered.
-  if (config.zero == 3) working += 2 * config.parameter_bytes * holds.largest_layer;
+  if (config.zero == 3) {
+    const LocalParameters::Bytes gathered = holds.largest_layer.bytes(config.parameter_bytes);
+    working += 2 * (gathered.dense + gathered.experts);
+  }
   return memory;
 }
 

@@ -26,11 +26,20 @@ struct StageLayers {
 /// The layers of each stage, first to last.
 std::vector<StageLayers> layers_of_stages(const TrainingModel& model, const TrainingConfig& config);
 
-/// Parameters of one device before ZeRO shards them.
+/// Parameters of one device by kind of tensor, before ZeRO shards them: those of routed experts over
+/// config.expert_shards() devices, the others over config.shards().
 struct LocalParameters {
-  double dense = 0;    // sharded by ZeRO over config.shards() devices
-  double experts = 0;  // over config.expert_shards() devices
-  double total() const noexcept { return dense + experts; }
+  TensorNumbers counts{};
+  double& operator[](TensorKind kind) noexcept { return counts[static_cast<size_t>(kind)]; }
+  double operator[](TensorKind kind) const noexcept { return counts[static_cast<size_t>(kind)]; }
+  double total() const noexcept;
+  void add(const LocalParameters& other, double times) noexcept;
+  /// Bytes of those outside of routed experts, and of those in them.
+  struct Bytes {
+    double dense = 0;
+    double experts = 0;
+  };
+  Bytes bytes(const TensorNumbers& each) const noexcept;
 };
 LocalParameters layer_local_parameters(const TrainingModel& model, const TrainingConfig& config,
                                        LayerKind kind) noexcept;
@@ -39,7 +48,9 @@ LocalParameters stage_parameters(const TrainingModel& model, const TrainingConfi
 
 /// Bytes of parameters, gradients and optimizer state under ZeRO (Rajbhandari et al. 2019, arXiv:1910.02054, figure 1).
 /// Example: 7.5e9 parameters on 64 devices with 2 + 2 + 12 bytes take 120, 31.4, 16.6 and 1.88 GB by stage.
-std::array<double, 3> state_bytes(double parameters, double shards, const TrainingConfig& config) noexcept;
+std::array<double, 3> state_bytes(const LocalParameters& parameters, const TrainingConfig& config) noexcept;
+/// The parameters whose states ZeRO leaves on one device.
+LocalParameters owned_parameters(const LocalParameters& parameters, const TrainingConfig& config) noexcept;
 
 /// Bytes of activations that one layer keeps for one microbatch on one device.
 struct LayerActivations {
@@ -65,10 +76,10 @@ double total(const StageMemory& memory) noexcept;
 /// What a stage holds, whatever the optimizer, ZeRO and offloading.
 struct StageHolds {
   LocalParameters parameters;
-  double activations = 0;    // bytes of those that are held at once, as if none were offloaded
-  double offloaded = 0;      // the same where the others wait in the host's memory
-  double recomputing = 0;    // bytes of what is recomputed at once
-  double largest_layer = 0;  // parameters of it
+  double activations = 0;  // bytes of those that are held at once, as if none were offloaded
+  double offloaded = 0;    // the same where the others wait in the host's memory
+  double recomputing = 0;  // bytes of what is recomputed at once
+  LocalParameters largest_layer;
 };
 StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
                        int64_t stage) noexcept;

@@ -7,6 +7,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/planner/training_host.h"
 
 namespace artifex_devices {
 
@@ -32,6 +33,10 @@ TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster
     wrong += fmt::format("{}devices is {}, expected at most the cluster's {}", wrong.empty() ? "" : "; ", devices,
                          cluster.device_count());
   }
+  if (config.sharp && !may_have_sharp(cluster)) {
+    wrong += fmt::format("{}sharp is true and {} is a torus, expected nodes of GPUs, which InfiniBand may join",
+                         wrong.empty() ? "" : "; ", cluster.name());
+  }
   const std::string factors = efficiency_mistakes(efficiency);
   if (!factors.empty()) wrong += (wrong.empty() ? "" : "; ") + factors;
   if (!wrong.empty()) throw_error("plan_training: {}; correct the configuration", wrong);
@@ -48,8 +53,13 @@ TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster
   const std::vector<StageLayers> stages = layers_of_stages(model, config);
   for (size_t i = 0; i < stages.size(); ++i) {
     const StageHolds holds = stage_holds(model, config, stages[i], static_cast<int64_t>(i));
-    plan.stages.push_back({stages[i], stage_memory(holds, config), holds.parameters.total()});
+    plan.stages.push_back(
+        {stages[i], stage_memory(holds, config), holds.parameters.total(), offloaded_bytes(holds, config)});
   }
+  std::vector<double> on_hosts;
+  for (const TrainingStage& stage : plan.stages) on_hosts.push_back(stage.host);
+  plan.host_memory = fullest_host(on_hosts, config, hardware);
+  plan.host_available = hardware.host_memory;
   plan.roofline = training_seconds(model, config, hardware, links, ideal_efficiency());
   plan.expected = training_seconds(model, config, hardware, links, efficiency);
   plan.model_flops = model_flops(model, static_cast<double>(config.batch), static_cast<double>(config.sequence));

@@ -8,6 +8,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/planner/training_host.h"
 #include "artifex_devices/planner/training_real.h"
 #include "artifex_devices/planner/training_step.h"
 
@@ -17,10 +18,10 @@ namespace {
 constexpr size_t kNearest = 3;
 constexpr double kRounding = 1 - 1e-12;  // of a bound that is summed in another order
 
-/// The memory of a combination's fullest stage, with any optimizer, ZeRO and offloading.
+/// The memory of a combination's fullest stage and host, with any optimizer, ZeRO and offloading.
 class FullestStage {
  public:
-  explicit FullestStage(const TrainingModel& model) : model_(model) {}
+  FullestStage(const TrainingModel& model, const TrainingHardware& hardware) : model_(model), hardware_(hardware) {}
   void set(const TrainingConfig& config) {
     const std::vector<StageLayers> stages = layers_of_stages(model_, config);
     holds_.clear();
@@ -33,9 +34,17 @@ class FullestStage {
     for (const StageHolds& each : holds_) most = std::max(most, total(stage_memory(each, config)));
     return most;
   }
+  double host(const TrainingConfig& config) {
+    if (!config.offload_optimizer && !config.offload_activations) return 0;
+    on_hosts_.clear();
+    for (const StageHolds& each : holds_) on_hosts_.push_back(offloaded_bytes(each, config));
+    return fullest_host(on_hosts_, config, hardware_);
+  }
 
  private:
   const TrainingModel& model_;
+  const TrainingHardware& hardware_;
+  std::vector<double> on_hosts_;
   std::vector<StageHolds> holds_;
 };
 
@@ -46,6 +55,12 @@ TrainingConfig with(TrainingConfig config, const StateChoice& states, const Offl
   config.offload_optimizer = offload.optimizer;
   config.offload_activations = offload.activations;
   return config;
+}
+
+/// What a candidate needs of its limits: above 1 it does not fit. Bytes where devices have no limit.
+double fullness(const TrainingCandidate& candidate, const TrainingSpace& space) {
+  const double device = space.memory_limit > 0 ? candidate.memory / space.memory_limit : candidate.memory;
+  return space.host_limit > 0 ? std::max(device, candidate.host / space.host_limit) : device;
 }
 
 /// Whether `a` is at least as good as `b` in all respects.
@@ -62,7 +77,7 @@ class Searcher {
         hardware_(training_hardware(cluster)),
         links_(cluster),
         pricer_(model, hardware_, links_, efficiency),
-        fullest_(model),
+        fullest_(model, hardware_),
         offloads_(offload_choices(space)),
         flops_(model_flops(model, to_real(space.base.batch), to_real(space.base.sequence))) {
     const bool offloads =
@@ -71,6 +86,12 @@ class Searcher {
       throw_error<Unavailable>(
           "suggest_training: the bandwidth between host and chip of {} is not known; expected it for offloading; give "
           "the cluster's chip a host_bandwidth",
+          cluster.name());
+    }
+    if (space.base.sharp && !may_have_sharp(cluster)) {
+      throw_error(
+          "suggest_training: sharp is true and {} is a torus; expected nodes of GPUs, which InfiniBand may join; leave it "
+          "out",
           cluster.name());
     }
     const TransformerShape& shape = model.shape;
@@ -141,8 +162,8 @@ class Searcher {
       ++found_.skipped;
       return;
     }
-    const TrainingCandidate candidate{config, 0, fullest_.memory(config)};
-    if (candidate.memory > space_.memory_limit) {
+    const TrainingCandidate candidate{config, 0, fullest_.memory(config), fullest_.host(config)};
+    if (candidate.memory > space_.memory_limit || (space_.host_limit > 0 && candidate.host > space_.host_limit)) {
       ++found_.too_large;
       if (found_.options.empty()) add_nearest(candidate);
       return;
@@ -187,7 +208,8 @@ class Searcher {
   }
 
   void add_nearest(const TrainingCandidate& candidate) {
-    const auto place = std::ranges::upper_bound(found_.nearest, candidate.memory, {}, &TrainingCandidate::memory);
+    const auto own = [&](const TrainingCandidate& each) { return fullness(each, space_); };
+    const auto place = std::ranges::upper_bound(found_.nearest, own(candidate), {}, own);
     found_.nearest.insert(place, candidate);
     if (found_.nearest.size() > kNearest) found_.nearest.pop_back();
   }
@@ -217,12 +239,13 @@ TrainingSearch search_training(const TrainingModel& model, const Cluster& cluste
   return Searcher(model, cluster, space, efficiency).search(report);
 }
 
-std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const TrainingSpace& space, int64_t devices) {
+std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const TrainingHardware& hardware,
+                                              const TrainingSpace& space, int64_t devices) {
   TrainingSpace wider = space;
   wider.devices = {devices};
   check_space(wider);
   std::optional<TrainingCandidate> least;
-  FullestStage fullest(model);
+  FullestStage fullest(model, hardware);
   std::vector<StateChoice> all_states;
   const std::vector<OffloadChoice> offloads = offload_choices(wider);
   visit_groups(wider, [&](const TrainingConfig& group, int64_t /*devices*/) {
@@ -233,8 +256,8 @@ std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const 
       for (const StateChoice& states : all_states) {
         for (const OffloadChoice& offload : offloads) {
           const TrainingConfig changed = with(config, states, offload);
-          const double memory = fullest.memory(changed);
-          if (!least || memory < least->memory) least = TrainingCandidate{changed, 0, memory};
+          const TrainingCandidate found{changed, 0, fullest.memory(changed), fullest.host(changed)};
+          if (!least || fullness(found, space) < fullness(*least, space)) least = found;
         }
       }
     });

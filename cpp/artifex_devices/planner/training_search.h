@@ -14,14 +14,15 @@ namespace artifex_devices {
 struct TrainingCandidate {
   TrainingConfig config;
   double seconds = 0;  // 0: not priced
-  double memory = 0;   // of the fullest stage
+  double memory = 0;   // bytes of a device of the fullest stage
+  double host = 0;     // bytes of the fullest host
 };
 
 /// What a search found. `options` and `front` fit in memory.
 struct TrainingSearch {
   std::vector<TrainingCandidate> options;  // fastest first
   std::vector<TrainingCandidate> front;    // none is better in seconds, memory and devices at once; fastest first
-  std::vector<TrainingCandidate> nearest;  // where nothing fits: those that need the least memory, fullest last
+  std::vector<TrainingCandidate> nearest;  // where nothing fits: those that need the least of the limits, fullest last
   int64_t combinations = 0;                // all of the space
   int64_t consistent = 0;                  // that fit the model, the batch and the cluster
   int64_t too_large = 0;                   // do not fit in memory
@@ -37,8 +38,9 @@ struct TrainingSearch {
 TrainingSearch search_training(const TrainingModel& model, const Cluster& cluster, const TrainingSpace& space,
                                const Efficiency& efficiency, const std::function<void(int64_t)>& report);
 
-/// The smallest memory of any consistent combination on so many devices, without links or seconds; nothing where none
-/// is consistent. Devices may be more than a cluster has.
-std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const TrainingSpace& space, int64_t devices);
+/// The consistent combination on so many devices that needs the least of the limits, without links or seconds; nothing
+/// where none is consistent. Devices may be more than a cluster of these hosts has.
+std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const TrainingHardware& hardware,
+                                              const TrainingSpace& space, int64_t devices);
 
 }  // namespace artifex_devices

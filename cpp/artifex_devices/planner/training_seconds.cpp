@@ -21,8 +21,10 @@ std::string_view to_string(TimePart part) noexcept { return kTimeNames[static_ca
 double TrainingSeconds::total() const noexcept { return std::accumulate(parts.begin(), parts.end(), 0.0); }
 
 TrainingHardware training_hardware(const Cluster& cluster) {
-  TrainingHardware hardware{step_hardware(cluster, "plan_training"), 0, 1};
-  hardware.devices_per_host = to_real(cluster.chips_per_host() * cluster.chip().devices_per_chip);
+  TrainingHardware hardware{step_hardware(cluster, "plan_training")};
+  hardware.devices_per_host = cluster.chips_per_host() * cluster.chip().devices_per_chip;
+  hardware.has_consecutive_hosts = cluster.inside().dims.size() == 1;
+  if (const auto& memory = cluster.parts().host_memory) hardware.host_memory = memory->value;
   if (const auto& rate = cluster.chip().host_bandwidth) {
     hardware.host_bandwidth = rate->value / cluster.chip().devices_per_chip;
   }

@@ -43,11 +43,13 @@ struct TrainingSeconds {
   double operator[](TimePart part) const noexcept { return parts[static_cast<size_t>(part)]; }
 };
 
-/// One device of a cluster and its link to its host.
+/// One device of a cluster and its host.
 struct TrainingHardware {
   StepHardware device;
   double host_bandwidth = 0;  // bytes/s; 0 where not known
-  double devices_per_host = 1;
+  double host_memory = 0;     // bytes of a host; 0 where not known
+  int64_t devices_per_host = 1;
+  bool has_consecutive_hosts = true;  // devices of a host have consecutive ids
 };
 TrainingHardware training_hardware(const Cluster& cluster);
 

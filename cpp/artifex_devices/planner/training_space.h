@@ -29,6 +29,7 @@ struct TrainingSpace {
   std::vector<bool> offload_optimizer, offload_activations;
   double interleaved_overlap = 1;  // of the pipeline, where stages have several chunks
   double memory_limit = 0;         // bytes of a device
+  double host_limit = 0;           // bytes of a host; 0: not limited
   size_t top = 5;
 };
 

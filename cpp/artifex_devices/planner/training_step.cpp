@@ -47,12 +47,12 @@ HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& 
   double reduce = 0;
   double gather = 0;
   const auto seconds = [&](Collective op, double bytes, int64_t devices, int64_t stride) {
-    return links_.seconds(op, bytes, devices, stride, efficiency_);
+    return links_.seconds(op, bytes, devices, stride, efficiency_, config.sharp);
   };
-  const auto add = [&](double count, int64_t shards, int64_t replicas, int64_t stride) {
-    if (count <= 0) return;
-    const double gradients = config.gradient_bytes * count / messages;
-    const double values = config.parameter_bytes * count / messages;
+  const auto add = [&](double gradient_bytes, double parameter_bytes, int64_t shards, int64_t replicas,
+                       int64_t stride) {
+    const double gradients = gradient_bytes / messages;
+    const double values = parameter_bytes / messages;
     if (config.zero == 0) {
       reduce += messages * seconds(Collective::kAllReduce, gradients, shards * replicas, stride);
       return;
@@ -63,12 +63,13 @@ HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& 
     gather += messages * times * seconds(Collective::kAllGather, values, shards, stride);
   };
   const int64_t all = config.context * config.data;
-  add(parameters.dense, config.shards(), all / config.shards(), config.tensor);
-  if (parameters.experts > 0) {
-    const int64_t ranks = config.expert_shards();
-    int64_t shards = config.zero_shards > 0 ? std::min(config.zero_shards, ranks) : ranks;
-    while (ranks % shards != 0) --shards;
-    add(parameters.experts, shards, ranks / shards, config.expert * config.expert_tensor);
+  const LocalParameters::Bytes gradients = parameters.bytes(config.gradient_bytes);
+  const LocalParameters::Bytes values = parameters.bytes(config.parameter_bytes);
+  add(gradients.dense, values.dense, config.shards(), all / config.shards(), config.tensor);
+  if (gradients.experts > 0) {
+    const int64_t shards = config.expert_shards();
+    add(gradients.experts, values.experts, shards, config.expert_replicas() / shards,
+        config.expert * config.expert_tensor);
   }
   // Gradients hide behind the backward passes that they come from, parameters behind the first forward pass, or with
   // ZeRO-3 behind all passes.
@@ -83,11 +84,15 @@ HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& 
 /// States that the update reads and writes: gradient, optimizer state twice, parameter. The devices of a host share its
 /// memory.
 double StepPricer::update(const TrainingConfig& config, const StageLayers& layers) const {
-  const double bytes =
-      owned(config, layers) * (config.gradient_bytes + 2 * optimizer_bytes(config.optimizer) + config.parameter_bytes);
+  const LocalParameters own = owned(config, layers);
+  double bytes = 0;
+  for (size_t i = 0; i < own.counts.size(); ++i) {
+    const double state = optimizer_bytes(config.optimizer, static_cast<TensorKind>(i));
+    bytes += own.counts[i] * (config.gradient_bytes[i] + 2 * state + config.parameter_bytes[i]);
+  }
   if (!config.offload_optimizer) return bytes / (hardware_.device.memory_bandwidth * efficiency_[Factor::kMemory]);
   const double rate = efficiency_[Factor::kHostMemory];
-  return rate > 0 ? bytes * hardware_.devices_per_host / rate : 0;
+  return rate > 0 ? bytes * to_real(hardware_.devices_per_host) / rate : 0;
 }
 
 HiddenSeconds StepPricer::offload(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot,
@@ -97,7 +102,10 @@ HiddenSeconds StepPricer::offload(const TrainingConfig& config, const StageLayer
   const double rate = hardware_.host_bandwidth * efficiency_[Factor::kHost];
   if (config.offload_optimizer) {
     // Gradients go to the host and parameters come back.
-    const double bytes = owned(config, layers) * (config.gradient_bytes + config.parameter_bytes);
+    const LocalParameters own = owned(config, layers);
+    const LocalParameters::Bytes out = own.bytes(config.gradient_bytes);
+    const LocalParameters::Bytes in = own.bytes(config.parameter_bytes);
+    const double bytes = out.dense + out.experts + in.dense + in.experts;
     const HiddenSeconds each = hide(bytes / rate, part, slot.backward);
     sum = {sum.exposed + each.exposed, sum.hidden + each.hidden};
   }
@@ -111,13 +119,9 @@ HiddenSeconds StepPricer::offload(const TrainingConfig& config, const StageLayer
   return sum;
 }
 
-/// Parameters whose state a device updates.
-double StepPricer::owned(const TrainingConfig& config, const StageLayers& layers) const {
+LocalParameters StepPricer::owned(const TrainingConfig& config, const StageLayers& layers) const {
   const LocalParameters all = stage_parameters(model_, config, layers);
-  if (config.zero == 0) return all.total();
-  const int64_t shards =
-      config.zero_shards > 0 ? std::min(config.zero_shards, config.expert_shards()) : config.expert_shards();
-  return all.dense / to_real(config.shards()) + all.experts / to_real(std::max<int64_t>(shards, 1));
+  return config.zero == 0 ? all : owned_parameters(all, config);
 }
 
 }  // namespace artifex_devices

@@ -25,7 +25,8 @@ class StepPricer {
   double update(const TrainingConfig& config, const StageLayers& layers) const;
   HiddenSeconds offload(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot,
                         int64_t stage) const;
-  double owned(const TrainingConfig& config, const StageLayers& layers) const;
+  /// Parameters whose states a device updates.
+  LocalParameters owned(const TrainingConfig& config, const StageLayers& layers) const;
 
   const TrainingModel& model_;
   const TrainingHardware& hardware_;

@@ -27,7 +27,10 @@ _KEYS: dict[str, dict[str, str]] = {
         "kind": _TEXT, "chips": _COUNT, "dims": _SIZES, "wraps": _FLAGS, "bandwidth": _NUMBER, "latency": _NUMBER,
         "link_kind": _TEXT,
     },
-    "host": {"chips": _COUNT, "shape": _SIZES, "bandwidth": _NUMBER, "nics": _COUNT, "nic_bandwidth": _NUMBER},
+    "host": {
+        "chips": _COUNT, "shape": _SIZES, "bandwidth": _NUMBER, "nics": _COUNT, "nic_bandwidth": _NUMBER,
+        "memory_bytes": _NUMBER,
+    },
     "network": {"bandwidth": _NUMBER, "latency": _NUMBER},
 }  # fmt: skip
 
@@ -42,7 +45,8 @@ def from_toml(path: str | os.PathLike[str]) -> Cluster:
       `memory_bandwidth`, and `[chip.peak_flops]` with FLOP/s by format;
     - `[slice]`: `kind` ("torus", "switch" or "full mesh"), `dims` and `wraps` of a torus, `chips` of the others,
       `bandwidth` (of a link; of a chip behind a switch; of a pair's link), `latency` (seconds), `link_kind`;
-    - `[host]`: `shape` or `chips`, `bandwidth` (to a chip), `nics` and `nic_bandwidth`, which the chips share;
+    - `[host]`: `shape` or `chips`, `bandwidth` (to a chip), `nics` and `nic_bandwidth`, which the chips share,
+      `memory_bytes` of a host;
     - `[network]`: `bandwidth` (per chip; instead of NICs), `latency`.
 
     Args:
@@ -78,6 +82,7 @@ _KEYS_OF_CLAUSES: dict[str, tuple[tuple[str, ...], ...]] = {
     "the slice's latency": (("slice", "latency"),),
     "host_shape": (("host", "shape"), ("host", "chips")),
     "host_bandwidth": (("host", "bandwidth"),),
+    "host_memory_bytes": (("host", "memory_bytes"),),
     "the bandwidth between slices": (("network", "bandwidth"), ("host", "nic_bandwidth")),
     "the latency between slices": (("network", "latency"),),
     "slices": (("slices",),),

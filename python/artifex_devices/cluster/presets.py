@@ -32,13 +32,14 @@ _DGX_GPUS = ("v100", "a100", "a100-40gb", "h100", "h200", "b200")
 _GPUS = ("v100", "v100-32gb", "a100", "a100-40gb", "h100", "h800", "h200", "b200", "gb200", "mi300x")
 
 
-def tpu(generation: str, shape: Sequence[int], *, slices: int = 1) -> Cluster:
+def tpu(generation: str, shape: Sequence[int], *, slices: int = 1, host_memory: float | None = None) -> Cluster:
     """TPU slices of the catalogue.
 
     Args:
         generation: "v4", "v5e", "v5p", "v6e" or "7x".
         shape: Number of chips of a slice along each axis: two sizes on v5e and v6e, otherwise three.
         slices: Number of slices, joined by the data-centre network.
+        host_memory: Bytes of memory of each host; None means the catalogue's, where it is published.
 
     Returns:
         A Cluster. Bandwidths are the catalogue's usable rates; axes wrap by its rules (v4, v5p, 7x: all axes if all are
@@ -58,15 +59,20 @@ def tpu(generation: str, shape: Sequence[int], *, slices: int = 1) -> Cluster:
     sizes = check_sequence_of_ints("cluster.tpu", "shape", shape, "write cluster.tpu('v5p', (4, 4, 8))")
     if any(abs(size) >= 2**31 for size in sizes):
         raise wrong_value("cluster.tpu", "shape", sizes, "numbers of chips below 2**31")
-    count = _count("tpu", "slices", slices)
+    count, memory = _count("tpu", "slices", slices), _figure("tpu", "host_memory", host_memory)
     try:
-        return _core._tpu_cluster(generation, sizes, count)
+        return _core._tpu_cluster(generation, sizes, count, memory)
     except ValueError as error:
         raise ValueError(_with_nearest(str(error), generation, _GENERATIONS)) from None
 
 
 def gpus(
-    gpu: str, *, nodes: int = 1, chips_per_node: int | None = None, network_bandwidth: float | None = None
+    gpu: str,
+    *,
+    nodes: int = 1,
+    chips_per_node: int | None = None,
+    network_bandwidth: float | None = None,
+    host_memory: float | None = None,
 ) -> Cluster:
     """Nodes (or racks) of GPUs of the catalogue: links join the GPUs of a node, the network joins nodes.
 
@@ -76,6 +82,7 @@ def gpus(
         nodes: Number of nodes.
         chips_per_node: Number of GPUs that reach each other over the node's links; None means the catalogue's number.
         network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's.
+        host_memory: Bytes of memory of each host; None means the catalogue's, where it is published.
 
     Raises:
         ValueError: The GPU is unknown, or the catalogue does not have its number in a node.
@@ -90,18 +97,21 @@ def gpus(
     each = None if chips_per_node is None else _count("gpus", "chips_per_node", chips_per_node)
     count, rate = _count("gpus", "nodes", nodes), _figure("gpus", "network_bandwidth", network_bandwidth)
     try:
-        return _core._gpu_cluster(gpu, count, each, rate and rate[0])
+        return _core._gpu_cluster(gpu, count, each, rate, _figure("gpus", "host_memory", host_memory))
     except ValueError as error:
         raise ValueError(_with_nearest(str(error), gpu, _GPUS)) from None
 
 
-def dgx(gpu: str = "h100", *, nodes: int = 1, network_bandwidth: float | None = None) -> Cluster:
+def dgx(
+    gpu: str = "h100", *, nodes: int = 1, network_bandwidth: float | None = None, host_memory: float | None = None
+) -> Cluster:
     """NVIDIA's DGX and HGX nodes: 8 GPUs behind NVSwitches; for the V100 the DGX-2 with 16.
 
     Args:
         gpu: "v100", "a100", "a100-40gb", "h100", "h200" or "b200".
         nodes: Number of nodes.
         network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's (unknown for the V100).
+        host_memory: Bytes of memory of each host; None means the catalogue's, where it is published.
 
     Raises:
         ValueError: `gpu` is another GPU, or `nodes` is below 1.
@@ -119,15 +129,16 @@ def dgx(gpu: str = "h100", *, nodes: int = 1, network_bandwidth: float | None = 
             f"cluster.dgx: gpu is {safe_repr(gpu)}{did_you_mean(gpu, _DGX_GPUS)}; expected one of "
             f"{', '.join(_DGX_GPUS)}; see cluster.gpus, cluster.nvl72 and cluster.mi300x for others"
         )
-    return gpus(gpu, nodes=nodes, network_bandwidth=network_bandwidth)
+    return gpus(gpu, nodes=nodes, network_bandwidth=network_bandwidth, host_memory=host_memory)
 
 
-def nvl72(*, racks: int = 1, network_bandwidth: float | None = None) -> Cluster:
+def nvl72(*, racks: int = 1, network_bandwidth: float | None = None, host_memory: float | None = None) -> Cluster:
     """GB200 NVL72 racks: 72 GPUs behind NVSwitches.
 
     Args:
         racks: Number of racks.
         network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's.
+        host_memory: Bytes of memory of each host of 4 GPUs; None means unknown.
 
     Raises:
         ValueError: `racks` is below 1, or the bandwidth is not above 0 and finite.
@@ -138,15 +149,17 @@ def nvl72(*, racks: int = 1, network_bandwidth: float | None = None) -> Cluster:
         >>> cluster.nvl72(racks=2).device_count
         144
     """
-    return gpus("gb200", nodes=_count("nvl72", "racks", racks), network_bandwidth=network_bandwidth)
+    count = _count("nvl72", "racks", racks)
+    return gpus("gb200", nodes=count, network_bandwidth=network_bandwidth, host_memory=host_memory)
 
 
-def mi300x(*, nodes: int = 1, network_bandwidth: float | None = None) -> Cluster:
+def mi300x(*, nodes: int = 1, network_bandwidth: float | None = None, host_memory: float | None = None) -> Cluster:
     """Nodes of 8 AMD MI300X, each pair joined by one link.
 
     Args:
         nodes: Number of nodes.
         network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's, which is unverified.
+        host_memory: Bytes of memory of each host; None means the catalogue's, where it is published.
 
     Raises:
         ValueError: `nodes` is below 1, or the bandwidth is not above 0 and finite.
@@ -157,7 +170,7 @@ def mi300x(*, nodes: int = 1, network_bandwidth: float | None = None) -> Cluster
         >>> cluster.mi300x(nodes=4).network
         'full mesh'
     """
-    return gpus("mi300x", nodes=nodes, network_bandwidth=network_bandwidth)
+    return gpus("mi300x", nodes=nodes, network_bandwidth=network_bandwidth, host_memory=host_memory)
 
 
 def from_xml(
@@ -168,6 +181,7 @@ def from_xml(
     latency: float | None = None,
     network_bandwidth: float | None = None,
     network_latency: float | None = None,
+    host_memory: float | None = None,
 ) -> Cluster:
     """Any number of nodes of a machine that hwloc described.
 
@@ -183,6 +197,7 @@ def from_xml(
         latency: Seconds of a step inside a node.
         network_bandwidth: Bytes/s of network for each chip, one way.
         network_latency: Seconds of a step between nodes.
+        host_memory: Bytes of memory of a node; None means the memory that the file describes.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -196,6 +211,7 @@ def from_xml(
         "latency": _figure("from_xml", "latency", latency, may_be_zero=True),
         "network_bandwidth": _figure("from_xml", "network_bandwidth", network_bandwidth),
         "network_latency": _figure("from_xml", "network_latency", network_latency, may_be_zero=True),
+        "host_memory_bytes": _figure("from_xml", "host_memory", host_memory),
     }
     machine = Machine.from_xml(text)
     found = [each for each in find_accelerators(machine).accelerators if not each.is_display_card]
@@ -301,6 +317,9 @@ def describe(cluster: Cluster) -> str:
         f"  hosts         {cluster.process_count} of {host} chips{source}, "
         f"to a chip {_text(parts['host_bandwidth'], 'B/s')}",
     ]
+    if parts["host_memory_bytes"] is not None:
+        size, origin = parts["host_memory_bytes"]
+        lines.append(f"  host memory   {bytes_text(int(size))} a host [{origin}]")
     if cluster.slices > 1:
         network = f"{_text(parts['network_bandwidth'], 'B/s')} a chip, {_text(parts['network_latency'], 's')}"
         lines.append(f"  between       {cluster.slices} slices: {network}")

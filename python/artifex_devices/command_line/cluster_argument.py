@@ -23,7 +23,7 @@ CLUSTER_FORMS = """\
 clusters:
   "tpu v5e 4x4", "tpu v5p 8x8x16 slices=2"          v4, v5e, v5p, v6e or 7x; chips along each axis
   "dgx h100 nodes=64", "nvl72 racks=2", "mi300x"    also network_bandwidth= bytes/s of a GPU
-  "gpus h200 nodes=2 chips_per_node=4"              any GPU of the catalogue
+  "gpus h200 nodes=2 chips_per_node=4"              any GPU of the catalogue; all presets: host_memory= bytes
   lab.toml                                          a file (docs/how_to/describe_a_cluster.md)
   "node.xml nodes=16 bandwidth=4e11"                an hwloc file of one node; also latency=, network_bandwidth=,
                                                     network_latency=
@@ -34,16 +34,17 @@ clusters:
 _COUNT, _RATE = "a whole number", "a number"
 # Words after the name, then options with the kind of their values.
 _PRESETS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
-    "tpu": (("generation", "shape"), {"slices": _COUNT}),
-    "dgx": (("gpu",), {"nodes": _COUNT, "network_bandwidth": _RATE}),
-    "gpus": (("gpu",), {"nodes": _COUNT, "chips_per_node": _COUNT, "network_bandwidth": _RATE}),
-    "nvl72": ((), {"racks": _COUNT, "network_bandwidth": _RATE}),
-    "mi300x": ((), {"nodes": _COUNT, "network_bandwidth": _RATE}),
+    "tpu": (("generation", "shape"), {"slices": _COUNT, "host_memory": _RATE}),
+    "dgx": (("gpu",), {"nodes": _COUNT, "network_bandwidth": _RATE, "host_memory": _RATE}),
+    "gpus": (("gpu",), {"nodes": _COUNT, "chips_per_node": _COUNT, "network_bandwidth": _RATE, "host_memory": _RATE}),
+    "nvl72": ((), {"racks": _COUNT, "network_bandwidth": _RATE, "host_memory": _RATE}),
+    "mi300x": ((), {"nodes": _COUNT, "network_bandwidth": _RATE, "host_memory": _RATE}),
     "here": ((), {"latency": _RATE}),
 }
 _CHIPS = {"v4": 3, "v5e": 2, "v5p": 3, "v6e": 2, "7x": 3, "v100": 0, "a100": 0, "h100": 0, "h200": 0, "b200": 0}
 """Chips with the number of dimensions of their tori; 0 for GPUs, which `dgx` has."""
-_XML = {"nodes": _COUNT, **dict.fromkeys(("bandwidth", "latency", "network_bandwidth", "network_latency"), _RATE)}
+_XML_RATES = ("bandwidth", "latency", "network_bandwidth", "network_latency", "host_memory")
+_XML = {"nodes": _COUNT, **dict.fromkeys(_XML_RATES, _RATE)}
 _FORMS = {name: name for name in _PRESETS} | {
     "tpu": "tpu v5e 4x4", "dgx": "dgx h100 nodes=2", "gpus": "gpus h200 nodes=2",
 }  # fmt: skip

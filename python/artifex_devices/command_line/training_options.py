@@ -27,6 +27,7 @@ TRAIN_EXAMPLES = f"""\
 PICTURES = ("waterfall", "memory", "schedule")
 _CODES = ("mesh", "jax", "megatron", "maxtext")
 _RECOMPUTES = ("none", "selective", "full")
+_TENSOR_KINDS = ("embedding", "head", "norm", "attention", "mlp", "router", "expert")
 _MANY = "; a list with --search: 1,2,4"
 
 
@@ -66,15 +67,22 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
 
 
-def _numbers(text: str) -> dict[str, float]:
-    """Reads numbers by name: `data=1,tensor=0.5`."""
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        name, equals, value = (each.strip() for each in part.partition("="))
-        if not equals or not name or name in found:
-            raise argparse.ArgumentTypeError(f"expected each name once, = and a number, got {part.strip()!r}")
-        found[name] = _number(value)
-    return found
+def _by_name(read: Callable[[str], Any], what: str) -> Callable[[str], dict[str, Any]]:
+    """Reads values by name: `data=1,tensor=0.5`."""
+
+    def by_name(text: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for part in text.split(","):
+            name, equals, value = (each.strip() for each in part.partition("="))
+            if not equals or not name or name in found:
+                raise argparse.ArgumentTypeError(f"expected each name once, = and {what}, got {part.strip()!r}")
+            found[name] = read(value)
+        return found
+
+    return by_name
+
+
+_numbers = _by_name(_number, "a number")
 
 
 def add_train(parser: argparse.ArgumentParser) -> None:
@@ -151,6 +159,9 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     step("--dtype", type=_one_of(*formats), help="of products (default: bfloat16)", metavar="KIND")
     for kind, default in (("parameter", "bfloat16"), ("gradient", "float32"), ("activation", "bfloat16")):
         step(f"--{kind}-dtype", metavar="DTYPE", help=f"of {kind}s (default: {default})")
+    for kind in ("parameter", "gradient"):
+        own = f"of some {kind}s: embedding=bfloat16,norm=float32; kinds: {', '.join(_TENSOR_KINDS)}"
+        step(f"--{kind}-dtypes", type=_by_name(str, "a dtype"), metavar="KIND=DTYPE,...", help=own)
     step("--no-flash-attention", dest="flash_attention", action="store_false", default=None, help="scores are stored")
     step("--no-causal", dest="causal", action="store_false", default=None, help="masked scores are computed")
     step("--dropout", action="store_true", default=None, help="masks of dropout are stored")
@@ -158,5 +169,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         step(f"--offload-{kind}", action="store_true", default=None, help=text)
         never = "not, which a search tries otherwise"
         step(f"--no-offload-{kind}", dest=f"offload_{kind}", action="store_false", default=None, help=never)
+    switches = "switches between nodes sum gradients (SHARP of InfiniBand)"
+    step("--sharp", action="store_true", default=None, help=switches)
     overlap = "part of each kind of communication that may be hidden: data=1,tensor=0.5"
     step("--overlap", type=_numbers, metavar="KIND=X,...", help=overlap)

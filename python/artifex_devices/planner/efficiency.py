@@ -46,6 +46,8 @@ class Efficiency(Report):
         layer_seconds: Seconds of launches and gaps for each layer and microbatch, once forward and once backward.
         step_seconds: Seconds of each step for all else.
         sources: Source of each factor by name.
+        sharp: Fraction of the bandwidth between nodes that all-reduces reach whose sums the switches compute (SHARP of
+            InfiniBand); used where a configuration has `sharp=True`.
 
     Raises:
         ValueError: A factor is out of its range.
@@ -79,6 +81,7 @@ class Efficiency(Report):
     layer_seconds: float
     step_seconds: float
     sources: Mapping[str, str]
+    sharp: float = 1.0
 
     def __post_init__(self) -> None:
         check_type("Efficiency", "sources", self.sources, Mapping, "a mapping of names to texts")
@@ -177,7 +180,10 @@ class Efficiency(Report):
         return {**vars(self), "sources": dict(self.sources)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, sources=MappingProxyType(dict(state["sources"])))
+        # The first pickles of version 0.1.0 have no factor `sharp`: it gets the bound.
+        sources = {"sharp": "model", **state["sources"]}
+        ordered = MappingProxyType({name: sources[name] for name in FACTORS})
+        vars(self).update({"sharp": 1.0, **state, "sources": ordered})
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, name) for name in FACTORS))

@@ -14,7 +14,8 @@ from artifex_devices._core import Cluster
 from artifex_devices.planner.efficiency import Efficiency
 from artifex_devices.planner.report import Layout, Report, picked
 from artifex_devices.planner.step_text import count_text
-from artifex_devices.planner.training_config import FORMATS, itemsize_of
+from artifex_devices.planner.tensor_dtypes import itemsize_of
+from artifex_devices.planner.training_config import FORMATS
 from artifex_devices.planner.training_planner import checked_efficiency, checked_shape
 from artifex_devices.planner.transformer_shape import TransformerShape
 

@@ -154,6 +154,17 @@ class TrainingSuggestions(Report):
         title = f"{self.shape.name} on {self.cluster.name}: seconds of a step over memory of a device"
         return Picture(_core._front_svg(title, "GB of a device", "seconds of a step", points, notes))
 
+    def _limit_text(self) -> str:
+        space, parts = self.space, self.cluster.parts
+        text = f"{bytes_text(int(space.memory_limit))} of a device"
+        if not any(True in space.choices[name] for name in ("offload_optimizer", "offload_activations")):
+            return text
+        if parts["host_memory_bytes"] is None:
+            return f"{text}, a host's memory is not known"
+        size, source = parts["host_memory_bytes"]
+        part = space.memory_limit * parts["devices_per_chip"] / parts["memory_bytes"][0]
+        return f"{text}, {bytes_text(int(part * size))} of a host [{source}]"
+
     def _drawn(self) -> list[tuple[TrainingChoice, str]]:
         chosen = self.front or self.options or self.nearest
         return [(each, f"{each.plan.devices} devices: {ways_text(each.config)}") for each in chosen]
@@ -167,7 +178,7 @@ class TrainingSuggestions(Report):
                 f"{space.combinations:,} combinations: {space.consistent:,} consistent, {space.too_large:,} too large, "
                 f"{space.skipped:,} skipped as no faster, {space.priced:,} priced",
             ),
-            ("limit", f"{bytes_text(int(space.memory_limit))} of a device, tensor at most {space.max_tensor}"),
+            ("limit", f"{self._limit_text()}, tensor at most {space.max_tensor}"),
             ("seconds", "expected (model): published rates (table) with the factors of Efficiency"),
         ]
         plans = [choice.plan for choice in (*self.options, *self.front, *self.nearest)]
@@ -202,6 +213,7 @@ class TrainingSuggestions(Report):
                 "config": config_content(plan.config),
                 "devices": plan.devices,
                 "memory": plan.memory,
+                "host_memory": plan.host_memory,
                 "seconds": plan.seconds,
                 "roofline": plan.roofline.total,
                 "mfu": plan.mfu,

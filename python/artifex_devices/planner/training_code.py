@@ -116,6 +116,8 @@ def megatron_flags(plan: TrainingPlan) -> str:
         flags += ["--group-query-attention", f"--num-query-groups {shape.kv_heads}"]
     if config.sequence_parallel:
         flags.append("--sequence-parallel")
+    if config.sharp:
+        flags.append("--use-sharp")
     if config.chunks > 1:
         flags.append(f"--num-virtual-stages-per-pipeline-rank {config.chunks}")
     if config.context > 1:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type, wrong_value
+from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices.planner.packed_dtypes import dtype_hint, dtype_of, holds_numbers, packed_itemsize
 from artifex_devices.planner.step_checks import plain
+from artifex_devices.planner.tensor_dtypes import bytes_by_kind, checked_dtypes, itemsize_of
 
 SCHEDULES = ("1f1b", "gpipe", "interleaved")
 RECOMPUTES = ("none", "selective", "full")
@@ -26,6 +26,7 @@ TRAFFIC = ("tensor", "context", "expert", "pipeline", "data", "offload")
 _OVERLAP = {"tensor": 0.0, "context": 1.0, "expert": 0.0, "pipeline": 0.0, "data": 1.0, "offload": 1.0}
 _COUNTS = ("tensor", "context", "pipeline", "expert", "chunks", "microbatch", "batch", "sequence")
 _OPTIONAL_COUNTS = ("data", "zero_shards", "expert_tensor")
+_MAPPINGS = ("overlap", "parameter_dtypes", "gradient_dtypes")
 
 
 @public("artifex_devices.planner")
@@ -65,7 +66,8 @@ class TrainingConfig:
             whose inputs are kept; as in Megatron-LM.
         recompute_layers: For "block", number of layers in each stage that are computed again, None means all; for
             "uniform", number of layers in a unit, None means 1.
-        optimizer: "adamw-fp32-master" (12 bytes a parameter), "adam" (8), "adafactor" (4), "muon" (8) or "sgd" (0).
+        optimizer: "adamw-fp32-master" (12 bytes for each parameter), "adam" (8), "adafactor" (4, and 8 for norms),
+            "muon" (8, and 12 for embedding, head and norms, which AdamW updates) or "sgd" (0).
         parameter_dtype: Dtype of parameters.
         gradient_dtype: Dtype of gradients, also while they are reduced.
         activation_dtype: Dtype of activations.
@@ -79,6 +81,11 @@ class TrainingConfig:
             "context", "expert", "pipeline", "data", "offload". It is hidden as far as there is computation to hide it.
             Without a value "data", "offload", "context" with the ring and "pipeline" with the interleaved schedule are
             1, the others 0.
+        parameter_dtypes: Dtypes of parameters that differ from `parameter_dtype`, by kind of tensor: "embedding",
+            "head", "norm" (with biases), "attention", "mlp" (with shared experts), "router", "expert".
+        gradient_dtypes: The same for gradients.
+        sharp: Whether switches between nodes sum gradients that replicas reduce by all-reduces (SHARP of InfiniBand):
+            without ZeRO, and between the shards of `zero_shards`. Needs switches that have it, and its setup.
 
     Raises:
         ValueError: A value is out of its range. Values that do not fit each other are an error of `plan_training`.
@@ -122,6 +129,9 @@ class TrainingConfig:
     offload_optimizer: bool = False
     offload_activations: bool = False
     overlap: Mapping[str, float] = field(default_factory=dict)
+    parameter_dtypes: Mapping[str, Any] = field(default_factory=dict)
+    gradient_dtypes: Mapping[str, Any] = field(default_factory=dict)
+    sharp: bool = False
 
     def __post_init__(self) -> None:
         name = "TrainingConfig"
@@ -140,7 +150,8 @@ class TrainingConfig:
             check_number(name, "expert_capacity", self.expert_capacity, above=0)
         for key in ("sequence_parallel", "expert_padding", "flash_attention", "causal", "dropout", "offload_optimizer"):
             check_bool(name, key, getattr(self, key))
-        check_bool(name, "offload_activations", self.offload_activations)
+        for key in ("offload_activations", "sharp"):
+            check_bool(name, key, getattr(self, key))
         for key, choices in (
             ("context_method", CONTEXT_METHODS),
             ("schedule", SCHEDULES),
@@ -153,6 +164,8 @@ class TrainingConfig:
         for key in ("parameter_dtype", "gradient_dtype", "activation_dtype"):
             itemsize_of(name, key, getattr(self, key))
         object.__setattr__(self, "overlap", MappingProxyType(self._checked_overlap()))
+        for key in ("parameter_dtypes", "gradient_dtypes"):
+            object.__setattr__(self, key, MappingProxyType(checked_dtypes(name, key, getattr(self, key))))
 
     @property
     def tokens(self) -> int:
@@ -217,12 +230,13 @@ class TrainingConfig:
                 f"plan_training: tensor {self.tensor} x context {self.context} x pipeline {self.pipeline} = {others} "
                 f"does not divide {devices} devices; expected a divisor, because data is the rest; change one of them"
             )
-        names = ("parameter", "gradient", "activation")
-        sizes = {f"{key}_bytes": itemsize_of("plan_training", key, getattr(self, f"{key}_dtype")) for key in names}
-        values = {key: value for key, value in vars(self).items() if not key.endswith("_dtype")}
+        operation = "plan_training"
+        values = {key: value for key, value in vars(self).items() if not key.endswith(("_dtype", "_dtypes"))}
         return {
             **values,
-            **sizes,
+            "parameter_bytes": bytes_by_kind(operation, "parameter", self.parameter_dtype, self.parameter_dtypes),
+            "gradient_bytes": bytes_by_kind(operation, "gradient", self.gradient_dtype, self.gradient_dtypes),
+            "activation_bytes": itemsize_of(operation, "activation", self.activation_dtype),
             "format": self.dtype,
             "data": devices // others if self.data is None else self.data,
             "zero_shards": self.zero_shards or 0,
@@ -233,21 +247,12 @@ class TrainingConfig:
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "overlap": dict(self.overlap)}
+        return {**vars(self), **{name: dict(getattr(self, name)) for name in _MAPPINGS}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, overlap=MappingProxyType(dict(state["overlap"])))
+        # The first pickles of version 0.1.0 have none of the last three fields.
+        vars(self).update(state, **{name: MappingProxyType(dict(state.get(name, {}))) for name in _MAPPINGS})
+        vars(self).setdefault("sharp", False)
 
     def __hash__(self) -> int:
-        return hash(tuple((key, value) for key, value in vars(self).items() if key != "overlap"))
-
-
-def itemsize_of(operation: str, name: str, dtype: Any) -> float:
-    """Bytes of one element, 0.5 for int4."""
-    try:
-        found = dtype_of(dtype)
-        if dtype is not None and holds_numbers(found):
-            return packed_itemsize(found)
-    except (TypeError, ValueError, SyntaxError):
-        pass
-    raise wrong_value(operation, name, dtype, f"a dtype of numbers{dtype_hint(dtype)}", "write 'bfloat16'")
+        return hash(tuple((key, value) for key, value in vars(self).items() if key not in _MAPPINGS))

@@ -104,5 +104,4 @@ def _single_changes(plan: TrainingPlan) -> Iterator[Iterator[dict[str, Any]]]:
         yield iter([{"schedule": "1f1b", "chunks": 1}])
     yield ({"expert": each} for each in range(config.expert + 1, shape.experts + 1) if shape.experts % each == 0)
     for name in ("offload_optimizer", "offload_activations"):
-        if not getattr(config, name):
-            yield iter([{name: True}])
+        yield iter([{name: not getattr(config, name)}])

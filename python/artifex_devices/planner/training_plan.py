@@ -56,6 +56,8 @@ class TrainingStage:
         working: Bytes of what one layer needs while it runs: gathered parameters, recomputed activations.
         forward: Expected seconds of the forward pass of one microbatch, exposed communication included.
         backward: Expected seconds of its backward pass, recomputation included.
+        host: Bytes of each device in the memory of its host: offloaded optimizer state with its gradients, and
+            activations.
     """
 
     layers: int
@@ -67,10 +69,11 @@ class TrainingStage:
     working: int
     forward: float
     backward: float
+    host: int = 0
 
     @property
     def total(self) -> int:
-        """Sum of all bytes."""
+        """Sum of all bytes of a device."""
         return sum(getattr(self, name) for name in MEMORY_PARTS)
 
 
@@ -118,6 +121,8 @@ class TrainingPlan(Report):
         peak_flops: FLOP/s of a device in the configured format.
         available: Bytes of memory of a device.
         bubble_fraction: Bubble over the work of a pipeline with equal stages: (stages - 1) / (chunks x microbatches).
+        host_memory: Bytes that are offloaded to the fullest host.
+        host_available: Bytes of memory of a host; None where nothing is offloaded, or where it is not known.
     """
 
     shape: TransformerShape
@@ -133,6 +138,8 @@ class TrainingPlan(Report):
     peak_flops: float
     available: int
     bubble_fraction: float
+    host_memory: int = 0
+    host_available: int | None = None
 
     @property
     def devices(self) -> int:
@@ -151,8 +158,12 @@ class TrainingPlan(Report):
 
     @property
     def fits(self) -> bool:
-        """Whether all stages fit in the memory of a device."""
-        return self.memory <= self.available
+        """Whether all stages fit in the memory of a device and of a host, where that is known."""
+        return self.memory <= self.available and self._fits_on_hosts
+
+    @property
+    def _fits_on_hosts(self) -> bool:
+        return self.host_available is None or self.host_memory <= self.host_available
 
     @property
     def seconds(self) -> float:
@@ -230,6 +241,7 @@ class TrainingPlan(Report):
             "config": config_content(self.config),
             "microbatches": self.microbatches,
             "memory": {"bytes": self.memory, "available": self.available, "fits": self.fits},
+            "host_memory": {"bytes": self.host_memory, "available": self.host_available},
             "fits_with": nearest.content(self.config),
             "ways_out": list(nearest.ways_out),
             "stages": [asdict(stage) | {"total": stage.total} for stage in self.stages],
@@ -250,4 +262,6 @@ def config_content(config: TrainingConfig) -> dict[str, Any]:
     """Returns the fields of a configuration as JSON has them."""
     texts = {"parameter_dtype", "gradient_dtype", "activation_dtype"}
     content = {name: str(value) if name in texts else value for name, value in vars(config).items()}
-    return {**content, "overlap": dict(config.overlap)}
+    dtypes = {"parameter_dtypes": config.parameter_dtypes, "gradient_dtypes": config.gradient_dtypes}
+    named = {name: {kind: str(each) for kind, each in mapping.items()} for name, mapping in dtypes.items()}
+    return {**content, "overlap": dict(config.overlap), **named}

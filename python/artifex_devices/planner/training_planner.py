@@ -100,7 +100,7 @@ def training_plan(
     found: dict[str, Any],
 ) -> TrainingPlan:
     """Builds the plan from what the core found."""
-    expected = found["expected"]
+    expected, known = found["expected"], cluster.parts["host_memory_bytes"]
     stages = [
         TrainingStage(**stage, forward=expected["forward"][i], backward=expected["backward"][i])
         for i, stage in enumerate(found["stages"])
@@ -116,8 +116,9 @@ def training_plan(
         measured=measured,
         **{
             name: found[name]
-            for name in ("model_flops", "executed_flops", "peak_flops", "available", "bubble_fraction")
+            for name in ("model_flops", "executed_flops", "peak_flops", "available", "bubble_fraction", "host_memory")
         },
+        host_available=int(known[0]) if known is not None and found["host_memory"] else None,
     )
 
 

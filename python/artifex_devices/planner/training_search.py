@@ -59,7 +59,7 @@ def suggest_training(
         top: Number of options to return.
         max_tensor: Largest tensor parallelism; None means the devices of a node, at most 8 behind switches and 16 on a
             torus.
-        memory_headroom: Part of a device's memory that stays free, for fragmentation and buffers.
+        memory_headroom: Part of the memory of devices and hosts that stays free, for fragmentation and buffers.
         device_counts: Numbers of devices to compare; None means all of the cluster, and half and a quarter of it for
             the front.
         efficiency: Factors of the seconds; None means `Efficiency.of(cluster)`.
@@ -108,6 +108,7 @@ def suggest_training(
         "recompute_layers": choices.pop("recompute_layers", list(_UNITS) if is_uniform else []),
         "interleaved_overlap": config.replaced(schedule="interleaved", overlap=overlap).overlap["pipeline"],
         "memory_limit": limit,
+        "host_limit": (1 - headroom) * _host_memory(cluster),
         "top": count,
         **_choices(shape, cluster, config, most, choices),
         "devices": [cluster.device_count],
@@ -137,7 +138,7 @@ def suggest_training(
     options = tuple(choice(each) for each in whole["options"])
     front = _front([choice(each) for devices in counts for each in found[devices]["front"]])
     nearest = tuple(choice(each) for each in whole["nearest"])
-    ways_out = () if options else _ways_out(shape, cluster, space, limit)
+    ways_out = () if options else _ways_out(shape, cluster, space)
     numbers = ("combinations", "consistent", "too_large", "skipped", "priced")
     described_space = TrainingSpace(MappingProxyType(searched), most, limit, **{key: whole[key] for key in numbers})
     return TrainingSuggestions(shape, cluster, config, options, front, nearest, ways_out, described_space)
@@ -222,6 +223,12 @@ def _memory(cluster: Cluster) -> float:
     return float(found[0]) / int(cluster.parts["devices_per_chip"])
 
 
+def _host_memory(cluster: Cluster) -> float:
+    """Returns the bytes of a host, or 0 where they are not known."""
+    found = cluster.parts["host_memory_bytes"]
+    return 0.0 if found is None else float(found[0])
+
+
 def _divisors(number: int, most: int) -> list[int]:
     return [each for each in range(1, min(number, most) + 1) if number % each == 0]
 
@@ -273,29 +280,31 @@ def _front(choices: list[TrainingChoice]) -> tuple[TrainingChoice, ...]:
     return tuple(kept)
 
 
-def _ways_out(shape: TransformerShape, cluster: Cluster, space: dict[str, Any], limit: float) -> tuple[str, ...]:
+def _ways_out(shape: TransformerShape, cluster: Cluster, space: dict[str, Any]) -> tuple[str, ...]:
     """Returns what would make the run fit, each tried by the memory model."""
 
-    def least(changed: dict[str, Any], devices: int) -> float:
-        found = _core._least_memory(vars(shape), {**space, **changed}, devices)
-        return float("inf") if found is None else found["memory"]
+    def fits(changed: dict[str, Any], devices: int) -> bool:
+        found = _core._least_memory(vars(shape), cluster, {**space, **changed}, devices)
+        if found is None or found["memory"] > space["memory_limit"]:
+            return False
+        return not space["host_limit"] or found["host"] <= space["host_limit"]
 
     texts = []
     base, devices = space["base"], cluster.device_count
     offloads = [name for name in _OFFLOADS if space[name] == [False]]
     for names in [offloads[:1], offloads[1:], offloads] if cluster.parts["host_bandwidth"] is not None else []:
-        if names and least({key: [True] for key in names}, devices) <= limit:
+        if names and fits({key: [True] for key in names}, devices):
             texts.append(f"it fits with {' and '.join(f'{name}=True' for name in names)}")
             break
     sequence = base["sequence"] // 2
     while sequence >= 256:
-        if least({"base": {**base, "sequence": sequence}, "context": [1, 2]}, devices) <= limit:
+        if fits({"base": {**base, "sequence": sequence}, "context": [1, 2]}, devices):
             texts.append(f"it fits with sequence={sequence}")
             break
         sequence //= 2
     for factor in (2, 4, 8, 16, 32, 64):
         wider = {"pipeline": _divisors(devices * factor, shape.layers)}
-        if least(wider, devices * factor) <= limit:
+        if fits(wider, devices * factor):
             texts.append(f"it fits on {devices * factor} devices")
             break
     return tuple(texts)

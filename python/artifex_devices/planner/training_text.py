@@ -11,6 +11,7 @@ from artifex_devices._base.text import bytes_text, rate_text, seconds_text
 from artifex_devices.planner.efficiency import FACTORS
 from artifex_devices.planner.report import Layout
 from artifex_devices.planner.step_text import count_text
+from artifex_devices.planner.tensor_dtypes import dtypes_text
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster
@@ -44,7 +45,8 @@ def ways_text(config: TrainingConfig) -> str:
     if config.expert_capacity is not None:
         parts[-1] += f", capacity {config.expert_capacity:g}{' padded' if config.expert_padding else ''}"
     offloaded = _offloaded(config)
-    return " x ".join(parts) + ("" if offloaded == "nothing" else f", {_OFFLOADED[offloaded]} in host memory")
+    more = "" if offloaded == "nothing" else f", {_OFFLOADED[offloaded]} in host memory"
+    return " x ".join(parts) + more + (", sums in switches between nodes (SHARP)" if config.sharp else "")
 
 
 def rates_text(cluster: Cluster, config: TrainingConfig) -> str:
@@ -79,13 +81,13 @@ def error_text(error: PublishedError | None) -> str:
     )
 
 
-def factor_facts(efficiency: Efficiency) -> list[tuple[str, str]]:
+def factor_facts(efficiency: Efficiency, *, sharp: bool) -> list[tuple[str, str]]:
     """Formats the factors that act, numbered by source, and the sources as footnotes."""
     numbers: dict[str, int] = {}
     texts = []
     for name in FACTORS:
         value, source = getattr(efficiency, name), efficiency.sources[name]
-        if value not in (0, 1):
+        if value not in (0, 1) and (sharp or name != "sharp"):
             texts.append(f"{name} {value:.4g} [{numbers.setdefault(source, len(numbers) + 1)}]")
     if not texts:
         return [("factors", "none: the expected seconds are the roofline")]
@@ -113,10 +115,12 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
         (
             "memory",
             f"{bytes_text(plan.memory)} of {bytes_text(plan.available)} on a device of stage "
-            f"{plan.stages.index(fullest)}: {'fits' if plan.fits else 'does not fit'}",
+            f"{plan.stages.index(fullest)}: {'fits' if plan.memory <= plan.available else 'does not fit'}",
         ),
         ("", parts),
+        *_host_facts(plan),
         *_nearest_facts(plan),
+        *_dtypes_facts(config),
         (
             "roofline",
             f"{seconds_text(plan.roofline.total)}, {plan.utilization(plan.roofline.total):.1%} MFU, a bound: published "
@@ -136,7 +140,7 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
         facts.append(("measured", f"{measured}; expected is {error:+.1%}"))
     hidden = ", ".join(f"{name} {seconds_text(value)}" for name, value in plan.expected.hidden.items() if value > 0)
     facts.append(("hidden", hidden or "nothing"))
-    facts += factor_facts(plan.efficiency)
+    facts += factor_facts(plan.efficiency, sharp=config.sharp)
     rows = [
         (text, seconds_text(plan.roofline.parts[name]), seconds_text(value), f"{value / plan.seconds:.1%}")
         for name, text in time_parts.items()
@@ -144,6 +148,26 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
     ]
     title = f"{plan.shape.name}, training on {plan.devices} devices of {plan.cluster.name}"
     return Layout(title, facts, ("part of a step", "roofline", "expected", "share"), rows)
+
+
+def _host_facts(plan: TrainingPlan) -> list[tuple[str, str]]:
+    if not plan.host_memory:
+        return []
+    if plan.host_available is None:
+        return [("host", f"{bytes_text(plan.host_memory)} on the fullest host, whose memory is not known")]
+    source = plan.cluster.parts["host_memory_bytes"][1]
+    fits = "fits" if plan.host_memory <= plan.host_available else "does not fit"
+    text = f"{bytes_text(plan.host_memory)} of {bytes_text(plan.host_available)} on the fullest host [{source}]: {fits}"
+    return [("host", text)]
+
+
+def _dtypes_facts(config: TrainingConfig) -> list[tuple[str, str]]:
+    if not config.parameter_dtypes and not config.gradient_dtypes:
+        return []
+    parameters = dtypes_text(config.parameter_dtype, config.parameter_dtypes)
+    return [
+        ("dtypes", f"parameters {parameters}; gradients {dtypes_text(config.gradient_dtype, config.gradient_dtypes)}")
+    ]
 
 
 def _nearest_facts(plan: TrainingPlan) -> list[tuple[str, str]]:

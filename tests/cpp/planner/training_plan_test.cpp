@@ -12,6 +12,7 @@
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/planner/inference_plan.h"
 #include "artifex_devices/planner/pipeline_timeline.h"
+#include "artifex_devices/planner/training_host.h"
 
 namespace artifex_devices {
 namespace {
@@ -55,13 +56,74 @@ TrainingConfig gpt_config() {
 
 TEST(TrainingMemory, HasTheZeroTableOfTheirPaper) {
   TrainingConfig config;
-  config.gradient_bytes = 2;
+  config.gradient_bytes = every_tensor(2);
+  config.data = 64;
+  LocalParameters parameters;
+  parameters[TensorKind::kMlp] = 7.5e9;
   const std::array<double, 4> expected = {120e9, 31.4e9, 16.6e9, 1.88e9};
   for (int zero = 0; zero < 4; ++zero) {
     config.zero = zero;
-    const auto bytes = state_bytes(7.5e9, 64, config);
+    const auto bytes = state_bytes(parameters, config);
     EXPECT_NEAR(std::accumulate(bytes.begin(), bytes.end(), 0.0), expected[static_cast<size_t>(zero)], 0.05e9) << zero;
   }
+}
+
+TEST(TrainingMemory, HasTheBytesOfEachKindOfTensor) {
+  TransformerShape shape = llama_405b();
+  shape.layers = 2;
+  shape.experts = 8;
+  shape.experts_per_token = 2;
+  shape.dense_layers = 1;
+  shape.dense_mlp = 8192;
+  const TrainingModel model = training_model(shape);
+  TrainingConfig config;
+  config.tensor = 8;
+  config.expert = 4;
+  config.data = 2;
+  const LocalParameters held = stage_parameters(model, config, {1, 1, true, true});
+  EXPECT_EQ(held[TensorKind::kEmbedding], 128256 * 16384 / 8);
+  EXPECT_EQ(held[TensorKind::kHead], 128256 * 16384 / 8);
+  EXPECT_EQ(held[TensorKind::kNorm], 5 * 16384);
+  EXPECT_EQ(held[TensorKind::kAttention], 2 * 16384.0 * (128 * 128 + 2 * 8 * 128 + 128 * 128) / 8);
+  EXPECT_EQ(held[TensorKind::kMlp], 3.0 * 16384 * 8192 / 8);
+  EXPECT_EQ(held[TensorKind::kRouter], 16384 * 8);
+  EXPECT_EQ(held[TensorKind::kExpert], 8 * 3.0 * 16384 * 53248 / 4);
+  EXPECT_EQ(held.bytes({0, 0, 3, 0, 0, 0, 0}).dense, 3 * 5 * 16384);
+  EXPECT_EQ(held.bytes(every_tensor(2)).experts, 2 * held[TensorKind::kExpert]);
+  // ZeRO shards experts over their 4 replicas, all else over the 2 replicas of the data axis.
+  const LocalParameters owned = owned_parameters(held, config);
+  EXPECT_EQ(owned[TensorKind::kExpert], held[TensorKind::kExpert] / 4);
+  EXPECT_EQ(owned[TensorKind::kRouter], held[TensorKind::kRouter] / 2);
+}
+
+TEST(TrainingMemory, ShardsExpertsOverADivisorOfTheirReplicas) {
+  TrainingConfig config;
+  config.data = 24;
+  config.expert = 2;
+  EXPECT_EQ(config.expert_replicas(), 12);
+  for (const auto& [given, used] : {std::pair{0, 12}, {24, 12}, {8, 6}, {4, 4}, {1, 1}}) {
+    config.zero_shards = given;
+    EXPECT_EQ(config.expert_shards(), used) << given;
+  }
+}
+
+TEST(TrainingHost, IsTheFullestOfAll) {
+  TrainingHardware hardware;
+  hardware.devices_per_host = 8;
+  TrainingConfig config;
+  config.pipeline = 3;
+  const auto fullest = [&](int64_t of_stage, const std::vector<double>& stages) {
+    config.data = of_stage;
+    return fullest_host(stages, config, hardware);
+  };
+  EXPECT_EQ(fullest(4, {3, 1, 9}), 4 * 9);  // hosts of stages 0 and 1, and of stage 2 alone
+  EXPECT_EQ(fullest(4, {3, 1, 2}), 4 * 3 + 4 * 1);
+  EXPECT_EQ(fullest(2, {3, 1, 9}), 2 * (3 + 1 + 9));  // one host
+  EXPECT_EQ(fullest(12, {1, 9, 1}), 8 * 9);           // devices 16 to 23
+  EXPECT_EQ(fullest(8, {5, 7, 6}), 8 * 7);
+  hardware.has_consecutive_hosts = false;
+  EXPECT_EQ(fullest(4, {3, 1, 2}), 8 * 3);
+  EXPECT_EQ(fullest(1, {3, 1, 2}), 3 * 3);  // three devices
 }
 
 TEST(TrainingMemory, HasTheActivationsOfKorthikanti) {

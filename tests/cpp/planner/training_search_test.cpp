@@ -178,7 +178,7 @@ TEST(TrainingSearch, RefusesImpossibleChoices) {
       "more; context_method's overlap has 2, expected 0 to 1; recompute_parts has 0, expected above 0, at most 1; top is "
       "0, expected 1 or more; correct the choices";
   EXPECT_EQ(message_of([&] { search_training(model, *cluster, space, ideal_efficiency(), nullptr); }), expected);
-  EXPECT_EQ(message_of([&] { least_memory(model, space, 8); }), expected);
+  EXPECT_EQ(message_of([&] { least_memory(model, {}, space, 8); }), expected);
   space = small_space();
   space.tensor = space.context = {int64_t{1} << 31};
   space.pipeline = {4};  // the product is 0 in 64 bits

@@ -137,6 +137,7 @@ def test_describe_lists_each_number_with_its_source():
         "  inside        torus of 4x4 chips, no wraparound; ICI",
         "  a link        45 GB/s [S2 S5], 1 us [S5]",
         "  hosts         4 of 4x2 chips [S2 S5], to a chip 16 GB/s [S2 S5]",
+        "  host memory   384.0 GiB a host [S2]",
         "  between       2 slices: 3.125 GB/s [S2 S5] a chip, 9.6 us [S22]",
         "  note          bandwidth: 819 GB/s or 800 GiB/s (8.59e11 B/s) by version of Google's page, 8.2e11 in "
         "JAX, 8.1e11 in the book",

@@ -95,6 +95,8 @@ OPTIONS = [
     ("--no-causal --dropout", {"causal": False, "dropout": True}),
     ("--offload-optimizer --offload-activations", {"offload_optimizer": True, "offload_activations": True}),
     ("--overlap data=0.5,tensor=0.25", {"overlap": {"data": 0.5, "tensor": 0.25}}),
+    ("--parameter-dtypes norm=float32,head=float32", {"parameter_dtypes": {"norm": "float32", "head": "float32"}}),
+    ("--gradient-dtypes attention=bfloat16", {"gradient_dtypes": {"attention": "bfloat16"}}),
 ]
 
 
@@ -361,6 +363,8 @@ def test_a_toml_file_is_a_model(tmp_path, capsys):
         ("--expert-imbalance much", "--expert-imbalance: expected a number, got 'much'"),
         ("--overlap dat=1", "overlap names 'dat' (did you mean data?)"),
         ("--overlap data=2", "overlap['data'] is 2"),
+        ("--gradient-dtypes hed=int8", "gradient_dtypes names 'hed' (did you mean head?)"),
+        ("--parameter-dtypes head", "--parameter-dtypes: expected each name once, = and a dtype, got 'head'"),
         ("--overlap data", "--overlap: expected each name once, = and a number, got 'data'"),
         ("--overlap data=1,data=1", "--overlap: expected each name once"),
         ("--factor matmull=0.5", "unknown factors 'matmull' (did you mean matmul?)"),

@@ -80,6 +80,12 @@ def test_choices(name, values):
         ({"parameter_dtype": "text"}, "parameter_dtype is 'text'"),
         ({"gradient_dtype": None}, "gradient_dtype is None"),
         ({"activation_dtype": "bfloat17"}, "activation_dtype is 'bfloat17'.*bfloat16"),
+        (
+            {"parameter_dtypes": {"emb": "int8"}},
+            r"parameter_dtypes names 'emb' \(did you mean embedding\?\); expected some of embedding, head, ",
+        ),
+        ({"gradient_dtypes": {"hed": "int8"}}, r"gradient_dtypes names 'hed' \(did you mean head\?\)"),
+        ({"gradient_dtypes": {"head": "text"}}, r"gradient_dtypes\['head'\] is 'text'"),
         ({"overlap": {"dta": 1}}, r"overlap names 'dta' \(did you mean data\?\)"),
         ({"overlap": {"data": 1.5}}, r"overlap\['data'\] is 1.5; expected 0 to 1"),
         ({"overlap": {"data": -0.5}}, r"overlap\['data'\] is -0.5"),
@@ -156,12 +162,13 @@ def test_what_the_planner_gets():
     made = config(tensor=2, context=2, pipeline=2, parameter_dtype="float32", activation_dtype="float8_e4m3fn")
     described = made._described(32)
     assert described["data"] == 4
-    assert [described[f"{key}_bytes"] for key in ("parameter", "gradient", "activation")] == [4, 4, 1]
+    assert [set(described[f"{key}_bytes"].values()) for key in ("parameter", "gradient")] == [{4}, {4}]
+    assert described["activation_bytes"] == 1
     assert (described["zero_shards"], described["expert_tensor"], described["recompute_layers"]) == (0, 1, -1)
     assert described["format"] == "bfloat16"
     assert described["overlap"] == dict(made.overlap)
     given = config(data=3, zero_shards=2, expert_tensor=4, recompute_layers=5, parameter_dtype="int4")._described(7)
     assert [given[key] for key in ("data", "zero_shards", "expert_tensor", "recompute_layers")] == [3, 2, 4, 5]
-    assert given["parameter_bytes"] == 0.5
+    assert set(given["parameter_bytes"].values()) == {0.5}
     with pytest.raises(ValueError, match=r"tensor 2 x context 2 x pipeline 2 = 8 does not divide 33 devices"):
         made._described(33)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dtypes of a training run: one for all tensors, and others for some kinds of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from artifex_devices._base.checks import check_type, wrong_value
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices.planner.packed_dtypes import dtype_hint, dtype_of, holds_numbers, packed_itemsize
+
+TENSOR_KINDS = ("embedding", "head", "norm", "attention", "mlp", "router", "expert")
+
+
+def itemsize_of(operation: str, name: str, dtype: Any) -> float:
+    """Bytes of one element, 0.5 for int4."""
+    try:
+        found = dtype_of(dtype)
+        if dtype is not None and holds_numbers(found):
+            return packed_itemsize(found)
+    except (TypeError, ValueError, SyntaxError):
+        pass
+    raise wrong_value(operation, name, dtype, f"a dtype of numbers{dtype_hint(dtype)}", "write 'bfloat16'")
+
+
+def checked_dtypes(operation: str, name: str, dtypes: Any) -> dict[str, Any]:
+    """Returns dtypes by kind of tensor, in the order of TENSOR_KINDS."""
+    check_type(operation, name, dtypes, Mapping, "a mapping", "write {'embedding': 'bfloat16'}")
+    unknown = [f"{safe_repr(key)}{did_you_mean(str(key), TENSOR_KINDS)}" for key in dtypes if key not in TENSOR_KINDS]
+    if unknown:
+        raise ValueError(
+            f"{operation}: {name} names {', '.join(unknown)}; expected some of {', '.join(TENSOR_KINDS)}; correct them"
+        )
+    for key, dtype in dtypes.items():
+        itemsize_of(operation, f"{name}[{key!r}]", dtype)
+    return {kind: dtypes[kind] for kind in TENSOR_KINDS if kind in dtypes}
+
+
+def bytes_by_kind(operation: str, name: str, dtype: Any, dtypes: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the bytes of an element of each kind of tensor."""
+    return {kind: itemsize_of(operation, name, dtypes.get(kind, dtype)) for kind in TENSOR_KINDS}
+
+
+def dtypes_text(dtype: Any, dtypes: Mapping[str, Any]) -> str:
+    """Formats dtypes: "float8_e4m3fn (embedding bfloat16, head bfloat16)"."""
+    others = ", ".join(f"{kind} {dtype_of(each)}" for kind, each in dtypes.items())
+    return f"{dtype_of(dtype)}{f' ({others})' if others else ''}"
