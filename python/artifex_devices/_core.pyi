@@ -3027,6 +3027,34 @@ class _SharedLanes:
         Waits at most `seconds`. Returns whether a message of each sender has arrived.
         """
 
+class _SharedMeeting:
+    """
+    Meetings of processes of one host, through shared memory.
+    """
+
+    def __init__(
+        self, lanes: _SharedLanes, others: collections.abc.Sequence[int], mine: int, group: int, max_text: int
+    ) -> None:
+        """
+        others: the other members in the lanes. mine: the place of this process among all members.
+        """
+
+    def meet(self, kind: int, digest: bytes, payload: bytes, text: str) -> list[bytes] | None:
+        """
+        Sends a record. Returns the payload of each member (bytes) if all of them come soon to the same operation; None otherwise: then the records of the others are still to be taken from the lanes.
+        """
+
+    def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
+        """
+        Sends a record, and leaves those of the others to be taken from the lanes.
+        """
+
+    @property
+    def sent(self) -> bytes:
+        """
+        The record that was sent last.
+        """
+
 class _FlightGroup:
     """
     Processes that meet.
@@ -3735,6 +3763,11 @@ def _is_on_cuda(sharding: Sharding) -> bool:
     Returns whether Arrays with a sharding are in the memory of CUDA devices.
     """
 
+def _is_same_meeting(record: bytes, other: bytes) -> bool:
+    """
+    Returns whether two processes come to the same operation.
+    """
+
 def _is_tracing() -> bool:
     """
     Whether a trace is open.
@@ -3855,6 +3888,11 @@ def _measure_streams(
 def _measured_scope(device: Device | None) -> tuple[list[int], int, int]:
     """
     (lanes of the worker pool that a measurement uses, workers on them, all lanes).
+    """
+
+def _meeting_record(kind: int, digest: bytes, group: int, payload: bytes, text: str, max_text: int) -> bytes:
+    """
+    Returns the bytes that a process sends in a meeting; at most max_text bytes of the text.
     """
 
 def _memory_policy() -> tuple[typing.Any, list[int], typing.Any]:
@@ -4024,6 +4062,11 @@ def _put_leaves(
 def _read_flight_record(path: str) -> _FlightRecord:
     """
     Reads the record of a process; ValueError where the file is not one.
+    """
+
+def _read_meeting_record(record: bytes) -> tuple[int, bytes, str]:
+    """
+    Returns kind, payload and text of a record.
     """
 
 def _read_nvml(library: str = "") -> dict[typing.Any, typing.Any]: ...
@@ -4519,6 +4562,7 @@ _COPY_TERMS: tuple[typing.Any, ...] = (
 _JOINED_BY_PCI: str = (
     "GPUs are taken to be joined by PCI Express: the file has no NVLink or xGMI links that join all of them"
 )
+_MEETING_HEAD_BYTES: int = 48
 _PROGRAM_COLLECTIVES: tuple[typing.Any, ...] = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "permute")
 _PROGRAM_TERMS: tuple[typing.Any, ...] = (
     "cooperative programs",

@@ -62,6 +62,8 @@ class SimulatedPeers(PeerStates):
 class SimulatedMeeting(Meeting):
     """Exchanges records by messages."""
 
+    max_text = _MAX_TEXT
+
     def __init__(self, scheduler: Scheduler, me: int, members: tuple[int, ...]) -> None:
         super().__init__(me, members)
         self._scheduler = scheduler
@@ -71,7 +73,7 @@ class SimulatedMeeting(Meeting):
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
         """See Meeting.start."""
-        self._sent = self._record(kind, digest, payload, text, _MAX_TEXT).ljust(_RECORD, b"\0")
+        self._sent = self._record(kind, digest, payload, text).ljust(_RECORD, b"\0")
         for number in super().missing():
             memory = memoryview(bytearray(_RECORD))
             self._received[number] = self._scheduler.receive(memory, number, self._me, RECORDS)
