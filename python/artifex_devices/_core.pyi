@@ -3700,6 +3700,11 @@ def _gpu_buffers(array: Array, writable: bool = False) -> typing.Any:
     """
 
 def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
+def _have_elements(containers: list[typing.Any], elements: list[typing.Any]) -> bool:
+    """
+    Returns whether each list, dict or set has exactly the objects of its tuple, in their order; the elements of a dict are its keys, then its values.
+    """
+
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
 def _host_element(array: Array, operation: str) -> None:
     """

@@ -81,7 +81,7 @@ class SimulatedMeeting(Meeting):
 
     def done(self) -> bool:
         """See Meeting.done."""
-        return all(message.has_ended for message in self._received.values())
+        return not [message for message in self._received.values() if not message.has_ended]
 
     def missing(self) -> Sequence[int]:
         """See Meeting.missing."""
@@ -141,7 +141,7 @@ class SimulatedTransport(CheckedTransport):
         return self._scheduler.now
 
     def _poll_until(self, done: Callable[[], bool], check: Callable[[], None], nbytes: int) -> None:
-        limit = config.collective_timeout_s
+        limit = config._values["collective_timeout_s"]
         deadline = math.inf if limit is None else self._now() + limit * (1 + 1e-9) + 1e-6  # `check` raises after it
         while not done():
             check()
