@@ -3027,6 +3027,34 @@ class _SharedLanes:
         Waits at most `seconds`. Returns whether a message of each sender has arrived.
         """
 
+class _SharedMeeting:
+    """
+    Meetings of processes of one host, through shared memory.
+    """
+
+    def __init__(
+        self, lanes: _SharedLanes, others: collections.abc.Sequence[int], mine: int, group: int, max_text: int
+    ) -> None:
+        """
+        others: the other members in the lanes. mine: the place of this process among all members.
+        """
+
+    def meet(self, kind: int, digest: bytes, payload: bytes, text: str) -> list[bytes] | None:
+        """
+        Sends a record. Returns the payload of each member (bytes) if all of them come soon to the same operation; None otherwise: then the records of the others are still to be taken from the lanes.
+        """
+
+    def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
+        """
+        Sends a record, and leaves those of the others to be taken from the lanes.
+        """
+
+    @property
+    def sent(self) -> bytes:
+        """
+        The record that was sent last.
+        """
+
 class _FlightGroup:
     """
     Processes that meet.
@@ -3573,16 +3601,9 @@ def _default_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:
     """
 
 def _derived_batch_size(hardware: str) -> typing.Any: ...
-def _describe_gpus(
-    ordinals: collections.abc.Sequence[int],
-) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
-    """
-    As _describe_process, with these GPUs.
-    """
-
 def _describe_process(
-    machine: Machine | None = None, num_devices: int | None = None, platform: str = "cpu"
-) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
+    machine: Machine | None = None, num_devices: int | None = None
+) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int]]:
     """
     Returns the description of this process for the others (a tuple that pickles): with these devices, or by default the base client's.
     """
@@ -3673,18 +3694,17 @@ def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> b
     """
 
 def _get_leaf(array: Array) -> typing.Any: ...
-def _gpu_buffers(array: Array, writable: bool = False, some: bool = False) -> typing.Any:
+def _gpu_buffers(array: Array, writable: bool = False) -> typing.Any:
     """
-    Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. The arguments are those of _local_arrays.
+    Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. Only the function that created the Array by _empty may set `writable`.
     """
 
-def _gpu_cluster(
-    gpu: str,
-    nodes: int,
-    chips_per_node: int | None,
-    network_bandwidth: tuple[float, str] | None,
-    host_memory: tuple[float, str] | None,
-) -> Cluster: ...
+def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
+def _have_elements(containers: list[typing.Any], elements: list[typing.Any]) -> bool:
+    """
+    Returns whether each list, dict or set has exactly the objects of its tuple, in their order; the elements of a dict are its keys, then its values.
+    """
+
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
 def _host_element(array: Array, operation: str) -> None:
     """
@@ -3693,7 +3713,7 @@ def _host_element(array: Array, operation: str) -> None:
 
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
-    Returns a writable ndarray in memory of the library's cache; locked by CUDA in a world of its GPUs.
+    Returns a writable ndarray in memory of the library's cache.
     """
 
 def _host_operand(shape: typing.Any, dtype: typing.Any, sharding: Sharding, operation: str) -> None:
@@ -3748,34 +3768,14 @@ def _is_on_cuda(sharding: Sharding) -> bool:
     Returns whether Arrays with a sharding are in the memory of CUDA devices.
     """
 
+def _is_same_meeting(record: bytes, other: bytes) -> bool:
+    """
+    Returns whether two processes come to the same operation.
+    """
+
 def _is_tracing() -> bool:
     """
     Whether a trace is open.
-    """
-
-def _join_gpu_world(
-    processes: collections.abc.Sequence[
-        tuple[
-            str,
-            int,
-            collections.abc.Sequence[
-                tuple[
-                    collections.abc.Sequence[int],
-                    collections.abc.Sequence[int],
-                    collections.abc.Sequence[int],
-                    int,
-                    int,
-                ]
-            ],
-            collections.abc.Sequence[int],
-            collections.abc.Sequence[tuple[str, int | None]],
-        ]
-    ],
-    process_index: int,
-    ordinals: collections.abc.Sequence[int],
-) -> Client:
-    """
-    Makes the GPUs of all processes, each described by its _describe_gpus, the base client.
     """
 
 def _join_world(
@@ -3793,7 +3793,6 @@ def _join_world(
                 ]
             ],
             collections.abc.Sequence[int],
-            collections.abc.Sequence[tuple[str, int | None]],
         ]
     ],
     process_index: int,
@@ -3808,11 +3807,9 @@ def _last_level_cache_bytes() -> int:
     """
 
 def _layout_from_text(text: str) -> Layout: ...
-def _least_memory(
-    shape: dict[typing.Any, typing.Any], cluster: Cluster, space: dict[typing.Any, typing.Any], devices: int
-) -> typing.Any:
+def _least_memory(shape: dict[typing.Any, typing.Any], space: dict[typing.Any, typing.Any], devices: int) -> typing.Any:
     """
-    The configuration on so many devices of such hosts that needs the least of the limits of memory, or None.
+    The configuration with the least memory on so many devices, or None.
     """
 
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
@@ -3871,14 +3868,12 @@ def _make_shared_client(
                 ]
             ],
             collections.abc.Sequence[int],
-            collections.abc.Sequence[tuple[str, int | None]],
         ]
     ],
     process_index: int,
-    platform: str = "cpu",
 ) -> Client:
     """
-    Creates a client as one process of several has it: one process may have any number of them. `platform`: "gpu" for emulated GPUs.
+    Creates a client as one process of several has it, for tests: one process may have any number of them.
     """
 
 def _measure_gemm(
@@ -3898,6 +3893,11 @@ def _measure_streams(
 def _measured_scope(device: Device | None) -> tuple[list[int], int, int]:
     """
     (lanes of the worker pool that a measurement uses, workers on them, all lanes).
+    """
+
+def _meeting_record(kind: int, digest: bytes, group: int, payload: bytes, text: str, max_text: int) -> bytes:
+    """
+    Returns the bytes that a process sends in a meeting; at most max_text bytes of the text.
     """
 
 def _memory_policy() -> tuple[typing.Any, list[int], typing.Any]:
@@ -3991,13 +3991,6 @@ def _plan_cpu_shares(
     For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
     """
 
-def _plan_gpu_shares(
-    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[str], collections.abc.Sequence[int] | None]],
-) -> tuple[list[list[int]], list[tuple[str, list[int]]]]:
-    """
-    For each process, as (machine, PCI addresses of the GPUs that it sees, numbers that were chosen, or None): the numbers of the GPUs that it uses. Then (PCI address, processes) of each GPU that several use.
-    """
-
 def _plan_inference(
     shape: dict[typing.Any, typing.Any],
     cluster: Cluster,
@@ -4046,11 +4039,6 @@ def _plan_training(
 
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
-def _prefers_gpus() -> bool:
-    """
-    Returns whether jax_platforms names GPUs first.
-    """
-
 def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
     """
     Into how many parts the processes divide each dimension; None where they hold different numbers of parts.
@@ -4079,6 +4067,11 @@ def _put_leaves(
 def _read_flight_record(path: str) -> _FlightRecord:
     """
     Reads the record of a process; ValueError where the file is not one.
+    """
+
+def _read_meeting_record(record: bytes) -> tuple[int, bytes, str]:
+    """
+    Returns kind, payload and text of a record.
     """
 
 def _read_nvml(library: str = "") -> dict[typing.Any, typing.Any]: ...
@@ -4299,9 +4292,7 @@ def _timeline_svg(
     Returns the picture of spans (track, kind, begin, end, label, tooltip), arrows (track, track, time, time) and memory (track, [(time, bytes)]), with times in seconds.
     """
 
-def _tpu_cluster(
-    generation: str, shape: collections.abc.Sequence[int], slices: int, host_memory: tuple[float, str] | None
-) -> Cluster: ...
+def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
 def _trace_begin() -> int:
     """
     Returns the time in ns while a trace is open, else 0.
@@ -4340,10 +4331,10 @@ def _trace_meetings(
     """
 
 def _training_collective_seconds(
-    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any], sharp: bool = False
+    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any]
 ) -> float:
     """
-    Seconds of a collective over the first devices of a cluster, as plan_training prices it; with `sharp`, switches between nodes may sum.
+    Seconds of a collective over the first devices of a cluster, as plan_training prices it.
     """
 
 def _training_groups(space: dict[typing.Any, typing.Any]) -> int:
@@ -4431,11 +4422,6 @@ def _use_copy_isa(name: str) -> None:
 def _use_participant_variable(variable: typing.Any) -> None:
     """
     Sets the context variable of the current participant, permanently.
-    """
-
-def _value_digest(array: typing.Any) -> bytes:
-    """
-    Returns 16 bytes that are equal for ndarrays of equal shape, dtype and bits.
     """
 
 def _widen(array: typing.Any, out: typing.Any) -> None:
@@ -4581,6 +4567,7 @@ _COPY_TERMS: tuple[typing.Any, ...] = (
 _JOINED_BY_PCI: str = (
     "GPUs are taken to be joined by PCI Express: the file has no NVLink or xGMI links that join all of them"
 )
+_MEETING_HEAD_BYTES: int = 48
 _PROGRAM_COLLECTIVES: tuple[typing.Any, ...] = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "permute")
 _PROGRAM_TERMS: tuple[typing.Any, ...] = (
     "cooperative programs",

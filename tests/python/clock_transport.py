@@ -34,11 +34,12 @@ class RecordingPeers(PeerStates):
 class TableMeeting(Meeting):
     """A meeting whose records are given."""
 
+    max_text = 100
     started = None
 
     def start(self, kind, digest, payload, text):
         self.started = (kind, digest, payload, text)
-        self._records = [self._record(kind, digest, payload, text, 100)] * len(self._members)
+        self._records = [self._record(kind, digest, payload, text)] * len(self._members)
 
     def done(self):
         return True

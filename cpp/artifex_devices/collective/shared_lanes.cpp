@@ -148,15 +148,21 @@ bool SharedLanes::wait(std::span<const int64_t> from, std::chrono::nanoseconds t
   });
 }
 
-std::string SharedLanes::take(int64_t from) {
+std::string_view SharedLanes::next(int64_t from) {
   Pair& other = pair(from);
   if (!has_message(other)) throw_error("shared_lanes: no message of peer {} has arrived; wait for it first", from);
   const std::byte* slot = other.messages_from.slot();
   uint32_t bytes = 0;
   std::memcpy(&bytes, slot, sizeof bytes);
-  std::string message(reinterpret_cast<const char*>(slot) + sizeof bytes,
-                      std::min<size_t>(bytes, static_cast<size_t>(kMaxMessageBytes)));
-  other.messages_from.release();
+  return {reinterpret_cast<const char*>(slot) + sizeof bytes,
+          std::min<size_t>(bytes, static_cast<size_t>(kMaxMessageBytes))};
+}
+
+void SharedLanes::release(int64_t from) { pair(from).messages_from.release(); }
+
+std::string SharedLanes::take(int64_t from) {
+  std::string message(next(from));
+  release(from);
   return message;
 }
 

@@ -92,7 +92,11 @@ class SharedLanes {
   void skip(std::span<const int64_t> from);
   /// Waits until a message of each peer has arrived or the timeout expires. Returns whether they have arrived.
   bool wait(std::span<const int64_t> from, std::chrono::nanoseconds timeout);
-  /// Returns the oldest message of a peer, which must have arrived.
+  /// Returns the oldest message of a peer, which must have arrived, in shared memory: it is valid until `release`.
+  std::string_view next(int64_t from);
+  /// Returns the memory of the oldest message, which `next` has returned, to the peer.
+  void release(int64_t from);
+  /// Returns the oldest message of a peer, which must have arrived, and releases its memory.
   std::string take(int64_t from);
 
   LaneWriter& stream_to(int64_t peer);

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,28 +116,52 @@ class PayloadBlocks:
     ) -> None:
         """Members bring arrays like `template`; `owned` has the groups and members of the blocks in each payload."""
         sizes = [_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in template]
-        *offsets, itemsize = itertools.accumulate(sizes, initial=0)
-        kinds = [(leaf.dtype, leaf.shape) for leaf in template]
-        self._names = [str(i) for i in range(len(template))]
-        self._record = np.dtype({"names": self._names, "formats": kinds, "offsets": offsets, "itemsize": itemsize})
-        self._count = len(across.groups)
-        self._slots = [across.groups[number].here[member] for number, member in owned[me]]
-        self._theirs = [(place, owned[process]) for place, process in enumerate(across.processes) if process != me]
+        *offsets, member_bytes = itertools.accumulate(sizes, initial=0)
+        self._padding = [bytes(size - leaf.nbytes) for size, leaf in zip(sizes, template, strict=True)]
+        self._leaves = [(leaf.shape, leaf.dtype, offset) for leaf, offset in zip(template, offsets, strict=True)]
+        self._mine = [across.slots.index(across.groups[number].here[member]) for number, member in owned[me]]
+        # Of each group: the source of each member's block, which is a position in this process or the place of another
+        # process and where the block begins in its payload; and the results of this process, by position.
+        starts = {
+            each: (across.processes.index(process), i * member_bytes)
+            for process, members in owned.items()
+            for i, each in enumerate(members)
+        }
+        self._groups = []
+        for number, (group, positions) in enumerate(zip(across.groups, across.positions, strict=True)):
+            here = dict(zip(group.here, positions, strict=True))
+            sources = [
+                (here[member], None) if member in here else starts[number, member]
+                for member in range(len(group.members))
+            ]
+            self._groups.append((sources, list(here.items())))
 
-    def packed(self, blocks: Mapping[int, Leaves]) -> bytes:
-        """The payload of this process, from the blocks of each slot."""
-        records = np.zeros(len(self._slots), self._record)
-        for i, name in enumerate(self._names):
-            for place, slot in enumerate(self._slots):
-                records[name][place] = blocks[slot][i]
-        return records.tobytes()
+    def packed(self, blocks: Sequence[Any]) -> bytes:
+        """The payload of this process, from the blocks of its participants: each a list of leaves, or the only one."""
+        parts: list[bytes] = []
+        for i in self._mine:
+            block = blocks[i]
+            for leaf, padding in zip(block if type(block) is list else [block], self._padding, strict=True):
+                parts += leaf.tobytes(), padding
+        return b"".join(parts)
 
-    def unpacked(self, payloads: Sequence[bytes]) -> list[dict[Key, Leaves]]:
-        """For each group the read-only blocks of the other processes."""
-        found: list[dict[Key, Leaves]] = [{} for _ in range(self._count)]
-        for place, members in self._theirs:
-            records = np.frombuffer(payloads[place], self._record)
-            fields = [records[name] for name in self._names]
-            for i, (number, member) in enumerate(members):
-                found[number][member, -1] = [field[i, ...] for field in fields]
-        return found
+    def completed(
+        self, complete: Callable[[list[Any]], Sequence[Leaves]], blocks: Sequence[Any], payloads: Sequence[bytes]
+    ) -> list[Leaves]:
+        """The results of the participants; `complete` computes those of a group from the blocks of all members."""
+        results: list[Leaves] = [[]] * len(blocks)
+        for sources, here in self._groups:
+            parts: list[Any] = []
+            for at, start in sources:
+                if start is None:
+                    parts.append(blocks[at])
+                elif len(self._leaves) == 1:
+                    shape, dtype, _ = self._leaves[0]
+                    parts.append(np.ndarray(shape, dtype, payloads[at], start))
+                else:
+                    data = payloads[at]
+                    parts.append([np.ndarray(shape, dtype, data, start + o) for shape, dtype, o in self._leaves])
+            made = complete(parts)
+            for member, i in here:
+                results[i] = made[member]
+        return results

@@ -7,6 +7,7 @@ pass from process to process in the order of the members (`chain`).
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from threading import get_ident
@@ -74,35 +75,37 @@ def complete(program: Program, meeting: Meeting, position: int, payloads: list[A
     process_map, across = program.process_map, meeting.groups.across
     assert process_map is not None
     assert across is not None
-    blocks = {
-        slot: payload if type(payload) is list else [payload]
-        for slot, payload in zip(across.slots, payloads, strict=True)
-    }
-    text, digest, small = _described(program, meeting, position, across, blocks[across.slots[0]])
+    text, digest, small = _described(program, meeting, position, across, payloads[0])
     transport = transport_of(process_map, text)
-    payload = b"" if small is None else small.packed(blocks)
     program.unmet = across.processes
-    op = meeting.op or _PLAIN
-    with transport.exclusive(text):
-        received = transport.agree(text, digest, across.processes, payload)
-        program.unmet = None
-        if _core._is_tracing():
-            program.traced_meeting = transport.traced_meetings.get(get_ident(), 0)
-        if small is None:
-            made = _completed(process_map, across, op, meeting, blocks, transport, text)
     if small is not None:
-        made = _results(op, meeting, across, blocks, small.unpacked(received))
-    for group in across.groups:
-        first, *others = [made[slot] for slot in group.here.values()]
-        if op.is_shared and all(other is first for other in others):
-            program.keep_common(first, group.members)
-    return [made[slot] for slot in across.slots]
+        received = transport.agree(text, digest, across.processes, small.packed(payloads))
+        _met(program, transport)
+        results = small.completed(meeting.complete, payloads, received)
+    else:
+        with transport.exclusive(text):
+            transport.agree(text, digest, across.processes)
+            _met(program, transport)
+            results = _exchanged(process_map, across, meeting, payloads, transport, text)
+    if meeting.op is not None and meeting.op.is_shared:
+        for group, positions in zip(across.groups, across.positions, strict=True):
+            first, *others = [results[i] for i in positions]
+            if all(other is first for other in others):
+                program.keep_common(first, group.members)
+    return results
+
+
+def _met(program: Program, transport: Transport) -> None:
+    """Notes that the other processes have come."""
+    program.unmet = None
+    if _core._is_tracing():
+        program.traced_meeting = transport.traced_meetings.get(get_ident(), 0)
 
 
 def _described(
-    program: Program, meeting: Meeting, position: int, across: ProcessGroups, leaves: Leaves
+    program: Program, meeting: Meeting, position: int, across: ProcessGroups, block: Any
 ) -> tuple[str, bytes, PayloadBlocks | None]:
-    """Text and digest of this collective, and the places of blocks in the meeting's payload where they fit.
+    """Text and digest of this collective of blocks like this one, and their places in the payload where they fit.
 
     TypeError for leaves of dtypes that cannot be sent.
     """
@@ -112,6 +115,7 @@ def _described(
     known = across.routes.get(key)
     if known is None:
         what = program.text_of(meeting)
+        leaves = block if type(block) is list else [block]
         for leaf in leaves:
             empty(what.split()[0], (0,), leaf.dtype)
         digest = digest_of(f"{program.operation} {what} {meeting.groups.identity}")
@@ -127,14 +131,37 @@ def _described(
 
 def transport_of(process_map: ProcessMap, operation: str) -> Transport:
     """The transport to the other processes; RuntimeError where there is none."""
-    from artifex_devices.distributed.transport import of_client
+    return _of_client()(process_map.client, operation)
 
-    return of_client(process_map.client, operation)
+
+@functools.cache
+def _of_client() -> Callable[..., Transport]:
+    from artifex_devices.distributed.transport import of_client  # its room stands below this one in import time
+
+    return of_client
 
 
 def digest_of(identity: str) -> bytes:
     """A digest of 32 bytes."""
     return hashlib.blake2b(identity.encode(), digest_size=32).digest()
+
+
+def _exchanged(
+    process_map: ProcessMap,
+    across: ProcessGroups,
+    meeting: Meeting,
+    payloads: list[Any],
+    transport: Transport,
+    text: str,
+) -> list[Leaves]:
+    """The result of each slot, by messages."""
+    op = meeting.op or _PLAIN
+    blocks = {
+        slot: payload if type(payload) is list else [payload]
+        for slot, payload in zip(across.slots, payloads, strict=True)
+    }
+    made = _completed(process_map, across, op, meeting, blocks, transport, text)
+    return [made[slot] for slot in across.slots]
 
 
 def _completed(

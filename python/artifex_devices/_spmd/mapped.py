@@ -79,9 +79,11 @@ def run_plan(
         blocks: list[Any] = [column[0] for column in columns]
         biggest = max([block.nbytes for block in blocks if isinstance(block, np.ndarray)], default=0)
         executor = "threads" if biggest >= threshold and count > 1 else "cooperative"
-    if any(type(column[0]) is not np.ndarray and is_on_gpu(column[0]) for column in columns):
-        # The GPU on which CuPy computes is a fact of the thread.
-        executor, function = "threads", on_gpus(function)
+    for column in columns:
+        if type(column[0]) is not np.ndarray and is_on_gpu(column[0]):
+            # The GPU on which CuPy computes is a fact of the thread.
+            executor, function = "threads", on_gpus(function)
+            break
     rows: list[Any]
     if treedef is not None:
         leaves_of_each = zip(*columns, strict=True) if columns else [()] * count

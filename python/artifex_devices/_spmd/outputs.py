@@ -23,6 +23,7 @@ from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._spmd.arguments import empty
 from artifex_devices._spmd.block_exchange import bytes_of
 from artifex_devices._spmd.on_cuda import array_of_parts
+from artifex_devices._spmd.process_groups import ProcessGroups
 from artifex_devices._spmd.result_check import ResultCheck
 from artifex_devices._spmd.specs import Layout, broadcast_prefix, names_by_dimension, shape_text
 
@@ -41,6 +42,7 @@ class _Placement(NamedTuple):
     is_complete: bool  # these are all participants, in order
     none_adopted: list[bool]
     replicas: list[list[int]]  # participants whose results must be equal
+    sharers: ProcessGroups | None  # processes whose results must be equal
 
 
 class Outputs:
@@ -131,8 +133,7 @@ class Outputs:
             for group in placement.replicas:
                 self._check_equal(group, parts, path)
         if check is not None:
-            named = [name for names in names_by_dimension(spec) for name in names]
-            check.add(path, spec, named, self.checks_replicas, parts)
+            check.add(path, spec, placement.sharers, parts)
         chosen = parts if placement.is_complete else [parts[participant] for participant in placement.participants]
         if not likeness and any(map(is_on_gpu, chosen)):
             return array_of_parts(self.operation, placement.shape, dtype, placement.sharding, chosen)
@@ -157,7 +158,9 @@ class Outputs:
         counts = [math.prod(sizes[name] for name in axes) for axes in names]
         global_shape = tuple(size * count for size, count in zip_longest(shape, counts, fillvalue=1))
         sharding = NamedSharding(layout.mesh, spec)
-        groups = layout.replicas([name for axes in names for name in axes])
+        named = [name for axes in names for name in axes]
+        groups = layout.replicas(named)
+        process_map = layout.process_map
         leader = {participant: group[0] for group in groups for participant in group}
         buffers = tiling(sharding, global_shape, self.operation).positions
         participants = tuple(leader[layout.participant_of[position]] for position in buffers)
@@ -168,6 +171,7 @@ class Outputs:
             participants == tuple(range(len(layout.positions))),
             [False] * len(participants),
             [group for group in groups if len(group) > 1] if self.checks_replicas else [],
+            process_map.sharers(named, layout.manual) if process_map is not None and self.checks_replicas else None,
         )
 
     def _mismatch(self, parts: Sequence[NDArray[Any]], path: str) -> ValueError:

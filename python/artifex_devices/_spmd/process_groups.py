@@ -27,6 +27,7 @@ class ProcessGroups(NamedTuple):
     processes: tuple[int, ...]  # ascending; linked by groups, so that all of them meet at once
     groups: tuple[CrossGroup, ...]  # those with members in this process
     slots: tuple[int, ...]  # all that this process runs of these groups
+    positions: tuple[tuple[int, ...], ...]  # of each group: where the slots of its `here` are among these
     is_even: bool  # each of these processes runs a member of each group that reaches them
     in_runs: bool  # the members of each process follow each other in every group, in all processes
     routes: dict[Any, Any]  # cache of cross_process.py: which blocks go where
@@ -35,8 +36,10 @@ class ProcessGroups(NamedTuple):
 def _from_core(fields: Any) -> ProcessGroups | None:
     if fields is None:
         return None
-    processes, groups, slots, is_even, in_runs = fields
-    return ProcessGroups(processes, tuple(CrossGroup(*group) for group in groups), slots, is_even, in_runs, {})
+    processes, rows, slots, is_even, in_runs = fields
+    groups = tuple(CrossGroup(*row) for row in rows)
+    positions = tuple(tuple(map(slots.index, group.here.values())) for group in groups)
+    return ProcessGroups(processes, groups, slots, positions, is_even, in_runs, {})
 
 
 class ProcessMap(_core._ProcessMap):

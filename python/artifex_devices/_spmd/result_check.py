@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from artifex_devices._base.clearable_cache import remember
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._runtime.gpu_block import gpu_blocks, host_copy
 from artifex_devices._spmd.cross_process import digest_of, transport_of
+from artifex_devices._spmd.process_groups import ProcessGroups
 from artifex_devices._spmd.program import Program
 from artifex_devices._spmd.specs import Layout
 from artifex_devices.config import config
@@ -26,18 +27,16 @@ class ResultCheck:
 
     def __init__(self, layout: Layout, program: Program) -> None:
         assert layout.process_map is not None
-        self._layout = layout
         self._process_map = layout.process_map
         self._program = program
         self._outputs: list[tuple[Any, ...]] = []
         self._values: dict[tuple[int, ...], Any] = {}  # by processes: hash of what should be equal in them, or None
         self._paths: list[str] = []
 
-    def add(self, path: str, spec: Any, named: Sequence[Hashable], checks: bool, parts: Sequence[NDArray[Any]]) -> None:
-        """Adds one output: its blocks, and the axes that its spec names."""
+    def add(self, path: str, spec: Any, across: ProcessGroups | None, parts: Sequence[NDArray[Any]]) -> None:
+        """Adds one output: its blocks, and the processes in which they should be equal."""
         first = parts[0]
         self._outputs.append((path, first.dtype, first.shape, spec))
-        across = self._process_map.sharers(named, self._layout.manual) if checks else None
         if across is None:
             return
         self._paths.append(path)
@@ -57,22 +56,22 @@ class ResultCheck:
         CollectiveError where they return other shapes, dtypes or specs, or one of them has failed; ValueError in all
         processes where a replicated value differs.
         """
-        if not config.distributed_checks:
+        if not config._values["distributed_checks"]:
             return
-        process_map = self._process_map
+        process_map, program, values = self._process_map, self._program, self._values
         text, digest = self._described()
         transport = transport_of(process_map, text)
-        values = {process_map.processes: None, **self._values}
+        values.setdefault(process_map.processes, None)
         for processes in sorted(values, key=lambda each: (len(each), each)) if len(values) > 1 else values:
             value = values[processes]
             mine = _CERTAIN if value is None else value.digest()
-            self._program.unmet = processes
+            program.unmet = processes
             digests = transport.agree(text, digest, processes, mine)
-            self._program.unmet = None
-            if len({each for each in digests if each != _CERTAIN}) > 1:
-                self._program.unmet = processes
+            program.unmet = None
+            if digests.count(mine) < len(digests) and len({each for each in digests if each != _CERTAIN}) > 1:
+                program.unmet = processes
                 raise ValueError(
-                    f"{self._program.operation}: {', '.join(f'output{path}' for path in self._paths)} is replicated by "
+                    f"{program.operation}: {', '.join(f'output{path}' for path in self._paths)} is replicated by "
                     f"its spec, but not the same in processes {', '.join(map(str, processes))}; expected the same "
                     "bits; name the axis in out_specs, reduce the value (lax.pmean), or take each process's own with "
                     "check_vma=False"

@@ -16,7 +16,7 @@ from artifex_devices import _core
 from artifex_devices._base.caller import user_frame
 from artifex_devices._base.text import cpu_list
 from artifex_devices.config import config
-from artifex_devices.distributed.consistency import CAME, REFUSED, Meeting
+from artifex_devices.distributed.consistency import REFUSED, Meeting
 from artifex_devices.distributed.failure_notice import error_text
 from artifex_devices.distributed.peers import Peer, PeerStates
 from artifex_devices.distributed.transport import Message, Transport
@@ -98,24 +98,31 @@ class CheckedTransport(Transport):
         members = tuple(processes)
         if members == (self.process_index,):
             return [payload]
-        with self.exclusive(operation):
-            self._check_usable(operation)
+        with Turn(self, operation):
+            if self.broken or os.getpid() != self._pid:
+                self._check_usable(operation)
             meeting = self._meeting(members)
-            flight = self.flight
             begin_ns = _core._trace_begin()
             turn = self._turns[members] = self._turns.get(members, 0) + 1
+            flight = self.flight
             number = flight.group(members).meet(operation, digest) if flight else 0
-            meeting.start(CAME, digest, payload, operation)
-            self._wait(meeting.done, operation, meeting.missing)
-            if not meeting.all_equal():
-                if flight:
-                    flight.recorder.fail(number)
-                self._raise_mismatch(meeting, operation)
+            try:
+                payloads = meeting.meet(digest, payload, operation)
+            except BaseException as error:
+                self._end_wait(error, operation)
+                raise
+            if payloads is None:
+                self._wait(meeting.done, operation, meeting.missing)
+                if not meeting.all_equal():
+                    if flight:
+                        flight.recorder.fail(number)
+                    self._raise_mismatch(meeting, operation)
+                payloads = meeting.payloads()
             if flight:
                 flight.recorder.end(number)
             if begin_ns:
                 self._trace_meeting(operation, members, digest, turn, begin_ns)
-            return meeting.payloads()
+            return payloads
 
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
         """See Transport.refuse."""
@@ -205,7 +212,9 @@ class CheckedTransport(Transport):
         )
 
     def _meeting(self, members: tuple[int, ...]) -> Meeting:
-        known = self._meetings.setdefault(members, [])
+        known = self._meetings.get(members)
+        if known is None:
+            known = self._meetings[members] = []
         for meeting in known:
             if meeting.done():
                 return meeting
@@ -216,7 +225,7 @@ class CheckedTransport(Transport):
         self, done: Callable[[], bool], operation: str, awaited: Callable[[], Iterable[int]], nbytes: int = 0
     ) -> None:
         """Waits until `done()` returns true. It cannot, once one of the `awaited()` processes has left."""
-        limit = config.collective_timeout_s
+        limit = config._values["collective_timeout_s"]
         start = self._now()
         left_since: dict[int, float] = {}
 
@@ -247,9 +256,13 @@ class CheckedTransport(Transport):
                 while self._now() < until and self._peers.broken() is None:
                     self._peers.sleep(0.01)
                     check()
-            me = self._names[self.process_index]
-            self.fail(f"{error_text(error)} in {me}, which waited in {operation} at {call_site()}")
+            self._end_wait(error, operation)
             raise
+
+    def _end_wait(self, error: BaseException, operation: str) -> None:
+        """Reports that this process does not wait any more, because of an error."""
+        me = self._names[self.process_index]
+        self.fail(f"{error_text(error)} in {me}, which waited in {operation} at {call_site()}")
 
     def _raise_mismatch(self, meeting: Meeting, operation: str) -> NoReturn:
         refusals = [f"{self._names[number]} refuses: {text}" for number, text in meeting.refusals()]

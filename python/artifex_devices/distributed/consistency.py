@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from artifex_devices import _core
+
 CAME, REFUSED = 1, 2
 MAX_PAYLOAD = 64  # bytes of a record that MPI carries
-HEAD = struct.Struct("!32sIBxHH6x")  # digest, group, kind, bytes of the payload, bytes of the text; then both
-_SAME = 37  # bytes at the head that are equal in all records when all processes come to the same operation
 _TAG = 0
 _RECORD = 512
 
@@ -19,6 +18,7 @@ _RECORD = 512
 class Meeting:
     """One exchange of records between the processes of a group, ascending; subclasses send them. Used many times."""
 
+    max_text: int  # bytes of the text that a record carries
     _records: Sequence[bytes] = ()  # those of all members, after the exchange
 
     def __init__(self, me: int, members: tuple[int, ...]) -> None:
@@ -26,9 +26,16 @@ class Meeting:
         self._mine = members.index(me)
         self._group = zlib.crc32(repr(members).encode())
 
-    def _record(self, kind: int, digest: bytes, payload: bytes, text: str, max_text: int) -> bytes:
-        encoded = text.encode(errors="backslashreplace")[:max_text]
-        return HEAD.pack(digest, self._group, kind, len(payload), len(encoded)) + payload + encoded
+    def _record(self, kind: int, digest: bytes, payload: bytes, text: str) -> bytes:
+        return _core._meeting_record(kind, digest, self._group, payload, text, self.max_text)
+
+    def meet(self, digest: bytes, payload: bytes, text: str) -> list[bytes] | None:
+        """Sends this process's record to the others, and returns the payloads where that is possible at once.
+
+        None where some records have not arrived yet, or not all processes come to the same operation.
+        """
+        self.start(CAME, digest, payload, text)
+        return None
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
         """Sends this process's record to the others; only after the previous exchange is done."""
@@ -44,22 +51,23 @@ class Meeting:
 
     def all_equal(self) -> bool:
         """Whether all processes come to the same operation."""
-        mine = self._records[self._mine][:_SAME]
-        return all(record.startswith(mine) for record in self._records)
+        mine = self._records[self._mine]
+        return all(_core._is_same_meeting(record, mine) for record in self._records)
 
     def payloads(self) -> list[bytes]:
         """The payload of each process."""
-        return [record[HEAD.size : HEAD.size + HEAD.unpack_from(record)[3]] for record in self._records]
+        return [_core._read_meeting_record(record)[1] for record in self._records]
 
     def texts(self) -> list[tuple[int, str]]:
         """Each process, and the text of its operation."""
-        return [(number, _text_of(record)) for number, record in zip(self._members, self._records, strict=True)]
+        texts = [_core._read_meeting_record(record)[2] for record in self._records]
+        return list(zip(self._members, texts, strict=True))
 
     def refusals(self) -> list[tuple[int, str]]:
         """The processes that refuse, and why; empty where the others do not come to the same operation either."""
-        kinds = [HEAD.unpack_from(record)[2] for record in self._records]
-        came = {record[:_SAME] for record, kind in zip(self._records, kinds, strict=True) if kind == CAME}
-        if len(came) > 1:
+        kinds = [_core._read_meeting_record(record)[0] for record in self._records]
+        came = [record for record, kind in zip(self._records, kinds, strict=True) if kind == CAME]
+        if not all(_core._is_same_meeting(record, came[0]) for record in came):
             return []
         return [each for each, kind in zip(self.texts(), kinds, strict=True) if kind == REFUSED]
 
@@ -67,14 +75,10 @@ class Meeting:
         """Releases what MPI holds."""
 
 
-def _text_of(record: bytes) -> str:
-    _, _, _, payload, length = HEAD.unpack_from(record)
-    start = HEAD.size + payload
-    return record[start : start + length].decode(errors="replace")
-
-
 class MpiMeeting(Meeting):
     """Exchanges records of 512 bytes by persistent requests of MPI, which cost little to start again."""
+
+    max_text = _RECORD - _core._MEETING_HEAD_BYTES - MAX_PAYLOAD
 
     def __init__(self, mpi: Any, world: Any, me: int, members: tuple[int, ...]) -> None:
         """`world` is a communicator of all processes that carries nothing else; the other processes need not call."""
@@ -92,7 +96,7 @@ class MpiMeeting(Meeting):
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
         """See Meeting.start."""
-        record = self._record(kind, digest, payload, text, _RECORD - HEAD.size - MAX_PAYLOAD)
+        record = self._record(kind, digest, payload, text)
         self._sent[: len(record)] = record
         place = self._mine * _RECORD
         self._table[place : place + len(record)] = record

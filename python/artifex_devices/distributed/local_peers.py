@@ -11,17 +11,18 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
 from artifex_devices.config import config
-from artifex_devices.distributed.consistency import HEAD, REFUSED, Meeting
+from artifex_devices.distributed.consistency import CAME, REFUSED, Meeting
 from artifex_devices.distributed.peers import Peers
 
-_MAX_TEXT = 500
+_MAX_TEXT = 500  # bytes of a record
 _POLL_S = 30e-6  # how long one poll waits for records
 
 
 class LocalPeers:
     """The processes of this host, this one included."""
 
-    max_payload = _core._SharedLanes.most_letter_bytes - HEAD.size - _MAX_TEXT  # bytes that one record carries
+    # Bytes that one record carries.
+    max_payload = _core._SharedLanes.most_letter_bytes - _core._MEETING_HEAD_BYTES - _MAX_TEXT
 
     def __init__(self, lanes: _core._SharedLanes, processes: Sequence[int]) -> None:
         self.lanes = lanes  # the memory between them
@@ -35,17 +36,24 @@ class LocalPeers:
 class LocalMeeting(Meeting):
     """Exchanges records through shared memory; a record may carry a few KiB."""
 
+    max_text = _MAX_TEXT
+
     def __init__(self, local_peers: LocalPeers, me: int, members: tuple[int, ...]) -> None:
         super().__init__(me, members)
         self._lanes = local_peers.lanes
         self._others = [local_peers.places[number] for number in members if number != me]
-        self._sent = b""
+        self._shared = _core._SharedMeeting(self._lanes, self._others, self._mine, self._group, self.max_text)
         self._is_open = False  # records are still to come
+
+    def meet(self, digest: bytes, payload: bytes, text: str) -> list[bytes] | None:
+        """See Meeting.meet."""
+        payloads = self._shared.meet(CAME, digest, payload, text)
+        self._is_open = payloads is None
+        return payloads
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
         """See Meeting.start."""
-        self._sent = self._record(kind, digest, payload, text, _MAX_TEXT)
-        self._lanes.post(self._others, self._sent)
+        self._shared.start(kind, digest, payload, text)
         if kind == REFUSED:
             self._lanes.skip(self._others)  # nobody reads the records of the others
         else:
@@ -58,7 +66,7 @@ class LocalMeeting(Meeting):
         if not self._lanes.wait(self._others, _POLL_S):
             return False
         self._records = self._lanes.take(self._others)
-        self._records.insert(self._mine, self._sent)
+        self._records.insert(self._mine, self._shared.sent)
         self._is_open = False
         return True
 

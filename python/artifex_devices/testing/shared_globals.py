@@ -8,9 +8,10 @@ import inspect
 import site
 import sys
 import sysconfig
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from typing import Any
 
+from artifex_devices import _core
 from artifex_devices._base.caller import PACKAGE_FOLDER
 
 _MAX_ELEMENTS = 100  # of a list, dict or set; the elements of bigger ones are not compared
@@ -28,12 +29,21 @@ class SharedGlobals:
         modules = [module for module in list(sys.modules.values()) if module is own or _is_of_program(module)]
         self._snapshots = [_Snapshot(module.__name__, vars(module)) for module in modules]
         self._writers: dict[str, set[int]] = {}
+        self._watch()
+
+    def _watch(self) -> None:
+        watched = [each for snapshot in self._snapshots for each in snapshot.watched()]
+        self._containers = [container for container, _ in watched]
+        self._elements = [elements for _, elements in watched]
 
     def note(self, process: int) -> None:
         """Notes the variables that have changed since the last call, by this process."""
+        if _core._have_elements(self._containers, self._elements):
+            return
         for snapshot in self._snapshots:
             for name in snapshot.changes():
                 self._writers.setdefault(name, set()).add(process)
+        self._watch()
 
     def names(self) -> tuple[str, ...]:
         """The variables that more than one process has changed, sorted."""
@@ -50,26 +60,30 @@ class _Snapshot:
 
     def _take(self) -> None:
         self._values = dict(self._variables)
-        self._ids = _ids(self._values.values())  # unique, as the values stay alive
-        self._elements = {name: list(_elements(value)) for name, value in self._values.items() if _has_elements(value)}
-        self._element_ids = {name: _ids(elements) for name, elements in self._elements.items()}
+        self._elements = {name: _elements(value) for name, value in self._values.items() if _has_elements(value)}
+
+    def watched(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        """The containers that change where a variable changes, and their elements; they stay alive."""
+        values = self._values
+        return [(self._variables, _elements(values)), *((values[name], each) for name, each in self._elements.items())]
 
     def changes(self) -> list[str]:
         """The variables that have changed since the last call, as "module.name"."""
-        before = self._values
-        changed = [name for name, ids in self._element_ids.items() if _ids(_elements(before[name])) != ids]
-        if _ids(self._variables.values()) != self._ids:
-            now, missing = dict(self._variables), object()
-            names = {**before, **now}
-            changed += [name for name in names if before.get(name, missing) is not now.get(name, missing)]
-        if changed:
-            self._take()
+        before, now, missing = self._values, dict(self._variables), object()
+        changed = [name for name, elements in self._elements.items() if not _are_same(before[name], elements)]
+        changed += [name for name in {**before, **now} if before.get(name, missing) is not now.get(name, missing)]
+        self._take()
         return [f"{self._module}.{name}" for name in changed]
 
 
 def _is_of_program(module: Any) -> bool:
     file = getattr(module, "__file__", None)
-    return isinstance(file, str) and not file.startswith(_installed_folders())
+    return isinstance(file, str) and _is_program_file(file)
+
+
+@functools.lru_cache(maxsize=10_000)
+def _is_program_file(file: str) -> bool:
+    return not file.startswith(_installed_folders())
 
 
 @functools.cache
@@ -82,9 +96,10 @@ def _has_elements(value: Any) -> bool:
     return type(value) in (list, dict, set) and len(value) <= _MAX_ELEMENTS
 
 
-def _elements(value: Any) -> Collection[Any]:
-    return [*value, *value.values()] if type(value) is dict else value
+def _elements(value: Any) -> tuple[Any, ...]:
+    """As `_core._have_elements` compares them."""
+    return (*value, *value.values()) if type(value) is dict else tuple(value)
 
 
-def _ids(values: Iterable[Any]) -> tuple[int, ...]:
-    return tuple(map(id, values))
+def _are_same(container: Any, elements: tuple[Any, ...]) -> bool:
+    return bool(_core._have_elements([container], [elements]))

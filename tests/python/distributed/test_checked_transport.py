@@ -51,6 +51,19 @@ def test_messages_that_are_given_up_without_an_error_name_none(transport):
 # --- failures
 
 
+def test_ctrl_c_while_the_others_come_is_reported_to_them(transport, monkeypatch):
+    def interrupted(self, digest, payload, text):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(clock_transport.TableMeeting, "meet", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        transport.agree("psum", b"s" * 32, [0, 1])
+    line = sys._getframe().f_lineno - 1
+    reason = f"KeyboardInterrupt in process 0, which waited in psum at {__file__}:{line}"
+    assert transport.broken == reason
+    assert transport.peers.sent == [{"kind": "failed", "reason": reason, "is_echo": False}]
+
+
 def test_a_failure_is_reported_once_as_its_own_and_later_as_an_echo(transport):
     transport.fail("first")
     transport.fail("second")

@@ -285,6 +285,34 @@ def test_local_peers_that_meet_have_the_records_of_each():
         assert meeting.refusals() == []
 
 
+def meetings_of(count):
+    members = tuple(range(count))
+    return [LocalMeeting(LocalPeers(lanes, members), number, members) for number, lanes in enumerate(lanes_of(count))]
+
+
+def test_the_last_of_the_local_peers_gets_the_payloads_at_once():
+    first, last = meetings_of(2)
+    first.start(CAME, b"s" * 32, b"one", "psum")
+    assert last.meet(b"s" * 32, b"", "psum") == [b"one", b""]
+    assert last.done()
+    assert first.done()
+    assert first.payloads() == [b"one", b""]
+    last.start(CAME, b"t" * 32, b"two", "pmax")  # both may meet again
+    assert first.meet(b"t" * 32, b"", "pmax") == [b"", b"two"]
+
+
+def test_local_peers_that_come_late_or_to_something_else_are_waited_for():
+    first, last = meetings_of(2)
+    assert first.meet(b"s" * 32, b"one", "psum") is None
+    assert not first.done()
+    assert last.meet(b"o" * 32, b"two", "pmax") is None
+    for meeting in (first, last):
+        assert meeting.done()
+        assert not meeting.all_equal()
+        assert meeting.payloads() == [b"one", b"two"]
+        assert meeting.texts() == [(0, "psum"), (1, "pmax")]
+
+
 @pytest.mark.parametrize(
     ("reason", "read"),
     [("no memory", "no memory"), ("\u00e9" * 300, "\u00e9" * 250), ("\udc80.txt is missing", "\\udc80.txt is missing")],

@@ -295,6 +295,7 @@ def test_changed_globals_are_those_with_another_object_or_other_elements():
 def test_variables_that_two_processes_change_are_listed():
     found = shared_globals.SharedGlobals(test_variables_that_two_processes_change_are_listed)
     found._snapshots = [shared_globals._Snapshot("m", variables := {"a": 1, "b": 1, "c": [0]})]
+    found._watch()
     variables["a"] = 2
     variables["c"].append(1)
     found.note(0)

@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 import random
 import threading
+from bisect import bisect
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from artifex_devices._base.daemon_thread import DaemonThread
@@ -257,7 +259,8 @@ class Scheduler:
             self.now += _STEP_S
             weights = [self._arrival_weight] * len(channels) + [self._weights[turn.index] for turn in turns]
             choices: list[Channel | _Turn] = [*channels, *turns]
-            (chosen,) = self._generator.choices(choices, weights)
+            sums = list(accumulate(weights))  # as random.choices, which takes twice as long for one choice
+            chosen = choices[bisect(sums, self._generator.random() * sums[-1], 0, len(sums) - 1)]
             if isinstance(chosen, Channel):
                 self._turns[chosen.sender].has_news = self._turns[chosen.receiver].has_news = True
                 self._log(chosen.receiver, "arrive", chosen.deliver())
@@ -276,7 +279,7 @@ class Scheduler:
         if turn.has_news:
             turn.has_news = False
             turn.can_continue = turn.is_done()
-        return turn.can_continue or turn.was_notified or self.now >= min(turn.until, turn.deadline)
+        return turn.can_continue or turn.was_notified or self.now >= turn.until or self.now >= turn.deadline
 
     def _deadline_of(self, turn: _Turn) -> float:
         is_stalled = any(each.stalled_until > self.now for each in self._turns if each.state == _WAITING)

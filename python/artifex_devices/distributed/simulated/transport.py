@@ -62,6 +62,8 @@ class SimulatedPeers(PeerStates):
 class SimulatedMeeting(Meeting):
     """Exchanges records by messages."""
 
+    max_text = _MAX_TEXT
+
     def __init__(self, scheduler: Scheduler, me: int, members: tuple[int, ...]) -> None:
         super().__init__(me, members)
         self._scheduler = scheduler
@@ -71,7 +73,7 @@ class SimulatedMeeting(Meeting):
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
         """See Meeting.start."""
-        self._sent = self._record(kind, digest, payload, text, _MAX_TEXT).ljust(_RECORD, b"\0")
+        self._sent = self._record(kind, digest, payload, text).ljust(_RECORD, b"\0")
         for number in super().missing():
             memory = memoryview(bytearray(_RECORD))
             self._received[number] = self._scheduler.receive(memory, number, self._me, RECORDS)
@@ -79,7 +81,7 @@ class SimulatedMeeting(Meeting):
 
     def done(self) -> bool:
         """See Meeting.done."""
-        return all(message.has_ended for message in self._received.values())
+        return not [message for message in self._received.values() if not message.has_ended]
 
     def missing(self) -> Sequence[int]:
         """See Meeting.missing."""
@@ -139,7 +141,7 @@ class SimulatedTransport(CheckedTransport):
         return self._scheduler.now
 
     def _poll_until(self, done: Callable[[], bool], check: Callable[[], None], nbytes: int) -> None:
-        limit = config.collective_timeout_s
+        limit = config._values["collective_timeout_s"]
         deadline = math.inf if limit is None else self._now() + limit * (1 + 1e-9) + 1e-6  # `check` raises after it
         while not done():
             check()

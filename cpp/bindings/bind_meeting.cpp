@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of meetings between processes, and meetings through shared memory, for artifex_devices.distributed.
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "artifex_devices/collective/meeting_record.h"
+#include "artifex_devices/collective/shared_meeting.h"
+#include "bindings.h"
+#include "cpython_calls.h"
+#include "fast_path.h"
+#include "gil.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+using std::chrono_literals::operator""us;
+
+// Afterwards Python continues the wait, which notices Ctrl-C, failures of other processes and the deadline.
+constexpr auto kFirstWait = 200us;
+
+// UTF-8 of at most `max_bytes` of a text, in which backslashes stand for what UTF-8 does not have.
+struct EncodedText {
+  EncodedText(PyObject* text, size_t max_bytes) {
+    Py_ssize_t size = 0;
+    const char* data = PyUnicode_AsUTF8AndSize(text, &size);
+    if (data == nullptr) {
+      PyErr_Clear();
+      owner = checked(PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace"));
+      data = PyBytes_AS_STRING(owner.ptr());
+      size = PyBytes_GET_SIZE(owner.ptr());
+    }
+    view = std::string_view(data, std::min(static_cast<size_t>(size), max_bytes));
+  }
+
+  py::object owner;
+  std::string_view view;
+};
+
+std::string_view bytes_view(PyObject* bytes) {
+  return {PyBytes_AS_STRING(bytes), static_cast<size_t>(PyBytes_GET_SIZE(bytes))};
+}
+
+// A meeting, the place of this process in it, and how many bytes of a text it sends.
+struct __attribute__((visibility("hidden"))) HeldMeeting {
+  SharedMeeting meeting;
+  size_t mine;
+  size_t max_text;
+};
+
+// Sends a record, and returns the payload of each member if all come soon to the same operation; None otherwise. Then
+// the records of the others are not read yet. Null with a Python error.
+PyObject* shared_meet(HeldMeeting& self, uint8_t kind, PyObject* digest, PyObject* payload, PyObject* text) {
+  const EncodedText encoded(text, self.max_text);
+  SharedMeeting& meeting = self.meeting;
+  meeting.start({.digest = bytes_view(digest), .kind = kind, .payload = bytes_view(payload), .text = encoded.view});
+  bool have_come = meeting.wait(0us);
+  if (!have_come) {
+    const ReleaseGil release;
+    have_come = meeting.wait(kFirstWait);
+  }
+  if (!have_come || !meeting.all_same()) return Py_NewRef(Py_None);
+  const size_t others = meeting.others().size();
+  PyObject* const payloads = PyList_New(static_cast<Py_ssize_t>(others) + 1);
+  if (payloads == nullptr) return nullptr;
+  PyList_SET_ITEM(payloads, static_cast<Py_ssize_t>(self.mine), Py_NewRef(payload));
+  for (size_t other = 0; other < others; ++other) {
+    const std::string_view data = meeting.payload(other);
+    PyObject* const bytes = PyBytes_FromStringAndSize(data.data(), static_cast<Py_ssize_t>(data.size()));
+    if (bytes == nullptr) {
+      Py_DECREF(payloads);
+      return nullptr;
+    }
+    PyList_SET_ITEM(payloads, static_cast<Py_ssize_t>(other < self.mine ? other : other + 1), bytes);
+  }
+  meeting.release();
+  return payloads;
+}
+
+PyObject* fast_shared_meet(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  auto* held = value_in<HeldMeeting>(self);
+  if (!held || count != 4 || !PyLong_CheckExact(arguments[0]) || !PyBytes_CheckExact(arguments[1]) ||
+      !PyBytes_CheckExact(arguments[2]) || !PyUnicode_CheckExact(arguments[3])) {
+    return nullptr;
+  }
+  return shared_meet(*held, static_cast<uint8_t>(PyLong_AsLong(arguments[0])), arguments[1], arguments[2],
+                     arguments[3]);
+}
+
+py::bytes bytes_from(std::string_view view) { return {view.data(), view.size()}; }
+
+}  // namespace
+
+void bind_meeting(py::module_& module) {
+  module.attr("_MEETING_HEAD_BYTES") = MeetingRecord::kHeadBytes;
+  module.def(
+      "_meeting_record",
+      [](uint8_t kind, const py::bytes& digest, uint32_t group, const py::bytes& payload, const py::str& text,
+         size_t max_text) {
+        std::string bytes;
+        const EncodedText encoded(text.ptr(), max_text);
+        write_meeting_record({.digest = bytes_view(digest.ptr()),
+                              .group = group,
+                              .kind = kind,
+                              .payload = bytes_view(payload.ptr()),
+                              .text = encoded.view},
+                             bytes);
+        return bytes_from(bytes);
+      },
+      py::arg("kind"), py::arg("digest"), py::arg("group"), py::arg("payload"), py::arg("text"), py::arg("max_text"),
+      "Returns the bytes that a process sends in a meeting; at most max_text bytes of the text.");
+  module.def(
+      "_read_meeting_record",
+      [](const py::bytes& bytes) {
+        const MeetingRecord record = read_meeting_record(bytes_view(bytes.ptr()));
+        return std::make_tuple(record.kind, bytes_from(record.payload),
+                               py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
+                                   record.text.data(), static_cast<Py_ssize_t>(record.text.size()), "replace")));
+      },
+      py::arg("record"), "Returns kind, payload and text of a record.");
+  module.def(
+      "_is_same_meeting",
+      [](const py::bytes& one, const py::bytes& other) {
+        return is_same_meeting(bytes_view(one.ptr()), bytes_view(other.ptr()));
+      },
+      py::arg("record"), py::arg("other"), "Returns whether two processes come to the same operation.");
+  const py::object meeting =
+      py::class_<HeldMeeting>(module, "_SharedMeeting", "Meetings of processes of one host, through shared memory.")
+          .def(py::init([](std::shared_ptr<SharedLanes> lanes, std::vector<int64_t> others, size_t mine, uint32_t group,
+                           size_t max_text) {
+                 return std::unique_ptr<HeldMeeting>(
+                     new HeldMeeting{SharedMeeting(std::move(lanes), std::move(others), group), mine, max_text});
+               }),
+               py::arg("lanes"), py::arg("others"), py::arg("mine"), py::arg("group"), py::arg("max_text"),
+               "others: the other members in the lanes. mine: the place of this process among all members.")
+          .def(
+              "meet",
+              [](HeldMeeting& self, uint8_t kind, const py::bytes& digest, const py::bytes& payload,
+                 const py::str& text) {
+                return checked(shared_meet(self, kind, digest.ptr(), payload.ptr(), text.ptr())).cast<py::object>();
+              },
+              py::arg("kind"), py::arg("digest"), py::arg("payload"), py::arg("text"),
+              "Sends a record. Returns the payload of each member (bytes) if all of them come soon to the same "
+              "operation; None otherwise: then the records of the others are still to be taken from the lanes.")
+          .def(
+              "start",
+              [](HeldMeeting& self, uint8_t kind, const py::bytes& digest, const py::bytes& payload,
+                 const py::str& text) {
+                const EncodedText encoded(text.ptr(), self.max_text);
+                self.meeting.start({.digest = bytes_view(digest.ptr()),
+                                    .kind = kind,
+                                    .payload = bytes_view(payload.ptr()),
+                                    .text = encoded.view});
+              },
+              py::arg("kind"), py::arg("digest"), py::arg("payload"), py::arg("text"),
+              "Sends a record, and leaves those of the others to be taken from the lanes.")
+          .def_property_readonly(
+              "sent", [](const HeldMeeting& self) { return bytes_from(self.meeting.sent()); },
+              "The record that was sent last.");
+  add_fast_method<&fast_shared_meet>(meeting, "meet");
+}
+
+}  // namespace artifex_devices::bindings
