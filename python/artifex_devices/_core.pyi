@@ -3601,9 +3601,16 @@ def _default_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:
     """
 
 def _derived_batch_size(hardware: str) -> typing.Any: ...
+def _describe_gpus(
+    ordinals: collections.abc.Sequence[int],
+) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
+    """
+    As _describe_process, with these GPUs.
+    """
+
 def _describe_process(
-    machine: Machine | None = None, num_devices: int | None = None
-) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int]]:
+    machine: Machine | None = None, num_devices: int | None = None, platform: str = "cpu"
+) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
     """
     Returns the description of this process for the others (a tuple that pickles): with these devices, or by default the base client's.
     """
@@ -3694,12 +3701,18 @@ def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> b
     """
 
 def _get_leaf(array: Array) -> typing.Any: ...
-def _gpu_buffers(array: Array, writable: bool = False) -> typing.Any:
+def _gpu_buffers(array: Array, writable: bool = False, some: bool = False) -> typing.Any:
     """
-    Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. Only the function that created the Array by _empty may set `writable`.
+    Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. The arguments are those of _local_arrays.
     """
 
-def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
+def _gpu_cluster(
+    gpu: str,
+    nodes: int,
+    chips_per_node: int | None,
+    network_bandwidth: tuple[float, str] | None,
+    host_memory: tuple[float, str] | None,
+) -> Cluster: ...
 def _have_elements(containers: list[typing.Any], elements: list[typing.Any]) -> bool:
     """
     Returns whether each list, dict or set has exactly the objects of its tuple, in their order; the elements of a dict are its keys, then its values.
@@ -3713,7 +3726,7 @@ def _host_element(array: Array, operation: str) -> None:
 
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
-    Returns a writable ndarray in memory of the library's cache.
+    Returns a writable ndarray in memory of the library's cache; locked by CUDA in a world of its GPUs.
     """
 
 def _host_operand(shape: typing.Any, dtype: typing.Any, sharding: Sharding, operation: str) -> None:
@@ -3778,6 +3791,31 @@ def _is_tracing() -> bool:
     Whether a trace is open.
     """
 
+def _join_gpu_world(
+    processes: collections.abc.Sequence[
+        tuple[
+            str,
+            int,
+            collections.abc.Sequence[
+                tuple[
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    int,
+                    int,
+                ]
+            ],
+            collections.abc.Sequence[int],
+            collections.abc.Sequence[tuple[str, int | None]],
+        ]
+    ],
+    process_index: int,
+    ordinals: collections.abc.Sequence[int],
+) -> Client:
+    """
+    Makes the GPUs of all processes, each described by its _describe_gpus, the base client.
+    """
+
 def _join_world(
     processes: collections.abc.Sequence[
         tuple[
@@ -3793,6 +3831,7 @@ def _join_world(
                 ]
             ],
             collections.abc.Sequence[int],
+            collections.abc.Sequence[tuple[str, int | None]],
         ]
     ],
     process_index: int,
@@ -3807,9 +3846,11 @@ def _last_level_cache_bytes() -> int:
     """
 
 def _layout_from_text(text: str) -> Layout: ...
-def _least_memory(shape: dict[typing.Any, typing.Any], space: dict[typing.Any, typing.Any], devices: int) -> typing.Any:
+def _least_memory(
+    shape: dict[typing.Any, typing.Any], cluster: Cluster, space: dict[typing.Any, typing.Any], devices: int
+) -> typing.Any:
     """
-    The configuration with the least memory on so many devices, or None.
+    The configuration on so many devices of such hosts that needs the least of the limits of memory, or None.
     """
 
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
@@ -3868,12 +3909,14 @@ def _make_shared_client(
                 ]
             ],
             collections.abc.Sequence[int],
+            collections.abc.Sequence[tuple[str, int | None]],
         ]
     ],
     process_index: int,
+    platform: str = "cpu",
 ) -> Client:
     """
-    Creates a client as one process of several has it, for tests: one process may have any number of them.
+    Creates a client as one process of several has it: one process may have any number of them. `platform`: "gpu" for emulated GPUs.
     """
 
 def _measure_gemm(
@@ -3991,6 +4034,13 @@ def _plan_cpu_shares(
     For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
     """
 
+def _plan_gpu_shares(
+    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[str], collections.abc.Sequence[int] | None]],
+) -> tuple[list[list[int]], list[tuple[str, list[int]]]]:
+    """
+    For each process, as (machine, PCI addresses of the GPUs that it sees, numbers that were chosen, or None): the numbers of the GPUs that it uses. Then (PCI address, processes) of each GPU that several use.
+    """
+
 def _plan_inference(
     shape: dict[typing.Any, typing.Any],
     cluster: Cluster,
@@ -4039,6 +4089,11 @@ def _plan_training(
 
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
+def _prefers_gpus() -> bool:
+    """
+    Returns whether jax_platforms names GPUs first.
+    """
+
 def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
     """
     Into how many parts the processes divide each dimension; None where they hold different numbers of parts.
@@ -4292,7 +4347,9 @@ def _timeline_svg(
     Returns the picture of spans (track, kind, begin, end, label, tooltip), arrows (track, track, time, time) and memory (track, [(time, bytes)]), with times in seconds.
     """
 
-def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
+def _tpu_cluster(
+    generation: str, shape: collections.abc.Sequence[int], slices: int, host_memory: tuple[float, str] | None
+) -> Cluster: ...
 def _trace_begin() -> int:
     """
     Returns the time in ns while a trace is open, else 0.
@@ -4331,10 +4388,10 @@ def _trace_meetings(
     """
 
 def _training_collective_seconds(
-    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any]
+    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any], sharp: bool = False
 ) -> float:
     """
-    Seconds of a collective over the first devices of a cluster, as plan_training prices it.
+    Seconds of a collective over the first devices of a cluster, as plan_training prices it; with `sharp`, switches between nodes may sum.
     """
 
 def _training_groups(space: dict[typing.Any, typing.Any]) -> int:
@@ -4422,6 +4479,11 @@ def _use_copy_isa(name: str) -> None:
 def _use_participant_variable(variable: typing.Any) -> None:
     """
     Sets the context variable of the current participant, permanently.
+    """
+
+def _value_digest(array: typing.Any) -> bytes:
+    """
+    Returns 16 bytes that are equal for ndarrays of equal shape, dtype and bits.
     """
 
 def _widen(array: typing.Any, out: typing.Any) -> None:
