@@ -136,7 +136,7 @@ def transport_of(process_map: ProcessMap, operation: str) -> Transport:
 
 @functools.cache
 def _of_client() -> Callable[..., Transport]:
-    from artifex_devices.distributed.transport import of_client  # its room stands below this one in import time
+    from artifex_devices.distributed.transport import of_client  # late: programs of one process do not need it
 
     return of_client
 
