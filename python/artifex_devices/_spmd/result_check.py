@@ -45,9 +45,7 @@ class ResultCheck:
             block = parts[min(group.here.values())]
             if not self._program.is_common(block, group.members):
                 value = self._values[across.processes] or hashlib.blake2b(digest_size=32)
-                if is_on_gpu(block):
-                    block = host_copy(gpu_blocks([block])[0])
-                value.update(_core._value_digest(block))
+                value.update(value_digest(block))
                 self._values[across.processes] = value
 
     def run(self) -> None:
@@ -86,6 +84,11 @@ class ResultCheck:
         outputs = [f"output{path} of {dtype}{shape} as {spec!r}" for path, dtype, shape, spec in self._outputs]
         text = f"{self._program.operation} returns {'; '.join(outputs)}"
         return remember(known, key, (text, digest_of(text)))
+
+
+def value_digest(block: Any) -> bytes:
+    """Bytes that are equal for equal blocks; one in the memory of a GPU is read."""
+    return _core._value_digest(host_copy(gpu_blocks([block])[0]) if is_on_gpu(block) else block)
 
 
 def abandon(layout: Layout, program: Program, error: BaseException) -> None:

@@ -369,8 +369,8 @@ def test_a_mesh_without_devices_of_this_process():
 )
 def test_replicated_outputs_are_hashed_unless_they_come_from_one_collective(monkeypatch, body, hashed):
     seen = []
-    bytes_of = result_check.bytes_of
-    monkeypatch.setattr(result_check, "bytes_of", lambda block: seen.append(block.tolist()) or bytes_of(block))
+    digest = result_check.value_digest
+    monkeypatch.setattr(result_check, "value_digest", lambda block: seen.append(block.tolist()) or digest(block))
     results = sum_of(lambda index: body)
     assert [(made.tolist(), total) for made, total in results] == [([6.0 + bool(hashed)], 6.0)] * 2
     assert seen == [[7.0]] * hashed
