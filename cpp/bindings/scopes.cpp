@@ -363,10 +363,14 @@ void bind_scopes(py::module_& module) {
       "_prefers_gpus",
       [] {
         read_environment();
-        const std::string first = platforms.names ? platforms.names->substr(0, platforms.names->find(',')) : "";
-        return first == "gpu" || first == "cuda";
+        const auto names_gpus = [](const PlatformRequest& request) {
+          const std::string names = request.names.value_or("");
+          const std::string first = names.substr(0, names.find(','));
+          return first == "gpu" || first == "cuda";
+        };
+        return names_gpus(platforms) || names_gpus(platform_name);
       },
-      "Returns whether jax_platforms names GPUs first.");
+      "Returns whether jax_platforms or jax_platform_name names GPUs first.");
   module.def(
       "_write_platform_option",
       [](const std::string& name, const std::optional<std::string>& names) {

@@ -4091,7 +4091,7 @@ def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
 def _prefers_gpus() -> bool:
     """
-    Returns whether jax_platforms names GPUs first.
+    Returns whether jax_platforms or jax_platform_name names GPUs first.
     """
 
 def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:

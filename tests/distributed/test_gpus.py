@@ -149,6 +149,23 @@ def choose_the_last():
     return initialized(local_device_ids=[3])
 
 
+def platforms():
+    return {device.platform for device in ad.devices()}
+
+
+@pytest.mark.real_processes
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"JAX_PLATFORMS": "gpu,cpu"}, {"gpu"}),
+        ({"JAX_PLATFORMS": "", "JAX_PLATFORM_NAME": "cuda"}, {"gpu"}),
+        ({"JAX_PLATFORMS": "cpu,cuda"}, {"cpu"}),
+    ],
+)
+def test_the_first_platform_decides(processes, variables, expected):
+    assert processes(2, platforms, platform="gpu", environment=variables).values == [expected] * 2
+
+
 @pytest.mark.real_processes
 def test_processes_share_a_gpu_if_asked_and_are_warned(processes):
     (warned, ids, platforms), (quiet, others, _) = processes(2, share_one, platform="gpu", initialize=False).values
