@@ -386,3 +386,12 @@ def test_nothing_is_left(named, nothing_left):
 def test_where_big_blocks_are_cut(shape, axes, splits, piece_bytes, cut):
     rule = partials.Rule(None, None, None, splits=splits, piece_bytes=piece_bytes)
     assert partials._cut(np.zeros(shape), axes, rule) == cut
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 4, 8), (4, 1, 1)])
+def test_a_mask_of_another_shape_is_an_error(shape):
+    with ad.simulate(4):
+        mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+        x = ad.device_put(np.ones((4, 8)), ad.NamedSharding(mesh, ad.P("x")))
+        with pytest.raises(ValueError, match="sum: another operand does not broadcast to the Array; expected equal sizes"):
+            np.sum(x, where=np.ones(shape, bool))

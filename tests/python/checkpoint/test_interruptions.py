@@ -145,3 +145,13 @@ def test_donated_and_deleted_arrays_are_saved_with_their_values(tmp_path, monkey
     found = checkpoint.restore(tmp_path / "c", verify=True)
     for name, value in values.items():
         assert np.array_equal(found[name], value), name
+
+
+def test_a_link_to_itself_is_no_checkpoint(tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    with pytest.raises(FileExistsError, match="loop"):
+        checkpoint.save(loop, {"x": 1})
+    with pytest.raises(ValueError, match="is not a checkpoint"):
+        checkpoint.save(loop, {"x": 1}, overwrite=True)
+    assert loop.is_symlink()

@@ -157,6 +157,14 @@ def test_hostile_files_raise_clear_errors(content, text, tmp_path):
         models.from_hf_config(file)
 
 
+def test_qwen_counts_28_layers_before_its_window_by_default():
+    config = BY_NAME["Qwen/Qwen2.5-7B"]["config"] | {"use_sliding_window": True}
+    assert config["num_hidden_layers"] == 28
+    assert models.from_hf_config(config).window == 0
+    with pytest.raises(ValueError, match="max_window_layers is 28 of 29 layers"):
+        models.from_hf_config(config | {"num_hidden_layers": 29})
+
+
 def test_arguments_of_wrong_types(tmp_path):
     with pytest.raises(TypeError, match=r"source is 3 \(int\); expected a path or a dict"):
         models.from_hf_config(3)
