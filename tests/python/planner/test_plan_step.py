@@ -61,6 +61,10 @@ def test_collectives_of_data_and_tensor_parallelism(mesh):
     assert plan.collectives[0].bytes_received == rows * 3 / 4
 
 
+def test_an_activation_is_kept_unless_the_model_says_otherwise():
+    assert Tensor("x", (8,), ("batch",)) == Tensor("x", (8,), ("batch",), "bfloat16", "activation", 1, True, False)
+
+
 def test_seconds_are_those_of_plan_collective(mesh):
     plan = plan_step(models.mlp(**MLP), mesh, SHARDED)
     for each in plan.collectives:
