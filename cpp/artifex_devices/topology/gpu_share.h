@@ -10,8 +10,8 @@ namespace artifex_devices {
 /// The GPUs that a process sees, and those that its caller has chosen.
 struct GpuPlace {
   std::string machine;
-  std::vector<std::string> gpus;           // PCI addresses, by ordinal
-  std::optional<std::vector<int>> chosen;  // ordinals; nothing: its share
+  std::vector<std::string> gpus;                          // PCI addresses, by ordinal
+  std::optional<std::vector<int>> chosen = std::nullopt;  // ordinals; nothing: its share
 };
 
 /// The ordinals of the GPUs that each process uses. Those that were chosen; the others of a machine that see the same
