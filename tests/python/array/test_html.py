@@ -113,6 +113,14 @@ def test_pictures_of_big_meshes_are_bounded(sizes):
     assert "shown" in Page(pages[0]).pictures[0]
 
 
+def test_a_picture_has_all_cells_of_one_long_axis_that_fit_a_page():
+    with ad.simulate(64):
+        mesh = ad.make_mesh((64,), ("x",))
+        assert Page(mesh._repr_html_()).pictures[0].count("<title>") == 1 + 64
+        square = ad.make_mesh((2, 32), ("x", "y"))
+        assert Page(square._repr_html_()).pictures[0].count("<title>") == 1 + 64
+
+
 def test_shardings_and_empty_meshes(devices):
     single = Page(ad.SingleDeviceSharding(devices[3])._repr_html_())
     assert "cpu:3" in single.letters

@@ -443,3 +443,11 @@ def test_functions_of_complex_numbers(named):
     for function in (np.angle, lambda z: np.angle(z, deg=True), np.isreal, np.iscomplex):
         assert_same_bits(function(x), function(value))
         assert function(x).sharding == x.sharding
+
+
+@pytest.mark.parametrize("other", ["a", None, object()], ids=["text", "None", "object"])
+def test_a_power_of_what_is_no_number_is_pythons_error(other):
+    with ad.simulate(2):
+        x = ad.device_put(np.ones(4))
+        with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \*\* or pow\(\)"):
+            x**other

@@ -158,6 +158,12 @@ def test_collectives_combine_blocks_of_gpus(grid, name):
             np.testing.assert_array_equal(found[row, column], expected[row])
 
 
+def test_one_gpu_is_a_group_of_its_own(world):
+    mesh = ad.Mesh(np.array(ad.devices()[:1]), ("x",))
+    total = ad.shard_map(lambda block: ad.lax.psum(block, "x"), mesh=mesh, in_specs=ad.P("x"), out_specs=ad.P())
+    assert np.array_equal(ad.device_get(total(place(mesh, X, "x"))), X)
+
+
 def test_blocks_on_a_gpu_and_on_the_host_do_not_meet(grid):
     def body(block):
         return ad.lax.psum(block if ad.lax.axis_index("x") == 0 else block.get(), "x")

@@ -25,6 +25,7 @@ from artifex_devices.doctor.libraries import mpi
         (2 << 20, "bytes/s", ["2.0 MiB/s"]),
         (1.23456789, "s", ["1.23457 s"]),
         (3, "threads", ["3 threads"]),
+        (12345678, "threads", ["12345678 threads"]),
         (3, "", ["3"]),
     ],
 )
