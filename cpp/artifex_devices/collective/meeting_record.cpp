@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <limits>
 
 #include "artifex_devices/base/throw_error.h"
@@ -35,7 +34,7 @@ void write_meeting_record(const MeetingRecord& record, std::string& bytes) {
         "shorten them",
         record.digest.size(), record.payload.size(), record.text.size(), sizeof head.digest, kMostBytes, kMostBytes);
   }
-  std::memcpy(head.digest, record.digest.data(), record.digest.size());
+  record.digest.copy(head.digest, sizeof head.digest);
   head.group = record.group;
   head.kind = record.kind;
   head.payload_bytes = static_cast<uint16_t>(record.payload.size());
@@ -46,7 +45,7 @@ void write_meeting_record(const MeetingRecord& record, std::string& bytes) {
 
 MeetingRecord read_meeting_record(std::string_view bytes) {
   Head head;
-  std::memcpy(&head, bytes.data(), std::min(bytes.size(), sizeof head));
+  bytes.copy(reinterpret_cast<char*>(&head), sizeof head);  // as far as there are bytes
   MeetingRecord record{.digest = bytes.substr(0, sizeof head.digest), .group = head.group, .kind = head.kind};
   bytes.remove_prefix(std::min(bytes.size(), sizeof head));
   record.payload = bytes.substr(0, head.payload_bytes);
