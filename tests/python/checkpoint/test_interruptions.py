@@ -155,3 +155,9 @@ def test_a_link_to_itself_is_no_checkpoint(tmp_path):
     with pytest.raises(ValueError, match="is not a checkpoint"):
         checkpoint.save(loop, {"x": 1}, overwrite=True)
     assert loop.is_symlink()
+
+
+def test_a_name_that_is_too_long_is_an_error_of_the_system(tmp_path):
+    for overwrite in (False, True):
+        with pytest.raises(OSError, match="File name too long"):
+            checkpoint.save(tmp_path / ("a" * 300), {"x": 1}, overwrite=overwrite)

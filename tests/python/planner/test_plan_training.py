@@ -249,3 +249,10 @@ def test_values_can_be_pickled():
     found = plan(pipeline=2)
     assert pickle.loads(pickle.dumps(found.config)) == found.config
     assert pickle.loads(pickle.dumps(found)).seconds == found.seconds
+
+
+@pytest.mark.parametrize("name", ["batch", "prompt", "output", "tensor", "pipeline", "expert"])
+def test_inference_of_nothing_is_refused(name):
+    given = {"batch": 1, "prompt": 1, "output": 1, name: 0}
+    with pytest.raises(ValueError, match=f"plan_inference: {name} is 0; expected"):
+        plan_inference("llama-3-8b", cluster.dgx("h100"), **given)
