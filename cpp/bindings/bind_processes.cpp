@@ -119,7 +119,7 @@ void bind_jobs_of_gpus(py::module_& module) {
       "_describe_gpus",
       [](const std::vector<int>& ordinals) {
         const BackendRef backend = make_cuda_backend(1, ordinals);
-        return tuple_of(Client::describe_gpus(*backend, static_cast<int64_t>(ordinals.size())));
+        return tuple_of(Client::describe(*Machine::live(), static_cast<int64_t>(ordinals.size()), backend.get()));
       },
       py::arg("ordinals"), "As _describe_process, with these GPUs.");
   module.def(

@@ -12,7 +12,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def build(folder):
-    """Compiles the library into a folder and returns its path; skips the tests where there is no compiler."""
+    """Compiles the library into a folder. Returns its path. Without a compiler the test is skipped."""
     compiler = os.environ.get("CXX", "c++")
     if shutil.which(compiler) is None:
         pytest.skip(f"no C++ compiler ({compiler}) to build the stand-in library")

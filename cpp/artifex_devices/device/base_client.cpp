@@ -191,10 +191,6 @@ std::shared_ptr<Client> Client::join(std::vector<ProcessInfo> processes, int pro
   return base.made;
 }
 
-ProcessInfo Client::describe_gpus(const Backend& gpus, int64_t count) {
-  return describe(*Machine::live(), count, &gpus);
-}
-
 std::shared_ptr<Client> Client::join_gpus(std::vector<ProcessInfo> processes, int process_index, BackendRef own) {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);

@@ -169,8 +169,6 @@ class Client : public std::enable_shared_from_this<Client> {
   static void use_gpu_as_base();
   /// Returns this process's entry for the processes that will share its world.
   static ProcessInfo describe_base();
-  /// The same for the devices of a backend other than the CPU.
-  static ProcessInfo describe_gpus(const Backend& gpus, int64_t count);
   /// Creates the base client with the devices of all `processes`. Throws Unavailable if there is a base client already,
   /// and as make().
   static std::shared_ptr<Client> join(std::vector<ProcessInfo> processes, int process_index);

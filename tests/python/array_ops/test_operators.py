@@ -446,7 +446,7 @@ def test_functions_of_complex_numbers(named):
 
 
 @pytest.mark.parametrize("other", ["a", None, object()], ids=["text", "None", "object"])
-def test_a_power_of_what_is_no_number_is_pythons_error(other):
+def test_the_power_of_another_object_is_pythons_error(other):
     with ad.simulate(2):
         x = ad.device_put(np.ones(4))
         with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \*\* or pow\(\)"):

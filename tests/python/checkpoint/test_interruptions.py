@@ -147,7 +147,7 @@ def test_donated_and_deleted_arrays_are_saved_with_their_values(tmp_path, monkey
         assert np.array_equal(found[name], value), name
 
 
-def test_a_link_to_itself_is_no_checkpoint(tmp_path):
+def test_a_link_to_itself_is_not_a_checkpoint(tmp_path):
     loop = tmp_path / "loop"
     loop.symlink_to("loop")
     with pytest.raises(FileExistsError, match="loop"):
