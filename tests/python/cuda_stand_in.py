@@ -23,13 +23,17 @@ def build(folder):
     return str(path)
 
 
+def path_of_cupy():
+    """PYTHONPATH with the stand-in for CuPy, before what it has."""
+    folders = [str(CHECKOUT / "tests" / folder) for folder in ("cupy_stand_in", "python/contract")]
+    return os.pathsep.join(filter(None, [*folders, os.environ.get("PYTHONPATH")]))
+
+
 def variables_of(library, gpus):
     """GPUs of the stand-in as the default devices, and the stand-in for CuPy."""
     return {
         "ARTIFEX_CUDA_LIBRARY": library,
         "CUDA_STAND_IN": f"gpus={gpus}",
         "JAX_PLATFORMS": "cuda",
-        "PYTHONPATH": os.pathsep.join(
-            str(CHECKOUT / "tests" / folder) for folder in ("cupy_stand_in", "python/contract")
-        ),
+        "PYTHONPATH": path_of_cupy(),
     }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from artifex_devices import _core
-from cuda_stand_in import variables_of
+from cuda_stand_in import path_of_cupy, variables_of
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 IMPORTS = "import numpy as np, artifex_devices as ad\n"
@@ -28,12 +28,13 @@ def output_of(library, program, **variables):
 
 
 @pytest.mark.timeout(300)
-def test_the_contract_of_every_backend_holds(library):
-    here = Path(__file__).parent
-    names = ("test_devices_of_every_backend", "test_transfers", "exchange_on_cuda", "compute_on_cuda", "numpy_on_cuda")
-    contract = [str(here / f"{name}.py") for name in names]
+@pytest.mark.parametrize(
+    "name", ["test_devices_of_every_backend", "test_transfers", "exchange_on_cuda", "compute_on_cuda", "numpy_on_cuda"]
+)
+def test_the_contract_of_every_backend_holds(library, name):
+    contract = str(Path(__file__).parent / f"{name}.py")
     variables = {**variables_of(library, 8), "ARTIFEX_CONTRACT_BACKENDS": "cuda"}
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *contract]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", contract]
     done = subprocess.run(
         command, cwd=CHECKOUT, env={**os.environ, **variables}, capture_output=True, text=True, timeout=280, check=False
     )
@@ -96,8 +97,7 @@ def test_the_blocks_of_the_page_about_cuda_run(library):
     kept = [block for block in blocks if "import cupy, torch" not in block and "except RuntimeError" not in block]
     assert len(kept) == len(blocks) - 2 == 5
     program = "".join(kept) + "print(ad.device_get(z).tolist())\n"
-    cupy = os.pathsep.join(map(str, (CHECKOUT / "tests" / "cupy_stand_in", Path(__file__).parent)))
-    found = output_of(library, program, CUDA_STAND_IN="gpus=2;memory=100000000", PYTHONPATH=cupy)
+    found = output_of(library, program, CUDA_STAND_IN="gpus=2;memory=100000000", PYTHONPATH=path_of_cupy())
     assert found.splitlines()[-1] == str([[0.25, 0.25]] * 8)
 
 
