@@ -123,6 +123,8 @@ def test_the_memory_estimate_for_hardware_one_does_not_own_needs_its_bytes() -> 
         "a100", bytes_per_example=10**9, model_state_bytes=16 * 10**9, free_bytes=80 * 10**9
     )
     assert (rec.max_memory_batch_size, rec.critical_batch_size) == (64, 240)
+    most = 2**63 - 1
+    assert ad.get_batch_size_recommendation("a100", bytes_per_example=1, free_bytes=most).max_memory_batch_size == most
     for source in (ad, DevicePlacement()):
         with pytest.raises(ValueError, match="free memory of a h100 is not known, cpu:0 is a cpu; expected free_bytes"):
             source.get_batch_size_recommendation(HardwareType.H100, bytes_per_example=1)
@@ -222,6 +224,7 @@ def test_validate_takes_every_integer() -> None:
     assert placement.validate_batch_size(0)[0] is False
     assert placement.validate_batch_size(-7)[1].startswith("Batch size -7 is below minimum 1 for cpu")
     assert placement.validate_batch_size(np.int32(32))[0] is True  # type: ignore[arg-type]
+    assert placement.validate_batch_size(2**63 - 1)[0] is True
     with pytest.raises(ValueError, match="below 2\\*\\*63"):
         placement.validate_batch_size(2**63)
 

@@ -779,6 +779,31 @@ def test_a_thread_that_cannot_be_started_is_the_error_of_the_call(monkeypatch, e
     assert all(thread.is_alive() for thread in started)  # they were used by the second call
 
 
+def test_memory_that_ends_before_a_body_begins_is_the_error_of_the_call(monkeypatch):
+    class Full:
+        def run(self, *_):
+            raise MemoryError("no frame")
+
+    contexts = []
+
+    def copy_of_context():
+        contexts.append(Full() if len(contexts) == 5 else contextvars.Context())
+        return contexts[-1]
+
+    f = ad.shard_map(
+        lambda block: block + lax.psum(block, "x"),
+        mesh=auto_mesh((8,), ("x",)),
+        in_specs=P("x"),
+        out_specs=P("x"),
+        executor="threads",
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(contextvars, "copy_context", copy_of_context)
+        with pytest.raises(MemoryError, match="no frame"):
+            f(X)
+    np.testing.assert_array_equal(np.asarray(f(X)), X + X.sum(0))
+
+
 def test_auto_needs_no_threads_for_one_participant(monkeypatch):
     monkeypatch.setitem(ad.config._values, "spmd_threads_bytes", 1024)
     threads = []
