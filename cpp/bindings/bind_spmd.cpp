@@ -91,6 +91,20 @@ void bind_process_map(py::module_& module) {
           "Every set of processes that collectives over these axes bring together with this one.");
 }
 
+void deliver(Rendezvous& rendezvous, int64_t participant, const py::list& results, const py::tuple& members,
+             const py::list& made) {
+  const auto count = static_cast<Py_ssize_t>(members.size());
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(members.ptr(), i));
+    PyObject* const result = PyList_GetItem(made.ptr(), i);
+    if (result == nullptr || PyErr_Occurred() != nullptr ||
+        PyList_SetItem(results.ptr(), position, py::reinterpret_borrow<py::object>(result).release().ptr()) != 0) {
+      throw py::error_already_set();
+    }
+  }
+  rendezvous.delivered(participant);
+}
+
 }  // namespace
 
 void bind_spmd(py::module_& module) {
@@ -107,10 +121,11 @@ void bind_spmd(py::module_& module) {
             return static_cast<int64_t>(self.arrive(participant, group, signature));
           },
           py::arg("participant"), py::arg("group"), py::arg("signature"),
-          "Returns 0 for the last to arrive, which does the work and calls delivered; 1 to wait; 2 if the program has "
+          "Returns 0 for the last to arrive, which does the work and calls deliver; 1 to wait; 2 if the program has "
           "failed.")
-      .def("delivered", &Rendezvous::delivered, py::arg("participant"),
-           "Reports that the work of the collective is done.")
+      .def("deliver", &deliver, py::arg("participant"), py::arg("results"), py::arg("members"), py::arg("made"),
+           "Stores what the collective has made in `results`, at the positions of its members, and lets them go on. "
+           "Ctrl-C comes before all of it or after.")
       .def("may_go", &Rendezvous::may_go, py::arg("participant"), "Returns whether a participant may stop waiting.")
       .def(
           "wait",

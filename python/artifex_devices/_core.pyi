@@ -2792,7 +2792,7 @@ class Rendezvous:
     def __init__(self, participants: int) -> None: ...
     def arrive(self, participant: int, group: int, signature: int) -> int:
         """
-        Returns 0 for the last to arrive, which does the work and calls delivered; 1 to wait; 2 if the program has failed.
+        Returns 0 for the last to arrive, which does the work and calls deliver; 1 to wait; 2 if the program has failed.
         """
 
     def cancel(self) -> None:
@@ -2800,9 +2800,11 @@ class Rendezvous:
         Ends all waits.
         """
 
-    def delivered(self, participant: int) -> None:
+    def deliver(
+        self, participant: int, results: list[typing.Any], members: tuple[typing.Any, ...], made: list[typing.Any]
+    ) -> None:
         """
-        Reports that the work of the collective is done.
+        Stores what the collective has made in `results`, at the positions of its members, and lets them go on. Ctrl-C comes before all of it or after.
         """
 
     def expire(self) -> None:

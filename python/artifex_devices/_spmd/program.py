@@ -144,7 +144,7 @@ class Program:
 
     def complete(self, position: int, meeting: Meeting) -> None:
         """Computes the results of all members; the last one to arrive calls it."""
-        results, payloads = self.results, self.payloads
+        payloads = self.payloads
         groups = meeting.groups
         group = groups.of[position]
         members = group.members
@@ -154,20 +154,16 @@ class Program:
             if group.part == groups.cross_part:
                 from artifex_devices._spmd import cross_process
 
-                made: Sequence[Any] = cross_process.complete(self, meeting, position, payloads)
+                made = list(cross_process.complete(self, meeting, position, payloads))
             else:
-                made = meeting.complete(payloads)
+                made = list(meeting.complete(payloads))
             if len(made) != len(members):
                 raise ValueError(f"{self.text_of(meeting)}: {len(made)} results for {len(members)} participants")
-            for member, result in zip(members, made, strict=True):
-                results[member] = result
+            if _core._is_tracing():
+                self._trace(position, meeting)
         except BaseException as error:
-            raised = Raised(error)
-            for member in members:
-                results[member] = raised
-        if _core._is_tracing():
-            self._trace(position, meeting)
-        self.rendezvous.delivered(position)
+            made = [Raised(error)] * len(members)
+        self.rendezvous.deliver(position, self.results, members, made)
 
     def _trace(self, position: int, meeting: Meeting) -> None:
         """Adds a collective that was completed to open traces."""
@@ -207,8 +203,8 @@ class Program:
 
     def _first_error(self) -> BaseException | None:
         own = [error for error in self.errors if error is not None and not isinstance(error, Stopped)]
-        # What was raised while another error was on its way out is not the cause.
-        return own[0] if own else None
+        interrupts = [error for error in own if isinstance(error, KeyboardInterrupt)]
+        return next(iter(interrupts + own), None)  # Ctrl-C may be what the other bodies' errors come from
 
     def _explain(self, failure: str) -> str:
         reason = {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bound on BLAS threads: set for a block, restored however the block ends."""
 
+import sys
 import threading
 from types import SimpleNamespace
 
@@ -48,6 +49,18 @@ def test_a_block_whose_end_was_interrupted_restores_when_it_is_dropped(three):
     assert set(blas_threads()) == {3}
     with shared_cores(10_000):
         assert set(blas_threads()) == {1}  # nobody is left that holds the bound
+
+
+def test_no_code_runs_when_a_block_that_has_ended_is_dropped(three):
+    """Python drops a Ctrl-C that comes in a finalizer."""
+    ran = []
+    block = shared_cores(10_000)
+    with block, shared_cores(1):
+        pass
+    sys.setprofile(lambda frame, event, _: ran.append(frame.f_code.co_name) if event == "call" else None)
+    del block
+    sys.setprofile(None)
+    assert ran == []
 
 
 def test_an_error_on_the_way_in_leaves_nothing_set(three, monkeypatch):

@@ -11,7 +11,7 @@ from concurrent import futures
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import P, lax
+from artifex_devices import P, _core, lax
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._spmd import threaded
 from spmd_programs import EXECUTORS, name_of, unwatched
@@ -802,6 +802,42 @@ def test_memory_that_ends_before_a_body_begins_is_the_error_of_the_call(monkeypa
         with pytest.raises(MemoryError, match="no frame"):
             f(X)
     np.testing.assert_array_equal(np.asarray(f(X)), X + X.sum(0))
+
+
+@pytest.mark.parametrize("executor", ["cooperative", "threads"])
+def test_ctrl_c_as_a_collective_completes_is_the_error_of_the_call(monkeypatch, executor):
+    """The bodies that have their results by then must not hide it by errors of their own."""
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    f = ad.shard_map(
+        lambda block: lax.psum(lax.psum(block, "x") * 2, "x"),
+        mesh=auto_mesh((8,), ("x",)),
+        in_specs=P("x"),
+        out_specs=P("x"),
+        executor=executor,
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(_core, "_is_tracing", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            f(X)
+    np.testing.assert_array_equal(np.asarray(f(X)), np.tile(X.sum(0) * 16, (8, 1)))
+
+
+@pytest.mark.parametrize("executor", ["cooperative", "threads"])
+def test_ctrl_c_in_a_body_comes_before_errors_of_others(executor):
+    def body(block):
+        if lax.axis_index("x") == 5:
+            raise KeyboardInterrupt
+        try:
+            return lax.psum(block, "x")
+        finally:
+            raise ValueError("on the way out")
+
+    f = ad.shard_map(body, mesh=auto_mesh((8,), ("x",)), in_specs=P("x"), out_specs=P("x"), executor=executor)
+    with pytest.raises(KeyboardInterrupt):
+        f(X)
 
 
 def test_auto_needs_no_threads_for_one_participant(monkeypatch):
