@@ -84,7 +84,7 @@ test-quick: ## the tests of the changed rooms, within a minute; ROOMS="planner c
 	@tools/test_quick.py $(ROOMS)
 
 test-torture: setup ## what the library promises when things go wrong; ARGS="-k fork" to choose
-	$(stage) "torture tests" python -m pytest tests/torture $(ARGS)
+	$(stage) "torture tests" python -m pytest $(in_parallel) tests/torture $(ARGS)
 
 torture-beside-jax: setup ## the same faults here and in JAX, and docs/reliability.md from them; ARGS="--update" or "-k fork"
 	@tools/make_oracle.sh
