@@ -64,6 +64,6 @@ def made(links=ONE_MEMORY, **changes):
 
 def rows_of(*errors):
     return tuple(
-        CheckedRow(f"row {i}", kind, nbytes, 4, 1 + error, 1.0, 1.0, 0.1)
+        CheckedRow(f"row {i}", kind, nbytes, 4, 2 * (1 + error), 2.0, 2.0, 0.2)
         for i, (kind, nbytes, error) in enumerate(errors)
     )

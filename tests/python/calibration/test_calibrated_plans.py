@@ -127,6 +127,8 @@ def test_collectives_of_this_machine_have_seconds(monkeypatch):
         assert json.loads(plan.to_json())["cluster"] is None
         with pytest.raises(RuntimeError, match=r"^plan_collective: the lower bound is not known; expected a cluster;"):
             _ = plan.lower_bound.seconds
+        bound = plan.lower_bound
+        assert (bound.bytes_by_device, bound.bytes_by_chip, bound.bytes_by_slice) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("op", ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute"])
