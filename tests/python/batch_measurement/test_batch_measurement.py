@@ -85,6 +85,16 @@ def test_steps_of_64_examples_are_used_whole():
     assert found.critical_batch_size == pytest.approx(128, rel=0.1)
 
 
+def test_a_probe_that_misses_the_target_gives_way_to_the_smallest_size_that_reaches_it():
+    found = Bench(lambda size, call: (1 + size / 16) * (1 if size.bit_count() == 1 else 2)).measure(max_batch_size=1024)
+    assert sizes_of(found)[-1] == 144
+    assert (found.recommended_batch_size, found.recommended_by) == (128, "measured")
+    assert found.notes[0] == (
+        "The model reaches 90% at a batch of 144, a probe of it did not: 128 is the smallest with 90% of what was "
+        "measured."
+    )
+
+
 def test_warming_up_is_not_counted():
     seen = set()
 
