@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 from artifex_devices._base.caller import user_frame
 from artifex_devices._core import _set_thread_caller
 
+_JOIN_POLL_S = 0.001  # interval at which join() checks that a thread whose start was interrupted has started
 _POLL_S = 0.05  # interval at which start() checks that the thread is alive; its begin wakes start() at once
 
 
@@ -119,6 +122,14 @@ class DaemonThread(threading.Thread):
             if self._begin.has_begun():
                 raise
             # otherwise `start` raises it, or the caller finds that the thread is gone
+
+    def join(self, timeout: float | None = None) -> None:
+        """Waits for the end of the thread, also of one whose start was interrupted; one that is gone has ended."""
+        end_s = math.inf if timeout is None else time.monotonic() + timeout
+        while not self._begin.is_set() and not self.is_gone() and time.monotonic() < end_s:
+            time.sleep(_JOIN_POLL_S)
+        if self._begin.is_set():
+            super().join(None if timeout is None else max(0.0, end_s - time.monotonic()))
 
     def is_gone(self) -> bool:
         """Returns whether the thread has not been started, or has ended in any way; needs no memory."""

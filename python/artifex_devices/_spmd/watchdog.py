@@ -6,7 +6,6 @@ One thread watches all programs; it runs from the first program with a deadline 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import threading
@@ -65,8 +64,7 @@ def shutdown() -> None:
     if running is not None:
         thread, end = running
         end.set()
-        with contextlib.suppress(RuntimeError):  # not started yet; it will end at once
-            thread.join()
+        thread.join()
 
 
 def _watch(thread: DaemonThread, end: threading.Event) -> None:

@@ -73,6 +73,38 @@ def test_a_start_returns_when_the_function_has_begun_and_the_thread_lets_go_of_i
     assert gone() is None
 
 
+def test_a_thread_that_was_never_started_has_ended():
+    thread = DaemonThread("artifex-test", lambda thread: thread.began())
+    thread.join()
+    assert thread.is_gone()
+
+
+@pytest.mark.parametrize("comes_late", [False, True])
+def test_a_thread_whose_start_was_interrupted_can_be_joined(monkeypatch, comes_late):
+    ended = []
+    thread = DaemonThread("artifex-test", lambda thread: ended.append(True))
+    begin_of_thread = thread._bootstrap_inner
+
+    def begin():
+        if comes_late:
+            time.sleep(0.2)
+        begin_of_thread()
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(thread, "_bootstrap_inner", begin)
+    monkeypatch.setattr(_BeginEvent, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        thread.start()
+    if comes_late:
+        thread.join(0.01)
+        assert not ended
+    thread.join()
+    assert ended == [True]
+    assert not thread.is_alive()
+
+
 def test_a_thread_that_has_no_memory_to_start_is_an_error_of_its_start():
     def run(thread):
         raise MemoryError

@@ -12,6 +12,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import P, checkpoint, config, distributed, lax, multihost_utils
+from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices.distributed import transport as transports
 from artifex_devices.errors import CollectiveError
 from artifex_devices.prefetch import prefetch_to_device
@@ -354,6 +355,24 @@ def test_ctrl_c_ends_all_processes():
         run_processes(program, processes=3)
     assert sorted(ended) == [0, 1, 2]
     assert run_processes(crossing, processes=2).results == [(8.0, [0, 1])] * 2
+
+
+def test_ctrl_c_as_the_processes_start_is_the_error_of_the_call(monkeypatch):
+    starts = []
+    start = DaemonThread.start
+
+    def interrupted(thread):
+        starts.append(thread)
+        if len(starts) == 3:
+            raise KeyboardInterrupt
+        start(thread)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DaemonThread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run_processes(total, processes=4)
+    assert not any(thread.is_alive() for thread in starts)
+    assert run_processes(total, processes=4).results == [8.0] * 4
 
 
 def test_globals_that_two_processes_change_are_named():
