@@ -148,6 +148,7 @@ class Program:
         groups = meeting.groups
         group = groups.of[position]
         members = group.members
+        made: list[Any]
         try:
             if not groups.is_whole:
                 payloads = [payloads[member] for member in members]

@@ -150,6 +150,16 @@ def test_the_positions_of_the_others_end_the_wait_for_them(transport):
     assert transport.clock.now == pytest.approx(0.01)
 
 
+@pytest.mark.parametrize(("lost", "failed"), [(1, 2), (2, 1)])
+def test_a_process_that_says_why_it_failed_is_named_before_one_that_is_lost(transport, lost, failed):
+    peers = transport.peers
+    peers.by_number[lost].state = "lost"
+    peers.handle(peers.by_number[failed], {"kind": "failed", "reason": "its own", "is_echo": False})
+    assert peers.broken() is peers.by_number[failed]
+    peers.handle(peers.by_number[failed], {"kind": "failed", "reason": "the other's", "is_echo": True})
+    assert peers.broken() is peers.by_number[lost]
+
+
 def test_a_process_that_has_left_is_missed_after_its_last_messages(transport):
     peers = transport.peers
     peers.by_number[1].state = "left"

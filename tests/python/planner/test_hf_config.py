@@ -157,6 +157,13 @@ def test_hostile_files_raise_clear_errors(content, text, tmp_path):
         models.from_hf_config(file)
 
 
+def test_a_file_of_the_greatest_size_is_read(tmp_path):
+    file = tmp_path / "config.json"
+    config = BY_NAME["Qwen/Qwen2.5-7B"]["config"]
+    file.write_bytes(json.dumps(config).encode().ljust(1 << 20))
+    assert models.from_hf_config(file) == models.from_hf_config(config)
+
+
 def test_qwen_counts_28_layers_before_its_window_by_default():
     config = BY_NAME["Qwen/Qwen2.5-7B"]["config"] | {"use_sliding_window": True}
     assert config["num_hidden_layers"] == 28

@@ -230,6 +230,9 @@ def spoilt_files(text: str) -> dict[str, bytes]:
         "no number": changed(measurement={**measurement, "streams": [{**rate, "best": "fast"}]}),
         "infinite": changed(measurement={**measurement, "streams": [{**rate, "best": float("inf")}]}),
         "not a number": changed(measurement={**measurement, "streams": [{**rate, "best": float("nan")}]}),
+        "slower than any machine": changed(
+            measurement={**measurement, "streams": [{**rate, "best": 999.5, "median": 1.0, "spread": 0.0}]}
+        ),
         "negative": changed(measurement={**measurement, "streams": [{**rate, "best": -1.0}]}),
         "huge": changed(measurement={**measurement, "streams": [{**rate, "repeats": 10**400}]}),
         "terminal codes": changed(measurement={**measurement, "streams": [{**rate, "how": "\x1b[31m"}]}),
