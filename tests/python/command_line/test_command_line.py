@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from xml.etree import ElementTree
 
 import artifex_devices as ad
 import pytest
-from artifex_devices.command_line import COMMANDS, main, topology
+from artifex_devices.command_line import COMMANDS, main, make_parser, topology
 
 
 def run(
@@ -331,3 +332,23 @@ def test_svg_and_json_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_memory_node_may_have_no_cpus_and_no_memory(changes, text):
     row = {"type": "NUMANode", "bytes": 1 << 30, "model": "", "logical": 1, "subtype": "HBM", "cpus": "0-3", **changes}
     assert topology._words(SimpleNamespace(row=row), with_numbers=True) == text
+
+
+def options(parser):
+    """The options of a parser and of its commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from options(each)
+        else:
+            yield action
+
+
+def test_helps_name_the_defaults():
+    found = [
+        (each.option_strings, match[1], f"{each.default:g}" if isinstance(each.default, float) else str(each.default))
+        for each in options(make_parser())
+        if (match := re.search(r"\(default: (\S+)\)", each.help or "")) and each.default is not None
+    ]
+    assert len(found) > 9
+    assert [text for _, text, _ in found] == [default for _, _, default in found], found

@@ -354,6 +354,11 @@ def test_slices_and_nodes():
     assert slices.space.meshes > len(factorisations(32, 2))
 
 
+def test_jax_has_an_order_of_slices_only_where_they_divide_the_first_axis():
+    found = suggest(MLP, cluster.tpu("v5e", (2, 2), slices=3))
+    assert found.space.meshes == 8  # 12, 6x2, 3x4 in two orders; 4x3, 2x6 in that of the ids
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [

@@ -77,6 +77,15 @@ def test_choices_of_a_field(shape, key, values, choices):
 
 
 @pytest.mark.parametrize(
+    ("machine", "largest"),
+    [(cluster.tpu("v5p", (4, 4, 4)), 16), (cluster.tpu("v5e", (2, 4)), 8), (cluster.nvl72(), 8)],
+)
+def test_tensor_parallelism_ends_at_16_chips_of_a_tpu_and_8_of_a_node(machine, largest):
+    found = space("llama-2-7b", machine, batch=64, sequence=4096, pipeline=1, context=1, recompute="full")
+    assert max(found.choices["tensor"]) == largest
+
+
+@pytest.mark.parametrize(
     ("options", "share"), [({}, 0.9), ({"memory_headroom": 0}, 1.0), ({"memory_headroom": 0.5}, 0.5)]
 )
 def test_headroom_is_the_part_of_memory_that_stays_free(options, share):

@@ -357,6 +357,19 @@ def test_ctrl_c_ends_all_processes():
     assert run_processes(crossing, processes=2).results == [(8.0, [0, 1])] * 2
 
 
+def test_a_sum_equals_its_copy_in_another_process():
+    def program():
+        mesh = mesh_of_all()
+
+        def body(block):
+            found = lax.psum(block, "x")
+            return found.copy() if ad.process_index() == 1 else found
+
+        return np.asarray(ad.shard_map(body, mesh, in_specs=P("x"), out_specs=P())(np.ones(mesh.size))).item()
+
+    assert run_processes(program, processes=2).results == [4.0, 4.0]
+
+
 def test_ctrl_c_as_the_processes_start_is_the_error_of_the_call(monkeypatch):
     starts = []
     start = DaemonThread.start
