@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import weakref
+from types import SimpleNamespace
 
 import pytest
 from artifex_devices._base.daemon_thread import DaemonThread, _BeginEvent
@@ -135,6 +136,25 @@ def test_no_thread_is_started_at_the_end_of_the_interpreter(monkeypatch):
     with pytest.raises(RuntimeError, match=r"^can't start new thread at interpreter shutdown$"):
         thread.start()
     assert thread.is_gone()
+
+
+def test_the_watchdog_reports_a_program_a_second_after_its_deadline(monkeypatch, capsys):
+    class Late:
+        operation, timeout_s, started_s, has_ended, is_reported = "late", 5.0, 0.0, False, False
+
+        def table(self):
+            return "where each device stands"
+
+    program = Late()
+    monkeypatch.setattr(watchdog, "_programs", {program})
+    for now_s in (5.9, 6.1):
+        assert not program.is_reported
+        monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda now_s=now_s: now_s))
+        watchdog._poll()
+    assert program.is_reported
+    assert capsys.readouterr().err.startswith(
+        "artifex_devices: late runs longer than collective_timeout_s = 5.0; a body"
+    )
 
 
 def test_a_shutdown_of_the_watchdog_returns_when_its_thread_has_ended(monkeypatch):

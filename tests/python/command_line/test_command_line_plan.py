@@ -496,6 +496,8 @@ def test_models_from_files(tmp_path, capsys):
     path.write_text(MINE.replace("embed", "embd").replace("mlp = 4096", 'mlp = "wide"'))
     text = refused(capsys, "suggest", str(path), *words)
     assert "line 2: embd is not a key (did you mean embed?); line 3: mlp is 'wide'; expected an integer" in text
+    path.write_text(f'{MINE}\nsource = "a page"\n')
+    assert "source is not a key" in refused(capsys, "suggest", str(path), *words)
     assert "embed is missing" in text
     path.write_text(MINE.replace("kv_heads = 8", "kv_heads = 3"))
     assert "heads is 8, not a multiple of 3 kv_heads" in refused(capsys, "suggest", str(path), *words)
