@@ -152,9 +152,7 @@ class Program:
             if not groups.is_whole:
                 payloads = [payloads[member] for member in members]
             if group.part == groups.cross_part:
-                from artifex_devices._spmd import cross_process
-
-                made: Sequence[Any] = cross_process.complete(self, meeting, position, payloads)
+                made: Sequence[Any] = _complete_across()(self, meeting, position, payloads)
             else:
                 made = meeting.complete(payloads)
             if len(made) != len(members):
@@ -264,6 +262,13 @@ def run(program: Program, function: Callable[..., Any], rows: list[Any], executo
     finally:
         unwatch(program)
         program.close()
+
+
+@functools.cache
+def _complete_across() -> Callable[..., Sequence[Any]]:
+    from artifex_devices._spmd import cross_process  # late: programs of one process do not need it
+
+    return cross_process.complete
 
 
 @functools.cache
