@@ -91,6 +91,7 @@ TYPES = {
     "Sharding.with_memory_kind": SELF,
     "SingleDeviceSharding.__init__(device)": "Device",
     "_SharedMeeting.meet": "list[bytes] | None",
+    "_SharedMeeting.meet(flight)": "_FlightGroup | None",
     "_WorldScope.__enter__": "Client",
     "get_topology_for_devices(devices)": "collections.abc.Sequence[Device]",
     "live_arrays": "list[Array]",

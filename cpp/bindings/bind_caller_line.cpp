@@ -11,6 +11,7 @@
 #include "bindings.h"
 #include "caller_place.h"
 #include "gil.h"
+#include "python_frames.h"
 #include "recent_cache.h"
 
 namespace artifex_devices::bindings {
@@ -26,20 +27,12 @@ std::string_view text_of(PyObject* object) {
   return text ? std::string_view(text, static_cast<size_t>(length)) : std::string_view();
 }
 
-py::object globals_of(PyFrameObject* frame) {
-#if PY_VERSION_HEX >= 0x030B0000
-  return py::reinterpret_steal<py::object>(PyFrame_GetGlobals(frame));
-#else
-  return py::reinterpret_steal<py::object>(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_globals"));
-#endif
-}
-
 /// Whether a frame belongs to the package, or to the module that runs its threads.
-bool is_of_the_package(PyFrameObject* frame) {
+bool is_of_the_package(const PythonFrame* frame) {
   static PyObject* const name = PyUnicode_InternFromString("__name__");
-  const py::object globals = globals_of(frame);
-  if (!name || !globals || !PyDict_Check(globals.ptr())) return false;
-  const std::string_view module = text_of(PyDict_GetItem(globals.ptr(), name));
+  PyObject* const globals = globals_of(frame);
+  if (!name || !globals || !PyDict_Check(globals)) return false;
+  const std::string_view module = text_of(PyDict_GetItem(globals, name));
   return module == "artifex_devices" || module.starts_with("artifex_devices.") || module == "threading";
 }
 
@@ -56,36 +49,24 @@ struct KnownPlace {
 
 auto& g_known_places = make_recent_cache<KnownPlace, 512>("lines of callers");
 
-/// Index of the instruction that the frame executes.
-int instruction_of(PyFrameObject* frame) {
-#if PY_VERSION_HEX >= 0x030B0000
-  return PyFrame_GetLasti(frame);
-#else
-  const auto index =
-      py::reinterpret_steal<py::object>(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_lasti"));
-  return index ? static_cast<int>(PyLong_AsLong(index.ptr())) : -1;
-#endif
-}
-
 struct FramePlace {
   CallerPlace place;
   bool is_of_the_package = false;
 };
 
-FramePlace place_of(PyFrameObject* frame) {
-  PyCodeObject* const code = PyFrame_GetCode(frame);
-  const auto owner = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(code));
+FramePlace place_of(PythonFrame* frame) {
+  PyCodeObject* const code = code_of(frame);
   const int instruction = instruction_of(frame);
   KnownPlace& known = g_known_places.place(hash_pointer(code) * 31 + static_cast<size_t>(instruction));
-  if (known.code.ptr() == owner.ptr() && known.instruction == instruction) {
-    return {known.place, known.is_of_the_package};
-  }
+  auto* const object = reinterpret_cast<PyObject*>(code);
+  if (known.code.ptr() == object && known.instruction == instruction) return {known.place, known.is_of_the_package};
   const py::error_scope keep_error;
   const bool is_ours = is_of_the_package(frame);
   PyErr_Clear();
-  const CallerPlace place{text_of(code->co_filename), PyFrame_GetLineNumber(frame)};
+  const CallerPlace place{text_of(code->co_filename), PyCode_Addr2Line(code, instruction), code->co_filename};
   PyErr_Clear();
-  const KnownPlace replaced = std::exchange(known, KnownPlace{owner, instruction, is_ours, place});
+  const KnownPlace replaced =
+      std::exchange(known, KnownPlace{py::reinterpret_borrow<py::object>(object), instruction, is_ours, place});
   return {place, is_ours};
 }
 
@@ -101,16 +82,12 @@ std::optional<CallerLine> line_of_the_program() {
 }  // namespace
 
 CallerPlace caller_place() {
-  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  while (frame != nullptr) {
+  for (PythonFrame* frame = innermost_frame(); frame != nullptr; frame = outer_frame(frame)) {
     const auto [place, is_of_the_package] = place_of(frame);
-    PyFrameObject* const outer = is_of_the_package ? PyFrame_GetBack(frame) : nullptr;
-    Py_DECREF(frame);
     if (!is_of_the_package) return place;
-    frame = outer;
   }
   if (!line_that_started_thread) return {};
-  return {line_that_started_thread->file, line_that_started_thread->line};
+  return {line_that_started_thread->file, line_that_started_thread->line, nullptr};
 }
 
 void bind_caller_line(py::module_& module) {

@@ -3,7 +3,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "bindings.h"
 #include "caller_place.h"
 #include "fast_path.h"
+#include "flight_group.h"
 #include "gil.h"
 
 namespace artifex_devices::bindings {
@@ -22,46 +22,17 @@ namespace py = pybind11;
 
 namespace {
 
-// A group and the recorder that it writes to.
-struct __attribute__((visibility("hidden"))) HeldGroup {
-  HeldGroup(std::shared_ptr<FlightRecorder> to, const std::vector<int>& processes)
-      : recorder(std::move(to)), group(processes) {}
-
-  std::shared_ptr<FlightRecorder> recorder;
-  FlightGroup group;
-};
-
-// Operation with the line of the program, until the GIL is released.
-FlightOperation at_line(FlightOperation operation) {
-  const CallerPlace place = caller_place();
-  operation.file = place.file;
-  operation.line = place.line;
-  return operation;
-}
-
-uint64_t meet(HeldGroup& self, std::string_view text, std::string_view digest) {
-  FlightOperation operation{.text = text};
-  std::memcpy(&operation.digest, digest.data(), std::min(digest.size(), sizeof(operation.digest)));
-  return self.recorder->begin_meeting(self.group, at_line(operation));
-}
-
 uint64_t exchange(FlightRecorder& self, std::string_view text, bool in_shared_memory) {
   const FlightRoute route = in_shared_memory ? FlightRoute::kSharedMemory : FlightRoute::kMessages;
-  return self.begin_exchange(at_line({.text = text, .route = route}));
-}
-
-std::string_view text_view(PyObject* text) {
-  Py_ssize_t size = 0;
-  const char* data = PyUnicode_AsUTF8AndSize(text, &size);
-  if (data == nullptr) throw py::error_already_set();
-  return {data, static_cast<size_t>(size)};
+  const CallerPlace place = caller_place();  // until the GIL is released
+  return self.begin_exchange({.text = text, .route = route, .file = place.file, .line = place.line});
 }
 
 PyObject* fast_meet(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  auto* group = value_in<HeldGroup>(self);
+  auto* group = value_in<RecordedGroup>(self);
   if (!group || count != 2 || !PyUnicode_CheckExact(arguments[0]) || !PyBytes_CheckExact(arguments[1])) return nullptr;
-  const std::string_view digest(PyBytes_AS_STRING(arguments[1]), static_cast<size_t>(PyBytes_GET_SIZE(arguments[1])));
-  return PyLong_FromUnsignedLongLong(meet(*group, text_view(arguments[0]), digest));
+  group->begin(arguments[0], arguments[1]);
+  return Py_NewRef(Py_None);
 }
 
 PyObject* fast_end(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
@@ -71,7 +42,7 @@ PyObject* fast_end(PyObject* self, PyObject* const* arguments, Py_ssize_t count)
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (!PyLong_CheckExact(arguments[i])) return nullptr;
     values[i] = PyLong_AsUnsignedLongLong(arguments[i]);
-    if (PyErr_Occurred() != nullptr) return nullptr;
+    if (values[i] == static_cast<uint64_t>(-1) && PyErr_Occurred() != nullptr) return nullptr;
   }
   recorder->end(values[0], FlightOutcome::kDone, values[1]);
   return Py_NewRef(Py_None);
@@ -125,13 +96,14 @@ void bind_events(py::module_& module) {
 
 void bind_flight(py::module_& module) {
   const py::object group =
-      py::class_<HeldGroup, std::shared_ptr<HeldGroup>>(module, "_FlightGroup", "Processes that meet.")
+      py::class_<RecordedGroup, std::shared_ptr<RecordedGroup>>(module, "_FlightGroup", "Processes that meet.")
           .def(
               "meet",
-              [](HeldGroup& self, std::string_view text, const py::bytes& digest) {
-                return meet(self, text, std::string_view(digest));
+              [](RecordedGroup& self, const py::str& text, const py::bytes& digest) {
+                self.begin(text.ptr(), digest.ptr());
               },
-              py::arg("text"), py::arg("digest"), "Records that a meeting begins; returns its number.");
+              py::arg("text"), py::arg("digest"), "Records that a meeting begins; `last` is its number.")
+          .def_property_readonly("last", &RecordedGroup::last, "The number of the meeting that began last.");
   add_fast_method<&fast_meet>(group, "meet");
   const auto ends_with = [](FlightOutcome outcome) {
     return [outcome](FlightRecorder& self, uint64_t number, uint64_t bytes) { self.end(number, outcome, bytes); };
@@ -139,12 +111,14 @@ void bind_flight(py::module_& module) {
   py::class_<FlightRecorder, std::shared_ptr<FlightRecorder>> recorder(
       module, "_FlightRecorder", "The file with the last operations of this process; OSError where it cannot be made.");
   recorder
-      .def(py::init<const std::string&, int, int, std::string_view>(), py::arg("path"), py::arg("process"),
-           py::arg("process_count"), py::arg("host"))
+      .def(py::init([](const std::string& path, int process, int process_count, std::string_view host) {
+             return std::make_shared<FlightRecorder>(path, process, process_count, host, FlightWriters::kOneAtATime);
+           }),
+           py::arg("path"), py::arg("process"), py::arg("process_count"), py::arg("host"))
       .def(
           "group",
           [](const std::shared_ptr<FlightRecorder>& self, const std::vector<int>& processes) {
-            return std::make_shared<HeldGroup>(self, processes);
+            return std::make_shared<RecordedGroup>(self, processes);
           },
           py::arg("processes"), "Returns a group of processes, given their numbers, ascending.")
       .def("exchange", &exchange, py::arg("text"), py::arg("in_shared_memory"),

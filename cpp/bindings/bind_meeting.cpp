@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "bindings.h"
 #include "cpython_calls.h"
 #include "fast_path.h"
+#include "flight_group.h"
 #include "gil.h"
 
 namespace artifex_devices::bindings {
@@ -53,8 +55,11 @@ struct __attribute__((visibility("hidden"))) HeldMeeting {
 };
 
 // Sends a record, and returns the payload of each member if all come soon to the same operation; None otherwise. Then
-// the records of the others are not read yet. Null with a Python error.
-PyObject* shared_meet(HeldMeeting& self, uint8_t kind, PyObject* digest, PyObject* payload, PyObject* text) {
+// the records of the others are not read yet, and the event of the group, which may be null, lasts. Null with a Python
+// error.
+PyObject* shared_meet(HeldMeeting& self, uint8_t kind, PyObject* digest, PyObject* payload, PyObject* text,
+                      RecordedGroup* group) {
+  const uint64_t event = group == nullptr ? 0 : group->begin(text, digest);
   const EncodedText encoded(text, self.max_text);
   SharedMeeting& meeting = self.meeting;
   meeting.start({.digest = bytes_view(digest), .kind = kind, .payload = bytes_view(payload), .text = encoded.view});
@@ -78,17 +83,29 @@ PyObject* shared_meet(HeldMeeting& self, uint8_t kind, PyObject* digest, PyObjec
     PyList_SET_ITEM(payloads, static_cast<Py_ssize_t>(other < self.mine ? other : other + 1), bytes);
   }
   meeting.release();
+  if (group != nullptr) group->recorder().end(event, FlightOutcome::kDone);
   return payloads;
+}
+
+// The group of a Python object: null for None. Nothing for objects of other types.
+std::optional<RecordedGroup*> group_of(PyObject* object) {
+  static PyObject* const type = py::type::of<RecordedGroup>().release().ptr();
+  if (object == Py_None) return nullptr;
+  if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != type) return std::nullopt;
+  RecordedGroup* const group = value_in<RecordedGroup>(object);
+  return group == nullptr ? std::nullopt : std::optional(group);
 }
 
 PyObject* fast_shared_meet(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   auto* held = value_in<HeldMeeting>(self);
-  if (!held || count != 4 || !PyLong_CheckExact(arguments[0]) || !PyBytes_CheckExact(arguments[1]) ||
+  if (!held || count != 5 || !PyLong_CheckExact(arguments[0]) || !PyBytes_CheckExact(arguments[1]) ||
       !PyBytes_CheckExact(arguments[2]) || !PyUnicode_CheckExact(arguments[3])) {
     return nullptr;
   }
-  return shared_meet(*held, static_cast<uint8_t>(PyLong_AsLong(arguments[0])), arguments[1], arguments[2],
-                     arguments[3]);
+  const std::optional<RecordedGroup*> group = group_of(arguments[4]);
+  if (!group) return nullptr;
+  return shared_meet(*held, static_cast<uint8_t>(PyLong_AsLong(arguments[0])), arguments[1], arguments[2], arguments[3],
+                     *group);
 }
 
 py::bytes bytes_from(std::string_view view) { return {view.data(), view.size()}; }
@@ -140,12 +157,13 @@ void bind_meeting(py::module_& module) {
           .def(
               "meet",
               [](HeldMeeting& self, uint8_t kind, const py::bytes& digest, const py::bytes& payload,
-                 const py::str& text) {
-                return checked(shared_meet(self, kind, digest.ptr(), payload.ptr(), text.ptr())).cast<py::object>();
+                 const py::str& text, RecordedGroup* group) {
+                return checked(shared_meet(self, kind, digest.ptr(), payload.ptr(), text.ptr(), group));
               },
-              py::arg("kind"), py::arg("digest"), py::arg("payload"), py::arg("text"),
+              py::arg("kind"), py::arg("digest"), py::arg("payload"), py::arg("text"), py::arg("flight") = py::none(),
               "Sends a record. Returns the payload of each member (bytes) if all of them come soon to the same "
-              "operation; None otherwise: then the records of the others are still to be taken from the lanes.")
+              "operation; None otherwise: then the records of the others are still to be taken from the lanes, and the "
+              "event that began in the flight record, if there is one, is to be ended.")
           .def(
               "start",
               [](HeldMeeting& self, uint8_t kind, const py::bytes& digest, const py::bytes& payload,

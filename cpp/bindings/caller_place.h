@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pybind11/pybind11.h>
+
 #include <string_view>
 
 namespace artifex_devices::bindings {
@@ -9,6 +11,7 @@ namespace artifex_devices::bindings {
 struct CallerPlace {
   std::string_view file;
   int line = 0;
+  PyObject* file_object = nullptr;  // borrowed; the str of which `file` is the text, if there is one
 };
 
 /// The line of the program that called into the package on this thread: that of the innermost Python frame outside the

@@ -44,9 +44,9 @@ PYBIND11_MODULE(_core, module) {
   bind_collective(module);
   bind_spmd(module);
   bind_shared_lanes(module);
+  bind_flight(module);
   bind_meeting(module);
   bind_object_identity(module);
-  bind_flight(module);
   bind_trace(module);
   bind_accelerators(module);
   bind_advice(module);

@@ -3029,42 +3029,20 @@ class _SharedLanes:
         Waits at most `seconds`. Returns whether a message of each sender has arrived.
         """
 
-class _SharedMeeting:
-    """
-    Meetings of processes of one host, through shared memory.
-    """
-
-    def __init__(
-        self, lanes: _SharedLanes, others: collections.abc.Sequence[int], mine: int, group: int, max_text: int
-    ) -> None:
-        """
-        others: the other members in the lanes. mine: the place of this process among all members.
-        """
-
-    def meet(self, kind: int, digest: bytes, payload: bytes, text: str) -> list[bytes] | None:
-        """
-        Sends a record. Returns the payload of each member (bytes) if all of them come soon to the same operation; None otherwise: then the records of the others are still to be taken from the lanes.
-        """
-
-    def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
-        """
-        Sends a record, and leaves those of the others to be taken from the lanes.
-        """
-
-    @property
-    def sent(self) -> bytes:
-        """
-        The record that was sent last.
-        """
-
 class _FlightGroup:
     """
     Processes that meet.
     """
 
-    def meet(self, text: str, digest: bytes) -> int:
+    def meet(self, text: str, digest: bytes) -> None:
         """
-        Records that a meeting begins; returns its number.
+        Records that a meeting begins; `last` is its number.
+        """
+
+    @property
+    def last(self) -> int:
+        """
+        The number of the meeting that began last.
         """
 
 class _FlightRecorder:
@@ -3151,6 +3129,36 @@ class _FlightRecord:
     def process(self) -> int: ...
     @property
     def process_count(self) -> int: ...
+
+class _SharedMeeting:
+    """
+    Meetings of processes of one host, through shared memory.
+    """
+
+    def __init__(
+        self, lanes: _SharedLanes, others: collections.abc.Sequence[int], mine: int, group: int, max_text: int
+    ) -> None:
+        """
+        others: the other members in the lanes. mine: the place of this process among all members.
+        """
+
+    def meet(
+        self, kind: int, digest: bytes, payload: bytes, text: str, flight: _FlightGroup | None = None
+    ) -> list[bytes] | None:
+        """
+        Sends a record. Returns the payload of each member (bytes) if all of them come soon to the same operation; None otherwise: then the records of the others are still to be taken from the lanes, and the event that began in the flight record, if there is one, is to be ended.
+        """
+
+    def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
+        """
+        Sends a record, and leaves those of the others to be taken from the lanes.
+        """
+
+    @property
+    def sent(self) -> bytes:
+        """
+        The record that was sent last.
+        """
 
 class _TraceRecording:
     """

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "artifex_devices/flight/flight_recorder.h"
+
 namespace artifex_devices {
 
 constexpr char kFlightMagic[8] = {'A', 'D', 'F', 'L', 'I', 'G', 'H', 'T'};
@@ -42,9 +44,7 @@ struct FlightSlot {
   uint8_t route;
   std::atomic<uint8_t> outcome;
   uint8_t unused;
-  char processes[24];
-  char file[64];
-  char operation[112];
+  FlightTexts texts;
 };
 
 static_assert(sizeof(FlightHeader) <= kFlightHeaderBytes && sizeof(FlightSlot) == 256);

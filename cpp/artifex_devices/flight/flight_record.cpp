@@ -68,9 +68,9 @@ FlightEvent event_of_slot(std::string_view bytes, size_t slot, int64_t epoch_off
   event.begin_ns = since_epoch(ARTIFEX_FLIGHT_FIELD(int64_t, FlightSlot, begin_ns, slot));
   const auto end_ns = ARTIFEX_FLIGHT_FIELD(int64_t, FlightSlot, end_ns, slot);
   event.end_ns = end_ns == 0 ? 0 : since_epoch(end_ns);
-  event.processes = text_at<sizeof(FlightSlot::processes)>(bytes, slot + offsetof(FlightSlot, processes));
-  event.file = text_at<sizeof(FlightSlot::file)>(bytes, slot + offsetof(FlightSlot, file));
-  event.operation = text_at<sizeof(FlightSlot::operation)>(bytes, slot + offsetof(FlightSlot, operation));
+  event.processes = text_at<sizeof(FlightTexts::processes)>(bytes, slot + offsetof(FlightSlot, texts.processes));
+  event.file = text_at<sizeof(FlightTexts::file)>(bytes, slot + offsetof(FlightSlot, texts.file));
+  event.operation = text_at<sizeof(FlightTexts::operation)>(bytes, slot + offsetof(FlightSlot, texts.operation));
   return event;
 }
 

@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <new>
-#include <span>
 #include <system_error>
 
 #include "artifex_devices/base/file.h"
@@ -22,26 +20,30 @@ namespace {
 
 constexpr size_t kFileBytes = kFlightHeaderBytes + sizeof(FlightSlot) * kFlightEventsKept;
 
-int64_t now_ns(clockid_t clock) noexcept {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-// Copies the beginning of a text, with zeros after it.
-void write_start(std::span<char> place, std::string_view text) noexcept {
-  const size_t size = std::min(text.size(), place.size());
-  if (size > 0) std::memcpy(place.data(), text.data(), size);  // a loop over the span is not turned into it
-  std::memset(place.data() + size, 0, place.size() - size);
+// Copies the beginning of a text, with zeros after it. Compilers inline a memset of constant size.
+template <size_t N>
+void write_start(char (&place)[N], std::string_view text) noexcept {
+  std::memset(place, 0, N);
+  if (!text.empty()) std::memcpy(place, text.data(), std::min(text.size(), N));
 }
 
 // Copies the text, or "..." and its end where it is longer than its place.
-void write_end(std::span<char> place, std::string_view text) noexcept {
+template <size_t N>
+void write_end(char (&place)[N], std::string_view text) noexcept {
   constexpr std::string_view kDots = "...";
-  if (text.size() <= place.size()) return write_start(place, text);
-  write_start(place, kDots);
-  const std::span<char> rest = place.subspan(kDots.size());
-  write_start(rest, text.substr(text.size() - rest.size()));
+  if (text.size() <= N) return write_start(place, text);
+  std::memcpy(place, kDots.data(), kDots.size());
+  std::memcpy(place + kDots.size(), text.data() + text.size() - (N - kDots.size()), N - kDots.size());
+}
+
+// Marks a slot as being written, before its other members change.
+void begin_writing(std::atomic<uint64_t>& number) noexcept {
+#if defined(__SANITIZE_THREAD__)  // which knows no fences
+  number.exchange(0, std::memory_order_acq_rel);
+#else
+  number.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+#endif
 }
 
 // Creates a file of kFileBytes bytes, whose storage is there: a write to mapped memory without it would be a SIGBUS.
@@ -73,7 +75,9 @@ FlightGroup::FlightGroup(const std::vector<int>& members) {
   }
 }
 
-FlightRecorder::FlightRecorder(const std::string& path, int process, int process_count, std::string_view host) {
+FlightRecorder::FlightRecorder(const std::string& path, int process, int process_count, std::string_view host,
+                               FlightWriters writers)
+    : writers_(writers) {
   const int file = create_file(path);
   void* mapped = ::mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
   const int code = errno;
@@ -90,8 +94,8 @@ FlightRecorder::FlightRecorder(const std::string& path, int process, int process
   head->process = static_cast<uint32_t>(process);
   head->process_count = static_cast<uint32_t>(process_count);
   head->pid = ::getpid();
-  head->realtime_ns = now_ns(CLOCK_REALTIME);
-  head->monotonic_ns = now_ns(CLOCK_MONOTONIC);
+  head->realtime_ns = system_clock_ns(CLOCK_REALTIME);
+  head->monotonic_ns = system_clock_ns(CLOCK_MONOTONIC);
   write_start(head->host, host);
   std::memcpy(head->magic, kFlightMagic, sizeof(kFlightMagic));
 }
@@ -104,29 +108,40 @@ FlightSlot& FlightRecorder::slot(uint64_t number) const noexcept {
   return reinterpret_cast<FlightSlot*>(memory_ + kFlightHeaderBytes)[(number - 1) % kFlightEventsKept];
 }
 
-uint64_t FlightRecorder::begin_meeting(FlightGroup& group, const FlightOperation& operation) noexcept {
-  return begin(&group, operation);
+FlightDescription::FlightDescription(const FlightGroup* of, const FlightOperation& operation) noexcept
+    : digest(operation.digest),
+      line(static_cast<uint32_t>(operation.line)),
+      group(of == nullptr ? 0 : of->hash),
+      kind(of == nullptr ? FlightKind::kExchange : FlightKind::kMeeting),
+      route(operation.route) {
+  write_start(texts.processes, of == nullptr ? std::string_view() : of->processes);
+  write_end(texts.file, operation.file);
+  write_start(texts.operation, operation.text);
 }
 
-uint64_t FlightRecorder::begin_exchange(const FlightOperation& operation) noexcept { return begin(nullptr, operation); }
-
-uint64_t FlightRecorder::begin(FlightGroup* group, const FlightOperation& operation) noexcept {
-  const uint64_t number = header().events.fetch_add(1, std::memory_order_relaxed) + 1;
+uint64_t FlightRecorder::begin(FlightGroup* group, const FlightDescription& description) noexcept {
+  std::atomic<uint64_t>& events = header().events;
+  uint64_t number = 0;
+  if (writers_ == FlightWriters::kAny) {
+    number = events.fetch_add(1, std::memory_order_relaxed) + 1;
+  } else {  // without a locked instruction
+    number = events.load(std::memory_order_relaxed) + 1;
+    events.store(number, std::memory_order_relaxed);
+  }
+  const uint32_t turn = group == nullptr ? 0 : ++group->meetings;
   FlightSlot& event = slot(number);
-  event.number.exchange(0, std::memory_order_acq_rel);  // before what follows (the thread sanitizer knows no fences)
-  event.begin_ns = now_ns(CLOCK_MONOTONIC);
+  begin_writing(event.number);
+  event.begin_ns = clock_.now_ns();
   event.end_ns.store(0, std::memory_order_relaxed);
-  event.digest = operation.digest;
+  event.digest = description.digest;
   event.bytes = 0;
-  event.turn = group == nullptr ? 0 : group->meetings.fetch_add(1, std::memory_order_relaxed) + 1;
-  event.line = static_cast<uint32_t>(operation.line);
-  event.group = group == nullptr ? 0 : group->hash;
-  event.kind = static_cast<uint8_t>(group == nullptr ? FlightKind::kExchange : FlightKind::kMeeting);
-  event.route = static_cast<uint8_t>(operation.route);
+  event.turn = turn;
+  event.line = description.line;
+  event.group = description.group;
+  event.kind = static_cast<uint8_t>(description.kind);
+  event.route = static_cast<uint8_t>(description.route);
   event.outcome.store(static_cast<uint8_t>(FlightOutcome::kLasts), std::memory_order_relaxed);
-  write_start(event.processes, group == nullptr ? std::string_view() : group->processes);
-  write_end(event.file, operation.file);
-  write_start(event.operation, operation.text);
+  event.texts = description.texts;
   event.number.store(number, std::memory_order_release);
   return number;
 }
@@ -136,7 +151,7 @@ void FlightRecorder::end(uint64_t number, FlightOutcome outcome, uint64_t bytes)
   if (event.number.load(std::memory_order_relaxed) != number) return;  // later events have taken its slot
   event.bytes = bytes;
   event.outcome.store(static_cast<uint8_t>(outcome), std::memory_order_relaxed);
-  event.end_ns.store(now_ns(CLOCK_MONOTONIC), std::memory_order_release);
+  event.end_ns.store(std::max(clock_.now_ns(), event.begin_ns), std::memory_order_release);
 }
 
 void FlightRecorder::leave() noexcept { header().has_left.store(1, std::memory_order_release); }

@@ -138,10 +138,13 @@ class PayloadBlocks:
 
     def packed(self, blocks: Sequence[Any]) -> bytes:
         """The payload of this process, from the blocks of its participants: each a list of leaves, or the only one."""
+        if len(self._padding) == 1:
+            (padding,) = self._padding
+            mine = [blocks[i] for i in self._mine]
+            return padding.join([(b[0] if type(b) is list else b).tobytes() for b in mine]) + padding
         parts: list[bytes] = []
         for i in self._mine:
-            block = blocks[i]
-            for leaf, padding in zip(block if type(block) is list else [block], self._padding, strict=True):
+            for leaf, padding in zip(blocks[i], self._padding, strict=True):
                 parts += leaf.tobytes(), padding
         return b"".join(parts)
 

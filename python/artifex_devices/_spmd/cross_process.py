@@ -89,8 +89,11 @@ def complete(program: Program, meeting: Meeting, position: int, payloads: list[A
             results = _exchanged(process_map, across, meeting, payloads, transport, text)
     if meeting.op is not None and meeting.op.is_shared:
         for group, positions in zip(across.groups, across.positions, strict=True):
-            first, *others = [results[i] for i in positions]
-            if all(other is first for other in others):
+            first = results[positions[0]]
+            for i in positions:
+                if results[i] is not first:
+                    break
+            else:
                 program.keep_common(first, group.members)
     return results
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,10 +76,11 @@ def run_plan(
     options = config._values
     executor = executor or options["spmd_executor"]
     if executor == "auto":
-        threshold = options["spmd_threads_bytes"]
-        blocks: list[Any] = [column[0] for column in columns]
-        biggest = max([block.nbytes for block in blocks if isinstance(block, np.ndarray)], default=0)
-        executor = "threads" if biggest >= threshold and count > 1 else "cooperative"
+        executor = "cooperative"
+        threshold = options["spmd_threads_bytes"] if count > 1 else math.inf
+        for column in columns:
+            if isinstance(column[0], np.ndarray) and column[0].nbytes >= threshold:
+                executor = "threads"
     for column in columns:
         if type(column[0]) is not np.ndarray and is_on_gpu(column[0]):
             # The GPU on which CuPy computes is a fact of the thread.

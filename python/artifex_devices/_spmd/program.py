@@ -153,9 +153,7 @@ class Program:
             if not groups.is_whole:
                 payloads = [payloads[member] for member in members]
             if group.part == groups.cross_part:
-                from artifex_devices._spmd import cross_process
-
-                made = list(cross_process.complete(self, meeting, position, payloads))
+                made = list(_complete_across()(self, meeting, position, payloads))
             else:
                 made = list(meeting.complete(payloads))
             if len(made) != len(members):
@@ -261,6 +259,13 @@ def run(program: Program, function: Callable[..., Any], rows: list[Any], executo
     finally:
         unwatch(program)
         program.close()
+
+
+@functools.cache
+def _complete_across() -> Callable[..., Sequence[Any]]:
+    from artifex_devices._spmd import cross_process  # late: programs of one process do not need it
+
+    return cross_process.complete
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from typing import NoReturn
 from artifex_devices import _core
 from artifex_devices._base.caller import user_frame
 from artifex_devices._base.text import cpu_list
+from artifex_devices._core import _FlightGroup
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import REFUSED, Meeting
 from artifex_devices.distributed.failure_notice import error_text
@@ -50,6 +51,17 @@ class Turn:
         self._transport._lock.release()
 
 
+class _Group:
+    """Processes that meet, and their meetings so far."""
+
+    __slots__ = ("flight", "meetings", "turn")
+
+    def __init__(self, flight: _FlightGroup | None, meeting: Meeting) -> None:
+        self.flight = flight
+        self.meetings = [meeting]  # more than one where this process has refused in one that is not done
+        self.turn = 0
+
+
 class CheckedTransport(Transport):
     """A transport that compares operations by meetings, and watches the states of the other processes in each wait."""
 
@@ -62,8 +74,7 @@ class CheckedTransport(Transport):
         self.broken = ""
         self._names = list(names)
         self._peers = peers
-        self._meetings: dict[tuple[int, ...], list[Meeting]] = {}
-        self._turns: dict[tuple[int, ...], int] = {}  # meetings so far, by members
+        self._groups: dict[tuple[int, ...], _Group] = {}
         self.traced_meetings: dict[int, int] = {}
         self._lock = threading.RLock()
         self._user: tuple[int, str] | None = None  # the thread in an operation, and that
@@ -98,31 +109,44 @@ class CheckedTransport(Transport):
         members = tuple(processes)
         if members == (self.process_index,):
             return [payload]
-        with Turn(self, operation):
+        if not self._lock.acquire(False):  # as Turn, which takes longer
+            self._refuse_overlap(operation)
+        before = self._user
+        try:
+            self._user = before or (threading.get_ident(), operation)
             if self.broken or os.getpid() != self._pid:
                 self._check_usable(operation)
-            meeting = self._meeting(members)
+            group = self._groups.get(members) or self._new_group(members)
+            meeting = group.meetings[0]
+            if not meeting.done():
+                meeting = self._other_meeting(group, members)
             begin_ns = _core._trace_begin()
-            turn = self._turns[members] = self._turns.get(members, 0) + 1
-            flight = self.flight
-            number = flight.group(members).meet(operation, digest) if flight else 0
+            group.turn += 1
+            flight = group.flight
             try:
-                payloads = meeting.meet(digest, payload, operation)
+                payloads = meeting.meet(digest, payload, operation, flight)
             except BaseException as error:
                 self._end_wait(error, operation)
                 raise
             if payloads is None:
-                self._wait(meeting.done, operation, meeting.missing)
-                if not meeting.all_equal():
-                    if flight:
-                        flight.recorder.fail(number)
-                    self._raise_mismatch(meeting, operation)
-                payloads = meeting.payloads()
-            if flight:
-                flight.recorder.end(number)
+                payloads = self._late_payloads(meeting, operation, flight)
             if begin_ns:
-                self._trace_meeting(operation, members, digest, turn, begin_ns)
+                self._trace_meeting(operation, members, digest, group.turn, begin_ns)
             return payloads
+        finally:
+            self._user = before
+            self._lock.release()
+
+    def _late_payloads(self, meeting: Meeting, operation: str, flight: _FlightGroup | None) -> list[bytes]:
+        """Waits for the other processes in a meeting."""
+        number = flight.last if flight else 0
+        self._wait(meeting.done, operation, meeting.missing)
+        is_same = meeting.all_equal()
+        if self.flight:
+            (self.flight.recorder.end if is_same else self.flight.recorder.fail)(number)
+        if not is_same:
+            self._raise_mismatch(meeting, operation)
+        return meeting.payloads()
 
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
         """See Transport.refuse."""
@@ -131,9 +155,11 @@ class CheckedTransport(Transport):
             return
         with self._lock:
             text = f"{operation}: {reason}"
-            if self.flight:
-                self.flight.recorder.fail(self.flight.group(members).meet(f"refuses {text}", b""))
-            self._meeting(members).start(REFUSED, b"", b"", text)
+            group = self._groups.get(members) or self._new_group(members)
+            if self.flight and group.flight:
+                group.flight.meet(f"refuses {text}", b"")
+                self.flight.recorder.fail(group.flight.last)
+            self._other_meeting(group, members).start(REFUSED, b"", b"", text)
 
     def wait_some(self, messages: Sequence[Message], operation: str) -> list[int]:
         """See Transport.wait_some."""
@@ -211,15 +237,18 @@ class CheckedTransport(Transport):
             "processes may run the two in another order; make both calls in one thread"
         )
 
-    def _meeting(self, members: tuple[int, ...]) -> Meeting:
-        known = self._meetings.get(members)
-        if known is None:
-            known = self._meetings[members] = []
-        for meeting in known:
+    def _new_group(self, members: tuple[int, ...]) -> _Group:
+        flight = self.flight.group(members) if self.flight else None
+        group = self._groups[members] = _Group(flight, self._new_meeting(members))
+        return group
+
+    def _other_meeting(self, group: _Group, members: tuple[int, ...]) -> Meeting:
+        """The first meeting that is done, or a new one."""
+        for meeting in group.meetings:
             if meeting.done():
                 return meeting
-        known.append(self._new_meeting(members))
-        return known[-1]
+        group.meetings.append(self._new_meeting(members))
+        return group.meetings[-1]
 
     def _wait(
         self, done: Callable[[], bool], operation: str, awaited: Callable[[], Iterable[int]], nbytes: int = 0

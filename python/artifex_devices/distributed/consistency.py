@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._core import _FlightGroup
 
 CAME, REFUSED = 1, 2
 MAX_PAYLOAD = 64  # bytes of a record that MPI carries
@@ -29,11 +30,14 @@ class Meeting:
     def _record(self, kind: int, digest: bytes, payload: bytes, text: str) -> bytes:
         return _core._meeting_record(kind, digest, self._group, payload, text, self.max_text)
 
-    def meet(self, digest: bytes, payload: bytes, text: str) -> list[bytes] | None:
+    def meet(self, digest: bytes, payload: bytes, text: str, flight: _FlightGroup | None = None) -> list[bytes] | None:
         """Sends this process's record to the others, and returns the payloads where that is possible at once.
 
-        None where some records have not arrived yet, or not all processes come to the same operation.
+        None where some records have not arrived yet, or not all processes come to the same operation. Records the
+        meeting in the flight record; its end where it returns payloads.
         """
+        if flight is not None:
+            flight.meet(text, digest)
         self.start(CAME, digest, payload, text)
         return None
 

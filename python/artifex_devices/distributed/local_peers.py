@@ -10,6 +10,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
+from artifex_devices._core import _FlightGroup
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import CAME, REFUSED, Meeting
 from artifex_devices.distributed.peers import Peers
@@ -45,9 +46,9 @@ class LocalMeeting(Meeting):
         self._shared = _core._SharedMeeting(self._lanes, self._others, self._mine, self._group, self.max_text)
         self._is_open = False  # records are still to come
 
-    def meet(self, digest: bytes, payload: bytes, text: str) -> list[bytes] | None:
+    def meet(self, digest: bytes, payload: bytes, text: str, flight: _FlightGroup | None = None) -> list[bytes] | None:
         """See Meeting.meet."""
-        payloads = self._shared.meet(CAME, digest, payload, text)
+        payloads = self._shared.meet(CAME, digest, payload, text, flight)
         self._is_open = payloads is None
         return payloads
 

@@ -85,11 +85,11 @@ class MpiTransport(CheckedTransport):
     def close(self) -> None:
         """Releases what MPI holds for it; collective. Nothing can be sent afterwards."""
         self.broken = self.broken or "distributed.shutdown() was called"
-        for meetings in self._meetings.values():
-            for meeting in meetings:
+        for group in self._groups.values():
+            for meeting in group.meetings:
                 meeting.free()
         self._meetings_world.Free()
-        self._meetings.clear()
+        self._groups.clear()
         self._local_peers = None
 
     def progress(self) -> None:

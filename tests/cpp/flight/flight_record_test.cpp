@@ -58,7 +58,7 @@ std::string bytes_of(const std::string& path) {
 }
 
 TEST_F(FlightRecords, HaveWhatWasWritten) {
-  FlightRecorder recorder(path(1), 1, 4, "a-host");
+  FlightRecorder recorder(path(1), 1, 4, "a-host", FlightWriters::kOneAtATime);
   FlightGroup group({0, 1, 3});
   const uint64_t meeting =
       recorder.begin_meeting(group, {.text = "psum of float32[4]", .digest = 77, .file = "a.py", .line = 12});
@@ -119,8 +119,8 @@ TEST_F(FlightRecords, KeepTheLastEventsAndCutLongTexts) {
     EXPECT_EQ(record.events[i].number, number);
     EXPECT_EQ(record.events[i].digest, number);
     EXPECT_EQ(record.events[i].outcome, FlightOutcome::kDone);
-    EXPECT_EQ(record.events[i].operation, std::string(sizeof(FlightSlot::operation), 't'));
-    EXPECT_EQ(record.events[i].file, "..." + file.substr(file.size() - (sizeof(FlightSlot::file) - 3)));
+    EXPECT_EQ(record.events[i].operation, std::string(sizeof(FlightTexts::operation), 't'));
+    EXPECT_EQ(record.events[i].file, "..." + file.substr(file.size() - (sizeof(FlightTexts::file) - 3)));
   }
 }
 
@@ -143,10 +143,10 @@ TEST_F(FlightRecords, SurviveAKilledProcess) {
 
 TEST_F(FlightRecords, CanBeWrittenByThreads) {
   FlightRecorder recorder(path(0), 0, 1, "host");
-  FlightGroup group({0});
   std::vector<std::jthread> threads;
   for (uint64_t thread = 1; thread <= 4; ++thread) {
     threads.emplace_back([&, thread] {
+      FlightGroup group({0});
       for (int i = 0; i < 200; ++i) {
         recorder.end(recorder.begin_meeting(group, {.text = "text", .digest = thread}), FlightOutcome::kDone);
       }

@@ -22,7 +22,8 @@ def make_job(folder, *operations, host=None):
         recorder = _core._FlightRecorder(path, process, len(operations), host or os.uname().nodename)
         group = recorder.group(everyone)
         for operation in operations[process]:
-            recorder.end(group.meet(operation, operation.encode().ljust(32, b"\0")))
+            group.meet(operation, operation.encode().ljust(32, b"\0"))
+            recorder.end(group.last)
     return folder
 
 

@@ -52,7 +52,7 @@ def test_messages_that_are_given_up_without_an_error_name_none(transport):
 
 
 def test_ctrl_c_while_the_others_come_is_reported_to_them(transport, monkeypatch):
-    def interrupted(self, digest, payload, text):
+    def interrupted(self, digest, payload, text, flight):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(clock_transport.TableMeeting, "meet", interrupted)
@@ -109,7 +109,7 @@ def test_a_meeting_is_used_again_once_it_has_ended(transport):
     assert transport.agree("psum", b"digest", [0, 2], b"other") == [b"other"] * 2
     assert len(transport.new) == 2
     assert transport.agree("psum", b"digest", [0], b"alone") == [b"alone"]
-    assert transport._turns == {(0, 1): 2, (0, 2): 1}
+    assert {members: group.turn for members, group in transport._groups.items()} == {(0, 1): 2, (0, 2): 1}
 
 
 def test_the_deadline_counts_from_the_begin_of_a_wait(transport):

@@ -6,6 +6,7 @@ import re
 import socket
 
 import pytest
+from artifex_devices import _core
 from artifex_devices.distributed import flight_records
 from artifex_devices.distributed.flight_records import FlightRecords, last_operations, make_job_folder, read_job
 from artifex_devices.distributed.timeline import Timeline
@@ -40,6 +41,53 @@ def test_the_file_and_the_folder_go_with_the_last_process(records, tmp_path):
     other.close()
     assert os.listdir(tmp_path) == []
     other.close()  # nothing is left to remove
+
+
+def test_an_event_has_the_text_digest_and_line_of_its_own_meeting(records):
+    group = records.group((0, 1))
+    texts = ["psum", "pmax"]
+    digests = [b"\1", b"\2"]
+    for _ in range(3):
+        for text in texts:
+            for digest in digests:
+                group.meet(text, digest)
+                records.recorder.end(group.last)
+        group.meet("other line", b"\3")
+        group.meet("other line", b"\3")
+    (record,) = read_job(records.folder)
+    first = record.events[0].line
+    one_turn = [
+        ("psum", 1, 0),
+        ("psum", 2, 0),
+        ("pmax", 1, 0),
+        ("pmax", 2, 0),
+        ("other line", 3, 2),
+        ("other line", 3, 3),
+    ]
+    assert [(event.operation, event.digest, event.line - first) for event in record.events] == one_turn * 3
+    assert [event.turn for event in record.events] == [*range(1, 19)]
+
+
+def test_a_meeting_through_shared_memory_ends_its_event_where_all_have_come(records):
+    files = [_core._create_lanes(2) for _ in range(2)]
+    here, there = (_core._SharedLanes(place, files) for place in range(2))
+    for file in files:
+        os.close(file)
+    mine = _core._SharedMeeting(here, [1], 0, 7, 500)
+    other = _core._SharedMeeting(there, [0], 1, 7, 500)
+    group = records.group((0, 1))
+    other.start(1, b"digest", b"theirs", "psum")
+    assert mine.meet(1, b"digest", b"mine", "psum", group) == [b"mine", b"theirs"]
+    other.start(1, b"digest", b"theirs", "psum")
+    assert mine.meet(kind=1, digest=b"digest", payload=b"mine", text="psum", flight=group) == [b"mine", b"theirs"]
+    assert mine.meet(1, b"other", b"mine", "pmax", group) is None  # nobody has come
+    assert group.last == 3
+    other.start(1, b"digest", b"theirs", "psum")
+    assert events_of(records) == [
+        ("meeting", "psum", "done"),
+        ("meeting", "psum", "done"),
+        ("meeting", "pmax", "lasts"),
+    ]
 
 
 def test_a_transport_records_meetings_exchanges_and_refusals(records):
