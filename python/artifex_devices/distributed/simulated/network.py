@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import random
-from collections import deque
+from bisect import bisect_left
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -37,7 +38,8 @@ class _Parcel(NamedTuple):
 class Channel:
     """The messages of one sender, one receiver and one tag, in order."""
 
-    def __init__(self, sender: int, receiver: int, tag: int) -> None:
+    def __init__(self, number: int, sender: int, receiver: int, tag: int) -> None:
+        self.number = number
         self.sender, self.receiver, self.tag = sender, receiver, tag
         self.travelling: deque[_Parcel] = deque()
         self._arrived: deque[_Parcel] = deque()
@@ -48,9 +50,8 @@ class Channel:
         self._awaiting.append(message)
         self._match()
 
-    def deliver(self) -> str:
-        """Delivers the oldest message that travels; returns a description."""
-        parcel = self.travelling.popleft()
+    def deliver(self, parcel: _Parcel) -> str:
+        """Delivers a message; returns a description."""
         if parcel.call is not None:
             parcel.call()
             return f"report of process {self.sender}"
@@ -78,38 +79,80 @@ class Network:
 
     def __init__(self, generator: random.Random) -> None:
         self._generator = generator
-        self._channels: dict[tuple[int, int, int], Channel] = {}
+        self._numbers: dict[tuple[int, int, int], int] = {}
+        self._channels: list[Channel] = []  # by number
+        self._deliverable: list[int] = []  # numbers of the channels whose oldest message may arrive next, ascending
+        self._busy: Counter[tuple[int, int]] = Counter()  # channels with messages that are no reports, by their ends
 
     def channel(self, sender: int, receiver: int, tag: int) -> Channel:
         """The channel of a sender, a receiver and a tag."""
-        key = (sender, receiver, tag)
-        found = self._channels.get(key)
-        if found is None:
-            found = self._channels[key] = Channel(*key)
-        return found
+        number = self._numbers.setdefault((sender, receiver, tag), len(self._channels))
+        if number == len(self._channels):
+            self._channels.append(Channel(number, sender, receiver, tag))
+        return self._channels[number]
 
     def send(self, buffer: memoryview, sender: int, receiver: int, tag: int) -> SimulatedMessage:
         """Sends bytes. As in MPI, the message is done at once or when the receiver has it; the seed decides."""
         message = SimulatedMessage(buffer, is_done=self._generator.random() < 0.5)
-        self.channel(sender, receiver, tag).travelling.append(_Parcel(bytes(buffer), message, None))
+        self._add(self.channel(sender, receiver, tag), _Parcel(bytes(buffer), message, None))
         return message
 
     def report(self, sender: int, receiver: int, call: Callable[[], None]) -> None:
         """Sends a report: `call` runs where it is delivered."""
-        self.channel(sender, receiver, REPORTS).travelling.append(_Parcel(b"", None, call))
+        self._add(self.channel(sender, receiver, REPORTS), _Parcel(b"", None, call))
 
-    def deliverable(self) -> list[Channel]:
-        """The channels whose oldest message may arrive next."""
-        busy = [channel for channel in self._channels.values() if channel.travelling]
-        if not [channel for channel in busy if channel.tag == REPORTS]:  # twice as fast as any()
-            return busy
-        pairs = {(channel.sender, channel.receiver) for channel in busy if channel.tag != REPORTS}
-        return [each for each in busy if each.tag != REPORTS or (each.sender, each.receiver) not in pairs]
+    def deliverable(self) -> int:
+        """Returns how many channels have a message that may arrive next."""
+        return len(self._deliverable)
+
+    def deliver(self, index: int) -> tuple[Channel, str]:
+        """Delivers the oldest message of one of these channels; returns the channel and a description."""
+        channel = self._channels[self._deliverable[index]]
+        parcel = channel.travelling.popleft()
+        self._note_empty(channel)
+        return channel, channel.deliver(parcel)
 
     def lose(self, sender: int) -> None:
         """Drops what a killed process has sent from a random message of each channel on."""
-        for channel in self._channels.values():
+        for channel in self._channels:
             if channel.sender == sender and channel.travelling:
                 arriving = self._generator.randint(0, len(channel.travelling))
                 while len(channel.travelling) > arriving:
                     channel.travelling.pop()
+                self._note_empty(channel)
+
+    def _add(self, channel: Channel, parcel: _Parcel) -> None:
+        channel.travelling.append(parcel)
+        if len(channel.travelling) > 1:
+            return
+        ends = (channel.sender, channel.receiver)
+        if channel.tag != REPORTS:
+            self._busy[ends] += 1
+            self._set_deliverable(channel, True)
+        self._set_reports(ends)
+
+    def _note_empty(self, channel: Channel) -> None:
+        if channel.travelling:
+            return
+        ends = (channel.sender, channel.receiver)
+        self._set_deliverable(channel, False)
+        if channel.tag != REPORTS:
+            self._busy[ends] -= 1
+            self._set_reports(ends)
+
+    def _set_reports(self, ends: tuple[int, int]) -> None:
+        """Lets the reports between two processes wait for all messages between them."""
+        number = self._numbers.get((*ends, REPORTS))
+        if number is not None:
+            channel = self._channels[number]
+            self._set_deliverable(channel, bool(channel.travelling) and not self._busy[ends])
+
+    def _set_deliverable(self, channel: Channel, deliverable: bool) -> None:
+        numbers = self._deliverable
+        place = bisect_left(numbers, channel.number)
+        if (place < len(numbers) and numbers[place] == channel.number) == deliverable:
+            return
+        if deliverable:
+            numbers.insert(place, channel.number)
+        else:
+            del numbers[place]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.public_path import public
 from artifex_devices.distributed.simulated.faults import Fault, FaultPlan
-from artifex_devices.distributed.simulated.network import Channel, Network, SimulatedMessage
+from artifex_devices.distributed.simulated.network import Network, SimulatedMessage
 
 _STEP_S = 1e-6  # virtual time of a choice
 _WEIGHTS = (1, 4, 16)  # of processes: some run much more often than others
@@ -82,6 +82,7 @@ class Scheduler:
         self._network = Network(self._generator)
         self._faults = FaultPlan(faults, count, self._generator)
         self._turns = [_Turn(index) for index in range(count)]
+        self._alive = list(self._turns)  # those that have not ended
         self._weights = [self._generator.choice(_WEIGHTS) for _ in range(count)]
         self._arrival_weight = self._generator.choice(_WEIGHTS)
         self._mutex = threading.RLock()  # guards everything here
@@ -127,6 +128,7 @@ class Scheduler:
         finally:
             with self._mutex:
                 turn.state = _ENDED
+                self._alive.remove(turn)
                 self._resume(turn)  # unwinds another thread of the process, where it waits
                 self._yield_turn(turn)
 
@@ -249,22 +251,23 @@ class Scheduler:
         """Lets messages arrive until a process is chosen that can go on, or none is left."""
         self._running = None
         while not self._is_stopping:
-            channels = self._network.deliverable()
-            turns = [turn for turn in self._turns if self._can_run(turn)]
-            if not channels and not turns:
+            arriving = self._network.deliverable()
+            turns = [turn for turn in self._alive if self._can_run(turn)]
+            if not arriving and not turns:
                 if not self._advance_clock() and not self._report_deadlock():
                     self._is_over.release()
                     return
                 continue
             self.now += _STEP_S
-            weights = [self._arrival_weight] * len(channels) + [self._weights[turn.index] for turn in turns]
-            choices: list[Channel | _Turn] = [*channels, *turns]
-            sums = list(accumulate(weights))  # as random.choices, which takes twice as long for one choice
-            chosen = choices[bisect(sums, self._generator.random() * sums[-1], 0, len(sums) - 1)]
-            if isinstance(chosen, Channel):
-                self._turns[chosen.sender].has_news = self._turns[chosen.receiver].has_news = True
-                self._log(chosen.receiver, "arrive", chosen.deliver())
+            arrivals = self._arrival_weight * arriving
+            sums = list(accumulate((self._weights[turn.index] for turn in turns), initial=arrivals))
+            drawn = self._generator.random() * sums[-1]
+            if drawn < arrivals:
+                channel, text = self._network.deliver(int(drawn / self._arrival_weight))
+                self._turns[channel.sender].has_news = self._turns[channel.receiver].has_news = True
+                self._log(channel.receiver, "arrive", text)
                 continue
+            chosen = turns[bisect(sums, drawn, 0, len(sums) - 1) - 1]
             self._running = chosen.index
             chosen.state = _RUNNING
             chosen.was_notified = False
