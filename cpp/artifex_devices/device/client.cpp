@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
 
 #include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/stream_copy.h"
@@ -181,10 +183,10 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   if (options.processes.empty()) {
     client->add_devices(own, 0, options);
   } else {
+    std::unordered_map<std::string_view, int> first_of_host;
     for (int p = 0; p < client->process_count(); ++p) {
       const ProcessInfo& info = client->process(p);
-      const auto first = std::ranges::find(client->processes_, info.host, &ProcessInfo::host);
-      client->host_of_process_.push_back(static_cast<int>(first - client->processes_.begin()));
+      client->host_of_process_.push_back(first_of_host.try_emplace(info.host, p).first->second);
       client->add_devices(info, p, options);
     }
   }

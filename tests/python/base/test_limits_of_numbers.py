@@ -57,6 +57,7 @@ def nothing():
 TAKEN = {
     "seed of a world": (lambda n: opened(2, seed=n), 0, 2**64 - 1),
     "bytes of a world": (lambda n: opened(2, bytes_limit=n), 0, 2**63 - 1),
+    "processes of a world": (lambda n: opened(2**16, processes=n), 1, 2**16),
     "seed of processes": (lambda n: run_processes(nothing, processes=2, seed=n), 0, 2**64 - 1),
     "devices of a process": (lambda n: run_processes(nothing, processes=1, devices=n), 1, 2**16),
     "process of a fault": (lambda n: stall(n, at="psum", seconds=1.0), 0, None),
@@ -77,7 +78,6 @@ TAKEN = {
 }
 # A call, and numbers that it refuses.
 REFUSED = {
-    "processes of a world": (lambda n: opened(2**17, processes=n), (0, 2**16 + 1)),
     "processes": (lambda n: run_processes(nothing, processes=n, devices=1), (0, 257)),
     "rounds of a calibration": (lambda n: calibrate(rounds=n), (0, 101)),
     "memory of a reshard": (lambda n: reshard(memory_limit=n), (-1, 2**63)),
