@@ -118,9 +118,7 @@ def outputs_of(
 
 
 def moved_to(operation: str, x: Array, placement: Placement, sharding: Sharding) -> Array:
-    """X placed by `sharding` on the devices of `placement`; x itself if it is already placed so."""
-    if x.sharding is sharding or x.sharding == sharding:
-        return x
+    """X placed by `sharding` on the devices of `placement`."""
     if not x.sharding._same_devices(placement.sharding):
         check_move(operation, x, sharding)
     return _core._moved(x, sharding, x.committed or placement.committed)
