@@ -40,6 +40,21 @@ TrainingSeconds StepPricer::seconds(const TrainingConfig& config) {
   return step;
 }
 
+StageWork StepPricer::work(const TrainingConfig& config, int64_t stage) {
+  const StageSlots& found = slots_.slots(config);
+  const StageLayers& layers = found.stages[static_cast<size_t>(stage)];
+  const StageSlot& slot = found.slots[static_cast<size_t>(stage)];
+  StageWork work{slot.passes, slot.sends};
+  const HiddenSeconds exchanged = data(config, layers, slot);
+  work.data = exchanged.exposed + exchanged.hidden;
+  work.update = update(config, layers);
+  if (config.offload_optimizer || config.offload_activations) {
+    const HiddenSeconds moved = offload(config, layers, slot, stage);
+    work.offload = moved.exposed + moved.hidden;
+  }
+  return work;
+}
+
 HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot) {
   const LocalParameters parameters = stage_parameters(model_, config, layers);
   const double messages = std::max(1.0, to_real(layers.total()));
