@@ -230,6 +230,11 @@ StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) 
   StageMemory memory{};
   std::ranges::copy(states, memory.begin());
   if (config.offload_optimizer) memory[static_cast<size_t>(MemoryPart::kOptimizer)] = 0;
+  if (sends_gradients_at_once(config)) {
+    double& gradients = memory[static_cast<size_t>(MemoryPart::kGradients)];
+    const LocalParameters::Bytes layer = owned_parameters(holds.largest_layer, config).bytes(config.gradient_bytes);
+    gradients = std::min(gradients, 2 * (layer.dense + layer.experts));  // one is reduced, one moves
+  }
   memory[static_cast<size_t>(MemoryPart::kActivations)] =
       config.offload_activations ? holds.offloaded : holds.activations;
   double& working = memory[static_cast<size_t>(MemoryPart::kWorking)];

@@ -116,12 +116,14 @@ HiddenSeconds StepPricer::offload(const TrainingConfig& config, const StageLayer
   const double part = config.overlap[static_cast<size_t>(Traffic::kOffload)];
   const double rate = hardware_.host_bandwidth * efficiency_[Factor::kHost];
   if (config.offload_optimizer) {
-    // Gradients go to the host and parameters come back.
+    // Gradients go to the host and parameters come back. Where gradients go after each microbatch, the sum of those
+    // before comes back too, and is added on the device (microsoft/DeepSpeed, stage_1_and_2.py).
     const LocalParameters own = owned(config, layers);
     const LocalParameters::Bytes out = own.bytes(config.gradient_bytes);
     const LocalParameters::Bytes in = own.bytes(config.parameter_bytes);
-    const double bytes = out.dense + out.experts + in.dense + in.experts;
-    const HiddenSeconds each = hide(bytes / rate, part, slot.backward);
+    const double times = sends_gradients_at_once(config) ? to_real(config.microbatches()) : 1;
+    const double bytes = (2 * times - 1) * (out.dense + out.experts) + in.dense + in.experts;
+    const HiddenSeconds each = hide(bytes / rate, part, times * slot.backward);
     sum = {sum.exposed + each.exposed, sum.hidden + each.hidden};
   }
   if (config.offload_activations) {

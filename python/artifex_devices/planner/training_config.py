@@ -75,7 +75,8 @@ class TrainingConfig:
         flash_attention: Whether attention is one kernel that stores no scores.
         causal: Whether such a kernel skips masked scores.
         dropout: Whether dropout stores masks.
-        offload_optimizer: Whether optimizer state is in host memory and updated there.
+        offload_optimizer: Whether optimizer state is in host memory and updated there. With ZeRO 2 and 3 gradients are
+            there too: those of a layer leave when they are reduced (ZeRO-Offload, arXiv:2101.06840).
         offload_activations: Whether activations wait in host memory for the backward pass.
         overlap: Part of each kind of communication that may run behind computation, 0 to 1, by name: "tensor",
             "context", "expert", "pipeline", "data", "offload". It is hidden as far as there is computation to hide it.
