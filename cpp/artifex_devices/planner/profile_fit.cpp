@@ -23,7 +23,8 @@ constexpr double kDifference = 1e-4;  // relative, of finite differences
 constexpr double kPull = 1e-4;        // with which factors are drawn to what they are, where messages do not decide
 constexpr double kHold = 1e3;         // weight of what may not change
 constexpr int kMessageRounds = 20;
-constexpr double kSeenPart = 1e-6;  // part of the messages below which a factor does not count
+constexpr double kNamedError = 0.05;  // of a kind of message that the fitted factors do not explain
+constexpr double kSeenPart = 1e-6;    // part of the messages below which a factor does not count
 
 double& number_of(Efficiency& efficiency, Factor factor) {
   return efficiency.factors[static_cast<size_t>(factor)].value;
@@ -177,7 +178,7 @@ void Fitter::fit_messages() {
   for (int i = 0; i < kMessageCount; ++i) {
     const ProfileKind kind = profile_kind(static_cast<Message>(i));
     const double target = at(measured_, kind);
-    if (target > 0 && at(now, kind) > 0 && std::abs(at(now, kind) / target - 1) > 1e-3) {
+    if (target > 0 && at(now, kind) > 0 && std::abs(at(now, kind) / target - 1) > kNamedError) {
       note("{}: {:.4g} s measured, {:.4g} s with the fitted links and network", to_string(kind), target, at(now, kind));
     }
   }

@@ -52,7 +52,7 @@ class ProfileFit(Report):
     def _layout(self) -> Layout:
         efficiency, profile = self.efficiency, self.profile
         values = ", ".join(f"{name} {getattr(efficiency, name):.4g}" for name in self.fitted)
-        hidden = ", ".join(f"{name} {value:.3g}" for name, value in self.overlap.items())
+        hidden = ", ".join(f"{name} {round(value, 3):g}" for name, value in self.overlap.items())
         facts = [
             ("profile", f"{profile.source}, {profile.device}, {steps_text(profile.steps)} [{profile.steps_from}]"),
             ("step", f"{seconds_text(profile.seconds)} measured, {seconds_text(self.plan.seconds)} with the fit"),
