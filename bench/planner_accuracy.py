@@ -30,6 +30,7 @@ PAGE = HERE.parent / "docs" / "planner_accuracy.md"
 ERRORS = HERE.parent / "python" / "artifex_devices" / "planner" / "training_errors.py"
 TEXT = (HERE / "planner_accuracy.md").read_text(encoding="utf-8")
 DATA = json.loads((HERE / "published_runs.json").read_text(encoding="utf-8"))
+COMPILED = json.loads((HERE / "compiled_memory.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,8 @@ def page() -> str:
     return TEXT.format(
         runs=len(found), collectives=len(DATA["collectives"]), verdict=verdict, table="\n".join(lines), median=median,
         tail=tail, held=len(held), runs_part=runs_part(found), outside_part=table_of(outside),
-        factors_part=factors_part(), collectives_part=collectives_part(), sources_part=sources_part(),
+        factors_part=factors_part(), collectives_part=collectives_part(), compiled_part=compiled_part(),
+        sources_part=sources_part(),
     )  # fmt: skip
 
 
@@ -293,6 +295,30 @@ def collectives_part() -> str:
     lines.append(f"| factors are from them | {summary([e for e, own in zip(errors, is_source, strict=True) if own])} |")
     others = [e for e, own in zip(errors, is_source, strict=True) if not own]
     lines.append(f"| no factor is from them | {summary(others)} |")
+    return "\n".join(lines) + "\n"
+
+
+def compiled_part() -> str:
+    """The table of steps that XLA compiled."""
+    lines = [
+        "### Compiled steps", "",
+        f"Memory analysis of XLA (JAX {COMPILED['jax']}, CPU devices) for training steps of a transformer of 32 layers "
+        "with the proportions of Llama 3 8B: embedding 256, MLP 896, 4 heads of 64, vocabulary 8,192, 2 sequences of "
+        "128 tokens on each device (twice the sizes: 512, 1,792, 8, 16,384 and 256 tokens), float32, without flash "
+        "attention, AdamW. `tests/oracle/test_memory.py` compiles the steps and fails where a number of this table is "
+        "no longer the one that XLA or the planner gives.", "",
+        "Arguments are parameters, optimizer state and batch: they are equal. Temporaries are gradients, activations "
+        "and what one layer needs while it is computed.", "",
+        "| step | arguments, MB | temporaries by XLA, MB | by the planner, MB | error | error of all memory |",
+        "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for name, row in COMPILED["rows"].items():
+        total, own = (row[prefix + "arguments"] + row[prefix + "temporaries"] for prefix in ("", "planned_"))
+        numbers = [row[key] / 1e6 for key in ("arguments", "temporaries", "planned_temporaries")]
+        error = numbers[2] / numbers[1] - 1
+        lines.append(
+            f"| {name} | {' | '.join(f'{number:.1f}' for number in numbers)} | {error:+.1%} | {own / total - 1:+.1%} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -210,11 +210,14 @@ def training() -> list[Any]:
     node, ideal = cluster.dgx("h100"), planner.Efficiency.ideal()
     config = planner.TrainingConfig(batch=64, sequence=4096, zero=3, recompute="full")
     plan = planner.plan_training("llama-3-8b", node, config, efficiency=ideal, measured=4.0)
+    gemm = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 0, "dur": 4e6, "args": {"device": 0}}
+    profile = planner.read_profile([gemm, {**gemm, "name": "mine", "ts": 4e6}], steps=2)
     pinned: dict[str, Any] = {"zero": 3, "tensor": 1, "context": 1, "pipeline": 1, "efficiency": ideal}
     return [
         models.SHAPES["llama-3-8b"].parameters,
         plan,
         planner.fit([plan], efficiency=ideal),
+        planner.fit_profile(plan, profile, efficiency=ideal),
         planner.suggest_training("llama-2-7b", node, batch=8, sequence=4096, **pinned),
         planner.plan_inference("llama-3-8b", node, batch=8, prompt=128, output=64, tensor=2, efficiency=ideal),
     ]

@@ -165,6 +165,7 @@ void bind_planner(py::module_& module) {
   bind_charts(module);
   bind_training(module);
   bind_transformer_shape(module);
+  bind_profile_fit(module);
   bind_training_fit(module);
   bind_reshard_picture(module);
   bind_calibration(module);

@@ -19,6 +19,7 @@ void bind_step(pybind11::module_& module);
 void bind_training(pybind11::module_& module);
 void bind_charts(pybind11::module_& module);
 void bind_transformer_shape(pybind11::module_& module);
+void bind_profile_fit(pybind11::module_& module);
 void bind_training_fit(pybind11::module_& module);
 
 /// The fields of models.TransformerShape. Not checked: `check_shape` does.

@@ -3662,6 +3662,21 @@ def _find_accelerators(
 ) -> dict[typing.Any, typing.Any]: ...
 def _find_device(platform: str, id: int) -> Device: ...
 def _find_memory(platform: str, id: int, kind: str) -> Memory: ...
+def _fit_profile(
+    shape: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    config: dict[typing.Any, typing.Any],
+    stage: int,
+    busy: collections.abc.Mapping[str, float],
+    alone: collections.abc.Mapping[str, float],
+    idle: float,
+    efficiency: dict[typing.Any, typing.Any],
+    source: str,
+) -> dict[typing.Any, typing.Any]:
+    """
+    Factors and overlap that fit the parts of a profiled step, expected seconds before and after, and notes.
+    """
+
 def _fit_relative(
     terms: collections.abc.Sequence[collections.abc.Sequence[float]], seconds: collections.abc.Sequence[float]
 ) -> tuple[typing.Any, ...]:
@@ -4112,6 +4127,16 @@ def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
 def _process_starts(sharding: Sharding, shape: typing.Any) -> list[list[int]]:
     """
     Where this process's parts of each dimension begin, ascending.
+    """
+
+def _profile_kinds() -> list[str]:
+    """
+    Names of the kinds of operations of a profile.
+    """
+
+def _profile_parts(spans: collections.abc.Sequence[tuple[str, float, float]], steps: int) -> tuple[typing.Any, ...]:
+    """
+    Seconds of a step by kind: busy and alone, then idle and all. `spans`: kind, begin and end of each.
     """
 
 def _published_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:

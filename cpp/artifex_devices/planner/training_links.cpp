@@ -30,6 +30,21 @@ double nvls_seconds(double bytes, const SwitchGroup& group, const Efficiency& ef
                             message_efficiency(bytes, efficiency[Factor::kNvls], efficiency[Factor::kLinksHalfBytes]);
 }
 
+Message message_of(Collective op) {
+  switch (op) {
+    case Collective::kReduceScatter:
+      return Message::kReduceScatter;
+    case Collective::kAllReduce:
+      return Message::kAllReduce;
+    case Collective::kAllToAll:
+      return Message::kAllToAll;
+    case Collective::kAllGather:
+    case Collective::kBroadcast:
+      break;
+  }
+  return Message::kAllGather;
+}
+
 double reached(const CollectiveCost& cost, double bytes, const Efficiency& efficiency) {
   const bool is_network = cost.limit == "network";
   const double full = efficiency[is_network ? Factor::kNetwork : Factor::kLinkFraction];
@@ -90,7 +105,7 @@ const NodeGroup& TrainingLinks::placed(int64_t devices, int64_t stride) {
 
 double TrainingLinks::seconds(Collective op, double bytes, int64_t devices, int64_t stride,
                               const Efficiency& efficiency, bool sharp) {
-  if (devices <= 1 || bytes <= 0) return 0;
+  if (devices <= 1 || bytes <= 0 || !counts(message_of(op))) return 0;
   const NodeGroup& group = placed(devices, stride);
   double best = -1;
   for (const CollectiveCost& cost : collective_costs(op, bytes, group)) {
@@ -136,7 +151,7 @@ double TrainingLinks::expert_seconds(double bytes, const TokenRoutes& routes, in
 }
 
 double TrainingLinks::send_seconds(double bytes, int64_t stride, const Efficiency& efficiency) {
-  if (bytes <= 0) return 0;
+  if (bytes <= 0 || !counts(Message::kSend)) return 0;
   const NodeGroup& pair = placed(2, stride);
   if (pair.nodes > 1) return reached({"send", "network", pair.latency.step, bytes / pair.egress}, bytes, efficiency);
   double rate = 0;

@@ -26,11 +26,18 @@ struct TokenRoutes {
 /// Whether InfiniBand may join the nodes of a cluster: not slices of TPUs.
 inline bool may_have_sharp(const Cluster& cluster) { return cluster.inside().kind != NetworkKind::kTorus; }
 
+/// Messages that a profile can tell apart by their names.
+enum class Message : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kSend };
+inline constexpr int kMessageCount = 5;
+
 /// Groups of a cluster's devices whose ids are evenly spaced, with the links under them. Groups are found when they are
 /// first asked for. Not thread-safe.
 class TrainingLinks {
  public:
   explicit TrainingLinks(const Cluster& cluster);
+
+  /// From now on messages of other kinds take no time, so that the sums of a step are those of one kind.
+  void count_only(Message kind) noexcept { only_ = kind; }
 
   /// The group of `devices` ids 0, stride, 2 x stride and so on; nullptr where these are not a box of the cluster.
   const NodeGroup* group(int64_t devices, int64_t stride);
@@ -52,8 +59,10 @@ class TrainingLinks {
 
  private:
   const NodeGroup& placed(int64_t devices, int64_t stride);
+  bool counts(Message kind) const noexcept { return !only_ || *only_ == kind; }
   const Cluster& cluster_;
   bool has_nvls_;  // switches add
+  std::optional<Message> only_;
   std::map<std::pair<int64_t, int64_t>, std::optional<NodeGroup>> groups_;
 };
 

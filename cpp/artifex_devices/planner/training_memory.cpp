@@ -35,6 +35,13 @@ double local_columns(const std::vector<LayerProduct>& products, int64_t tensor) 
   return sum;
 }
 
+/// Bytes of one microbatch that the output keeps: inputs of the last norm and of its product, and the logits.
+double head_activations(const TrainingModel& model, const TrainingConfig& config) {
+  const double h = to_real(model.shape.embed) * tokens_of(config) / between_ways(config);
+  const double logits = kLogitBytes * tokens_of(config) * to_real(model.shape.vocab) / to_real(config.tensor);
+  return 2 * config.activation_bytes * h + logits;
+}
+
 /// Values that an MLP keeps for each token: results of the first product, and the activation's.
 double mlp_values(const TransformerShape& shape, double width) { return width * (shape.gated_mlp ? 3 : 2); }
 
@@ -192,11 +199,8 @@ double stage_activations(const TrainingModel& model, const TrainingConfig& confi
   double sum = in_flight * all;
   if (layers.has_embedding && config.dropout) sum += in_flight * h;
   if (layers.has_head) {
-    // Inputs of the last norm and the output's product, and the logits. One microbatch at a time has them, unless the
-    // schedule runs all forward passes first.
-    const double at_once = config.schedule == PipelineSchedule::kGPipe ? in_flight : 1;
-    const double logits = kLogitBytes * tokens_of(config) * to_real(model.shape.vocab) / to_real(config.tensor);
-    sum += at_once * (2 * config.activation_bytes * h + logits);
+    // One microbatch at a time, unless the schedule runs all forward passes first.
+    sum += (config.schedule == PipelineSchedule::kGPipe ? in_flight : 1) * head_activations(model, config);
   }
   return sum;
 }
@@ -215,6 +219,8 @@ StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config,
     holds.recomputing = to_real(unit) * each.complete - each.input;
   }
   if (config.recompute == Recompute::kSelective) holds.recomputing = each.complete - each.kept;
+  // The output's are freed before layers are computed again.
+  if (layers.has_head) holds.recomputing = std::max(0.0, holds.recomputing - head_activations(model, config));
   holds.largest_layer = layer_local_parameters(model, config, largest);
   return holds;
 }
@@ -224,6 +230,11 @@ StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) 
   StageMemory memory{};
   std::ranges::copy(states, memory.begin());
   if (config.offload_optimizer) memory[static_cast<size_t>(MemoryPart::kOptimizer)] = 0;
+  if (sends_gradients_at_once(config)) {
+    double& gradients = memory[static_cast<size_t>(MemoryPart::kGradients)];
+    const LocalParameters::Bytes layer = owned_parameters(holds.largest_layer, config).bytes(config.gradient_bytes);
+    gradients = std::min(gradients, 2 * (layer.dense + layer.experts));  // one is reduced, one moves
+  }
   memory[static_cast<size_t>(MemoryPart::kActivations)] =
       config.offload_activations ? holds.offloaded : holds.activations;
   double& working = memory[static_cast<size_t>(MemoryPart::kWorking)];

@@ -83,6 +83,11 @@ struct StageHolds {
 };
 StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
                        int64_t stage) noexcept;
+/// Whether gradients are in the host's memory: with the optimizer there, ZeRO 2 and 3 send what they have reduced in
+/// each backward pass (ZeRO-Offload, arXiv:2101.06840, section 4.1). Without these all gradients wait for the last one.
+inline bool sends_gradients_at_once(const TrainingConfig& config) noexcept {
+  return config.offload_optimizer && config.zero >= 2;
+}
 StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) noexcept;
 /// Bytes of activations that a stage holds at once, as if none were offloaded.
 double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,

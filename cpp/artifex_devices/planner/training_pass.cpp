@@ -36,6 +36,7 @@ double itemsize_of(MatmulFormat format) {
 PassSeconds& PassSeconds::add(const PassSeconds& other, double times) noexcept {
   products += times * other.products;
   attention += times * other.attention;
+  scores += times * other.scores;
   elementwise += times * other.elementwise;
   tensor += times * other.tensor;
   tensor_beside += times * other.tensor_beside;
@@ -73,7 +74,7 @@ double PassPricer::products(const std::vector<LayerProduct>& all, double tokens,
   return sum;
 }
 
-double PassPricer::attention_seconds(bool is_backward) const {
+void PassPricer::add_attention(PassSeconds& pass, bool is_backward) const {
   const TransformerShape& shape = model_.shape;
   const bool skips = config_.causal && config_.flash_attention;
   const double seen = attended_tokens(model_, to_real(config_.sequence), skips);
@@ -83,13 +84,13 @@ double PassPricer::attention_seconds(bool is_backward) const {
   const double flops = 2 * tokens_ * seen * heads * (to_real(shape.head_dim) + model_.value_dim);
   const double factor = !is_backward ? 1 : config_.flash_attention ? 2.5 : 2;
   const double fraction = efficiency_[is_backward ? Factor::kAttentionBackward : Factor::kAttentionForward];
-  double seconds = factor * flops / (attention_peak_ * fraction);
+  pass.attention += factor * flops / (attention_peak_ * fraction);
   if (!config_.flash_attention) {
     // Scores are written, read for the softmax, and read again: 4 passes, 8 backward.
     const double bytes = (is_backward ? 8 : 4) * config_.activation_bytes * tokens_ * to_real(config_.sequence) * heads;
-    seconds += bytes / (rates_.memory_bandwidth * efficiency_[Factor::kMemory]);
+    pass.scores += bytes / (rates_.memory_bandwidth * efficiency_[Factor::kMemory]);
+    pass.attention += pass.scores;
   }
-  return seconds;
 }
 
 double PassPricer::elementwise_seconds(LayerKind kind, bool is_backward) const {
@@ -187,7 +188,7 @@ PassSeconds PassPricer::layer(LayerKind kind, bool is_backward) {
   PassSeconds pass;
   pass.products = products(sizes.attention, tokens_, config_.tensor, is_backward) +
                   products(sizes.mlp, tokens_, config_.tensor, is_backward);
-  pass.attention = attention_seconds(is_backward);
+  add_attention(pass, is_backward);
   pass.elementwise = elementwise_seconds(kind, is_backward);
   pass.context = context_seconds(is_backward);
   const double stream = tokens_ * to_real(model_.shape.embed) * config_.activation_bytes;

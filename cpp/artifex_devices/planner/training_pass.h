@@ -9,6 +9,7 @@ namespace artifex_devices {
 struct PassSeconds {
   double products = 0;
   double attention = 0;
+  double scores = 0;  // the part of it that reads and writes scores: none with flash attention
   double elementwise = 0;
   double tensor = 0;
   double tensor_beside = 0;  // always hidden behind the products that do not need it
@@ -32,7 +33,7 @@ class PassPricer {
 
  private:
   double products(const std::vector<LayerProduct>& all, double tokens, int64_t tensor, bool is_backward) const;
-  double attention_seconds(bool is_backward) const;
+  void add_attention(PassSeconds& pass, bool is_backward) const;
   double elementwise_seconds(LayerKind kind, bool is_backward) const;
   double tensor_seconds(Collective op, double bytes);
   /// A sharded region's communication, in and out: all-reduces, or gathers and reduce-scatters between shards.

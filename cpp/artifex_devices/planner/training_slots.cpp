@@ -130,21 +130,27 @@ const StageSlots& SlotPricer::slots(const TrainingConfig& config) {
 
 StageSlot SlotPricer::slot(const TrainingConfig& config, const StageLayers& layers, double send) const {
   StageSlot result;
-  result.forward = add_pass(result.time, config, pass(layers, false), false);
-  result.backward = add_pass(result.time, config, pass(layers, true), false);
+  auto& [forward, backward, repeated] = result.passes;
+  forward = pass(layers, false);
+  backward = pass(layers, true);
+  result.forward = add_pass(result.time, config, forward, false);
+  result.backward = add_pass(result.time, config, backward, false);
   const double again = recomputed_layers(config, layers);
   if (again > 0) {
-    PassSeconds repeated;
     const double part = again / to_real(layers.total());
     repeated.add(passes_.layers[0][0], part * to_real(layers.dense));
     repeated.add(passes_.layers[1][0], part * to_real(layers.with_experts));
     result.backward += add_pass(result.time, config, repeated, true);
   } else if (config.recompute == Recompute::kSelective && !config.flash_attention) {
-    const double scores = to_real(layers.dense) * passes_.layers[0][0].attention +
-                          to_real(layers.with_experts) * passes_.layers[1][0].attention;
-    result.time[TimePart::kRecompute] += scores;
-    result.backward += scores;
+    for (const size_t kind : {size_t{0}, size_t{1}}) {
+      const double count = to_real(kind == 0 ? layers.dense : layers.with_experts);
+      repeated.attention += count * passes_.layers[kind][0].attention;
+      repeated.scores += count * passes_.layers[kind][0].scores;
+    }
+    result.time[TimePart::kRecompute] += repeated.attention;
+    result.backward += repeated.attention;
   }
+  result.sends = 2 * send;
   const HiddenSeconds sends = hide(send, overlap(config, Traffic::kPipeline), result.forward);
   result.time[TimePart::kPipeline] += 2 * sends.exposed;
   result.time.hidden[static_cast<size_t>(Traffic::kPipeline)] += 2 * sends.hidden;

@@ -19,7 +19,9 @@ HiddenSeconds hide(double seconds, double part, double window) noexcept;
 
 /// One microbatch of one stage, forward and backward.
 struct StageSlot {
-  TrainingSeconds time;  // parts of one microbatch
+  TrainingSeconds time;               // parts of one microbatch
+  std::array<PassSeconds, 3> passes;  // forward, backward and what is computed again
+  double sends = 0;                   // messages between stages, forward and backward
   double forward = 0;
   double backward = 0;
   double total() const noexcept { return forward + backward; }

@@ -40,6 +40,21 @@ TrainingSeconds StepPricer::seconds(const TrainingConfig& config) {
   return step;
 }
 
+StageWork StepPricer::work(const TrainingConfig& config, int64_t stage) {
+  const StageSlots& found = slots_.slots(config);
+  const StageLayers& layers = found.stages[static_cast<size_t>(stage)];
+  const StageSlot& slot = found.slots[static_cast<size_t>(stage)];
+  StageWork work{slot.passes, slot.sends};
+  const HiddenSeconds exchanged = data(config, layers, slot);
+  work.data = exchanged.exposed + exchanged.hidden;
+  work.update = update(config, layers);
+  if (config.offload_optimizer || config.offload_activations) {
+    const HiddenSeconds moved = offload(config, layers, slot, stage);
+    work.offload = moved.exposed + moved.hidden;
+  }
+  return work;
+}
+
 HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot) {
   const LocalParameters parameters = stage_parameters(model_, config, layers);
   const double messages = std::max(1.0, to_real(layers.total()));
@@ -101,12 +116,14 @@ HiddenSeconds StepPricer::offload(const TrainingConfig& config, const StageLayer
   const double part = config.overlap[static_cast<size_t>(Traffic::kOffload)];
   const double rate = hardware_.host_bandwidth * efficiency_[Factor::kHost];
   if (config.offload_optimizer) {
-    // Gradients go to the host and parameters come back.
+    // Gradients go to the host and parameters come back. Where gradients go after each microbatch, the sum of those
+    // before comes back too, and is added on the device (microsoft/DeepSpeed, stage_1_and_2.py).
     const LocalParameters own = owned(config, layers);
     const LocalParameters::Bytes out = own.bytes(config.gradient_bytes);
     const LocalParameters::Bytes in = own.bytes(config.parameter_bytes);
-    const double bytes = out.dense + out.experts + in.dense + in.experts;
-    const HiddenSeconds each = hide(bytes / rate, part, slot.backward);
+    const double times = sends_gradients_at_once(config) ? to_real(config.microbatches()) : 1;
+    const double bytes = (2 * times - 1) * (out.dense + out.experts) + in.dense + in.experts;
+    const HiddenSeconds each = hide(bytes / rate, part, times * slot.backward);
     sum = {sum.exposed + each.exposed, sum.hidden + each.hidden};
   }
   if (config.offload_activations) {

@@ -5,6 +5,15 @@
 
 namespace artifex_devices {
 
+/// What a device of one stage does in a step, hidden or not. Passes and sends are those of one microbatch.
+struct StageWork {
+  std::array<PassSeconds, 3> passes;  // forward, backward and what is computed again
+  double sends = 0;
+  double data = 0;
+  double update = 0;
+  double offload = 0;
+};
+
 /// Prices steps of one model on one cluster. Consecutive configurations that share parts of a step reuse their prices,
 /// so a search that varies ZeRO, the optimizer and offloading last is fast. Not thread-safe.
 class StepPricer {
@@ -16,6 +25,7 @@ class StepPricer {
   TrainingSeconds seconds(const TrainingConfig& config);
   /// The part of it that ZeRO, the optimizer and offloading do not change: no step takes less.
   double least_seconds(const TrainingConfig& config);
+  StageWork work(const TrainingConfig& config, int64_t stage);
   /// Slots of the configuration that was priced last.
   const StageSlots& slots(const TrainingConfig& config) { return slots_.slots(config); }
 

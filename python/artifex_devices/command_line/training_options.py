@@ -162,6 +162,8 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     for kind in ("parameter", "gradient"):
         own = f"of some {kind}s: embedding=bfloat16,norm=float32; kinds: {', '.join(_TENSOR_KINDS)}"
         step(f"--{kind}-dtypes", type=_by_name(str, "a dtype"), metavar="KIND=DTYPE,...", help=own)
+    scales = "bytes of scales for each parameter of 8 bits or fewer, such as 0.03125 for MXFP8 (default: 0)"
+    step("--parameter-scale", type=_number, metavar="BYTES", help=scales)
     step("--no-flash-attention", dest="flash_attention", action="store_false", default=None, help="scores are stored")
     step("--no-causal", dest="causal", action="store_false", default=None, help="masked scores are computed")
     step("--dropout", action="store_true", default=None, help="masks of dropout are stored")

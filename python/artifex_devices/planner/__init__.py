@@ -5,6 +5,8 @@ from artifex_devices.planner.collective_plan import Algorithm, CollectiveBound, 
 from artifex_devices.planner.collective_planner import plan_collective
 from artifex_devices.planner.efficiency import Efficiency
 from artifex_devices.planner.inference_planner import InferencePlan, InferenceSeconds, plan_inference
+from artifex_devices.planner.profile import Profile, read_profile
+from artifex_devices.planner.profile_fit import ProfileFit, fit_profile
 from artifex_devices.planner.reshard_plan import Copy, LowerBound, PlanStep, ReshardPlan
 from artifex_devices.planner.reshard_planner import plan_reshard
 from artifex_devices.planner.step_planner import plan_step
@@ -37,6 +39,8 @@ __all__ = [
     "InferenceSeconds",
     "LowerBound",
     "PlanStep",
+    "Profile",
+    "ProfileFit",
     "ReshardPlan",
     "SearchSpace",
     "StepCollective",
@@ -55,11 +59,13 @@ __all__ = [
     "TrainingStage",
     "TrainingSuggestions",
     "fit",
+    "fit_profile",
     "plan_collective",
     "plan_inference",
     "plan_reshard",
     "plan_step",
     "plan_training",
+    "read_profile",
     "suggest",
     "suggest_training",
 ]

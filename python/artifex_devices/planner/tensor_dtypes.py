@@ -38,9 +38,17 @@ def checked_dtypes(operation: str, name: str, dtypes: Any) -> dict[str, Any]:
     return {kind: dtypes[kind] for kind in TENSOR_KINDS if kind in dtypes}
 
 
-def bytes_by_kind(operation: str, name: str, dtype: Any, dtypes: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the bytes of an element of each kind of tensor."""
-    return {kind: itemsize_of(operation, name, dtypes.get(kind, dtype)) for kind in TENSOR_KINDS}
+def bytes_by_kind(
+    operation: str, name: str, dtype: Any, dtypes: Mapping[str, Any], scale: float = 0.0
+) -> dict[str, float]:
+    """Returns the bytes of an element of each kind of tensor, with `scale` bytes of scales for one of 8 bits or fewer.
+
+    Example:
+        >>> bytes_by_kind("plan", "parameter", "float8_e4m3fn", {"norm": "bfloat16"}, 1 / 32)["mlp"]
+        1.03125
+    """
+    sizes = {kind: itemsize_of(operation, name, dtypes.get(kind, dtype)) for kind in TENSOR_KINDS}
+    return {kind: size + scale if size <= 1 else size for kind, size in sizes.items()}
 
 
 def dtypes_text(dtype: Any, dtypes: Mapping[str, Any]) -> str:

@@ -75,7 +75,8 @@ class TrainingConfig:
         flash_attention: Whether attention is one kernel that stores no scores.
         causal: Whether such a kernel skips masked scores.
         dropout: Whether dropout stores masks.
-        offload_optimizer: Whether optimizer state is in host memory and updated there.
+        offload_optimizer: Whether optimizer state is in host memory and updated there. With ZeRO 2 and 3 gradients are
+            there too: those of a layer leave when they are reduced (ZeRO-Offload, arXiv:2101.06840).
         offload_activations: Whether activations wait in host memory for the backward pass.
         overlap: Part of each kind of communication that may run behind computation, 0 to 1, by name: "tensor",
             "context", "expert", "pipeline", "data", "offload". It is hidden as far as there is computation to hide it.
@@ -86,6 +87,9 @@ class TrainingConfig:
         gradient_dtypes: The same for gradients.
         sharp: Whether switches between nodes sum gradients that replicas reduce by all-reduces (SHARP of InfiniBand):
             without ZeRO, and between the shards of `zero_shards`. Needs switches that have it, and its setup.
+        parameter_scale: Bytes of scales for each parameter of 8 bits or fewer: 1/32 for a byte for each 32 of them (OCP
+            Microscaling Formats, MXFP8), 4/16384 for a float32 for each block of 128 x 128 (DeepSeek-V3,
+            arXiv:2412.19437, section 3.3.2).
 
     Raises:
         ValueError: A value is out of its range. Values that do not fit each other are an error of `plan_training`.
@@ -132,6 +136,7 @@ class TrainingConfig:
     parameter_dtypes: Mapping[str, Any] = field(default_factory=dict)
     gradient_dtypes: Mapping[str, Any] = field(default_factory=dict)
     sharp: bool = False
+    parameter_scale: float = 0.0
 
     def __post_init__(self) -> None:
         name = "TrainingConfig"
@@ -146,6 +151,7 @@ class TrainingConfig:
             check_int(name, "recompute_layers", self.recompute_layers, minimum=0, maximum=2**31)
         check_int(name, "zero", self.zero, minimum=0, maximum=3)
         check_number(name, "expert_imbalance", self.expert_imbalance, minimum=1)
+        check_number(name, "parameter_scale", self.parameter_scale, minimum=0)
         if self.expert_capacity is not None:
             check_number(name, "expert_capacity", self.expert_capacity, above=0)
         for key in ("sequence_parallel", "expert_padding", "flash_attention", "causal", "dropout", "offload_optimizer"):
@@ -234,7 +240,9 @@ class TrainingConfig:
         values = {key: value for key, value in vars(self).items() if not key.endswith(("_dtype", "_dtypes"))}
         return {
             **values,
-            "parameter_bytes": bytes_by_kind(operation, "parameter", self.parameter_dtype, self.parameter_dtypes),
+            "parameter_bytes": bytes_by_kind(
+                operation, "parameter", self.parameter_dtype, self.parameter_dtypes, self.parameter_scale
+            ),
             "gradient_bytes": bytes_by_kind(operation, "gradient", self.gradient_dtype, self.gradient_dtypes),
             "activation_bytes": itemsize_of(operation, "activation", self.activation_dtype),
             "format": self.dtype,
@@ -250,9 +258,10 @@ class TrainingConfig:
         return {**vars(self), **{name: dict(getattr(self, name)) for name in _MAPPINGS}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # The first pickles of version 0.1.0 have none of the last three fields.
+        # The first pickles of version 0.1.0 have none of the last four fields.
         vars(self).update(state, **{name: MappingProxyType(dict(state.get(name, {}))) for name in _MAPPINGS})
         vars(self).setdefault("sharp", False)
+        vars(self).setdefault("parameter_scale", 0.0)
 
     def __hash__(self) -> int:
         return hash(tuple((key, value) for key, value in vars(self).items() if key not in _MAPPINGS))

@@ -53,7 +53,8 @@ class TrainingStage:
         gradients: Bytes of gradients.
         optimizer: Bytes of optimizer state.
         activations: Bytes of activations of all microbatches that are in flight.
-        working: Bytes of what one layer needs while it runs: gathered parameters, recomputed activations.
+        working: Bytes of what one layer needs while it runs: gathered parameters, and recomputed activations, as far as
+            they do not fit into the memory of the output's activations, which are freed before.
         forward: Expected seconds of the forward pass of one microbatch, exposed communication included.
         backward: Expected seconds of its backward pass, recomputation included.
         host: Bytes of each device in the memory of its host: offloaded optimizer state with its gradients, and

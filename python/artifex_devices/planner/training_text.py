@@ -162,9 +162,11 @@ def _host_facts(plan: TrainingPlan) -> list[tuple[str, str]]:
 
 
 def _dtypes_facts(config: TrainingConfig) -> list[tuple[str, str]]:
-    if not config.parameter_dtypes and not config.gradient_dtypes:
+    if not config.parameter_dtypes and not config.gradient_dtypes and not config.parameter_scale:
         return []
     parameters = dtypes_text(config.parameter_dtype, config.parameter_dtypes)
+    if config.parameter_scale:
+        parameters += f", {config.parameter_scale:.3g} bytes of scales for each of 8 bits or fewer"
     return [
         ("dtypes", f"parameters {parameters}; gradients {dtypes_text(config.gradient_dtype, config.gradient_dtypes)}")
     ]

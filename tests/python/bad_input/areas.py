@@ -49,6 +49,8 @@ EXEMPT = {
             "planner.Estimate",
             "planner.LowerBound",
             "planner.PlanStep",
+            "planner.Profile",
+            "planner.ProfileFit",
             "planner.ReshardPlan",
             "planner.SearchSpace",
             "planner.StepCollective",

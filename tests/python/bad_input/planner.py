@@ -209,6 +209,36 @@ CALLS = [
         where="node = ad.cluster.dgx('h100'); plan = planner.plan_training('llama-2-7b', node, planner.TrainingConfig(batch=64, sequence=4096, zero=3), measured=3.0)",
     ),
     Calls(
+        "planner.read_profile",
+        "planner.read_profile(events, steps=1).busy",
+        [
+            bad("planner.read_profile(3)", TypeError, "read_profile:", "source"),
+            bad("planner.read_profile({})", ValueError, "read_profile:", "traceEvents"),
+            bad("planner.read_profile([])", ValueError, "read_profile:", "no operations of a device"),
+            bad("planner.read_profile(events)", ValueError, "read_profile:", "steps=3"),
+            bad("planner.read_profile(events, steps=0)", ValueError, "read_profile:", "steps"),
+            bad("planner.read_profile(events, steps='x')", TypeError, "read_profile:", "steps", "'x'"),
+            bad("planner.read_profile(events, steps=1, device=3)", TypeError, "read_profile:", "device"),
+            bad("planner.read_profile(events, steps=1, device='gpu:9')", ValueError, "read_profile:", "gpu:0"),
+            bad("planner.read_profile(events, steps=1, kinds=3)", TypeError, "read_profile:", "kinds"),
+            bad("planner.read_profile(events, steps=1, kinds={'x': 'y'})", ValueError, "read_profile:", "kinds", "'y'"),
+            bad("planner.read_profile(events, steps=1, kinds={'(': 'send'})", ValueError, "read_profile:", "kinds", "'('"),
+        ],
+        where="events = [{'ph': 'X', 'cat': 'kernel', 'name': 'gemm', 'ts': 0, 'dur': 1e6, 'pid': 0}]",
+    ),
+    Calls(
+        "planner.fit_profile",
+        "planner.fit_profile(plan, profile).fitted",
+        [
+            bad("planner.fit_profile(3, profile)", TypeError, "fit_profile:", "plan"),
+            bad("planner.fit_profile(plan, 3)", TypeError, "fit_profile:", "profile"),
+            bad("planner.fit_profile(plan, profile, stage=1)", ValueError, "fit_profile:", "stage"),
+            bad("planner.fit_profile(plan, profile, stage='x')", TypeError, "fit_profile:", "stage", "'x'"),
+            bad("planner.fit_profile(plan, profile, efficiency=3)", TypeError, "fit_profile:", "efficiency"),
+        ],
+        where="node = ad.cluster.dgx('h100'); plan = planner.plan_training('llama-2-7b', node, planner.TrainingConfig(batch=64, sequence=4096, zero=3)); profile = planner.read_profile([{'ph': 'X', 'cat': 'kernel', 'name': 'gemm', 'ts': 0, 'dur': 1e6, 'pid': 0}], steps=1)",
+    ),
+    Calls(
         "planner.plan_step",
         "planner.plan_step(model, pod_mesh, {})",
         [

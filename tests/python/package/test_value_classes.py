@@ -13,8 +13,8 @@ MUTABLE = {"DeviceConfiguration", "Report", "Search", "Section", "_Direction", "
 # Equal only to themselves, and hashable by that: they hold Arrays, mappings, functions or clusters.
 BY_IDENTITY = {
     "Accelerator", "Calibration", "CalibrationCheck", "CollectivePlan", "Group", "InferencePlan", "MeasuredRoofline",
-    "Meeting", "PlacedMesh", "Plan", "ReshardPlan", "StepPlan", "Suggestion", "Suggestions", "TrainingChoice",
-    "TrainingPlan", "TrainingSpace", "TrainingSuggestions", "_Pmapped", "_ShardMapped",
+    "Meeting", "PlacedMesh", "Plan", "Profile", "ProfileFit", "ReshardPlan", "StepPlan", "Suggestion",
+    "Suggestions", "TrainingChoice", "TrainingPlan", "TrainingSpace", "TrainingSuggestions", "_Pmapped", "_ShardMapped",
 }  # fmt: skip
 
 

@@ -133,6 +133,19 @@ def test_bytes_of_offloaded_states():
     assert plan.expected.parts["update"] == 0
 
 
+@pytest.mark.parametrize("microbatches", [1, 4])
+def test_gradients_that_leave_after_each_microbatch_come_back_for_the_next(microbatches):
+    held, batch = SMALL.parameters.total / 16, 16 * microbatches
+    for zero in (2, 3):
+        found = ideal(zero=zero, batch=batch, offload_optimizer=True, overlap={"offload": 0})
+        moved = held * (4 * (2 * microbatches - 1) + 2)
+        assert found.expected.parts["offload"] == pytest.approx(moved / 64e9)
+        behind = ideal(zero=zero, batch=batch, offload_optimizer=True)
+        assert behind.expected.hidden["offload"] == pytest.approx(
+            min(moved / 64e9, microbatches * behind.stages[0].backward)
+        )
+
+
 def test_the_host_updates_what_is_offloaded():
     # Gradient, optimizer state twice and parameter are 30 bytes; 8 devices share a host of 1.09e11 bytes/s.
     held = SMALL.parameters.total / 16

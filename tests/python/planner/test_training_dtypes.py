@@ -51,6 +51,38 @@ def test_each_kind_has_its_bytes_of_parameters_and_gradients(kind):
     assert wide.optimizer == narrow.optimizer == usual.optimizer
 
 
+def test_scales_are_bytes_of_parameters_of_8_bits():
+    kept = {"norm": "bfloat16", "embedding": "float32"}
+    mixed = {"parameter_dtype": "float8_e4m3fn", "parameter_dtypes": kept}
+    plain, scaled = (plan(**mixed, parameter_scale=scale).stages[0] for scale in (0, 1 / 32))
+    narrow = sum(COUNTS.values()) - COUNTS["norm"] - COUNTS["embedding"]
+    assert scaled.parameters == plain.parameters + narrow / 32
+    assert (scaled.gradients, scaled.optimizer) == (plain.gradients, plain.optimizer)
+    half = plan(parameter_dtype="int4", parameter_scale=0.125).stages[0]
+    assert half.parameters == 0.625 * sum(COUNTS.values())
+    assert plan(parameter_scale=1).stages[0].parameters == plan().stages[0].parameters  # of 16 bits
+    gathered = [plan(zero=1, **mixed, parameter_scale=scale).expected.parts["data"] for scale in (0, 1 / 32)]
+    assert gathered[1] > gathered[0]
+    text = str(plan(**mixed, parameter_scale=1 / 32))
+    assert "0.0312 bytes of scales for each of 8 bits or fewer" in text
+
+
+def test_older_pickles_have_no_scales():
+    config = TrainingConfig(batch=16, sequence=256, parameter_scale=0.5)
+    older = {name: value for name, value in config.__getstate__().items() if name != "parameter_scale"}
+    again = TrainingConfig.__new__(TrainingConfig)
+    again.__setstate__(older)
+    assert again == config.replaced(parameter_scale=0)
+
+
+@pytest.mark.parametrize(
+    ("scale", "error"), [(-1, ValueError), ("x", TypeError), (float("nan"), ValueError), (True, TypeError)]
+)
+def test_a_scale_is_a_number_of_bytes(scale, error):
+    with pytest.raises(error, match="TrainingConfig: parameter_scale is"):
+        TrainingConfig(batch=16, sequence=256, parameter_scale=scale)
+
+
 def test_parameters_of_deepseek_v3_in_8_bits_except_those_that_stay_in_16():
     shape = models.SHAPES["deepseek-v3"]
     kept = dict.fromkeys(("embedding", "head", "norm", "router"), "bfloat16")

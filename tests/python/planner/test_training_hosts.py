@@ -32,6 +32,20 @@ def test_states_and_gradients_of_all_devices_are_on_their_host():
     assert plan().host_memory == 0
 
 
+def test_gradients_of_two_layers_are_on_the_device_with_zero_2():
+    kept, gone, plain = (
+        plan(zero=zero, offload_optimizer=host).stages[0] for zero, host in ((1, True), (2, True), (2, False))
+    )
+    assert kept.gradients == 4 * HELD
+    assert plain.gradients == 4 * HELD / 8
+    assert gone.gradients == 2 * 4 * (SMALL.parameters.layers / 8) / 8  # of 8 layers, and 8 devices
+    assert gone.host == kept.host == 16 * HELD / 8
+    assert gone.total == plain.total - plain.optimizer - plain.gradients + gone.gradients
+    # A stage of one layer has no more than its own.
+    one, both = (plan(pipeline=8, zero=2, offload_optimizer=host) for host in (False, True))
+    assert both.stages[3].gradients == one.stages[3].gradients == 4 * SMALL.parameters.layers / 8
+
+
 def test_activations_on_the_host_are_those_that_left_the_device():
     without, offloaded = plan(), plan(offload_activations=True)
     gone = without.stages[0].activations - offloaded.stages[0].activations

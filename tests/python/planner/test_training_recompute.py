@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recomputation of some layers, and of units of layers, beside bytes that are counted here."""
 
+from dataclasses import replace
+
 import pytest
 from artifex_devices import cluster, models
 from artifex_devices.planner import TrainingChoice, TrainingConfig, plan_training, suggest_training
 from artifex_devices.planner.training_nearest import changes, nearest_fits
 
 SMALL = models.TransformerShape("small", 8, 1024, 4096, 16, 16, 64, 32000)
+DEEP = replace(SMALL, layers=16)
 NODE = cluster.dgx("h100")
 INPUT = 2048 * 1024 * 2  # bytes of a layer's input in bfloat16
 
@@ -20,10 +23,23 @@ def plan(shape=SMALL, **values):
     ("unit", "stored", "at_once"), [(None, 8, 1), (1, 8, 1), (2, 4, 2), (3, 3, 3), (8, 1, 8), (9, 1, 8)]
 )
 def test_units_keep_their_first_input_and_compute_all_of_their_layers_again(unit, stored, at_once):
-    layers, units = plan().stages[0], plan(recompute_method="uniform", recompute_layers=unit).stages[0]
-    assert layers.activations - units.activations == (8 - stored) * INPUT
+    first = {"shape": DEEP, "pipeline": 2}  # a stage without the output, with 2 microbatches in flight
+    layers, units = (
+        plan(**first, **each).stages[0] for each in ({}, {"recompute_method": "uniform", "recompute_layers": unit})
+    )
+    assert layers.activations - units.activations == 2 * (8 - stored) * INPUT
     complete = layers.working + INPUT
     assert units.working == at_once * complete - INPUT
+
+
+def test_layers_are_computed_again_in_the_place_of_the_output():
+    first, last = plan(DEEP, pipeline=2).stages
+    output = 2 * INPUT + 2048 * 32000 * 4  # inputs of the last norm and of the output's product, and the logits
+    assert last.activations - first.activations == output - 8 * INPUT  # one microbatch in flight instead of two
+    assert (first.working < output, last.working) == (True, 0)
+    large = {"microbatch": 2, "recompute_method": "uniform", "recompute_layers": 8}
+    first, last = plan(DEEP, pipeline=2, **large).stages
+    assert last.working == first.working - 2 * output > 0
 
 
 def test_units_cost_as_much_as_all_layers():
