@@ -91,7 +91,7 @@ torture-beside-jax: setup ## the same faults here and in JAX, and docs/reliabili
 	@.venv-oracle/bin/python tests/torture/beside_jax/compare.py $(ARGS)
 
 test-simulated: setup ## the tests of several processes that need no real ones, in simulated processes
-	$(stage) "tests in simulated processes" python -m pytest -n 0 tests/distributed --simulated $(ARGS)
+	$(stage) "tests in simulated processes" python -m pytest $(in_parallel) tests/distributed --simulated $(ARGS)
 
 test-processes: setup ## the tests in 2 to 4 real processes under mpiexec; ARGS="-k killed" to choose
 	$(stage) "tests in several processes" python -m pytest tests/distributed $(ARGS)

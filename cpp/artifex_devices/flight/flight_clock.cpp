@@ -90,7 +90,7 @@ int64_t FlightClock::now_ns() noexcept {
   if (ns_per_tick_ == 0) return system_clock_ns(CLOCK_MONOTONIC);
   const uint64_t now = counter();
   // Before the last comparison, by another thread or after a move to another machine, the difference is huge.
-  if (now - compared_.load(std::memory_order_relaxed) > ticks_between_) return compare();
+  if (now - compared_.load(std::memory_order_acquire) > ticks_between_) return compare();
   return ahead_ns_.load(std::memory_order_relaxed) +
          static_cast<int64_t>(static_cast<double>(static_cast<int64_t>(now - first_)) * ns_per_tick_);
 }
@@ -101,7 +101,7 @@ int64_t FlightClock::compare() noexcept {
   constexpr uint64_t kMostTicks = 2000;  // about a microsecond; more where the thread was interrupted
   if (now.lasted < kMostTicks) {
     ahead_ns_.store(now.ns - static_cast<int64_t>(since_first), std::memory_order_relaxed);
-    compared_.store(now.ticks, std::memory_order_relaxed);
+    compared_.store(now.ticks, std::memory_order_release);
   }
   return now.ns;
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -134,12 +134,19 @@ def _described(
 
 def transport_of(process_map: ProcessMap, operation: str) -> Transport:
     """The transport to the other processes; RuntimeError where there is none."""
-    return _of_client()(process_map.client, operation)
+    return _installed().get(process_map.client_uid) or _of_client()(process_map.client, operation)
+
+
+@functools.cache
+def _installed() -> Mapping[int, Transport]:
+    from artifex_devices.distributed.transport import installed  # late: programs of one process do not need it
+
+    return installed
 
 
 @functools.cache
 def _of_client() -> Callable[..., Transport]:
-    from artifex_devices.distributed.transport import of_client  # late: programs of one process do not need it
+    from artifex_devices.distributed.transport import of_client
 
     return of_client
 

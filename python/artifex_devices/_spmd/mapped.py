@@ -79,7 +79,8 @@ def run_plan(
         executor = "cooperative"
         threshold = options["spmd_threads_bytes"] if count > 1 else math.inf
         for column in columns:
-            if isinstance(column[0], np.ndarray) and column[0].nbytes >= threshold:
+            block: Any = column[0]
+            if isinstance(block, np.ndarray) and block.nbytes >= threshold:
                 executor = "threads"
     for column in columns:
         if type(column[0]) is not np.ndarray and is_on_gpu(column[0]):

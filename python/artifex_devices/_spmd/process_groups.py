@@ -53,6 +53,7 @@ class ProcessMap(_core._ProcessMap):
     def __init__(self, client: Any, sizes: Sequence[int], holders: Groups) -> None:
         """`holders`: the processes that run each participant, ascending; the block of the first one counts."""
         self.client = client
+        self.client_uid: int = client._uid
         self.me: int = client.process_index()
         super().__init__(self.me, sizes, holders)
         self.slot_of = {participant: slot for slot, participant in enumerate(self.here)}

@@ -26,6 +26,17 @@ from artifex_devices.errors import CollectiveError
 _ANSWERS_S = 2.0  # seconds that others have to send their positions
 
 
+_forks = 0  # between the process that imported this module and this one; os.getpid() takes a system call
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
+
 class Turn:
     """A `with` block in which the calling thread alone uses a transport; CollectiveError where another one does.
 
@@ -78,7 +89,7 @@ class CheckedTransport(Transport):
         self.traced_meetings: dict[int, int] = {}
         self._lock = threading.RLock()
         self._user: tuple[int, str] | None = None  # the thread in an operation, and that
-        self._pid = os.getpid()
+        self._forks = _forks
         self._abandoned: list[Message] = []  # their memory may still be used
 
     # --- what a subclass does
@@ -114,7 +125,7 @@ class CheckedTransport(Transport):
         before = self._user
         try:
             self._user = before or (threading.get_ident(), operation)
-            if self.broken or os.getpid() != self._pid:
+            if self.broken or _forks != self._forks:
                 self._check_usable(operation)
             group = self._groups.get(members) or self._new_group(members)
             meeting = group.meetings[0]
@@ -151,7 +162,7 @@ class CheckedTransport(Transport):
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
         """See Transport.refuse."""
         members = tuple(processes)
-        if members == (self.process_index,) or self.broken or os.getpid() != self._pid:
+        if members == (self.process_index,) or self.broken or _forks != self._forks:
             return
         with self._lock:
             text = f"{operation}: {reason}"
@@ -199,7 +210,7 @@ class CheckedTransport(Transport):
 
     def fail(self, reason: str) -> None:
         """See Transport.fail."""
-        if os.getpid() != self._pid:  # the connections are the parent's
+        if _forks != self._forks:  # the connections are the parent's
             return
         self._peers.send_failed(self.broken or reason, is_echo=bool(self.broken))
         self.broken = self.broken or reason
@@ -216,7 +227,7 @@ class CheckedTransport(Transport):
                 f"{operation}: the processes of this job no longer work together, since: {self.broken}; expected a "
                 "job without failures; end it, and start it again when the cause is fixed"
             )
-        if os.getpid() != self._pid:
+        if _forks != self._forks:
             raise RuntimeError(
                 f"{operation}: this process was forked from process {self.process_index} of the job and is not part of "
                 "it; expected the process that called distributed.initialize(); let the parent send the data"

@@ -162,27 +162,27 @@ class InFlight:
             self._transport.cancel(self._messages)
 
 
-_transports: dict[int, Transport] = {}
+installed: dict[int, Transport] = {}  # by the uid of their client
 
 
 def install(client: Client, transport: Transport) -> None:
     """Sets the transport of a client, which is of the same process."""
-    _transports[client._uid] = transport
+    installed[client._uid] = transport
 
 
 def remove(client: Client) -> None:
     """Removes the transport of a client."""
-    _transports.pop(client._uid, None)
+    installed.pop(client._uid, None)
 
 
 def is_installed(client: Client) -> bool:
     """Whether a client has a transport to the other processes."""
-    return client._uid in _transports
+    return client._uid in installed
 
 
 def of_client(client: Client, operation: str) -> Transport:
     """The transport of a client; RuntimeError before `distributed.initialize` and after `distributed.shutdown`."""
-    found = _transports.get(client._uid)
+    found = installed.get(client._uid)
     if found is None:
         raise RuntimeError(
             f"{operation}: data would go to another process, but no transport is installed; expected that of "

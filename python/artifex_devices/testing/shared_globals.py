@@ -26,7 +26,9 @@ class SharedGlobals:
     def __init__(self, function: Callable[..., Any]) -> None:
         """Finds the modules: those that are not installed packages, and that of the function."""
         own = inspect.getmodule(inspect.unwrap(function))
-        modules = [module for module in list(sys.modules.values()) if module is own or _is_of_program(module)]
+        modules = _program_modules()
+        if own is not None and own not in modules:
+            modules = (*modules, own)
         self._snapshots = [_Snapshot(module.__name__, vars(module)) for module in modules]
         self._writers: dict[str, set[int]] = {}
         self._watch()
@@ -74,6 +76,19 @@ class _Snapshot:
         changed += [name for name in {**before, **now} if before.get(name, missing) is not now.get(name, missing)]
         self._take()
         return [f"{self._module}.{name}" for name in changed]
+
+
+_loaded: tuple[Any, ...] = ()  # the modules of the last job, and those of the program among them
+_found: tuple[Any, ...] = ()
+
+
+def _program_modules() -> tuple[Any, ...]:
+    """The loaded modules that are not installed packages; searched again where other modules are loaded."""
+    global _loaded, _found
+    loaded = list(sys.modules.values())
+    if not _core._have_elements([loaded], [_loaded]):
+        _loaded, _found = tuple(loaded), tuple(module for module in loaded if _is_of_program(module))
+    return _found
 
 
 def _is_of_program(module: Any) -> bool:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of every wait between processes, in one process of three whose peers only record what they are sent."""
 
-import os
 import sys
 import threading
 
 import clock_transport
 import pytest
 from artifex_devices import config
+from artifex_devices.distributed import checked_transport
 from artifex_devices.distributed.checked_transport import call_site
 from artifex_devices.errors import CollectiveError
 from clock_transport import ClockTransport, message, never
@@ -75,7 +75,7 @@ def test_a_failure_is_reported_once_as_its_own_and_later_as_an_echo(transport):
 
 
 def test_a_forked_child_neither_reports_nor_refuses_nor_waits(transport, monkeypatch):
-    monkeypatch.setattr(os, "getpid", lambda: transport._pid + 1)
+    monkeypatch.setattr(checked_transport, "_forks", transport._forks + 1)
     transport.fail("first")
     transport.refuse("psum", "why", [0, 1])
     assert (transport.broken, transport.peers.sent, transport.new) == ("", [], [])

@@ -490,7 +490,7 @@ def test_nothing_of_it_is_imported_before_it_is_used():
     ],
 )
 def test_the_processes_that_collectives_and_equal_values_bring_together(owners, circles, compared):
-    client = SimpleNamespace(process_index=lambda: 0)
+    client = SimpleNamespace(_uid=0, process_index=lambda: 0)
     process_map = ProcessMap(client, (2, 2), [(owner,) for owner in owners])
     assert process_map.here == tuple(i for i, owner in enumerate(owners) if owner == 0)
     assert list(process_map.meeting_sets()) == circles
