@@ -82,7 +82,7 @@ class Network:
         self._numbers: dict[tuple[int, int, int], int] = {}
         self._channels: list[Channel] = []  # by number
         self._deliverable: list[int] = []  # numbers of the channels whose oldest message may arrive next, ascending
-        self._busy: Counter[tuple[int, int]] = Counter()  # channels with messages that are no reports, by their ends
+        self._busy: Counter[tuple[int, int]] = Counter()  # channels with messages other than reports, by their ends
 
     def channel(self, sender: int, receiver: int, tag: int) -> Channel:
         """The channel of a sender, a receiver and a tag."""
