@@ -185,7 +185,7 @@ class Job:
 
     def __exit__(self, *_):
         for client in self.clients:
-            transport._transports.pop(client._uid, None)
+            transport.installed.pop(client._uid, None)
 
     def run(self, body, *, expect_errors=False):
         """What body(process index) returns in each process; the first error, unless errors are what is asked for."""
