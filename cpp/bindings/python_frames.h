@@ -3,7 +3,6 @@
 // return, which takes longer than all that is done with it here; so its internal structs are read, as greenlet does.
 #pragma once
 
-#include <frameobject.h>
 #include <pybind11/pybind11.h>
 #if PY_VERSION_HEX >= 0x030B0000
 #define Py_BUILD_CORE 1
@@ -15,6 +14,8 @@
 #include <internal/pycore_frame.h>
 #pragma GCC diagnostic pop
 #undef Py_BUILD_CORE
+#else
+#include <frameobject.h>
 #endif
 
 namespace artifex_devices::bindings {

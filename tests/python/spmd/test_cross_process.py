@@ -309,7 +309,7 @@ def test_a_big_psum_has_few_pieces_on_their_way_to_a_slow_process(memory):
 def test_without_a_transport_there_is_an_error():
     with Job((2, 2)) as job:
         for client in job.clients:
-            transport._transports.pop(client._uid, None)
+            transport.installed.pop(client._uid, None)
 
         def process(index):
             ad.shard_map(lambda b: lax.psum(b, "x"), mesh_of((4,)), P("x"), P())(np.ones(4))
