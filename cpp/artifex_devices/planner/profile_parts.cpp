@@ -35,7 +35,7 @@ ProfileKind profile_kind(Message message) noexcept {
 }
 
 ProfileParts profile_parts(const std::vector<ProfileSpan>& spans, int64_t steps) {
-  if (spans.empty()) throw_error("profile: there are no operations; expected one at least; choose another device");
+  if (spans.empty()) throw_error("profile: the device has no operations; expected at least one; choose another device");
   if (steps < 1) throw_error("profile: steps is {}; expected 1 or more; count the steps that were profiled", steps);
   std::vector<Change> changes;
   changes.reserve(2 * spans.size());

@@ -140,8 +140,7 @@ def read_profile(
         A Profile; `print` shows it, `fit_profile` takes it.
 
     Raises:
-        ValueError: The file is not such a trace, there is no such device, the trace marks no steps, or a kind is
-            unknown.
+        ValueError: The file has another format, the trace lacks the device or marks of steps, or a kind is unknown.
         TypeError: An argument has the wrong type.
         OSError: The file cannot be read.
 

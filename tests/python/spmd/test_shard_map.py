@@ -11,9 +11,7 @@ from concurrent import futures
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import P, _core, lax
-from artifex_devices._base.daemon_thread import DaemonThread
-from artifex_devices._spmd import threaded
+from artifex_devices import P, lax
 from spmd_programs import EXECUTORS, name_of, unwatched
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -748,96 +746,6 @@ def test_auto_takes_threads_where_the_largest_block_of_any_argument_is_big(monke
     # One participant of eight may run on the calling thread.
     assert (len(threads) == 8) == (executor == "threads")
     assert (threads == {threading.get_ident()}) == (executor == "cooperative")
-
-
-@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError("no stack")])
-def test_a_thread_that_cannot_be_started_is_the_error_of_the_call(monkeypatch, error):
-    ran, started = [], []
-    start = DaemonThread.start
-
-    def start_three(thread):
-        if thread.name == "artifex-participant":
-            if len(started) == 3:
-                raise error
-            started.append(thread)
-        start(thread)
-
-    def body(block):
-        ran.append(block)
-        return block + lax.psum(block, "x")
-
-    mesh = auto_mesh((8,), ("x",))
-    f = ad.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"), executor="threads")
-    threaded.shutdown()  # else threads of earlier calls are used
-    with monkeypatch.context() as patch:
-        patch.setattr(DaemonThread, "start", start_three)
-        with pytest.raises(type(error), match=str(error)):
-            f(X)
-    assert (len(started), ran) == (3, [])
-    np.testing.assert_array_equal(np.asarray(f(X)), X + X.sum(0))
-    assert len(ran) == 8
-    assert all(thread.is_alive() for thread in started)  # they were used by the second call
-
-
-def test_memory_that_ends_before_a_body_begins_is_the_error_of_the_call(monkeypatch):
-    class Full:
-        def run(self, *_):
-            raise MemoryError("no frame")
-
-    contexts = []
-
-    def copy_of_context():
-        contexts.append(Full() if len(contexts) == 5 else contextvars.Context())
-        return contexts[-1]
-
-    f = ad.shard_map(
-        lambda block: block + lax.psum(block, "x"),
-        mesh=auto_mesh((8,), ("x",)),
-        in_specs=P("x"),
-        out_specs=P("x"),
-        executor="threads",
-    )
-    with monkeypatch.context() as patch:
-        patch.setattr(contextvars, "copy_context", copy_of_context)
-        with pytest.raises(MemoryError, match="no frame"):
-            f(X)
-    np.testing.assert_array_equal(np.asarray(f(X)), X + X.sum(0))
-
-
-@pytest.mark.parametrize("executor", ["cooperative", "threads"])
-def test_ctrl_c_as_a_collective_completes_is_the_error_of_the_call(monkeypatch, executor):
-    """The bodies that have their results by then must not hide it by errors of their own."""
-
-    def interrupted():
-        raise KeyboardInterrupt
-
-    f = ad.shard_map(
-        lambda block: lax.psum(lax.psum(block, "x") * 2, "x"),
-        mesh=auto_mesh((8,), ("x",)),
-        in_specs=P("x"),
-        out_specs=P("x"),
-        executor=executor,
-    )
-    with monkeypatch.context() as patch:
-        patch.setattr(_core, "_is_tracing", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            f(X)
-    np.testing.assert_array_equal(np.asarray(f(X)), np.tile(X.sum(0) * 16, (8, 1)))
-
-
-@pytest.mark.parametrize("executor", ["cooperative", "threads"])
-def test_ctrl_c_in_a_body_comes_before_errors_of_others(executor):
-    def body(block):
-        if lax.axis_index("x") == 5:
-            raise KeyboardInterrupt
-        try:
-            return lax.psum(block, "x")
-        finally:
-            raise ValueError("on the way out")
-
-    f = ad.shard_map(body, mesh=auto_mesh((8,), ("x",)), in_specs=P("x"), out_specs=P("x"), executor=executor)
-    with pytest.raises(KeyboardInterrupt):
-        f(X)
 
 
 def test_auto_needs_no_threads_for_one_participant(monkeypatch):
