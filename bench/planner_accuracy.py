@@ -305,9 +305,9 @@ def compiled_part() -> str:
         f"XLA (JAX {COMPILED['jax']}, CPU devices) says how much memory a compiled training step needs. The steps are "
         "of a transformer of 32 layers with the proportions of Llama 3 8B: embedding 256, MLP 896, 4 heads of 64, "
         "vocabulary 8,192. Each device has 2 sequences of 128 tokens. 'Twice the sizes' means embedding 512, MLP "
-        "1,792, 8 heads, vocabulary 16,384 and 256 tokens. The dtype is float32 where the row names no other, "
-        "with AdamW and without flash attention. `tests/oracle/test_memory.py` compiles the steps and fails "
-        "where a number is no longer the one that XLA or the planner gives.", "",
+        "1,792, 8 heads, vocabulary 16,384 and 256 tokens. The dtype is float32 unless the row names another. The "
+        "optimizer is AdamW, and flash attention is off. `tests/oracle/test_memory.py` compiles the steps and fails "
+        "if XLA or the planner gives another number.", "",
         "Arguments are parameters, optimizer state and batch: they are equal. Temporaries are gradients, activations "
         "and what one layer needs while it is computed.", "",
         "| step | arguments, MB | temporaries by XLA, MB | by the planner, MB | error | error of all memory |",
