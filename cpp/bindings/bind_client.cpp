@@ -37,7 +37,7 @@ void close_client(Client& self) {
   for (const ArrayRef& array : live_arrays(&self)) array->delete_();
 }
 
-std::string repr_of(const Client& self) {
+std::string client_repr(const Client& self) {
   const std::string processes =
       self.is_multi_process() ? fmt::format(", process {} of {}", self.process_index(), self.process_count()) : "";
   return fmt::format("<Client of {} {} device{}{}{}>", self.device_count(), self.platform(),
@@ -65,7 +65,7 @@ py::object default_layout(const Client& self, const py::object& dtype, const py:
   }
   if (&device.cast<const Device&>().client() != &self) {
     throw_error("{}: device {} belongs to another client; expected one of this {}; take it from client.devices()",
-                kOperation, device.cast<const Device&>().repr(), repr_of(self));
+                kOperation, device.cast<const Device&>().repr(), client_repr(self));
   }
   dtype_from_python(dtype, kOperation);
   if (PyIndex_Check(shard_shape.ptr())) {
@@ -255,7 +255,7 @@ void bind_client(py::module_& module) {
             return py::cast(std::const_pointer_cast<Cluster>(machine->cluster()));
           },
           "Cluster that its devices belong to, or None for devices of a machine.")
-      .def("__repr__", &repr_of);
+      .def("__repr__", &client_repr);
   bind_devices_of_client(client);
   bind_arrays_of_client(client);
   bind_reports_of_client(client);

@@ -170,7 +170,7 @@ ClientRef client_of(const Handle& cluster) {
   return created;
 }
 
-std::string repr_of(const Cluster& self) {
+std::string cluster_repr(const Cluster& self) {
   return fmt::format("<Cluster {}: {} {} device{}>", self.name(), self.device_count(), self.chip().platform,
                      self.device_count() == 1 ? "" : "s");
 }
@@ -243,7 +243,7 @@ long as one of them is alive, further calls return the same devices.
             return py::isinstance<Cluster>(other) && self == other.cast<const Cluster&>();
           },
           py::is_operator())
-      .def("__hash__", [](const Cluster& self) { return py::hash(py::str(repr_of(self))); })
+      .def("__hash__", [](const Cluster& self) { return py::hash(py::str(cluster_repr(self))); })
       .def("__reduce__",
            [](const Cluster& self) -> py::tuple {
              return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("cluster"),
@@ -252,7 +252,7 @@ long as one of them is alive, further calls return the same devices.
       .def("__copy__", [](const py::object& self) { return self; })
       .def(
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
-      .def("__repr__", &repr_of);
+      .def("__repr__", &cluster_repr);
 
   module.def(
       "_make_cluster", [](const py::dict& parts) { return handle_to(Cluster::make(parts_from(parts))); },
