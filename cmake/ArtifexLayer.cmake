@@ -13,7 +13,7 @@ function(artifex_layer room)
   if(ARG_PUBLIC)
     set_property(GLOBAL APPEND PROPERTY ARTIFEX_PUBLIC_ROOMS ${room})
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ARTIFEX_UNITY})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ARTIFEX_UNITY} UNITY_BUILD_BATCH_SIZE 16)
   if(ARG_SMALL)  # nothing in it runs often: a wheel has 6 MB for all
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
   endif()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/planner/relative_fit.h"
 
-#include <Eigen/Dense>
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 

@@ -14,7 +14,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kMostMessages = int64_t{1} << 22;
+constexpr int64_t kMostPricedMessages = int64_t{1} << 22;
 
 /// Bytes out of and into numbered chips, hosts or slices.
 class Traffic {
@@ -128,11 +128,11 @@ ReshardPrice price_as_ring(const Cluster& cluster, const std::vector<std::vector
 ReshardPrice price_as_messages(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups,
                                int64_t part_bytes) {
   const auto size = static_cast<int64_t>(groups.front().size());
-  if (static_cast<int64_t>(groups.size()) * size > kMostMessages / size) {
+  if (static_cast<int64_t>(groups.size()) * size > kMostPricedMessages / size) {
     throw_error(
         "plan_reshard: {} groups of {} devices are not boxes of the cluster {}, and too many to price message by "
         "message; expected at most {} messages; lay the mesh out with mesh_utils.create_device_mesh",
-        groups.size(), size, cluster.name(), kMostMessages);
+        groups.size(), size, cluster.name(), kMostPricedMessages);
   }
   std::vector<DeviceMessage> messages;
   for (const auto& group : groups) {
