@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from array import array
@@ -49,10 +50,11 @@ class Calls:
 
         Tests that execute the block come before those that call the function, and these before those that call another
         one of its file, which may have its result from a cache. Among these, the tests of the area come first, then
-        quick ones; a file's tests stay together.
+        quick ones; a file's tests stay together. Code outside of functions runs when the package is imported, before any
+        test: tests of files that read all modules come first for it.
         """
-        found: list[Test] = []
-        known: set[str] = set()
+        found = [] if mutant.function else [test for test in self._tests if _reads_all_modules(test.file)]
+        known = {test.name for test in found}
         for part in (mutant.block(), f"{mutant.path}::{mutant.function}#", f"{mutant.path}::"):
             is_prefix = part.endswith(("#", ":"))
             numbers = {i for i, key in enumerate(self._names) if key == part or (is_prefix and key.startswith(part))}
@@ -60,6 +62,12 @@ class Calls:
             known.update(test.name for test in more)
             found += _in_order(more, mutant)
         return found
+
+
+@functools.cache
+def _reads_all_modules(file: str) -> bool:
+    path = ROOT / file
+    return path.exists() and "walk_packages" in path.read_text()
 
 
 def _in_order(tests: list[Test], mutant: Mutant) -> list[Test]:
