@@ -51,9 +51,10 @@ class Calls:
         Tests that execute the block come before those that call the function, and these before those that call another
         one of its file, which may have its result from a cache. Among these, the tests of the area come first, then
         quick ones; a file's tests stay together. Code outside of functions runs when the package is imported, before any
-        test: tests of files that read all modules come first for it.
+        test: tests of files that name the module, or read all modules, come first for it.
         """
-        found = [] if mutant.function else [test for test in self._tests if _reads_all_modules(test.file)]
+        module = f"artifex_devices.{mutant.path.removesuffix('.py').replace('/', '.')}"
+        found = [] if mutant.function else [test for test in self._tests if _reads(test.file, module)]
         known = {test.name for test in found}
         for part in (mutant.block(), f"{mutant.path}::{mutant.function}#", f"{mutant.path}::"):
             is_prefix = part.endswith(("#", ":"))
@@ -65,9 +66,10 @@ class Calls:
 
 
 @functools.cache
-def _reads_all_modules(file: str) -> bool:
+def _reads(file: str, module: str) -> bool:
+    """Whether a test file names the module, or reads all of them."""
     path = ROOT / file
-    return path.exists() and "walk_packages" in path.read_text()
+    return path.exists() and any(text in path.read_text() for text in ("walk_packages", module))
 
 
 def _in_order(tests: list[Test], mutant: Mutant) -> list[Test]:

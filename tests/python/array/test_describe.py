@@ -64,7 +64,9 @@ def test_views_and_shards_are_described(named):
     array = ad.device_put(np.zeros(64), ad.devices()[0])
     view = np.asarray(array)
     assert facts(array)["aliasing"] == "1 other handle on the memory (views, Arrays or transfers)"
-    del view
+    other = np.asarray(array)
+    assert facts(array)["aliasing"] == "2 other handles on the memory (views, Arrays or transfers)"
+    del view, other
     assert facts(array)["aliasing"] == "none"
     whole = ad.device_put(np.zeros((16, 4)), named("x", "y"))
     shard = whole.addressable_shards[3].data

@@ -315,6 +315,14 @@ def test_einsum_takes_lists_of_numbers(named):
     assert_equal(np.einsum(x, [Ellipsis, 1], y, [1, 2]), a @ b)
 
 
+def test_einsum_takes_52_different_labels():
+    x, y = (ad.device_put(np.full((1,) * 25 + (2,), value)) for value in (2.0, 3.0))
+    first, second = list(range(26)), list(range(26, 52))
+    assert_equal(np.einsum(x, first, y, second, [25, 51]), np.full((2, 2), 6.0))
+    with pytest.raises(ValueError, match="einsum: 53 different labels; expected at most 52"):
+        np.einsum(x, first, y, second, ad.device_put(np.ones(1)), [52], [25, 51])
+
+
 def test_out_and_dtype(named):
     value = np.arange(32, dtype=np.int8).reshape(8, 4)
     x = ad.device_put(value, named("x"))

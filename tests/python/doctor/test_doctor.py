@@ -133,6 +133,20 @@ def test_a_process_of_a_job_names_its_share_and_those_of_the_others(monkeypatch:
     assert [share["cpus"] for share in section.value("shares")] == ["0-1", "2-3"]
 
 
+def test_a_blas_that_is_not_found_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("threadpoolctl.threadpool_info", lambda: [{"user_api": "openmp", "num_threads": 8}])
+    facts = libraries.blas().facts
+    assert (facts["libraries"].value, facts["threads"].value) == ([], None)
+    assert {facts[name].problem for name in ("libraries", "threads")} == {"no BLAS that threadpoolctl knows is loaded"}
+    two = [{"user_api": "blas", "internal_api": "openblas", "num_threads": threads} for threads in (2, 4)]
+    monkeypatch.setattr("threadpoolctl.threadpool_info", lambda: two)
+    facts = libraries.blas().facts
+    assert [row["library"] for row in facts["libraries"].value] == ["openblas"] * 2
+    assert [row["threads"] for row in facts["libraries"].value] == [2, 4]
+    assert (facts["threads"].value, facts["threads"].unit) == (4, "threads")
+    assert (facts["libraries"].problem, facts["threads"].problem) == (None, None)
+
+
 def test_a_library_that_is_missing_is_needed_or_optional(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libraries, "_version", lambda name: None)
     problems = {name: fact.problem for name, fact in libraries.versions().facts.items()}

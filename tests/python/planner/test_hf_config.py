@@ -99,6 +99,25 @@ def test_defaults_of_the_library_transformers():
     assert (falcon.kv_heads, falcon.norms_per_layer, falcon.parallel_layers) == (1, 1, True)
 
 
+@pytest.mark.parametrize(
+    ("values", "kv_heads", "norms", "parallel"),
+    [
+        ({"multi_query": False}, 4, 1, True),
+        ({"multi_query": False, "parallel_attn": False}, 4, 2, False),
+        ({"num_kv_heads": 2}, 1, 1, True),  # of the new architecture only
+        ({"new_decoder_architecture": True}, 4, 2, True),
+        ({"new_decoder_architecture": True, "num_kv_heads": 2, "parallel_attn": False}, 2, 2, True),
+        ({"new_decoder_architecture": True, "n_head_kv": 2, "num_ln_in_parallel_attn": 1}, 2, 1, True),
+    ],
+)
+def test_both_architectures_of_falcon(values, kv_heads, norms, parallel):
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 10}
+    falcon = models.from_hf_config(sizes | {"model_type": "falcon"} | values)
+    assert (falcon.kv_heads, falcon.norms_per_layer, falcon.parallel_layers) == (kv_heads, norms, parallel)
+    assert (falcon.mlp, falcon.head_dim, falcon.tied_embeddings) == (256, 16, True)
+    assert (falcon.qkv_bias, falcon.attention_out_bias, falcon.mlp_bias) == (False, False, False)
+
+
 HOSTILE = [
     ({}, "model_type is None; expected one of llama, mistral"),
     ({"model_type": "lama"}, r"model_type is 'lama' \(did you mean llama\?\)"),

@@ -210,6 +210,16 @@ def test_ppermute_pshuffle_pbroadcast(executor):
     assert_same_bits(got[0], blocks[3])
 
 
+def test_ppermute_over_some_axes_takes_their_order_in_the_mesh(executor):
+    axes = {"x": 2, "y": 2, "z": 2}
+    ring = [(i, (i + 1) % 4) for i in range(4)]
+    got = launch(lambda i: lax.ppermute(np.array([i]), ("x", "z"), ring), executor, axes)
+    assert [int(block[0]) for block in got] == [5, 0, 7, 2, 1, 4, 3, 6]  # members x, z of each y: 0 1 4 5 and 2 3 6 7
+    error = r"ppermute: the axis names are in another order than the mesh's; expected \('x', 'z'\), got \('z', 'x'\)"
+    with pytest.raises(ValueError, match=error):
+        launch(lambda i: lax.ppermute(np.array([i]), ("z", "x"), ring), executor, axes)
+
+
 def test_results_are_not_the_members_memory(executor):
     def body(i):
         mine = np.full(4, float(i))

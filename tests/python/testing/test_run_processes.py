@@ -470,6 +470,34 @@ def test_simulate_has_the_devices_of_several_processes_for_placement():
         ad.simulate("8", processes=2)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"function": 3}, TypeError, "function is 3 (int); expected a function; give the function of each process"),
+        ({"processes": 0}, ValueError, "processes is 0; expected 1 to 256; write processes=4"),
+        ({"processes": 257}, ValueError, "processes is 257; expected 1 to 256; write processes=4"),
+        ({"processes": "2"}, TypeError, "processes is '2' (str); expected an int; write processes=4"),
+        ({"devices": 0}, ValueError, "devices is 0; expected 1 to 65536; write devices=2"),
+        ({"seed": -1}, ValueError, f"seed is -1; expected 0 to {2**64 - 1}; write seed=7"),
+        ({"seed": 2**64}, ValueError, f"seed is {2**64}; expected 0 to {2**64 - 1}; write seed=7"),
+        ({"seed": 1.5}, TypeError, "seed is 1.5 (float); expected an int; write seed=7"),
+        ({"return_exceptions": 1}, TypeError, "return_exceptions is 1 (int); expected True or False; leave it out"),
+        ({"faults": 3}, TypeError, "faults is 3 (int); expected a list of faults; write faults=[kill(1)]"),
+        ({"args": 5}, TypeError, "args is 5 (int); expected a list of arguments; write args=[1]"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_a_process_starts(arguments, error, text):
+    started = []
+    with pytest.raises(error, match=re.escape(f"run_processes: {text}")):
+        run_processes(**{"function": lambda *_: started.append(1), **arguments})
+    assert not started
+
+
+def test_the_extreme_seeds_are_accepted():
+    for seed in (0, 2**64 - 1):
+        assert run_processes(total, processes=2, seed=seed).results == run_processes(total, processes=2).results
+
+
 def test_the_devices_of_simulated_processes_may_be_emulated_gpus():
     with ad.simulate(4, processes=2, platform="gpu"):
         found = [(device.platform, device.process_index) for device in ad.devices()]

@@ -163,12 +163,13 @@ def test_tests_of_the_room_come_before_quicker_ones_of_other_rooms():
     assert found == ["room_and_file", "room", "quick"]
 
 
-def test_tests_that_read_all_modules_come_first_for_code_that_runs_at_import():
-    mutant = Mutant("_base/text.py", "", 0, 0, "")
+def test_tests_that_read_the_module_come_first_for_code_that_runs_at_import():
+    mutant = Mutant("_base/recorded_options.py", "", 0, 0, "")
     tests = [
-        calls.Test("tests/python/base/test_text.py::file", 1.0, [0]),
+        calls.Test("tests/python/runtime/test_dtypes.py::file", 1.0, [0]),
+        calls.Test("tests/python/base/test_small_parts.py::names_it", 1.0, []),
         calls.Test("tests/python/package/test_value_classes.py::all", 1.0, []),
         calls.Test("tests/python/package/test_types.py::other", 1.0, []),
     ]
-    found = [test.name.rpartition("::")[2] for test in calls.Calls(["_base/text.py::wrapped#0"], tests).tests_of(mutant)]
-    assert found == ["all", "file"]
+    found = [test.name.rpartition("::")[2] for test in calls.Calls(["_base/recorded_options.py::check_recorded#0"], tests).tests_of(mutant)]
+    assert found == ["names_it", "all", "file"]
