@@ -12,7 +12,7 @@ import pytest
 from artifex_devices._base.daemon_thread import DaemonThread, _BeginEvent
 from artifex_devices._spmd import watchdog
 
-TIMEOUT_S_S = 30.0  # only ever waited out by a test that fails
+TIMEOUT_S = 30.0  # only ever waited out by a test that fails
 
 
 class Life:
@@ -27,11 +27,18 @@ def test_the_wait_for_a_beginning_ends_when_the_function_has_begun():
     waiting = threading.Thread(target=lambda: waited.append(beginning.wait()))
     waiting.start()
     beginning.release()
-    waiting.join(TIMEOUT_S_S)
+    waiting.join(TIMEOUT_S)
     assert waited == [True]
     assert beginning.has_begun()
     assert beginning.is_over
     assert not beginning.is_gone()
+
+
+def test_a_beginning_that_nobody_awaits_is_not_waited_for():
+    beginning = _BeginEvent()
+    beginning.is_awaited = False
+    assert beginning.wait() is False
+    assert not beginning.has_begun()
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
@@ -56,7 +63,7 @@ def test_a_start_returns_when_the_function_has_begun_and_the_thread_lets_go_of_i
     def run(thread, argument):
         thread.began()
         seen.append((thread is threading.current_thread(), type(argument)))
-        end.wait(TIMEOUT_S_S)
+        end.wait(TIMEOUT_S)
 
     argument = Argument()
     gone = weakref.ref(argument)
@@ -68,7 +75,7 @@ def test_a_start_returns_when_the_function_has_begun_and_the_thread_lets_go_of_i
     assert not thread.is_gone()
     assert thread in threading.enumerate()
     end.set()
-    thread.join(TIMEOUT_S_S)
+    thread.join(TIMEOUT_S)
     assert not thread.is_alive()
     assert seen == [(True, Argument)]
     assert gone() is None
@@ -123,7 +130,7 @@ def test_a_thread_that_is_not_awaited_and_has_no_memory_to_start_is_found_to_be_
 
     thread = DaemonThread("artifex-test", run)
     thread.start(wait=False)
-    until = time.monotonic() + TIMEOUT_S_S
+    until = time.monotonic() + TIMEOUT_S
     while not thread.is_gone():
         assert time.monotonic() < until
     thread.forget()
@@ -162,9 +169,9 @@ def test_a_shutdown_of_the_watchdog_returns_when_its_thread_has_ended(monkeypatc
 
     def watch(thread, end):
         thread.began()
-        end.wait(TIMEOUT_S_S)
+        end.wait(TIMEOUT_S)
         asked.set()
-        go_on.wait(TIMEOUT_S_S)
+        go_on.wait(TIMEOUT_S)
 
     watchdog.shutdown()
     monkeypatch.setattr(watchdog, "_watch", watch)
@@ -176,9 +183,9 @@ def test_a_shutdown_of_the_watchdog_returns_when_its_thread_has_ended(monkeypatc
     ended = []
     closer = threading.Thread(target=lambda: ended.append(watchdog.shutdown() or thread.is_alive()))
     closer.start()
-    assert asked.wait(TIMEOUT_S_S)
+    assert asked.wait(TIMEOUT_S)
     assert ended == []
     go_on.set()
-    closer.join(TIMEOUT_S_S)
+    closer.join(TIMEOUT_S)
     assert ended == [False]
     watchdog.shutdown()  # nothing is left to end

@@ -102,6 +102,7 @@ COMMANDS = {
         f"plan reshard 'float32[4' x _ {V5E}",
         f"plan reshard 'float32[4]' z _ {V5E}",
         f"plan reshard 'float32[4]' x,y _ {V5E}",
+        *(f"plan reshard 'float32[4]' '{spec}' _ {V5E}" for spec in ("P(x, y=1)", "P(x) + P(y)", "P(x)(y)", "P(x, 1)")),
         f"plan reshard 'float32[4]' x _ {V5E} --memory-limit 1XB",
         "plan reshard 'bfloat16[64,64]' x,_ _,x --cluster 'tpu v5e 2x2' --mesh x=2,y=2 --json",
         "plan reshard 'bfloat16[64,64]' x,_ _,x --cluster 'tpu v5e 2x2' --mesh x=2,y=2 --svg",
