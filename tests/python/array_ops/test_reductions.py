@@ -414,6 +414,7 @@ def test_c_order_is_the_order_of_results():
     x = ad.device_put(value)
     for order in ("C", "K"):
         assert_same_bits(np.add(x, x, order=order), value + value)
+        assert_same_bits(np.matmul(x, value.T, order=order), value @ value.T)
     for order in ("F", "A"):
         with pytest.raises(TypeError, match="add: order and subok have no meaning on Arrays; expected order 'K' or 'C'"):
             np.add(x, x, order=order)
