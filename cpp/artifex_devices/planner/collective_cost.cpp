@@ -11,8 +11,8 @@
 namespace artifex_devices {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames = {"all_gather", "reduce_scatter", "all_reduce", "all_to_all",
-                                                    "broadcast"};
+constexpr std::array<std::string_view, 5> kCollectiveNames = {"all_gather", "reduce_scatter", "all_reduce",
+                                                              "all_to_all", "broadcast"};
 constexpr std::string_view kCostOperation = "collective_costs";
 
 using Costs = std::vector<CollectiveCost>;
@@ -271,12 +271,12 @@ Costs hierarchy_costs(Collective op, double bytes, const NodeGroup& group) {
 
 }  // namespace
 
-std::string_view to_string(Collective op) noexcept { return kNames[static_cast<size_t>(op)]; }
+std::string_view to_string(Collective op) noexcept { return kCollectiveNames[static_cast<size_t>(op)]; }
 
 std::optional<Collective> collective_from_name(std::string_view name) noexcept {
-  const auto found = std::ranges::find(kNames, name);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<Collective>(found - kNames.begin());
+  const auto found = std::ranges::find(kCollectiveNames, name);
+  if (found == kCollectiveNames.end()) return std::nullopt;
+  return static_cast<Collective>(found - kCollectiveNames.begin());
 }
 
 int64_t devices_of(const LocalGroup& group) noexcept {
