@@ -50,8 +50,8 @@ class Calls:
 
         Tests that execute the block come before those that call the function, and these before those that call another
         one of its file, which may have its result from a cache. Among these, the tests of the area come first, then
-        quick ones; a file's tests stay together. Code outside of functions runs when the package is imported, before any
-        test: tests of files that name the module, or read all modules, come first for it.
+        quick ones; a file's tests stay together. Code outside of functions runs when the package is imported, before
+        any test: tests of files that name the module, or read all modules, come first for it.
         """
         module = f"artifex_devices.{mutant.path.removesuffix('.py').replace('/', '.')}"
         found = [] if mutant.function else [test for test in self._tests if _reads(test.file, module)]

@@ -262,7 +262,8 @@ COMMANDS = {
         "batch validate 256 --hardware a100 --json",
     ],
     "unfinished_commands": [
-        *("plan", "batch", "batch validate x", "checkpoint", "doctor --spam", "spam", "batch validate", "batch measure"),
+        *("plan", "batch", "batch validate x", "checkpoint", "doctor --spam", "spam"),
+        *("batch validate", "batch measure"),
         *(f"plan {what}" for what in ("mesh", "reshard", "collective", "step", "suggest", "train")),
         *(f"checkpoint {what}" for what in ("info", "convert")),
     ],

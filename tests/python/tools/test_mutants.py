@@ -171,5 +171,6 @@ def test_tests_that_read_the_module_come_first_for_code_that_runs_at_import():
         calls.Test("tests/python/package/test_value_classes.py::all", 1.0, []),
         calls.Test("tests/python/package/test_types.py::other", 1.0, []),
     ]
-    found = [test.name.rpartition("::")[2] for test in calls.Calls(["_base/recorded_options.py::check_recorded#0"], tests).tests_of(mutant)]
+    names = ["_base/recorded_options.py::check_recorded#0"]
+    found = [test.name.rpartition("::")[2] for test in calls.Calls(names, tests).tests_of(mutant)]
     assert found == ["names_it", "all", "file"]
