@@ -197,3 +197,12 @@ class TestCross:
     def test_other_sizes_are_refused(self, named):
         with pytest.raises(ValueError, match=r"cross: Both input arrays must be .*3 elements"):
             np.linalg.cross(ad.device_put(np.ones((8, 2)), named("x")), np.ones((8, 2)))
+
+
+@pytest.mark.parametrize(("function", "name"), [("pinv", "rcond"), ("pinv", "rtol"), ("matrix_rank", "tol")])
+def test_tolerances_of_matrices_may_be_a_list(function, name):
+    value = np.stack([np.diag([4.0, 2.0, 1.0]), np.diag([4.0, 2.0, 1.0])])
+    function = getattr(np.linalg, function)
+    for tolerance in ([0.1, 0.4], [0.3, 3.0]):
+        got = function(ad.device_put(value), **{name: tolerance})
+        np.testing.assert_array_equal(np.asarray(got), function(value, **{name: tolerance}))

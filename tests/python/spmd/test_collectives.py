@@ -234,6 +234,11 @@ def test_results_are_not_the_members_memory(executor):
     assert gathered[:, 0].tolist() == list(range(8))
 
 
+def test_a_collective_over_no_axes_needs_a_body_too():
+    with pytest.raises(NameError, match=r"all_gather: unbound axis name \(\); expected a call inside the body"):
+        lax.all_gather(1, ())
+
+
 def test_axis_index_and_size(executor):
     got = launch(lambda i: (lax.axis_index("y"), lax.axis_index(("y", "x")), lax.axis_size(("x", "y"))), executor, GRID)
     assert [int(index) for index, _, _ in got] == [0, 1, 2, 3] * 2

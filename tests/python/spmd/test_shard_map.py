@@ -343,6 +343,10 @@ def test_explicit_meshes_infer_in_specs(smap):
 
     check(smap(body, mesh, out_specs=P("x", "y"))(placed, X), X, P("x", "y"), mesh)
     assert shapes == [((4, 1), (8, 4))] * 8
+    together = ad.device_put(X, ad.NamedSharding(mesh, P(("x", "y"))))
+    shapes.clear()
+    check(smap(body, mesh, out_specs=P(("x", "y")))(together, X), X, P(("x", "y")), mesh)
+    assert shapes == [((1, 4), (8, 4))] * 8
     with pytest.raises(TypeError, match=r"in_specs is missing.*'x', 'y' are Auto"):
         ad.shard_map(identity, auto_mesh(), out_specs=P())(X)
 
