@@ -14,7 +14,7 @@ function(artifex_layer room)
     set_property(GLOBAL APPEND PROPERTY ARTIFEX_PUBLIC_ROOMS ${room})
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ARTIFEX_UNITY} UNITY_BUILD_BATCH_SIZE 16)
-  if(ARG_SMALL)  # nothing in it runs often: a wheel has 6 MB for all
+  if(ARG_SMALL)  # nothing in it runs often: a wheel may have 7 MB
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
   endif()
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/cpp")

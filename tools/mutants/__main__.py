@@ -8,9 +8,9 @@
 
 A mutant is a copy of the package with one change: of a comparison, an operator, a number, a condition, a return value
 or a statement. It runs the tests that execute the changed block (a body, branch or loop), then those that call the
-function, then those that call another function of the file, until one fails. Mutants that no test notices are printed
-as diffs. Some of them cannot be noticed, because the change has no effect or concerns speed only; a person must sort
-these out.
+function, then those that call another function of the file, until one fails. A change outside of functions runs first
+the tests of files that name the module, or read all modules. Mutants that no test notices are printed as diffs. Some of
+them cannot be noticed, because the change has no effect or concerns speed only; a person must sort these out.
 
 Not changed: annotations, overloads, docstrings, imports, `__all__`, `__slots__`, asserts, `strict=`, f-strings, the
 arguments of `raise`, and code below `if TYPE_CHECKING`. The tests are those of tests/python, and those of

@@ -451,3 +451,14 @@ def test_the_power_of_another_object_is_pythons_error(other):
         x = ad.device_put(np.ones(4))
         with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \*\* or pow\(\)"):
             x**other
+
+
+def test_c_order_is_the_order_of_results():
+    value = np.arange(12.0).reshape(3, 4)
+    x = ad.device_put(value)
+    for order in ("C", "K"):
+        assert_same_bits(np.add(x, x, order=order), value + value)
+        assert_same_bits(np.matmul(x, value.T, order=order), value @ value.T)
+    for order in ("F", "A"):
+        with pytest.raises(TypeError, match="add: order and subok have no meaning on Arrays; expected order 'K'"):
+            np.add(x, x, order=order)

@@ -280,6 +280,17 @@ class TestMasks:
         assert float(np.asarray(np.sum(x, where=False))) == 0.0
         assert float(np.asarray(np.sum(x, where=np.True_))) == 2016.0
 
+    @pytest.mark.parametrize("shape", [(8,), (64, 8)])
+    def test_an_uncommitted_operand_moves_to_the_devices_of_the_mask(self, shape, named):
+        value = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+        mask = value % 3 == 0
+        x, placed = ad.device_put(value), ad.device_put(mask, named("x"))
+        total = np.sum(x, where=placed)
+        assert float(np.asarray(total)) == value.sum(where=mask)
+        assert (total.committed, total.sharding.device_set) == (True, placed.sharding.device_set)
+        rows = np.max(x, axis=-1, where=placed, initial=-1.0)
+        assert np.asarray(rows).tolist() == np.max(value, axis=-1, where=mask, initial=-1.0).tolist()
+
     def test_no_identity_needs_initial(self, named):
         x = ad.device_put(np.arange(64.0).reshape(8, 8), named("x", "y"))
         with pytest.raises(ValueError, match="max: reduction operation 'maximum' does not have an identity"):
@@ -395,26 +406,3 @@ def test_a_mask_of_another_shape_is_an_error(shape):
         x = ad.device_put(np.ones((4, 8)), ad.NamedSharding(mesh, ad.P("x")))
         with pytest.raises(ValueError, match="sum: another operand does not broadcast to the Array; expected equal"):
             np.sum(x, where=np.ones(shape, bool))
-
-
-@pytest.mark.parametrize("shape", [(8,), (64, 8)])
-def test_an_uncommitted_operand_moves_to_the_devices_of_the_mask(shape, named):
-    value = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
-    mask = value % 3 == 0
-    x, placed = ad.device_put(value), ad.device_put(mask, named("x"))
-    total = np.sum(x, where=placed)
-    assert float(np.asarray(total)) == value.sum(where=mask)
-    assert (total.committed, total.sharding.device_set) == (True, placed.sharding.device_set)
-    rows = np.max(x, axis=-1, where=placed, initial=-1.0)
-    assert np.asarray(rows).tolist() == np.max(value, axis=-1, where=mask, initial=-1.0).tolist()
-
-
-def test_c_order_is_the_order_of_results():
-    value = np.arange(12.0).reshape(3, 4)
-    x = ad.device_put(value)
-    for order in ("C", "K"):
-        assert_same_bits(np.add(x, x, order=order), value + value)
-        assert_same_bits(np.matmul(x, value.T, order=order), value @ value.T)
-    for order in ("F", "A"):
-        with pytest.raises(TypeError, match="add: order and subok have no meaning on Arrays; expected order 'K'"):
-            np.add(x, x, order=order)

@@ -166,7 +166,7 @@ def test_tests_of_the_room_come_before_quicker_ones_of_other_rooms():
 def test_tests_that_read_the_module_come_first_for_code_that_runs_at_import():
     mutant = Mutant("_base/recorded_options.py", "", 0, 0, "")
     tests = [
-        calls.Test("tests/python/runtime/test_dtypes.py::file", 1.0, [0]),
+        calls.Test("tests/python/runtime/test_devices.py::file", 1.0, [0]),
         calls.Test("tests/python/base/test_small_parts.py::names_it", 1.0, []),
         calls.Test("tests/python/package/test_value_classes.py::all", 1.0, []),
         calls.Test("tests/python/package/test_types.py::other", 1.0, []),
