@@ -36,6 +36,7 @@ endfunction()
 function(artifex_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;PROPERTIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${ARTIFEX_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   target_link_libraries(${name} PRIVATE ${ARG_ROOMS} artifex_compile GTest::gtest_main)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${name} PRIVATE

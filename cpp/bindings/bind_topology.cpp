@@ -5,6 +5,7 @@
 
 #include "artifex_devices/topology/cgroup.h"
 #include "artifex_devices/topology/cpu_share.h"
+#include "artifex_devices/topology/hwloc_version.h"
 #include "artifex_devices/topology/machine.h"
 #include "artifex_devices/topology/machine_objects.h"
 #include "artifex_devices/topology/system_files.h"

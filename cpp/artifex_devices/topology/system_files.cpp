@@ -152,8 +152,6 @@ int64_t resident_memory_bytes() noexcept {
   return static_cast<int64_t>(pages) * sysconf(_SC_PAGESIZE);
 }
 
-std::string hwloc_version() { return HWLOC_VERSION; }
-
 std::vector<MissingFact> missing_facts(const std::string& root) {
   std::vector<MissingFact> missing;
   const auto add = [&](std::string fact, std::string reason, std::string assumed) {

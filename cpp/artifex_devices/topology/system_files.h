@@ -44,7 +44,4 @@ std::optional<int64_t> available_memory_bytes(const std::string& root = "");
 /// Returns the resident memory of this process, including shared pages; 0 if unreadable. Does not allocate.
 int64_t resident_memory_bytes() noexcept;
 
-/// Version of hwloc that the library was built with: "2.9.0".
-std::string hwloc_version();
-
 }  // namespace artifex_devices

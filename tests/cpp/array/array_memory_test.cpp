@@ -14,14 +14,14 @@ namespace {
 using test::make_world;
 using test::named;
 
-ArrayRef make_array(const ShardingRef& sharding, const Dims& shape) {
+ArrayRef float_array(const ShardingRef& sharding, const Dims& shape) {
   auto storage = Storage::allocate(sharding, sharding->domains(shape, "test"), DType::kFloat32, "test");
   return Array::make(shape, DType::kFloat32, sharding, std::move(storage), nullptr, true);
 }
 
 TEST(ArrayMemory, CountsABufferOfReplicasOncePerMemory) {
   const auto world = make_world(2, 4);
-  const ArrayMemory memory = memory_of(*make_array(named(world, {2, 2}, {"", "b"}), {3, 8}));
+  const ArrayMemory memory = memory_of(*float_array(named(world, {2, 2}, {"", "b"}), {3, 8}));
   EXPECT_EQ(memory.devices, 4);
   EXPECT_EQ(memory.device_bytes_min, 48);
   EXPECT_EQ(memory.device_bytes_max, 48);
@@ -31,7 +31,7 @@ TEST(ArrayMemory, CountsABufferOfReplicasOncePerMemory) {
   EXPECT_EQ(memory.slab_stride, 0);
   EXPECT_EQ(memory.other_users, 0);
   const auto one = make_world(1, 4);
-  const ArrayMemory shared = memory_of(*make_array(named(one, {2, 2}, {"", "b"}), {3, 8}));
+  const ArrayMemory shared = memory_of(*float_array(named(one, {2, 2}, {"", "b"}), {3, 8}));
   EXPECT_EQ(shared.buffers, 2);
   EXPECT_EQ(shared.physical_bytes, 2 * 48);
   EXPECT_EQ(shared.slab_stride, 64);
@@ -39,7 +39,7 @@ TEST(ArrayMemory, CountsABufferOfReplicasOncePerMemory) {
 
 TEST(ArrayMemory, ReportsARangeForUnevenShards) {
   const auto world = make_world(1, 4);
-  const ArrayMemory memory = memory_of(*make_array(named(world, {4}, {"a"}, Uneven::kLastShort), {5}));
+  const ArrayMemory memory = memory_of(*float_array(named(world, {4}, {"a"}, Uneven::kLastShort), {5}));
   EXPECT_EQ(memory.device_bytes_min, 0);
   EXPECT_EQ(memory.device_bytes_max, 8);
   EXPECT_EQ(memory.logical_bytes, 20);
@@ -48,7 +48,7 @@ TEST(ArrayMemory, ReportsARangeForUnevenShards) {
 
 TEST(ArrayMemory, CountsOtherHoldersOfABuffer) {
   const auto world = make_world(1, 4);
-  const ArrayRef array = make_array(named(world, {4}, {"a"}), {4 << 16});  // a block for each shard
+  const ArrayRef array = float_array(named(world, {4}, {"a"}), {4 << 16});  // a block for each shard
   EXPECT_EQ(memory_of(*array).other_users, 0);
   const BufferRef held = array->storage()->buffer(2);
   EXPECT_EQ(memory_of(*array).other_users, 1);
@@ -60,7 +60,7 @@ TEST(ArrayMemory, CountsOtherHoldersOfABuffer) {
 }
 
 TEST(ArrayMemory, RefusesDeletedArrays) {
-  const ArrayRef array = make_array(named(make_world(1, 2), {2}, {"a"}), {2});
+  const ArrayRef array = float_array(named(make_world(1, 2), {2}, {"a"}), {2});
   array->delete_();
   EXPECT_THROW(memory_of(*array), DeletedArray);
 }
@@ -68,9 +68,9 @@ TEST(ArrayMemory, RefusesDeletedArrays) {
 TEST(CreationLines, AreRecordedWhileTracedAndRemovedWithTheArray) {
   set_caller_line_source([]() -> std::optional<CallerLine> { return CallerLine{"program", 7}; });
   const ShardingRef sharding = named(make_world(1, 2), {2}, {"a"});
-  const ArrayRef before = make_array(sharding, {2});
+  const ArrayRef before = float_array(sharding, {2});
   config().trace_allocations.store(1);
-  ArrayRef traced = make_array(sharding, {2});
+  ArrayRef traced = float_array(sharding, {2});
   config().trace_allocations.store(0);
   EXPECT_FALSE(CreationLines::of(*before).has_value());
   ASSERT_TRUE(CreationLines::of(*traced).has_value());
@@ -80,7 +80,7 @@ TEST(CreationLines, AreRecordedWhileTracedAndRemovedWithTheArray) {
   const Array* address = traced.get();
   traced.reset();
   for (int i = 0; i < 10; ++i) {  // a new array at the same address has no line
-    const ArrayRef next = make_array(sharding, {2});
+    const ArrayRef next = float_array(sharding, {2});
     if (next.get() != address) continue;
     EXPECT_FALSE(CreationLines::of(*next).has_value());
   }

@@ -23,21 +23,21 @@
 namespace artifex_devices {
 namespace {
 
-WorkerPool& pool() { return WorkerPool::process(); }
+WorkerPool& process_pool() { return WorkerPool::process(); }
 
 /// Sums 0 .. 999 on the pool.
 std::string sum_in_parallel() {
   std::atomic<int64_t> sum{0};
-  pool().parallel_for(1000, -1, [&](int64_t i) { sum += i; });
+  process_pool().parallel_for(1000, -1, [&](int64_t i) { sum += i; });
   return std::to_string(sum.load());
 }
 
 TEST(WorkerPoolFork, StartsNoWorkersInAChildBeforeItsFirstTask) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   ASSERT_EQ(sum_in_parallel(), "499500");
-  const int most = pool().max_workers();
-  EXPECT_EQ(in_forked_child([] { return std::to_string(pool().running_workers()); }), "0");
-  EXPECT_EQ(in_forked_child([] { return std::to_string(pool().max_workers()); }), std::to_string(most));
+  const int most = process_pool().max_workers();
+  EXPECT_EQ(in_forked_child([] { return std::to_string(process_pool().running_workers()); }), "0");
+  EXPECT_EQ(in_forked_child([] { return std::to_string(process_pool().max_workers()); }), std::to_string(most));
   EXPECT_EQ(in_forked_child(sum_in_parallel), "499500");
   EXPECT_EQ(in_forked_child([] { return in_forked_child(sum_in_parallel); }), "499500");
   EXPECT_EQ(sum_in_parallel(), "499500");
@@ -51,8 +51,8 @@ TEST(WorkerPoolFork, WorksInTheChildOfABusyParent) {
     callers.emplace_back([&] {
       while (!stop) {
         const auto event = std::make_shared<Event>();
-        pool().submit(5, -1, [](int64_t) {}, [event](std::exception_ptr error) { event->set_error(error); });
-        pool().parallel_for(20, -1, [](int64_t) {});
+        process_pool().submit(5, -1, [](int64_t) {}, [event](std::exception_ptr error) { event->set_error(error); });
+        process_pool().parallel_for(20, -1, [](int64_t) {});
         event->wait();
       }
     });
@@ -60,7 +60,7 @@ TEST(WorkerPoolFork, WorksInTheChildOfABusyParent) {
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(in_forked_child([] {
                 std::string said = sum_in_parallel();
-                pool().shutdown();
+                process_pool().shutdown();
                 return said;
               }),
               "499500");
@@ -73,7 +73,7 @@ TEST(WorkerPoolFork, DoesNotWaitForTasks) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   std::latch release(1);
   const auto event = std::make_shared<Event>();
-  pool().submit(1, -1, [&](int64_t) { release.wait(); }, [event](std::exception_ptr) { event->set(); });
+  process_pool().submit(1, -1, [&](int64_t) { release.wait(); }, [event](std::exception_ptr) { event->set(); });
   EXPECT_EQ(in_forked_child(sum_in_parallel), "499500");
   release.count_down();
   event->wait();
@@ -87,7 +87,7 @@ TEST(WorkerPoolFork, ReportsAForkInsideAnItemInTheChild) {
   const pid_t parent = getpid();
   pid_t child = 0;
   try {
-    pool().parallel_for(2, -1, [&](int64_t) {
+    process_pool().parallel_for(2, -1, [&](int64_t) {
       both.arrive_and_wait();
       if (std::this_thread::get_id() != caller) return;
       child = fork();
@@ -124,7 +124,7 @@ TEST(WorkerPoolFork, ReportsAForkInTheInterruptHookInTheChild) {
   const pid_t parent = getpid();
   std::string said;
   try {
-    pool().parallel_for(2, -1, [&](int64_t) {
+    process_pool().parallel_for(2, -1, [&](int64_t) {
       if (std::this_thread::get_id() == caller) {
         while (!worker_is_at_work) std::this_thread::yield();
         return;
@@ -146,25 +146,26 @@ TEST(WorkerPoolFork, ReportsAForkInTheInterruptHookInTheChild) {
 TEST(WorkerPoolFork, AllowsAChildToConfigureLanes) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   ASSERT_EQ(sum_in_parallel(), "499500");
-  EXPECT_EQ(
-      in_forked_child([]() -> std::string {
-        std::atomic<int> bound{0};
-        if (!pool().configure({{.workers = 1, .bind = [&] { ++bound; }}, {.workers = 2, .bind = [&] { ++bound; }}})) {
-          return "refused";
-        }
-        std::latch all_here(3);
-        pool().parallel_for(3, 1, [&](int64_t) { all_here.arrive_and_wait(); });
-        return std::to_string(pool().lanes()) + " lanes " + std::to_string(pool().max_workers()) + " workers " +
-               std::to_string(bound.load()) + " bound " + (pool().configure({{}}) ? "again" : "once");
-      }),
-      "2 lanes 3 workers 2 bound once");
+  EXPECT_EQ(in_forked_child([]() -> std::string {
+              std::atomic<int> bound{0};
+              if (!process_pool().configure(
+                      {{.workers = 1, .bind = [&] { ++bound; }}, {.workers = 2, .bind = [&] { ++bound; }}})) {
+                return "refused";
+              }
+              std::latch all_here(3);
+              process_pool().parallel_for(3, 1, [&](int64_t) { all_here.arrive_and_wait(); });
+              return std::to_string(process_pool().lanes()) + " lanes " + std::to_string(process_pool().max_workers()) +
+                     " workers " + std::to_string(bound.load()) + " bound " +
+                     (process_pool().configure({{}}) ? "again" : "once");
+            }),
+            "2 lanes 3 workers 2 bound once");
 }
 
 TEST(WorkerPoolFork, RefusesLanesWithoutWorkers) {
   EXPECT_EQ(in_forked_child([] {
-              const int before = pool().max_workers();
-              const bool taken = pool().configure({{.workers = 0, .bind = {}}, {.workers = -1, .bind = {}}});
-              return std::string(taken || pool().max_workers() != before ? "taken" : "refused");
+              const int before = process_pool().max_workers();
+              const bool taken = process_pool().configure({{.workers = 0, .bind = {}}, {.workers = -1, .bind = {}}});
+              return std::string(taken || process_pool().max_workers() != before ? "taken" : "refused");
             }),
             "refused");
 }
@@ -173,8 +174,8 @@ TEST(WorkerPoolFork, DefaultsToOneLaneWithAWorkerForEachAllowedCpu) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   EXPECT_EQ(in_forked_child([] {
-              pool().configure({});
-              return std::to_string(pool().lanes()) + " lane " + std::to_string(pool().max_workers());
+              process_pool().configure({});
+              return std::to_string(process_pool().lanes()) + " lane " + std::to_string(process_pool().max_workers());
             }),
             "1 lane " + std::to_string(CPU_COUNT(&allowed)));
 }
@@ -182,10 +183,10 @@ TEST(WorkerPoolFork, DefaultsToOneLaneWithAWorkerForEachAllowedCpu) {
 [[noreturn]] void work_without_room_for_threads() {
   const rlimit none = {0, 0};
   setrlimit(RLIMIT_AS, &none);
-  bool right = sum_in_parallel() == "499500" && pool().running_workers() == 0;
+  bool right = sum_in_parallel() == "499500" && process_pool().running_workers() == 0;
   std::string said = "no error";
   try {
-    pool().submit(2, -1, [](int64_t) {}, [](std::exception_ptr) {});
+    process_pool().submit(2, -1, [](int64_t) {}, [](std::exception_ptr) {});
   } catch (const Unavailable& error) {
     said = error.what();
   }
@@ -209,7 +210,7 @@ TEST(WorkerPoolLimits, RunCallsInlineAndReportSubmitWithoutThreads) {
     ++running;
     for (;;) std::this_thread::yield();
   };
-  pool().submit(pool().max_workers(), -1, spin, [](std::exception_ptr) {});
+  process_pool().submit(process_pool().max_workers(), -1, spin, [](std::exception_ptr) {});
   while (running.load() == 0) std::this_thread::yield();
   std::exit(7);
 }

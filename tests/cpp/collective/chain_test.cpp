@@ -13,6 +13,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/collective/reduce.h"
+#include "lane_ends.h"
 
 namespace artifex_devices {
 namespace {
@@ -20,15 +21,6 @@ namespace {
 using std::chrono_literals::operator""ms;
 
 using Bytes = std::vector<std::byte>;
-
-std::vector<std::unique_ptr<SharedLanes>> ends(int64_t count) {
-  std::vector<int> files;
-  for (int64_t i = 0; i < count; ++i) files.push_back(SharedLanes::create(count));
-  std::vector<std::unique_ptr<SharedLanes>> made;
-  for (int64_t i = 0; i < count; ++i) made.push_back(std::make_unique<SharedLanes>(i, files));
-  for (const int file : files) close(file);
-  return made;
-}
 
 HostView view(Bytes& data, DType dtype) {
   const int64_t count = static_cast<int64_t>(data.size()) / itemsize(dtype);

@@ -12,21 +12,12 @@
 #include <vector>
 
 #include "artifex_devices/base/error.h"
+#include "lane_ends.h"
 
 namespace artifex_devices {
 namespace {
 
 using std::chrono_literals::operator""s;
-
-/// The ends of all peers, as if each were a process.
-std::vector<std::unique_ptr<SharedLanes>> ends(int64_t count) {
-  std::vector<int> files;
-  for (int64_t i = 0; i < count; ++i) files.push_back(SharedLanes::create(count));
-  std::vector<std::unique_ptr<SharedLanes>> made;
-  for (int64_t i = 0; i < count; ++i) made.push_back(std::make_unique<SharedLanes>(i, files));
-  for (const int file : files) close(file);
-  return made;
-}
 
 std::vector<int64_t> numbers(std::initializer_list<int64_t> values) { return values; }
 

@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "../base/forked_child.h"
+#include "../base/mebibyte.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/cpu/arena_reserve.h"
 
 namespace artifex_devices {
 namespace {
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 TEST(Reserve, UsesTheFirstFitAndJoinsAdjacentRanges) {
   const std::vector<std::byte> owned(8 * kMiB);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../base/forked_child.h"
+#include "../base/mebibyte.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cpu/arena_state.h"
@@ -19,8 +20,6 @@
 
 namespace artifex_devices {
 namespace {
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 class ArenaLimitsTest : public testing::Test {
  protected:

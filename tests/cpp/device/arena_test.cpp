@@ -11,14 +11,13 @@
 #include <thread>
 #include <vector>
 
+#include "../base/mebibyte.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cpu/arena_state.h"
 
 namespace artifex_devices {
 namespace {
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 class ArenaTest : public testing::Test {
  protected:

@@ -20,7 +20,7 @@ ClientRef client_on(const std::string& machine, std::optional<int64_t> devices =
   return Client::make(Machine::from_synthetic(machine), {.num_devices = devices});
 }
 
-std::string fault_of(const std::string& bytes) {
+std::string topology_fault(const std::string& bytes) {
   try {
     DeviceTopology::deserialize(bytes);
   } catch (const InvalidArgument& error) {
@@ -74,7 +74,7 @@ struct Parts {
 std::string fault_with(const std::function<void(Parts&)>& change) {
   Parts parts;
   change(parts);
-  return fault_of(parts.bytes());
+  return topology_fault(parts.bytes());
 }
 
 #define EXPECT_FAULT(change, text)                             \
@@ -169,7 +169,7 @@ TEST(DeviceTopology, RefusesOtherVersions) {
       "DeviceTopology.deserialize: the bytes have major version 2; expected 1, the one that this version of "
       "artifex_devices reads; use a newer version of it");
   EXPECT_FAULT({ p.major = 0; }, "DeviceTopology: there is no major_version");
-  EXPECT_NE(fault_of("").find("there is no major_version"), std::string::npos);
+  EXPECT_NE(topology_fault("").find("there is no major_version"), std::string::npos);
 }
 
 TEST(DeviceTopology, RefusesInconsistentNumbers) {
@@ -189,7 +189,7 @@ TEST(DeviceTopology, RefusesInconsistentNumbers) {
   EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 2>{9, 8})); }, "the CPUs 9-8 are not a range");
   EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 2>{4, 8})); }, "the CPUs 4-8 are not a range of their own");
   EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 2>{9, INT64_MAX})); }, "the maximum is 1048575");
-  EXPECT_NE(fault_of(Parts().bytes() + "\x22\x00"s).find("there are two machines"), std::string::npos);
+  EXPECT_NE(topology_fault(Parts().bytes() + "\x22\x00"s).find("there are two machines"), std::string::npos);
 }
 
 TEST(DeviceTopology, AllocatesNoMemoryForHostileCounts) {
@@ -209,7 +209,7 @@ TEST(DeviceTopology, AllocatesNoMemoryForHostileCounts) {
       },
       "there are more than 16384 NUMA nodes");
   EXPECT_FAULT({ p.runs.assign((1 << 18) + 1, WireWriter()); }, "there are more than 262144 runs of devices");
-  EXPECT_EQ(fault_of(std::string((16 << 20) + 1, '\0')),
+  EXPECT_EQ(topology_fault(std::string((16 << 20) + 1, '\0')),
             "DeviceTopology.deserialize: there are 16777217 bytes; expected 16777216 at most; give what serialize() "
             "returned");
 }
@@ -217,7 +217,7 @@ TEST(DeviceTopology, AllocatesNoMemoryForHostileCounts) {
 TEST(DeviceTopology, RefusesEveryTruncation) {
   const std::string bytes = DeviceTopology::of(*client_on("numa:2 core:4 pu:2", 8), "v").serialize();
   for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_NE(fault_of(bytes.substr(0, size)), "(no error)") << size;
+    EXPECT_NE(topology_fault(bytes.substr(0, size)), "(no error)") << size;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "../base/forked_child.h"
+#include "../base/mebibyte.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cpu/arena.h"
@@ -17,8 +18,6 @@
 
 namespace artifex_devices {
 namespace {
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 /// " rd wr mr mw me lo ac sd " of the mapping that holds an address.
 std::string flags_of(const void* address) {

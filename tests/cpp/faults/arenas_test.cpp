@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "../base/mebibyte.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/device/cpu/arena_state.h"
@@ -18,8 +19,6 @@
 
 namespace artifex_devices::faults {
 namespace {
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 class Arenas : public ::testing::Test {
  protected:
@@ -80,12 +79,12 @@ struct Calls {
   std::set<std::string> made;
   std::string under_a_lock;
 };
-Calls* g_calls = nullptr;
+Calls* g_noted_calls = nullptr;
 
 TEST_F(Arenas, MakeNoSystemCallUnderALock) {
   Calls calls;
-  g_calls = &calls;
-  lock_check::set_violation_hook([](const std::string& message) { g_calls->under_a_lock = message; });
+  g_noted_calls = &calls;
+  lock_check::set_violation_hook([](const std::string& message) { g_noted_calls->under_a_lock = message; });
   std::atomic<int> locks{0};
   before_each_page_call([&](const char* name, size_t) {
     const std::lock_guard lock(calls.mutex);

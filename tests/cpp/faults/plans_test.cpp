@@ -35,7 +35,7 @@ namespace artifex_devices::faults {
 namespace {
 
 /// Nothing here asks the system for pages or threads.
-void expect_safe(const char* name, const std::function<std::string()>& work, int64_t step = 1) {
+void expect_made_or_refused(const char* name, const std::function<std::string()>& work, int64_t step = 1) {
   EXPECT_GT(fail_each(name, Call::kNew, work, step), 0) << name;
 }
 
@@ -52,30 +52,31 @@ ShardingRef sharding_of(const MeshRef& mesh, const std::vector<std::vector<std::
 std::string text_of(const IndexDomain& domain) { return to_string(domain.origin) + to_string(domain.shape); }
 
 TEST(MachinesUnderFaults, LoadCompletelyOrFail) {
-  expect_safe("from_synthetic", [] {
+  expect_made_or_refused("from_synthetic", [] {
     const auto machine = Machine::from_synthetic("pack:2 [numa] core:2 pu:2");
     return fmt::format("{} {}", machine->source(), machine->cpu_domains().size());
   });
   const std::string xml = Machine::from_synthetic("pack:2 [numa] core:2 pu:1")->to_xml();
-  expect_safe("from_xml_text", [&] { return Machine::from_xml_text(xml)->cpu_domains()[1].cpus.to_string(); });
-  expect_safe("to_xml", [] { return Machine::from_synthetic("numa:1 core:2 pu:1")->to_xml(); });
-  expect_safe("parse_world", [] { return parse_world("12 nodes x 4").synthetic; });
+  expect_made_or_refused("from_xml_text",
+                         [&] { return Machine::from_xml_text(xml)->cpu_domains()[1].cpus.to_string(); });
+  expect_made_or_refused("to_xml", [] { return Machine::from_synthetic("numa:1 core:2 pu:1")->to_xml(); });
+  expect_made_or_refused("parse_world", [] { return parse_world("12 nodes x 4").synthetic; });
   const auto machine = Machine::from_synthetic("pack:2 [numa] core:2 pu:2");
-  expect_safe("machine_svg", [&] { return machine_svg(*machine); }, 3);
+  expect_made_or_refused("machine_svg", [&] { return machine_svg(*machine); }, 3);
 }
 
 TEST(MachinesUnderFaults, ReadSystemFilesCompletelyOrFail) {
-  expect_safe("read_cgroup_limits", [] {
+  expect_made_or_refused("read_cgroup_limits", [] {
     const CgroupLimits limits = read_cgroup_limits();
     return fmt::format("{} {}", limits.cpus.value_or(-1), limits.memory_bytes.value_or(-1));
   });
-  expect_safe("usable_memory_bytes_now", [] { return fmt::format("{}", usable_memory_bytes_now()); });
-  expect_safe("missing_facts", [] {
+  expect_made_or_refused("usable_memory_bytes_now", [] { return fmt::format("{}", usable_memory_bytes_now()); });
+  expect_made_or_refused("missing_facts", [] {
     std::string text;
     for (const MissingFact& each : missing_facts()) text += each.fact + each.reason + each.assumed;
     return text + memory_policy().name;
   });
-  expect_safe("read_sysfs_pci", [] {
+  expect_made_or_refused("read_sysfs_pci", [] {
     std::vector<std::string> problems;
     const size_t found = read_sysfs_pci("", problems).size();
     return fmt::format("{} {} {}", found, problems.size(), read_kfd_gpus("").size());
@@ -83,15 +84,15 @@ TEST(MachinesUnderFaults, ReadSystemFilesCompletelyOrFail) {
 }
 
 TEST(ShardingsUnderFaults, BuildTheirMapsOrFail) {
-  const ClientRef world = make_world(8, 2);
-  expect_safe("make_mesh", [&] {
+  const ClientRef world = world_of(8, 2);
+  expect_made_or_refused("make_mesh", [&] {
     const MeshRef mesh = mesh_of(world, {2, 4}, {"x", "y"});
     const MeshRef same = mesh_of(world, {2, 4}, {"x", "y"});
     EXPECT_EQ(mesh, same);
     return mesh->repr();
   });
   EXPECT_EQ(Mesh::live_count(), 0);
-  expect_safe("NamedSharding", [&] {
+  expect_made_or_refused("NamedSharding", [&] {
     const ShardingRef made = sharding_of(mesh_of(world, {2, 4}, {"x", "y"}), {{"y", "x"}, {}});
     const ShardDomains domains = made->domains({13, 8}, "test");
     std::string text = made->to_string();
@@ -99,57 +100,59 @@ TEST(ShardingsUnderFaults, BuildTheirMapsOrFail) {
     return text;
   });
   EXPECT_EQ(Mesh::live_count(), 0);
-  expect_safe("the error of a spec", [&] {
+  expect_made_or_refused("the error of a spec", [&] {
     const MeshRef mesh = mesh_of(world, {2, 4}, {"data", "model"});
     return message_of<InvalidArgument>([&] { sharding_of(mesh, {{"datum"}}); });
   });
   const MeshRef mesh = mesh_of(world, {2, 4}, {"x", "y"});
   const ShardingRef rows = sharding_of(mesh, {{"y", "x"}, {}});
-  expect_safe("sharding_text", [&] { return sharding_text(*rows, {16, 8}); });
-  expect_safe("mesh_text", [&] { return mesh_text(*mesh); });
-  expect_safe("mesh_svg", [&] { return mesh_svg(*mesh); }, 3);
-  expect_safe("sharding_svg", [&] { return sharding_svg(*rows, {16, 8}); }, 3);
+  expect_made_or_refused("sharding_text", [&] { return sharding_text(*rows, {16, 8}); });
+  expect_made_or_refused("mesh_text", [&] { return mesh_text(*mesh); });
+  expect_made_or_refused("mesh_svg", [&] { return mesh_svg(*mesh); }, 3);
+  expect_made_or_refused("sharding_svg", [&] { return sharding_svg(*rows, {16, 8}); }, 3);
 }
 
 TEST(FilesUnderFaults, AreReadCompletelyOrFail) {
-  const ClientRef world = make_world(8, 2);
+  const ClientRef world = world_of(8, 2);
   const std::string bytes = DeviceTopology::of(*world, "test").serialize();
-  expect_safe("DeviceTopology.of", [&] { return DeviceTopology::of(*world, "test").serialize(); });
-  expect_safe("DeviceTopology.deserialize", [&] { return DeviceTopology::deserialize(bytes).serialize(); });
-  expect_safe("make_compile_only_client",
-              [&] { return DeviceTopology::deserialize(bytes).make_compile_only_client()->device(7)->repr(); });
-  expect_safe("DeviceAssignment", [] {
+  expect_made_or_refused("DeviceTopology.of", [&] { return DeviceTopology::of(*world, "test").serialize(); });
+  expect_made_or_refused("DeviceTopology.deserialize", [&] { return DeviceTopology::deserialize(bytes).serialize(); });
+  expect_made_or_refused("make_compile_only_client", [&] {
+    return DeviceTopology::deserialize(bytes).make_compile_only_client()->device(7)->repr();
+  });
+  expect_made_or_refused("DeviceAssignment", [] {
     const auto made = DeviceAssignment::make(2, 2, {3, 1, 0, 2}, "test");
     const auto read = DeviceAssignment::deserialize(made.serialize());
     return read.to_string() + fmt::format("{}", read.logical_ids_for_device(2).second);
   });
-  expect_safe("heap_profile",
-              [] { return heap_profile({{"cpu:0", 1, 64, "a.py", 3, "f"}, {"cpu:1", 2, 32, "b.py", 4, "g"}}, 17); });
-  expect_safe("Layout.parse", [] {
+  expect_made_or_refused("heap_profile", [] {
+    return heap_profile({{"cpu:0", 1, 64, "a.py", 3, "f"}, {"cpu:1", 2, 32, "b.py", 4, "g"}}, 17);
+  });
+  expect_made_or_refused("Layout.parse", [] {
     return artifex_devices::Layout::parse("{1,0:T(8,128)(2,1)}").to_string() +
            message_of<InvalidArgument>([] { artifex_devices::Layout::parse("{1,0:T(8,}"); });
   });
 }
 
 TEST(ClustersUnderFaults, ArePlannedForOrFail) {
-  expect_safe("tpu_cluster", [] { return tpu_cluster("v5p", {4, 4, 4}, 2)->name(); });
-  expect_safe("gpu_cluster", [] { return gpu_cluster("h100", 4, {})->name(); });
-  expect_safe("the error of a cluster",
-              [] { return message_of<InvalidArgument>([] { tpu_cluster("v5x", {4, 4}, 1); }); });
+  expect_made_or_refused("tpu_cluster", [] { return tpu_cluster("v5p", {4, 4, 4}, 2)->name(); });
+  expect_made_or_refused("gpu_cluster", [] { return gpu_cluster("h100", 4, {})->name(); });
+  expect_made_or_refused("the error of a cluster",
+                         [] { return message_of<InvalidArgument>([] { tpu_cluster("v5x", {4, 4}, 1); }); });
   const ClusterRef cluster = tpu_cluster("v5e", {4, 4}, 1);
-  expect_safe("make_cluster_client", [&] { return make_cluster_client(cluster)->device(5)->repr(); });
+  expect_made_or_refused("make_cluster_client", [&] { return make_cluster_client(cluster)->device(5)->repr(); });
   const ClientRef client = make_cluster_client(cluster);
   const MeshRef mesh = mesh_of(client, {4, 4}, {"x", "y"});
   const ShardingRef from = sharding_of(mesh, {{"x"}, {"y"}});
   const ShardingRef to = sharding_of(mesh, {{}, {"x", "y"}});
-  expect_safe("placed_mesh_svg", [&] { return placed_mesh_svg(placed_mesh(*mesh)); }, 7);
+  expect_made_or_refused("placed_mesh_svg", [&] { return placed_mesh_svg(placed_mesh(*mesh)); }, 7);
 
   const AbstractMesh& axes = mesh->abstract_mesh();
   const PartitionSpec before = spec({{"x"}, {"y"}});
   const PartitionSpec after = spec({{"y"}, {"x"}});
   std::vector<int64_t> ids(16);
   std::iota(ids.begin(), ids.end(), int64_t{0});
-  expect_safe(
+  expect_made_or_refused(
       "make_reshard_sequence",
       [&] {
         const ReshardSequence made = make_reshard_sequence({64, 64}, 4, {axes, before}, {axes, after});
@@ -161,7 +164,7 @@ TEST(ClustersUnderFaults, ArePlannedForOrFail) {
         return text;
       },
       5);
-  expect_safe(
+  expect_made_or_refused(
       "reshard_svg",
       [&] {
         ReshardPicture picture;
@@ -171,7 +174,7 @@ TEST(ClustersUnderFaults, ArePlannedForOrFail) {
         return reshard_svg(*from, *to, {64, 64}, picture);
       },
       7);
-  expect_safe("collective_costs", [] {
+  expect_made_or_refused("collective_costs", [] {
     std::string text;
     const NodeGroup group{TorusGroup{{{4, true, 1}, {4, true, 1}}, 100, {0, 1}}, 2, 10, {0, 2}};
     for (const CollectiveCost& each : collective_costs(Collective::kAllReduce, 1e6, group)) {
@@ -188,14 +191,14 @@ TEST(StepsUnderFaults, ArePlannedOrFail) {
   parts.chip.memory_bandwidth = SourcedNumber{1e6, "given"};
   parts.chip.memory_bytes = SourcedNumber{1e6, "given"};
   const ClusterRef ring = Cluster::make(std::move(parts));
-  expect_safe("plan_step", [&] {
+  expect_made_or_refused("plan_step", [&] {
     const StepWork work = step_work(made.model, {4}, made.rules({{'b', 1}, {'e', 1}}));
     std::vector<MeshAxes> wanted{1};
     const StepSeconds seconds =
         step_seconds(work, step_hardware(*ring), step_network(*ring, {4}, {0, 1, 2, 3}, wanted));
     return fmt::format("{} {} {}", seconds.network, seconds.compute, work.memory.at(1));
   });
-  expect_safe(
+  expect_made_or_refused(
       "suggest_steps",
       [&] {
         SuggestionSpace space;
@@ -209,7 +212,7 @@ TEST(StepsUnderFaults, ArePlannedOrFail) {
 }
 
 TEST(RooflinesUnderFaults, AreDrawnOrFail) {
-  expect_safe(
+  expect_made_or_refused(
       "roofline_svg",
       [] { return roofline_svg({"chip", {{"bfloat16", 1e14, false}, {"memory", 1e12, true}}, {{"batch 1", 1}}, {}}); },
       3);

@@ -13,10 +13,6 @@
 namespace artifex_devices {
 namespace {
 
-ShardDomains domains(const TileGrid& grid, const Dims& shape) {
-  return ShardDomains(grid, shape, Uneven::kLastShort, {.operation = "test"});
-}
-
 std::vector<int64_t> numbers(int64_t count) {
   std::vector<int64_t> made(static_cast<size_t>(count));
   std::iota(made.begin(), made.end(), int64_t{0});

@@ -4,16 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "artifex_devices/base/error.h"
+#include "axes.h"
 
 namespace artifex_devices {
 namespace {
 
-const AxisName x("x");
-const AxisName y("y");
 const AxisName data("data");
 const AxisName model("model");
-
-SpecEntry on(std::vector<AxisName> axes) { return SpecEntry(std::move(axes)); }
 
 template <class Expected>
 std::string message_of(const PartitionSpec& spec, const AbstractMesh& mesh) {

@@ -11,6 +11,10 @@
 
 namespace artifex_devices {
 
+inline ShardDomains domains(const TileGrid& grid, const Dims& shape, Uneven uneven = Uneven::kLastShort) {
+  return ShardDomains(grid, shape, uneven, {.operation = "test"});
+}
+
 /// A random mesh and a spec on it, the same for a seed, with their definition in plain code.
 struct RandomSpec {
   AbstractMesh mesh;

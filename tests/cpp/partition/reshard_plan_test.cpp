@@ -7,20 +7,13 @@
 #include <map>
 
 #include "artifex_devices/base/error.h"
+#include "axes.h"
 #include "random_specs.h"
 
 namespace artifex_devices {
 namespace {
 
-const AxisName x("x");
-const AxisName y("y");
-
-PartitionSpec P(std::vector<SpecEntry> entries) { return PartitionSpec(std::move(entries)); }
 AbstractMesh line(int64_t size) { return AbstractMesh({x}, {size}); }
-
-ShardDomains domains(const TileGrid& grid, const Dims& shape, Uneven uneven = Uneven::kLastShort) {
-  return ShardDomains(grid, shape, uneven, {.operation = "test"});
-}
 
 /// One buffer for each tile in each arena; device p of the mesh has id `first_id` + p, `per_arena` devices share one.
 std::vector<BufferPlace> places(const TileGrid& grid, int64_t per_arena, int64_t first_id = 0) {

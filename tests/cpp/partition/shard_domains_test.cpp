@@ -6,18 +6,15 @@
 #include <map>
 
 #include "artifex_devices/base/error.h"
+#include "axes.h"
 #include "random_specs.h"
 
 namespace artifex_devices {
 namespace {
 
-const AxisName x("x");
-const AxisName y("y");
 const AxisName z("z");
 
 AbstractMesh mesh_2x4() { return AbstractMesh({x, y}, {2, 4}); }
-SpecEntry on(std::vector<AxisName> axes) { return SpecEntry(std::move(axes)); }
-PartitionSpec P(std::vector<SpecEntry> entries) { return PartitionSpec(std::move(entries)); }
 
 std::vector<int64_t> tiles_of(const TileGrid& grid) {
   std::vector<int64_t> tiles;
@@ -35,7 +32,7 @@ std::vector<int64_t> replicas_of(const TileGrid& grid, const Dims& shape) {
 IndexDomain box(Dims origin, Dims shape) { return {std::move(origin), std::move(shape)}; }
 
 /// Domains of a grid that lives in the test.
-ShardDomains domains(const TileGrid& grid, const Dims& shape, Uneven uneven = Uneven::kError) {
+ShardDomains cut(const TileGrid& grid, const Dims& shape, Uneven uneven = Uneven::kError) {
   return ShardDomains(grid, shape, uneven, {.operation = "shard_shape"});
 }
 
@@ -130,7 +127,7 @@ TEST(TileGrid, AgreesWithTheDefinitionForRandomMeshesAndSpecs) {
       }
       ASSERT_EQ(grid.tile(p), tile);
       ASSERT_EQ(grid.replica(p), seen[tile]++);
-      ASSERT_EQ(domains(grid, shape).replica(p), seen_boxes[cuts]++);
+      ASSERT_EQ(cut(grid, shape).replica(p), seen_boxes[cuts]++);
       ASSERT_EQ(grid.position(grid.tile(p), grid.replica(p)), p);
     }
     ASSERT_EQ(static_cast<int64_t>(seen.size()), grid.tiles());
@@ -155,7 +152,7 @@ TEST(TileGrid, IsEqualForRandomSpecsExactlyWhenTilesAreEqual) {
 
 TEST(ShardDomains, ReturnsTheBoxOfEachTile) {
   const TileGrid grid(mesh_2x4(), P({on({x}), on({y})}));
-  const ShardDomains of = domains(grid, {4, 8, 3});
+  const ShardDomains of = cut(grid, {4, 8, 3});
   EXPECT_EQ(of.shard_shape(), (Dims{2, 2, 3}));
   EXPECT_TRUE(of.is_even());
   EXPECT_EQ(of.domain(0), box({0, 0, 0}, {2, 2, 3}));
@@ -164,41 +161,41 @@ TEST(ShardDomains, ReturnsTheBoxOfEachTile) {
 
 TEST(ShardDomains, AcceptsEmptyDimensionsAndScalars) {
   const TileGrid grid(mesh_2x4(), P({on({x})}));
-  EXPECT_EQ(domains(grid, {0, 5}).shard_shape(), (Dims{0, 5}));
-  EXPECT_EQ(domains(grid, {0, 5}).domain(1), box({0, 0}, {0, 5}));
-  EXPECT_EQ(domains(TileGrid(), {}).domain(0), box({}, {}));
-  EXPECT_EQ(domains(grid, {0, 5}, Uneven::kLastShort).domain(1), box({0, 0}, {0, 5}));
+  EXPECT_EQ(cut(grid, {0, 5}).shard_shape(), (Dims{0, 5}));
+  EXPECT_EQ(cut(grid, {0, 5}).domain(1), box({0, 0}, {0, 5}));
+  EXPECT_EQ(cut(TileGrid(), {}).domain(0), box({}, {}));
+  EXPECT_EQ(cut(grid, {0, 5}, Uneven::kLastShort).domain(1), box({0, 0}, {0, 5}));
 }
 
 TEST(ShardDomains, UsesChunksOfCeilSizeWithLastShort) {
   const TileGrid grid(mesh_2x4(), P({on({y})}));
-  const ShardDomains of = domains(grid, {10}, Uneven::kLastShort);
+  const ShardDomains of = cut(grid, {10}, Uneven::kLastShort);
   EXPECT_FALSE(of.is_even());
   EXPECT_EQ(of.shard_shape(), (Dims{3}));
   EXPECT_EQ(of.domain(0), box({0}, {3}));
   EXPECT_EQ(of.domain(3), box({9}, {1}));
-  const ShardDomains five = domains(grid, {5}, Uneven::kLastShort);  // 2 + 2 + 1 + 0
+  const ShardDomains five = cut(grid, {5}, Uneven::kLastShort);  // 2 + 2 + 1 + 0
   EXPECT_EQ(five.domain(2), box({4}, {1}));
   EXPECT_EQ(five.domain(3), box({5}, {0}));
-  EXPECT_TRUE(domains(grid, {8}, Uneven::kLastShort).is_even());
+  EXPECT_TRUE(cut(grid, {8}, Uneven::kLastShort).is_even());
 }
 
 TEST(ShardDomains, CountsEqualBoxesAsReplicas) {
   const TileGrid grid(mesh_2x4(), P({on({x, y})}));
-  const ShardDomains of = domains(grid, {5}, Uneven::kLastShort);  // positions 5, 6 and 7 hold [5, 5)
+  const ShardDomains of = cut(grid, {5}, Uneven::kLastShort);  // positions 5, 6 and 7 hold [5, 5)
   EXPECT_EQ(of.replica(4), 0);
   EXPECT_EQ(of.replica(5), 0);
   EXPECT_EQ(of.replica(7), 2);
   const int64_t huge = int64_t{1} << 40;
-  EXPECT_EQ(domains(grid, {0, huge, huge}).replica(7), 7);
-  EXPECT_EQ(domains(grid, {8}).replica(7), 0);
+  EXPECT_EQ(cut(grid, {0, huge, huge}).replica(7), 7);
+  EXPECT_EQ(cut(grid, {8}).replica(7), 0);
 }
 
 TEST(ShardDomains, CountsReplicasOfAMillionEmptyBoxesQuickly) {
   // Comparing each position with all before it would be 5 * 10^11 boxes.
   const int64_t side = int64_t{1} << 10;
   const TileGrid grid(AbstractMesh({x, y}, {side, side}), P({on({y, x})}));
-  const ShardDomains of = domains(grid, {10}, Uneven::kLastShort);  // tiles 0 to 9 have one element each
+  const ShardDomains of = cut(grid, {10}, Uneven::kLastShort);  // tiles 0 to 9 have one element each
   for (int64_t p = 0, empty = 0; p < side * side; ++p) {
     ASSERT_EQ(of.replica(p), grid.tile(p) < 10 ? 0 : empty++) << p;
   }
@@ -206,7 +203,7 @@ TEST(ShardDomains, CountsReplicasOfAMillionEmptyBoxesQuickly) {
 
 TEST(ShardDomains, DoesNotOverflowAtTheLargestSize) {
   const TileGrid grid(AbstractMesh({x}, {int64_t{1} << 20}), P({on({x})}));
-  const ShardDomains of = domains(grid, {INT64_MAX}, Uneven::kLastShort);
+  const ShardDomains of = cut(grid, {INT64_MAX}, Uneven::kLastShort);
   const int64_t chunk = int64_t{1} << 43;
   EXPECT_EQ(of.domain((int64_t{1} << 20) - 1), box({INT64_MAX - chunk + 1}, {chunk - 1}));
 }
@@ -247,7 +244,7 @@ TEST(ShardDomains, CoversRandomArraysExactlyOnce) {
     for (int64_t d = 0; d < 3; ++d) shape.push_back(draw(random, 0, 4) * (even ? plain_parts(made, d) : 2));
     SCOPED_TRACE(describe(made) + " " + to_string(shape));
     const TileGrid grid(made.mesh, made.spec);
-    const ShardDomains of = domains(grid, shape, even ? Uneven::kError : Uneven::kLastShort);
+    const ShardDomains of = cut(grid, shape, even ? Uneven::kError : Uneven::kLastShort);
     std::vector<int> covered(static_cast<size_t>(shape[0] * shape[1] * shape[2]), 0);
     for (int64_t tile = 0; tile < grid.tiles(); ++tile) {
       const IndexDomain of_tile = of.domain(tile);

@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "artifex_devices/base/error.h"
+#include "axes.h"
 
 namespace artifex_devices {
 namespace {
 
-const AxisName x("x");
-const AxisName y("y");
 const AxisName one("one");
 
 const AbstractMesh kAuto({x, y, one}, {2, 4, 1});

@@ -8,7 +8,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr double kMiB = 1 << 20;
+constexpr double kMessageBytes = 1 << 20;
 
 double term(const CollectiveTerms& terms, std::string_view name) {
   const auto* const program = std::ranges::find(kProgramTerms, name);
@@ -21,32 +21,32 @@ CollectiveTerms cooperative(ProgramCollective op, double bytes, int64_t devices,
 }
 
 TEST(CollectiveTerms, GathersAreCopiesOfEachGroup) {
-  const CollectiveTerms terms = cooperative(ProgramCollective::kAllGather, kMiB, 4, 2);
+  const CollectiveTerms terms = cooperative(ProgramCollective::kAllGather, kMessageBytes, 4, 2);
   EXPECT_EQ(term(terms, "cooperative programs"), 1);
   EXPECT_EQ(term(terms, "cooperative participants"), 8);
   EXPECT_EQ(term(terms, "results"), 2);
   EXPECT_EQ(term(terms, "calls on workers"), 2);
   EXPECT_EQ(term(terms, "copies"), 8);
-  EXPECT_EQ(term(terms, "cached"), 2 * kMiB);
-  EXPECT_EQ(term(cooperative(ProgramCollective::kAllToAll, kMiB, 4, 1), "copies"), 16);
+  EXPECT_EQ(term(terms, "cached"), 2 * kMessageBytes);
+  EXPECT_EQ(term(cooperative(ProgramCollective::kAllToAll, kMessageBytes, 4, 1), "copies"), 16);
 }
 
 TEST(CollectiveTerms, SumsReadAllInputsAndWriteOneResult) {
-  const CollectiveTerms terms = cooperative(ProgramCollective::kAllReduce, kMiB, 3, 1);
+  const CollectiveTerms terms = cooperative(ProgramCollective::kAllReduce, kMessageBytes, 3, 1);
   EXPECT_EQ(term(terms, "results"), 1);
   EXPECT_EQ(term(terms, "added in caches"), 0);
-  EXPECT_EQ(term(terms, "added from memory"), 4 * kMiB);
+  EXPECT_EQ(term(terms, "added from memory"), 4 * kMessageBytes);
   EXPECT_EQ(term(terms, "copies"), 0);
   EXPECT_EQ(term(cooperative(ProgramCollective::kReduceScatter, 1024, 3, 1), "added in caches"), 4096);
 }
 
 TEST(CollectiveTerms, PermutesAndSingleDevicesCopyNothing) {
   const CollectiveTerms terms =
-      collective_terms(ProgramCollective::kPermute, kMiB, 4, 1, ProgramExecutor::kThreads, {});
+      collective_terms(ProgramCollective::kPermute, kMessageBytes, 4, 1, ProgramExecutor::kThreads, {});
   EXPECT_EQ(term(terms, "threads programs"), 1);
   EXPECT_EQ(term(terms, "threads participants"), 4);
   EXPECT_EQ(term(terms, "calls on workers"), 0);
-  EXPECT_EQ(term(cooperative(ProgramCollective::kAllGather, kMiB, 1, 1), "copies"), 0);
+  EXPECT_EQ(term(cooperative(ProgramCollective::kAllGather, kMessageBytes, 1, 1), "copies"), 0);
 }
 
 TEST(CollectiveTerms, HugeSizesScale) {
@@ -55,9 +55,11 @@ TEST(CollectiveTerms, HugeSizesScale) {
 }
 
 TEST(ExecutorFor, LargeBlocksRunOnThreads) {
-  EXPECT_EQ(executor_for(ProgramCollective::kAllReduce, kMiB, 4, kMiB), ProgramExecutor::kThreads);
-  EXPECT_EQ(executor_for(ProgramCollective::kAllGather, kMiB, 4, kMiB), ProgramExecutor::kCooperative);
-  EXPECT_EQ(executor_for(ProgramCollective::kAllReduce, kMiB, 1, kMiB), ProgramExecutor::kCooperative);
+  EXPECT_EQ(executor_for(ProgramCollective::kAllReduce, kMessageBytes, 4, kMessageBytes), ProgramExecutor::kThreads);
+  EXPECT_EQ(executor_for(ProgramCollective::kAllGather, kMessageBytes, 4, kMessageBytes),
+            ProgramExecutor::kCooperative);
+  EXPECT_EQ(executor_for(ProgramCollective::kAllReduce, kMessageBytes, 1, kMessageBytes),
+            ProgramExecutor::kCooperative);
 }
 
 TEST(ProgramCollective, HasNames) {

@@ -9,13 +9,12 @@
 #include <string>
 #include <utility>
 
+#include "../base/mebibyte.h"
 #include "artifex_devices/base/error.h"
 #include "reference_pairs.h"
 
 namespace artifex_devices {
 namespace {
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 /// Those that are not 0.
 std::map<std::string, double> named(const CopyTerms& terms) {

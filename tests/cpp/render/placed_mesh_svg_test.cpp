@@ -168,7 +168,7 @@ TEST(PlacedMeshSvg, EscapesNamesAndRefusesInvalidMeshes) {
             "placed_mesh_svg: axis <b>& has size 0; expected sizes that multiply to the number of devices");
   EXPECT_EQ(message_of<InvalidArgument>([&] { placed_mesh_svg(PlacedMesh()); }),
             "placed_mesh_svg: the mesh has no devices; expected one at least");
-  EXPECT_EQ(message_of<InvalidArgument>([&] { placed_mesh(*mesh_of(make_world(2), {2}, {"x"})); }),
+  EXPECT_EQ(message_of<InvalidArgument>([&] { placed_mesh(*mesh_of(world_of(2), {2}, {"x"})); }),
             "placed_mesh_svg: Mesh('x': 2, axis_types=(Auto,)) is of devices whose network is not known; expected a "
             "mesh of a cluster's devices; see artifex_devices.cluster, or use mesh_svg");
 }

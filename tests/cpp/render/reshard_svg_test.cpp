@@ -76,7 +76,7 @@ TEST(TrafficGroups, ConnectHostsThenSlicesThenTheBusiestDevice) {
 }
 
 TEST(ReshardSvg, LabelsArrowsWithTheirBytes) {
-  const ClientRef client = make_world(2);
+  const ClientRef client = world_of(2);
   const MeshRef mesh = mesh_of(client, {2}, {"x"});
   const ReshardPicture picture{"<rows & columns>", {"4 direct copies"}, all_to_all(2, 2048), "", {}, nullptr};
   const std::string svg = reshard_svg(*cut(mesh, 0), *cut(mesh, 1), {4, 8}, picture);
@@ -118,7 +118,7 @@ TEST(ReshardSvg, NamesHostsWithTheirDevices) {
 }
 
 TEST(ReshardSvg, ExplainsMissingTraffic) {
-  const MeshRef mesh = mesh_of(make_world(2), {2}, {"x"});
+  const MeshRef mesh = mesh_of(world_of(2), {2}, {"x"});
   const ReshardPicture collectives{"r", {"all-to-all", "1.0 MiB"}, {}, "not drawn", {}, nullptr};
   std::vector<std::string> texts = labels(reshard_svg(*cut(mesh, 0), *cut(mesh, 1), {4, 8}, collectives));
   EXPECT_EQ(std::vector<std::string>(texts.end() - 3, texts.end()),

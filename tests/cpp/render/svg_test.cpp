@@ -14,8 +14,6 @@
 namespace artifex_devices {
 namespace {
 
-SpecEntry on(const std::vector<std::string>& axes) { return SpecEntry(names(axes)); }
-
 class SvgTest : public testing::Test {
  protected:
   std::string draw(const MeshRef& mesh, std::vector<SpecEntry> entries, const Dims& shape,
@@ -23,7 +21,7 @@ class SvgTest : public testing::Test {
     return sharding_svg(*NamedSharding::make(mesh, PartitionSpec(std::move(entries)), MemoryKind::kDevice, uneven),
                         shape);
   }
-  ClientRef client_ = make_world(8, 2);
+  ClientRef client_ = world_of(8, 2);
   MeshRef mesh_ = mesh_of(client_, {2, 4}, {"x", "y"});
   MeshRef flat_ = mesh_of(client_, {8}, {"q"});
 };
@@ -90,7 +88,7 @@ TEST_F(SvgTest, DrawsASliceForEachPartOfOtherDimensions) {
 }
 
 TEST_F(SvgTest, BoundsTheNumberOfSlices) {
-  const ClientRef world = make_world(64);
+  const ClientRef world = world_of(64);
   const MeshRef mesh = mesh_of(world, {2, 2, 4, 4}, {"a", "b", "c", "d"});
   const std::string svg = draw(mesh, {on({"c"}), on({"d"}), on({"a"}), on({"b"})}, {8, 8, 8, 8});
   EXPECT_EQ(tooltips(svg).size(), 64u);
@@ -98,7 +96,7 @@ TEST_F(SvgTest, BoundsTheNumberOfSlices) {
   const MeshRef long_mesh = mesh_of(world, {2, 2, 16}, {"a", "b", "c"});
   const std::string many = draw(long_mesh, {on({"c"}), SpecEntry(), on({"a"}), on({"b"})}, {16, 2, 2, 2});
   EXPECT_EQ(tooltips(many).size(), 64u);
-  const MeshRef thin = mesh_of(make_world(4096), {16, 16, 16}, {"a", "b", "c"});
+  const MeshRef thin = mesh_of(world_of(4096), {16, 16, 16}, {"a", "b", "c"});
   const std::string cut = draw(thin, {on({"a"}), on({"b"}), on({"c"})}, {16, 16, 16});
   EXPECT_EQ(tooltips(cut).size(), 1024u);
   EXPECT_EQ(labels(cut).back(), "shown: 4 of 16 slices");
@@ -137,7 +135,7 @@ TEST_F(SvgTest, IsStandAloneAndFollowsTheColourScheme) {
 }
 
 TEST_F(SvgTest, BoundsTheSizeOfLargePictures) {
-  const MeshRef big = mesh_of(make_world(4096), {64, 64}, {"x", "y"});
+  const MeshRef big = mesh_of(world_of(4096), {64, 64}, {"x", "y"});
   const std::string mesh = mesh_svg(*big);
   EXPECT_EQ(fills(mesh).size(), 1024u);
   EXPECT_EQ(labels(mesh).back(), "shown: 32 of 64 rows and 32 of 64 columns");

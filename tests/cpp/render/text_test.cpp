@@ -11,8 +11,6 @@
 namespace artifex_devices {
 namespace {
 
-SpecEntry on(const std::vector<std::string>& axes) { return SpecEntry(names(axes)); }
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines{""};
   for (const char c : text) {
@@ -32,7 +30,7 @@ class TextTest : public testing::Test {
     const auto sharding = NamedSharding::make(mesh, PartitionSpec(std::move(entries)), MemoryKind::kDevice, uneven);
     return sharding_text(*sharding, shape, max_columns);
   }
-  ClientRef client_ = make_world(8);
+  ClientRef client_ = world_of(8);
   MeshRef mesh_ = mesh_of(client_, {2, 4}, {"x", "y"});
   MeshRef flat_ = mesh_of(client_, {8}, {"q"});
   MeshRef cube_ = mesh_of(client_, {2, 2, 2}, {"a", "b", "c"});
@@ -60,7 +58,7 @@ TEST_F(TextTest, DrawsAMeshOfOneAxisAsARow) {
 }
 
 TEST_F(TextTest, DrawsALongMeshInRowsOfSixteen) {
-  const std::vector<std::string> lines = lines_of(mesh_text(*mesh_of(make_world(18), {18}, {"data"})));
+  const std::vector<std::string> lines = lines_of(mesh_text(*mesh_of(world_of(18), {18}, {"data"})));
   ASSERT_EQ(lines.size(), 7u);
   EXPECT_TRUE(lines[2].starts_with("│ data │ +0 │ +1 │ +")) << lines[2];
   EXPECT_TRUE(lines[5].starts_with("│  16  │ 16 │ 17 │    │")) << lines[5];
@@ -80,7 +78,7 @@ TEST_F(TextTest, DrawsTheLastTwoOfThreeAxesAsColumns) {
 TEST_F(TextTest, ReportsOmittedDevicesOfAMesh) {
   EXPECT_EQ(lines_of(mesh_text(*mesh_, 5)).back(), "shown: 2 of 2 rows and 2 of 4 columns");
   EXPECT_EQ(lines_of(mesh_text(*flat_, 5)).back(), "shown: 5 of 8 devices");
-  EXPECT_EQ(lines_of(mesh_text(*mesh_of(make_world(1024), {32, 32}, {"x", "y"}))).back(),
+  EXPECT_EQ(lines_of(mesh_text(*mesh_of(world_of(1024), {32, 32}, {"x", "y"}))).back(),
             "shown: 16 of 32 rows and 16 of 32 columns");
 }
 
@@ -176,7 +174,7 @@ TEST_F(TextTest, ShortensLabelsThenOmitsColumns) {
 }
 
 TEST_F(TextTest, KeepsLinesWithinTheWidth) {
-  const MeshRef big = mesh_of(make_world(4096), {64, 64}, {"x", "y"});
+  const MeshRef big = mesh_of(world_of(4096), {64, 64}, {"x", "y"});
   for (const int width : {20, 33, 80, 200}) {
     for (const Dims& shape : {Dims{64, 64}, Dims{64, 6400}, Dims{6400, 64}}) {
       for (const std::string& line : lines_of(draw(big, {on({"x"}), on({"y"})}, shape, width))) {

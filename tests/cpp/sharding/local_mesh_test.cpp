@@ -25,7 +25,7 @@ MeshRef mesh_over(const ClientRef& client, const Dims& sizes, const std::vector<
 }
 
 TEST(LocalMesh, IsTheMeshItselfInOneProcess) {
-  const MeshRef mesh = mesh_of(make_world(8), {2, 4}, {"x", "y"});
+  const MeshRef mesh = mesh_of(world_of(8), {2, 4}, {"x", "y"});
   EXPECT_EQ(local_mesh(mesh), mesh);
 }
 
@@ -46,7 +46,7 @@ TEST(LocalMesh, MustBeABoxWithADevice) {
 }
 
 TEST(MakeMesh, TakesTheFirstDevicesOfAClient) {
-  const ClientRef client = make_world(8);
+  const ClientRef client = world_of(8);
   const MeshRef mesh = make_mesh({2, 2}, {AxisName("x"), AxisName("y")}, {}, *client, "make_mesh");
   EXPECT_EQ(mesh, mesh_of(client, {2, 2}, {"x", "y"}));
   EXPECT_THROW(make_mesh({3, 3}, {AxisName("x"), AxisName("y")}, {}, *client, "make_mesh"), InvalidArgument);

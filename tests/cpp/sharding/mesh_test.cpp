@@ -11,7 +11,7 @@ namespace artifex_devices {
 namespace {
 
 TEST(Mesh, PrintsAsJax) {
-  const ClientRef client = make_world(8);
+  const ClientRef client = world_of(8);
   const MeshRef mesh = mesh_of(client, {2, 4}, {"x", "y"});
   EXPECT_EQ(mesh->to_string(), "Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto))");
   EXPECT_EQ(mesh->repr(), "Mesh(axis_sizes=(2, 4), axis_names=('x', 'y'), axis_types=(Auto, Auto))");
@@ -23,7 +23,7 @@ TEST(Mesh, PrintsAsJax) {
 }
 
 TEST(Mesh, HoldsDevicesRowMajor) {
-  const ClientRef client = make_world(8);
+  const ClientRef client = world_of(8);
   const MeshRef mesh = mesh_of(client, {2, 4}, {"x", "y"});
   EXPECT_EQ(mesh->size(), 8);
   EXPECT_FALSE(mesh->empty());
@@ -37,11 +37,11 @@ TEST(Mesh, HasNoDevicesWhenEmpty) {
   EXPECT_EQ(Mesh::make_empty()->devices(), nullptr);
   EXPECT_EQ(Mesh::make_empty(), Mesh::make_empty());
   EXPECT_EQ(*Mesh::make_empty(), *Mesh::make_empty());
-  EXPECT_FALSE(*Mesh::make_empty() == *mesh_of(make_world(1), {}, {}));
+  EXPECT_FALSE(*Mesh::make_empty() == *mesh_of(world_of(1), {}, {}));
 }
 
 TEST(Mesh, IsOneObjectForEqualMeshes) {
-  const ClientRef client = make_world(8);
+  const ClientRef client = world_of(8);
   const int64_t before = Mesh::live_count();
   {
     const MeshRef a = mesh_of(client, {2, 4}, {"x", "y"});
@@ -51,8 +51,8 @@ TEST(Mesh, IsOneObjectForEqualMeshes) {
     EXPECT_NE(a, mesh_of(client, {4, 2}, {"x", "y"}));
     EXPECT_NE(a, mesh_of(client, {2, 4}, {"y", "x"}));
     EXPECT_NE(
-        a, make_mesh({2, 4}, names({"x", "y"}), {AxisType::kExplicit, AxisType::kExplicit}, devices_of(client), "t"));
-    std::vector<Device*> reversed = devices_of(client);
+        a, make_mesh({2, 4}, names({"x", "y"}), {AxisType::kExplicit, AxisType::kExplicit}, all_devices(client), "t"));
+    std::vector<Device*> reversed = all_devices(client);
     std::ranges::reverse(reversed);
     const MeshRef other = make_mesh({2, 4}, names({"x", "y"}), {}, reversed, "make_mesh");
     EXPECT_NE(a, other);
@@ -63,11 +63,11 @@ TEST(Mesh, IsOneObjectForEqualMeshes) {
 }
 
 TEST(Mesh, DiffersBetweenClients) {
-  EXPECT_FALSE(*mesh_of(make_world(2), {2}, {"x"}) == *mesh_of(make_world(2), {2}, {"x"}));
+  EXPECT_FALSE(*mesh_of(world_of(2), {2}, {"x"}) == *mesh_of(world_of(2), {2}, {"x"}));
 }
 
 TEST(Mesh, KeepsItsClientAlive) {
-  ClientRef client = make_world(2);
+  ClientRef client = world_of(2);
   const std::weak_ptr<Client> watch = client;
   MeshRef mesh = mesh_of(client, {2}, {"x"});
   client.reset();
@@ -78,7 +78,7 @@ TEST(Mesh, KeepsItsClientAlive) {
 }
 
 TEST(Mesh, IsInternedAcrossThreads) {
-  const ClientRef client = make_world(4);
+  const ClientRef client = world_of(4);
   const int64_t before = Mesh::live_count();
   std::vector<std::thread> threads;
   std::atomic<int> wrong = 0;
@@ -97,8 +97,8 @@ TEST(Mesh, IsInternedAcrossThreads) {
 }
 
 TEST(Mesh, RefusesAWrongNumberOfDevices) {
-  const ClientRef client = make_world(3);
-  const auto list = DeviceList::make(devices_of(client), "Mesh");
+  const ClientRef client = world_of(3);
+  const auto list = DeviceList::make(all_devices(client), "Mesh");
   EXPECT_EQ(message_of<InvalidArgument>([&] { Mesh::make(AbstractMesh(names({"x", "y"}), {2, 2}), list, "Mesh"); }),
             "Mesh: a mesh of axes ('x': 2, 'y': 2) has 4 positions but 3 devices were given; expected one device for "
             "each position; change the axis sizes or the devices");
@@ -108,14 +108,14 @@ TEST(Mesh, RefusesAWrongNumberOfDevices) {
 }
 
 TEST(MakeMesh, TakesTheFirstDevices) {
-  const ClientRef client = make_world(8);
+  const ClientRef client = world_of(8);
   const MeshRef mesh = mesh_of(client, {3}, {"x"});
   EXPECT_EQ(mesh->size(), 3);
   EXPECT_EQ((*mesh->devices())[2]->id(), 2);
 }
 
 TEST(MakeMesh, ReportsBothNumbersWhenDevicesAreMissing) {
-  const ClientRef client = make_world(8);
+  const ClientRef client = world_of(8);
   EXPECT_EQ(message_of<InvalidArgument>([&] { mesh_of(client, {16}, {"x"}); }),
             "make_mesh: Number of devices 8 must be >= the product of mesh_shape (16,); expected at least 16 devices, "
             "got 8; use a smaller mesh, simulate more devices (`with ad.simulate(16):`), or set "
@@ -123,7 +123,7 @@ TEST(MakeMesh, ReportsBothNumbersWhenDevicesAreMissing) {
 }
 
 TEST(MakeMesh, RefusesBadAxes) {
-  const ClientRef client = make_world(8);
+  const ClientRef client = world_of(8);
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "axis name 'x' is given more than once",
                       message_of<InvalidArgument>([&] { mesh_of(client, {2, 4}, {"x", "x"}); }));
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "axis 'x' has size -4",
@@ -133,8 +133,8 @@ TEST(MakeMesh, RefusesBadAxes) {
 }
 
 TEST(MakeMesh, KeepsTheOrderOfTheDevices) {
-  const ClientRef client = make_world(4, 2);
-  std::vector<Device*> devices = devices_of(client);
+  const ClientRef client = world_of(4, 2);
+  std::vector<Device*> devices = all_devices(client);
   std::swap(devices[0], devices[3]);
   EXPECT_EQ(make_mesh({2, 2}, names({"x", "y"}), {}, devices, "make_mesh")->devices()->devices(), devices);
 }

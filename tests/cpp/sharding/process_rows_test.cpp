@@ -11,9 +11,6 @@
 namespace artifex_devices {
 namespace {
 
-SpecEntry on(const std::vector<std::string>& axes) { return SpecEntry(names(axes)); }
-PartitionSpec P(std::vector<SpecEntry> entries) { return PartitionSpec(std::move(entries)); }
-
 /// Process 1 of two with two devices each.
 ClientRef second_of_two() {
   const auto machine = Machine::from_synthetic("numa:1 core:4 pu:1");
@@ -41,7 +38,7 @@ TEST_F(ProcessRowsTest, CountsThePartsOfTheProcesses) {
 }
 
 TEST_F(ProcessRowsTest, ReturnsNoCountForOverlappingParts) {
-  const auto devices = devices_of(client_);
+  const auto devices = all_devices(client_);
   const MeshRef crossed = make_mesh({4}, names({"x"}), {}, {devices[0], devices[2], devices[1], devices[3]}, "mesh");
   EXPECT_EQ(process_counts(*NamedSharding::make(crossed, P({on({"x"})})), 1), (Counts{2}));
   const MeshRef uneven = make_mesh({3}, names({"x"}), {}, {devices[0], devices[1], devices[2]}, "mesh");

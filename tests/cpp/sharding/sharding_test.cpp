@@ -14,12 +14,9 @@
 namespace artifex_devices {
 namespace {
 
-SpecEntry on(const std::vector<std::string>& axes) { return SpecEntry(names(axes)); }
-PartitionSpec P(std::vector<SpecEntry> entries) { return PartitionSpec(std::move(entries)); }
-
 class ShardingTest : public testing::Test {
  protected:
-  ClientRef client_ = make_world(8);
+  ClientRef client_ = world_of(8);
   MeshRef mesh_ = mesh_of(client_, {2, 4}, {"x", "y"});
   MeshRef flat_ = mesh_of(client_, {8}, {"q"});
 };
@@ -74,10 +71,10 @@ TEST_F(ShardingTest, IsEquivalentForEqualBoxesRegardlessOfNames) {
   EXPECT_TRUE(equivalent(named(mesh_, P({SpecEntry::unconstrained()})), named(flat_, P({})), 1));
   EXPECT_FALSE(equivalent(named(mesh_, P({})), named(mesh_, P({}), MemoryKind::kPinnedHost), 1));
 
-  const MeshRef types = make_mesh({8}, names({"q"}), {AxisType::kExplicit}, devices_of(client_), "make_mesh");
+  const MeshRef types = make_mesh({8}, names({"q"}), {AxisType::kExplicit}, all_devices(client_), "make_mesh");
   EXPECT_TRUE(equivalent(named(flat_, P({on({"q"})})), named(types, P({on({"q"})})), 1));
 
-  std::vector<Device*> reversed = devices_of(client_);
+  std::vector<Device*> reversed = all_devices(client_);
   std::ranges::reverse(reversed);
   const MeshRef back = make_mesh({8}, names({"q"}), {}, reversed, "make_mesh");
   EXPECT_FALSE(equivalent(named(flat_, P({})), named(back, P({})), 1));
@@ -169,7 +166,7 @@ TEST_F(ShardingTest, UsesABufferForEachTileInOneArena) {
 }
 
 TEST(BufferMap, SharesBuffersWithinArenasAndNumbersThemByFirstPosition) {
-  const ClientRef client = make_world(8, 2);  // devices 0-3 on the first node, 4-7 on the second
+  const ClientRef client = world_of(8, 2);  // devices 0-3 on the first node, 4-7 on the second
   const MeshRef mesh = mesh_of(client, {2, 4}, {"x", "y"});
 
   const auto replicated = NamedSharding::make(mesh, P({}));
@@ -201,8 +198,8 @@ TEST(BufferMap, MapsEveryPositionToItsTileAndArena) {
   for (int round = 0; round < 60; ++round) {
     const Dims sizes{draw(1, 3), draw(1, 3), draw(1, 3)};
     const int64_t size = sizes[0] * sizes[1] * sizes[2];
-    const ClientRef client = make_world(size, static_cast<int>(draw(1, 4)));
-    std::vector<Device*> devices = devices_of(client);
+    const ClientRef client = world_of(size, static_cast<int>(draw(1, 4)));
+    std::vector<Device*> devices = all_devices(client);
     std::ranges::shuffle(devices, random);
     const MeshRef mesh = make_mesh(sizes, names({"a", "b", "c"}), {}, devices, "make_mesh");
     std::vector<SpecEntry> entries;

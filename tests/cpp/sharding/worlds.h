@@ -8,17 +8,18 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
+#include "artifex_devices/partition/partition_spec.h"
 #include "artifex_devices/sharding/mesh.h"
 
 namespace artifex_devices {
 
 /// A client of `devices` CPU devices on a synthetic machine of `nodes` NUMA nodes with 4 cores each.
-inline ClientRef make_world(int64_t devices, int nodes = 1) {
+inline ClientRef world_of(int64_t devices, int nodes = 1) {
   const auto machine = Machine::from_synthetic("numa:" + std::to_string(nodes) + " core:4 pu:1");
   return Client::make(machine, {.num_devices = devices, .bytes_limit = {}, .compile_only = false});
 }
 
-inline std::vector<Device*> devices_of(const ClientRef& client) {
+inline std::vector<Device*> all_devices(const ClientRef& client) {
   std::vector<Device*> devices;
   for (int64_t id = 0; id < client->device_count(); ++id) devices.push_back(client->device(id));
   return devices;
@@ -30,9 +31,12 @@ inline std::vector<AxisName> names(const std::vector<std::string>& texts) {
   return made;
 }
 
+inline SpecEntry on(const std::vector<std::string>& axes) { return SpecEntry(names(axes)); }
+inline PartitionSpec P(std::vector<SpecEntry> entries) { return PartitionSpec(std::move(entries)); }
+
 /// make_mesh with Auto axes.
 inline MeshRef mesh_of(const ClientRef& client, const Dims& sizes, const std::vector<std::string>& axes) {
-  return make_mesh(sizes, names(axes), {}, devices_of(client), "make_mesh");
+  return make_mesh(sizes, names(axes), {}, all_devices(client), "make_mesh");
 }
 
 /// The message of the error, or "no error".

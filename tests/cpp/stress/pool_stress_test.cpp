@@ -19,7 +19,7 @@ using test::Deadline;
 using test::in_threads;
 using Random = std::mt19937_64;
 
-int64_t pick(Random& random, int64_t least, int64_t most) {
+int64_t pick_number(Random& random, int64_t least, int64_t most) {
   return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
 }
 
@@ -30,10 +30,10 @@ TEST(PoolStress, RunsJobsDuringShutdown) {
   std::atomic<int64_t> begun{0};
   std::atomic<int64_t> ended{0};
   in_threads(6, deadline, [&](int thread, Random& random) {
-    const int64_t items = pick(random, 0, 40);
-    const int lane = static_cast<int>(pick(random, -1, 1));
-    const int64_t bad = pick(random, 0, 3) == 0 ? pick(random, 0, 40) : -1;
-    switch (pick(random, 0, 5)) {
+    const int64_t items = pick_number(random, 0, 40);
+    const int lane = static_cast<int>(pick_number(random, -1, 1));
+    const int64_t bad = pick_number(random, 0, 3) == 0 ? pick_number(random, 0, 40) : -1;
+    switch (pick_number(random, 0, 5)) {
       case 0: {  // on this thread and the workers
         std::vector<int64_t> values(static_cast<size_t>(items));
         std::string said;
@@ -99,7 +99,7 @@ TEST(PoolStress, RunsContinuationsOnceInAnyOrder) {
       const std::lock_guard lock(mutex);
       event = shared;
     }
-    switch (pick(random, 0, 4)) {
+    switch (pick_number(random, 0, 4)) {
       case 0:
       case 1: {
         asked.fetch_add(1);
@@ -108,7 +108,8 @@ TEST(PoolStress, RunsContinuationsOnceInAnyOrder) {
       }
       case 2: {  // of several, one says it; then all go on with a new one
         auto next = std::make_shared<Event>();
-        pick(random, 0, 1) == 0 ? event->set() : event->set_error(std::make_exception_ptr(std::runtime_error("said")));
+        pick_number(random, 0, 1) == 0 ? event->set()
+                                       : event->set_error(std::make_exception_ptr(std::runtime_error("said")));
         EXPECT_TRUE(event->is_set());
         const std::exception_ptr error = event->error();
         event->set();

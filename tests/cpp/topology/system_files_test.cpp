@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "artifex_devices/topology/hwloc_version.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 namespace artifex_devices {
