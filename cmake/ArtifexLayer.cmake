@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# artifex_layer(<room> [SMALL] [PUBLIC <header>...] SOURCES <file>... [DEPENDS <room>...] [LIBRARIES <target>...])
+# artifex_layer(<room> [OPTIMIZE <option>] [PUBLIC <header>...] SOURCES <file>... [DEPENDS <room>...] [LIBRARIES <target>...])
 # One static library for each room. PUBLIC headers, and those that they include, are installed. DEPENDS is the
 # architecture: tools/check_layers.py checks the includes against it. tests/cpp/<room>/*_test.cpp are one executable.
+# OPTIMIZE replaces -O3 in Release builds: -O2 for rooms without loops over elements, -O1 for the planner, where a search
+# then needs 16 % more instructions, and -Os where nothing runs often: a wheel may have 7 MB.
 function(artifex_layer room)
-  cmake_parse_arguments(ARG "SMALL" "" "PUBLIC;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "OPTIMIZE" "PUBLIC;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   set(target artifex_${room})
   list(TRANSFORM ARG_SOURCES PREPEND "${room}/")
   add_library(${target} STATIC ${ARG_SOURCES})
@@ -13,9 +15,9 @@ function(artifex_layer room)
   if(ARG_PUBLIC)
     set_property(GLOBAL APPEND PROPERTY ARTIFEX_PUBLIC_ROOMS ${room})
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ARTIFEX_UNITY} UNITY_BUILD_BATCH_SIZE 16)
-  if(ARG_SMALL)  # nothing in it runs often: a wheel may have 7 MB
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
+  artifex_unity(${target} 16)
+  if(ARG_OPTIMIZE)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${ARG_OPTIMIZE}>)
   endif()
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/cpp")
   list(TRANSFORM ARG_DEPENDS PREPEND artifex_ OUTPUT_VARIABLE rooms)
@@ -30,13 +32,20 @@ function(artifex_layer room)
   endif()
 endfunction()
 
+# artifex_unity(<target> <files>)
+# Compiles so many files of the target as one unit, or twice as many where few cores share the work.
+function(artifex_unity target files)
+  math(EXPR files "${files} * ${ARTIFEX_UNIT_SCALE}")
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ARTIFEX_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
+endfunction()
+
 # artifex_test(<name> SOURCES <file>... ROOMS <target>... [PROPERTIES <of each test>...])
 # One GoogleTest executable. The compiler optimises its own code little, eight of its files are one unit, and all executables
 # share one precompiled header: the tests took twice as long to compile as the core.
 function(artifex_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;PROPERTIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${ARTIFEX_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  artifex_unity(${name} 8)
   target_link_libraries(${name} PRIVATE ${ARG_ROOMS} artifex_compile GTest::gtest_main)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${name} PRIVATE

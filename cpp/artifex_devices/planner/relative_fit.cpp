@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/planner/relative_fit.h"
 
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
 
 #include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
 
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+using Column = std::vector<double>;
 
 constexpr double kSmall = 1e-12;  // of columns of length 1
+
+double dot(const Column& a, const Column& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+
+double length(const Column& column) { return std::sqrt(dot(column, column)); }
+
+void add(Column& to, double factor, const Column& column) {
+  for (size_t i = 0; i < to.size(); ++i) to[i] += factor * column[i];
+}
+
+void divide(Column& column, double by) {
+  for (double& value : column) value /= by;
+}
 
 void check(const std::vector<TimedTerms>& samples) {
   if (samples.empty()) throw_error("fit_relative: there are no samples; expected one at least; measure something");
@@ -35,37 +47,74 @@ void check(const std::vector<TimedTerms>& samples) {
   }
 }
 
-/// Least squares over some of the columns; 0 for the others.
-VectorXd solve(const MatrixXd& matrix, const VectorXd& target, const std::vector<Index>& columns) {
-  VectorXd result = VectorXd::Zero(matrix.cols());
-  if (columns.empty()) return result;
-  const VectorXd part = matrix(Eigen::all, columns).colPivHouseholderQr().solve(target);
-  for (size_t i = 0; i < columns.size(); ++i) result[columns[i]] = part[static_cast<Index>(i)];
+/// target minus the sum of the columns times their coefficients.
+Column residual(const std::vector<Column>& columns, const Column& coefficients, Column target) {
+  for (size_t k = 0; k < columns.size(); ++k) add(target, -coefficients[k], columns[k]);
+  return target;
+}
+
+/// The least squares over the chosen columns by the method of Gram and Schmidt; 0 for the others, and for a chosen one
+/// that is a sum of those chosen before it. (Eigen's decompositions would take ten times as long to compile as all of
+/// this file.)
+Column solve(const std::vector<Column>& columns, const Column& target, const std::vector<size_t>& chosen) {
+  const double none = std::numeric_limits<double>::epsilon() * static_cast<double>(chosen.size());
+  std::vector<size_t> used;
+  std::vector<Column> basis;  // each of length 1, at right angles to the others
+  std::vector<Column> parts;  // of each used column, along each vector of the basis up to its own
+  for (const size_t k : chosen) {
+    Column rest = columns[k];
+    Column along(basis.size());
+    for (int pass = 0; pass < 2; ++pass) {  // the second removes the rounding errors of the first
+      for (size_t i = 0; i < basis.size(); ++i) {
+        const double part = dot(basis[i], rest);
+        add(rest, -part, basis[i]);
+        along[i] += part;
+      }
+    }
+    const double own = length(rest);
+    if (own <= none) continue;
+    divide(rest, own);
+    along.push_back(own);
+    used.push_back(k);
+    basis.push_back(std::move(rest));
+    parts.push_back(std::move(along));
+  }
+  Column result(columns.size());
+  for (size_t i = used.size(); i-- > 0;) {
+    double part = dot(basis[i], target);
+    for (size_t j = i + 1; j < used.size(); ++j) part -= parts[j][i] * result[used[j]];
+    result[used[i]] = part / parts[i][i];
+  }
   return result;
 }
 
 /// Non-negative least squares; the columns have length 1 or 0.
-VectorXd solve_positive(const MatrixXd& matrix, const VectorXd& target) {
-  std::vector<Index> free;
-  VectorXd found = VectorXd::Zero(matrix.cols());
-  const Index rounds = 10 * matrix.cols() + 10;  // usually as few as the columns; ties could cycle forever
-  for (Index round = 0; round < rounds; ++round) {
-    const VectorXd gain = matrix.transpose() * (target - matrix * found);
-    Index best = -1;
-    for (Index i = 0; i < gain.size(); ++i) {
-      if (std::ranges::find(free, i) == free.end() && gain[i] > kSmall && (best < 0 || gain[i] > gain[best])) best = i;
-    }
-    if (best < 0) break;
-    free.push_back(best);
-    VectorXd next = solve(matrix, target, free);
-    while (std::ranges::any_of(free, [&](Index i) { return next[i] <= 0; })) {
-      double step = 1;  // until one would fall below 0
-      for (const Index i : free) {
-        if (next[i] <= 0) step = std::min(step, found[i] / (found[i] - next[i]));
+Column solve_positive(const std::vector<Column>& columns, const Column& target) {
+  std::vector<size_t> free;
+  Column found(columns.size());
+  const size_t rounds = 10 * columns.size() + 10;  // usually as few as the columns; ties could cycle forever
+  for (size_t round = 0; round < rounds; ++round) {
+    const Column missing = residual(columns, found, target);
+    std::optional<size_t> best;
+    double most = kSmall;
+    for (size_t k = 0; k < columns.size(); ++k) {
+      const double gain = dot(columns[k], missing);
+      if (std::ranges::find(free, k) == free.end() && gain > most) {
+        best = k;
+        most = gain;
       }
-      found += step * (next - found);
-      std::erase_if(free, [&](Index i) { return found[i] <= kSmall || (i == best && next[i] <= 0); });
-      next = solve(matrix, target, free);
+    }
+    if (!best) break;
+    free.push_back(*best);
+    Column next = solve(columns, target, free);
+    while (std::ranges::any_of(free, [&](size_t k) { return next[k] <= 0; })) {
+      double step = 1;  // until one would fall below 0
+      for (const size_t k : free) {
+        if (next[k] <= 0) step = std::min(step, found[k] / (found[k] - next[k]));
+      }
+      for (size_t k = 0; k < found.size(); ++k) found[k] += step * (next[k] - found[k]);
+      std::erase_if(free, [&](size_t k) { return found[k] <= kSmall || (k == *best && next[k] <= 0); });
+      next = solve(columns, target, free);
     }
     found = next;
   }
@@ -76,34 +125,35 @@ VectorXd solve_positive(const MatrixXd& matrix, const VectorXd& target) {
 
 RelativeFit fit_relative(const std::vector<TimedTerms>& samples) {
   check(samples);
-  const auto rows = static_cast<Index>(samples.size());
-  const auto columns = static_cast<Index>(samples.front().terms.size());
-  MatrixXd matrix(rows, columns);
-  for (Index i = 0; i < rows; ++i) {
-    const TimedTerms& sample = samples[static_cast<size_t>(i)];
-    for (Index k = 0; k < columns; ++k) matrix(i, k) = sample.terms[static_cast<size_t>(k)] / sample.seconds;
+  std::vector<Column> columns(samples.front().terms.size(), Column(samples.size()));
+  Column weights;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    weights.push_back(samples[i].weight);
+    for (size_t k = 0; k < columns.size(); ++k) columns[k][i] = samples[i].terms[k] / samples[i].seconds;
   }
-  if (!matrix.allFinite()) {
-    throw_error(
-        "fit_relative: a term is more than 1.8e308 times its seconds; expected smaller terms; correct the sample");
+  // Squares of the residuals neither overflow nor vanish: the largest number of each column becomes 1.
+  Column largest;
+  for (Column& column : columns) {
+    largest.push_back(std::ranges::max(column));
+    if (!std::isfinite(largest.back())) {
+      throw_error(
+          "fit_relative: a term is more than 1.8e308 times its seconds; expected smaller terms; correct the sample");
+    }
+    if (largest.back() > 0) divide(column, largest.back());
   }
-  // Squares of the residuals neither overflow nor vanish.
-  const VectorXd largest = matrix.colwise().maxCoeff();
-  for (Index k = 0; k < columns; ++k) {
-    if (largest[k] > 0) matrix.col(k) /= largest[k];
+  std::vector<Column> scaled = columns;
+  Column lengths;
+  for (Column& column : scaled) {
+    for (size_t i = 0; i < column.size(); ++i) column[i] *= weights[i];
+    lengths.push_back(length(column));
+    if (lengths.back() > 0) divide(column, lengths.back());
   }
-  VectorXd weights(rows);
-  for (Index i = 0; i < rows; ++i) weights[i] = samples[static_cast<size_t>(i)].weight;
-  MatrixXd scaled = weights.asDiagonal() * matrix;
-  const VectorXd lengths = scaled.colwise().norm();
-  for (Index k = 0; k < columns; ++k) {
-    if (lengths[k] > 0) scaled.col(k) /= lengths[k];
-  }
-  VectorXd found = solve_positive(scaled, weights);
-  for (Index k = 0; k < columns; ++k) found[k] = lengths[k] > 0 ? found[k] / lengths[k] : 0;
-  const VectorXd errors = (matrix * found).array() - 1;
-  for (Index k = 0; k < columns; ++k) found[k] = lengths[k] > 0 ? found[k] / largest[k] : 0;
-  return {{found.begin(), found.end()}, {errors.begin(), errors.end()}};
+  Column coefficients = solve_positive(scaled, weights);
+  for (size_t k = 0; k < columns.size(); ++k) coefficients[k] = lengths[k] > 0 ? coefficients[k] / lengths[k] : 0;
+  Column errors(samples.size(), -1);
+  for (size_t k = 0; k < columns.size(); ++k) add(errors, coefficients[k], columns[k]);
+  for (size_t k = 0; k < columns.size(); ++k) coefficients[k] = lengths[k] > 0 ? coefficients[k] / largest[k] : 0;
+  return {coefficients, errors};
 }
 
 }  // namespace artifex_devices

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMostPricedMessages = int64_t{1} << 22;
 
 /// Bytes out of and into numbered chips, hosts or slices.
-class Traffic {
+class EndpointTraffic {
  public:
   void add(int64_t from, int64_t to, int64_t bytes) {
     const auto count = static_cast<size_t>(std::max(from, to)) + 1;
@@ -172,8 +172,8 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMes
   const int64_t per_slice = cluster.chips_per_slice();
   MessagesPrice result;
   std::map<int64_t, LinkLoads> tori;  // by slice
-  Traffic chips;
-  Traffic hosts;
+  EndpointTraffic chips;
+  EndpointTraffic hosts;
   std::map<std::pair<int64_t, int64_t>, int64_t> pairs;
   std::vector<int64_t> host_of_chip;  // in a slice
   const auto host_of = [&](int64_t chip) {

@@ -8,7 +8,7 @@
 namespace artifex_devices {
 namespace {
 
-std::string message_of(std::vector<Device*> devices) {
+std::string list_error(std::vector<Device*> devices) {
   try {
     DeviceList::make(std::move(devices), "make_mesh");
   } catch (const InvalidArgument& error) {
@@ -73,13 +73,13 @@ TEST_F(DeviceListTest, ContainsExactlyItsDevices) {
 }
 
 TEST_F(DeviceListTest, RefusesAnEmptyList) {
-  EXPECT_EQ(message_of({}), "make_mesh: the list of devices is empty; give at least one device");
+  EXPECT_EQ(list_error({}), "make_mesh: the list of devices is empty; give at least one device");
 }
 
 TEST_F(DeviceListTest, RefusesDuplicatesAndNamesThem) {
-  const std::string one = message_of(pick({0, 1, 1, 2}));
+  const std::string one = list_error(pick({0, 1, 1, 2}));
   EXPECT_NE(one.find("one device is in the list of 4 devices more than once: cpu:1;"), std::string::npos) << one;
-  const std::string two = message_of(pick({5, 0, 5, 0, 5}));
+  const std::string two = list_error(pick({5, 0, 5, 0, 5}));
   EXPECT_NE(two.find("2 devices are in the list of 5 devices more than once: cpu:0, cpu:5;"), std::string::npos) << two;
 }
 
@@ -101,10 +101,10 @@ TEST_F(DeviceListTest, ReturnsThePositionOfADevice) {
 
 TEST_F(DeviceListTest, RefusesDevicesOfDifferentClients) {
   const auto other = Client::make(Machine::from_synthetic("pu:4"), {.num_devices = 8});
-  const std::string message = message_of({client_->device(0), other->device(1)});
+  const std::string message = list_error({client_->device(0), other->device(1)});
   EXPECT_NE(message.find("make_mesh: the devices are of different clients"), std::string::npos) << message;
   EXPECT_NE(message.find("cpu:1 at position 1"), std::string::npos) << message;
-  EXPECT_NE(message_of({client_->device(0), nullptr}).find("device 1 of 2 is null"), std::string::npos);
+  EXPECT_NE(list_error({client_->device(0), nullptr}).find("device 1 of 2 is null"), std::string::npos);
 }
 
 TEST_F(DeviceListTest, FindsDevicesByPlatformAndId) {

@@ -11,7 +11,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 /// x w -> y, with the sizes 8, 4 and 2.
-StepDescription one_product() {
+StepDescription described_product() {
   StepDescription step;
   step.tensors = {{.name = "x", .shape = Dims{8, 4}, .axes = {"batch", "in"}, .dtype = "bfloat16"},
                   {.name = "w", .shape = Dims{4, 2}, .axes = {"in2", "out"}, .dtype = "bfloat16", .role = "parameter"},
@@ -23,13 +23,13 @@ StepDescription one_product() {
 }
 
 Texts mistakes_of(void (*change)(StepDescription&)) {
-  StepDescription step = one_product();
+  StepDescription step = described_product();
   change(step);
   return step_mistakes(step);
 }
 
 TEST(StepDescription, BecomesAModelOfNumbers) {
-  const StepModel model = step_model(one_product());
+  const StepModel model = step_model(described_product());
   EXPECT_EQ(model.logical_axes, (Texts{"batch", "in", "in2", "out"}));
   EXPECT_EQ(model.batch_axes, (std::vector<int>{0}));
   EXPECT_EQ(model.tensors[1].axes, (std::vector<int>{2, 3}));
@@ -47,7 +47,7 @@ TEST(StepDescription, BecomesAModelOfNumbers) {
 }
 
 TEST(StepDescription, ComputesProductsInTheFormatOfTheWiderOperand) {
-  StepDescription step = one_product();
+  StepDescription step = described_product();
   step.tensors[1].dtype = "float32";
   step.tensors[1].itemsize = 4;
   EXPECT_EQ(step_model(step).ops[0].format, matmul_format_from_name("float32"));
@@ -64,7 +64,7 @@ TEST(StepDescription, ComputesProductsInTheFormatOfTheWiderOperand) {
 }
 
 TEST(StepDescription, ReportsEveryMistakeOfItsTensors) {
-  EXPECT_TRUE(step_mistakes(one_product()).empty());
+  EXPECT_TRUE(step_mistakes(described_product()).empty());
   const Texts wrong = mistakes_of([](StepDescription& step) {
     step.tokens = 0;
     step.tensors[0] = {.name = "x", .shape = Dims{0, 4}, .axes = {"batch"}, .role = "weight", .count = 0};
@@ -112,7 +112,7 @@ TEST(StepDescription, ReportsBatchesAndOptimisersThatDoNotFit) {
 }
 
 TEST(StepDescription, NeedsActivationsToBeWrittenBeforeTheyAreRead) {
-  StepDescription step = one_product();
+  StepDescription step = described_product();
   step.optimizer.reset();
   step.tensors[1].shape = Dims{4, 4};
   step.tensors[2].shape = Dims{8, 4};

@@ -14,7 +14,7 @@ namespace {
 
 const std::string kKnlLike = "pack:2 [numa(memory=4GB)] [numa(memory=1GB)] core:4 pu:2";
 
-std::string message_of(const std::string& synthetic) {
+std::string synthetic_error(const std::string& synthetic) {
   try {
     Machine::from_synthetic(synthetic);
   } catch (const InvalidArgument& error) {
@@ -83,34 +83,35 @@ TEST(Synthetic, QuotesMalformedTextAndShowsAnExample) {
   for (const std::string text :
        {"", "   ", "pack", "pack:", "pack:x", "pack:-1", "pack:0 pu:2", "pack:2 numa:2(memory=1GB pu:2", "[numa",
         "foo:2 pu:2", "pu:2 core:4", "numa:2 pu:+3", "pu:1.5", "pack:2 \x01", "pu:2)"}) {
-    const std::string message = message_of(text);
+    const std::string message = synthetic_error(text);
     EXPECT_NE(message.find("from_synthetic"), std::string::npos) << text << " -> " << message;
     EXPECT_NE(message.find("pack:2 numa:2 core:4 pu:2"), std::string::npos) << text << " -> " << message;
   }
-  EXPECT_NE(message_of("pack:x").find("\"pack:x\""), std::string::npos);
+  EXPECT_NE(synthetic_error("pack:x").find("\"pack:x\""), std::string::npos);
 }
 
 TEST(Synthetic, RefusesTextThatCrashesHwloc) {
-  EXPECT_NE(message_of("memcache:1 pu:2").find("has a type that cannot be a level"), std::string::npos);
-  EXPECT_NE(message_of("pack:1 [l3] pu:2").find("only numa stands in brackets"), std::string::npos);
-  EXPECT_NE(message_of("pu:2(indexes=0,4294967295)").find("an index of more than 65535"), std::string::npos);
-  EXPECT_NE(message_of("pu:2(indexes=99999999999999999999)").find("an index of more than 65535"), std::string::npos);
+  EXPECT_NE(synthetic_error("memcache:1 pu:2").find("has a type that cannot be a level"), std::string::npos);
+  EXPECT_NE(synthetic_error("pack:1 [l3] pu:2").find("only numa stands in brackets"), std::string::npos);
+  EXPECT_NE(synthetic_error("pu:2(indexes=0,4294967295)").find("an index of more than 65535"), std::string::npos);
+  EXPECT_NE(synthetic_error("pu:2(indexes=99999999999999999999)").find("an index of more than 65535"),
+            std::string::npos);
   EXPECT_EQ(Machine::from_synthetic("pu:4(indexes=3,2,1,0)")->counts().pus, 4);
   EXPECT_EQ(Machine::from_synthetic("Package:2 L3:1 NUMANode:1(memory=1GB) Core:2 PU:1")->counts().l3_caches, 2);
 }
 
 TEST(Synthetic, RefusesSizesThatAreTooSlowForHwloc) {
-  EXPECT_NE(message_of("pu:4097").find("4096"), std::string::npos);
-  EXPECT_NE(message_of("node:4000000000 pu:4000000000").find("4096"), std::string::npos);
-  EXPECT_NE(message_of("pack:99999999999999999999 pu:2").find("4096"), std::string::npos);
-  EXPECT_NE(message_of("pack:64 core:64 pu:2").find("4096"), std::string::npos);
+  EXPECT_NE(synthetic_error("pu:4097").find("4096"), std::string::npos);
+  EXPECT_NE(synthetic_error("node:4000000000 pu:4000000000").find("4096"), std::string::npos);
+  EXPECT_NE(synthetic_error("pack:99999999999999999999 pu:2").find("4096"), std::string::npos);
+  EXPECT_NE(synthetic_error("pack:64 core:64 pu:2").find("4096"), std::string::npos);
   std::string memories = "pack:2048 ";
   for (int i = 0; i < 3; ++i) memories += "[numa] ";
-  EXPECT_NE(message_of(memories + "pu:1").find("memories"), std::string::npos);
+  EXPECT_NE(synthetic_error(memories + "pu:1").find("memories"), std::string::npos);
   std::string levels;
   for (int i = 0; i < 101; ++i) levels += "group:1 ";
-  EXPECT_NE(message_of(levels + "pu:1").find("levels"), std::string::npos);
-  EXPECT_LT(message_of(std::string(100'000, 'x')).size(), 600u);
+  EXPECT_NE(synthetic_error(levels + "pu:1").find("levels"), std::string::npos);
+  EXPECT_LT(synthetic_error(std::string(100'000, 'x')).size(), 600u);
 }
 
 TEST(Synthetic, ReportsThatBindingHasNoEffect) {

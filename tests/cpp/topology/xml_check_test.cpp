@@ -16,7 +16,7 @@ namespace {
 std::string good_xml() { return Machine::from_synthetic("numa:2 core:2 pu:2")->to_xml(); }
 
 // The message of the refusal, or "(accepted)".
-std::string message_of(const std::string& xml) {
+std::string xml_error(const std::string& xml) {
   try {
     Machine::from_xml_text(xml);
   } catch (const InvalidArgument& error) {
@@ -32,7 +32,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 void expect_refused(const std::string& xml, const std::string& why) {
-  const std::string message = message_of(xml);
+  const std::string message = xml_error(xml);
   EXPECT_NE(message.find("from_xml"), std::string::npos) << message;
   EXPECT_NE(message.find(why), std::string::npos) << message;
 }
@@ -85,7 +85,7 @@ TEST(XmlText, RefusesDeepNestingAndEndlessLists) {
 TEST(XmlText, RefusesTruncatedFiles) {
   const std::string xml = good_xml();
   for (const size_t part : {size_t{10}, size_t{150}, xml.size() / 3, xml.size() / 2, xml.size() - 20}) {
-    EXPECT_NE(message_of(xml.substr(0, part)), "(accepted)") << part;
+    EXPECT_NE(xml_error(xml.substr(0, part)), "(accepted)") << part;
   }
 }
 
@@ -140,7 +140,7 @@ TEST(XmlText, NeverCrashesOnChangedBytes) {
   for (int i = 0; i < 300; ++i) {
     std::string changed = xml;
     for (int edit = 0; edit < 2; ++edit) changed[random() % changed.size()] = static_cast<char>(32 + random() % 95);
-    accepted += message_of(changed) == "(accepted)" ? 1 : 0;
+    accepted += xml_error(changed) == "(accepted)" ? 1 : 0;
   }
   EXPECT_GT(accepted, 0);
   EXPECT_LT(accepted, 300);
@@ -193,12 +193,12 @@ TEST_F(XmlPathTest, NamesTheFileInMessages) {
 TEST_F(XmlPathTest, WritesNothingToStandardError) {
   const std::string xml = good_xml();
   testing::internal::CaptureStderr();
-  (void)message_of("junk");
-  (void)message_of(xml.substr(0, xml.size() / 2));
-  (void)message_of(replaced(xml, "<topology", "<topology&"));
-  (void)message_of(replaced(xml, "gp_index=\"1\"", "gp_index=\"&unknown;\""));
-  (void)message_of(replaced(xml, "version=\"2.0\"", "version=\"3.0\""));
-  (void)message_of(replaced(xml, "type=\"Core\"", "type=\"PU\""));
+  (void)xml_error("junk");
+  (void)xml_error(xml.substr(0, xml.size() / 2));
+  (void)xml_error(replaced(xml, "<topology", "<topology&"));
+  (void)xml_error(replaced(xml, "gp_index=\"1\"", "gp_index=\"&unknown;\""));
+  (void)xml_error(replaced(xml, "version=\"2.0\"", "version=\"3.0\""));
+  (void)xml_error(replaced(xml, "type=\"Core\"", "type=\"PU\""));
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
