@@ -40,7 +40,7 @@ function(artifex_unity target files)
 endfunction()
 
 # artifex_test(<name> SOURCES <file>... ROOMS <target>... [PROPERTIES <of each test>...])
-# One GoogleTest executable. The compiler optimises its own code little, eight of its files are one unit, and all executables
+# One GoogleTest executable. The compiler optimises its own code little, several of its files are one unit, and all executables
 # share one precompiled header: the tests took twice as long to compile as the core.
 function(artifex_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;PROPERTIES" ${ARGN})

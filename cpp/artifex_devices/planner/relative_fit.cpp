@@ -54,8 +54,7 @@ Column residual(const std::vector<Column>& columns, const Column& coefficients, 
 }
 
 /// The least squares over the chosen columns by the method of Gram and Schmidt; 0 for the others, and for a chosen one
-/// that is a sum of those chosen before it. (Eigen's decompositions would take ten times as long to compile as all of
-/// this file.)
+/// that is a sum of those chosen before it. (With Eigen's decomposition this file took 17 s to compile instead of 3 s.)
 Column solve(const std::vector<Column>& columns, const Column& target, const std::vector<size_t>& chosen) {
   const double none = std::numeric_limits<double>::epsilon() * static_cast<double>(chosen.size());
   std::vector<size_t> used;
