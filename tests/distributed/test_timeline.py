@@ -44,6 +44,10 @@ def test_each_straggler_is_named(processes, tmp_path):
         assert named == late
         assert min(waited_ns) > 0.1e9  # two others waited for 0.1 s each
         arrows = [event for event in trace["traceEvents"] if event["ph"] == "s"]
+        ends = {event["id"]: event for event in trace["traceEvents"] if event["ph"] == "f"}
+        assert {arrow["id"] for arrow in arrows} == ends.keys()
+        assert all(ends[arrow["id"]]["pid"] != arrow["pid"] for arrow in arrows)
+        assert all(ends[arrow["id"]]["ts"] >= arrow["ts"] for arrow in arrows)
         begun = [event["pid"] for event in arrows if event["ts"] > 0]
         assert all(begun.count(process) >= 2 * late.count(process) for process in range(3))
         assert {event["pid"] for event in trace["traceEvents"]} == {0, 1, 2}

@@ -37,6 +37,7 @@ np.take(i, [0, 1], 0, out(2, 6, 2, dtype=np.int8)) | np.take(v, [True, False]) |
 np.take_along_axis(f, np.argsort(F, 1), 1) | np.take_along_axis(v, np.array([1, -8]), 0) | np.take_along_axis(f, I, None)
 np.take_along_axis(v, np.array([8]), 0) | np.take_along_axis(v, np.array([-9]), 0) | np.take_along_axis(v, V, 0)
 np.take_along_axis(f, np.zeros((4, 6), int), 1) | np.take_along_axis(f, np.zeros((1, 1, 2), int), 1)
+np.take_along_axis(f, np.argsort(F)) | np.take_along_axis(v, np.argsort(V))
 np.select([f > 1, f > 0], [f, -f]) | np.select([f > 1, f > 0], [f, -f], 7) | np.select([f > 1], [f, f]) | np.select([], [])
 np.quantile(v, 0.5) | np.quantile(f, [0.25, 0.5], axis=1) | np.quantile(f, 0.3, axis=(0, 2)) | np.median(f, axis=1)
 np.quantile(f, 0.5, axis=2, keepdims=True) | np.percentile(f, 30, axis=1, out=out(4, 2)) | np.quantile(v, 2.0)

@@ -92,6 +92,16 @@ def test_headroom_is_the_part_of_memory_that_stays_free(options, share):
     assert space("llama-2-7b", NODE, batch=8, sequence=4096, **options).memory_limit == share * 80 * 2**30
 
 
+def test_the_devices_of_a_chip_share_its_memory(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(
+        '[chip]\nname = "mine"\nplatform = "tpu"\ndevices_per_chip = 2\nmemory_bytes = 64e9\nmemory_bandwidth = 1e12\n'
+        "[chip.peak_flops]\nbfloat16 = 1e15\n[slice]\ndims = [2, 2]\nbandwidth = 1e11\nlatency = 1e-6\n"
+    )
+    found = space("llama-2-7b", cluster.from_toml(path), batch=8, sequence=4096, memory_headroom=0)
+    assert found.memory_limit == 32e9
+
+
 @pytest.mark.parametrize(
     ("machine", "options", "devices"),
     [

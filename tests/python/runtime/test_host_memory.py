@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the kernel's files say of the memory of a process: limits of groups, missing and odd files."""
 
+import resource
+
 import pytest
 from artifex_devices.batch_measurement.memory import HostMemory
 
@@ -36,6 +38,14 @@ def group(folder, path, **files):
 
 
 def test_what_the_system_has_available(machine):
+    assert memory(machine).in_use_and_free() == (MIB, 4 * MIB)
+
+
+def test_what_the_limit_of_address_space_leaves(machine, monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (10 * MIB, -1) if kind == resource.RLIMIT_AS else (-1, -1))
+    assert memory(machine).in_use_and_free() == (MIB, 2 * MIB)
+    status = machine / "proc" / "self" / "status"
+    status.write_text(status.read_text().replace("VmSize", "VmOther"))
     assert memory(machine).in_use_and_free() == (MIB, 4 * MIB)
 
 
