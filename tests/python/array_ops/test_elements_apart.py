@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import artifex_devices as ad
 import ml_dtypes
@@ -35,6 +36,17 @@ def on(x, count, spec):
 def world():
     with ad.simulate("40"):
         yield
+
+
+def test_how_a_loop_is_tried_out_warns_of_nothing():
+    ufunc_loops.loop_of.cache_clear()
+    x = on(np.ones(8, np.float32), 8, P("x"))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        np.sqrt(x)  # tried with negative numbers, too
+        np.log(x)
+    assert found == []
+    assert ufunc_loops.loop_of.cache_info().currsize == 2
 
 
 @pytest.mark.parametrize("name", UNARY)
