@@ -45,7 +45,7 @@ def test_each_straggler_is_named(processes, tmp_path):
         assert min(waited_ns) > 0.1e9  # two others waited for 0.1 s each
         arrows = [event for event in trace["traceEvents"] if event["ph"] == "s"]
         ends = {event["id"]: event for event in trace["traceEvents"] if event["ph"] == "f"}
-        assert {arrow["id"] for arrow in arrows} == ends.keys()
+        assert {arrow["id"] for arrow in arrows} == ends.keys()  # each arrow ends, in another process and later
         assert all(ends[arrow["id"]]["pid"] != arrow["pid"] for arrow in arrows)
         assert all(ends[arrow["id"]]["ts"] >= arrow["ts"] for arrow in arrows)
         begun = [event["pid"] for event in arrows if event["ts"] > 0]

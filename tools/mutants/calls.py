@@ -111,8 +111,8 @@ def recorded_calls(*, again: bool, jobs: int = 1) -> Calls:
         for tests_folder in FOLDERS:
             if files := [file for file in old if file.startswith(tests_folder)]:
                 status, output = run_tests(folder, files, None, "-p", "mutants_recorder", "-n", str(jobs))
-                # 5: no test is selected, as in files of tests that need real processes. After others, tests that did
-                # not run would be stored as none.
+                # 5: all tests of these files need real processes. After other errors tests that did not run would be
+                # stored as none.
                 if status not in (0, 1, 5):
                     raise RuntimeError(f"pytest ended with status {status} before all tests had run:\n{output[-4000:]}")
         names = json.loads((folder / "names.json").read_text())
