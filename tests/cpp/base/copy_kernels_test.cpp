@@ -6,12 +6,14 @@
 #include <cstring>
 #include <random>
 #include <string>
-#include <vector>
 
 #include "artifex_devices/base/isa.h"
+#include "byte_array.h"
 
 namespace artifex_devices {
 namespace {
+
+using test::ByteArray;
 
 /// The sets that this processor runs, each chosen in turn.
 class CopyKernelsTest : public testing::TestWithParam<Isa> {
@@ -26,11 +28,9 @@ class CopyKernelsTest : public testing::TestWithParam<Isa> {
   Isa before_{};
 };
 
-std::vector<std::byte> random_bytes(int64_t count) {
+ByteArray random_bytes(int64_t count) {
   std::mt19937_64 random(5);
-  std::vector<std::byte> bytes(static_cast<size_t>(count));
-  for (std::byte& each : bytes) each = static_cast<std::byte>(random());
-  return bytes;
+  return test::random_bytes(random, count);
 }
 
 TEST_P(CopyKernelsTest, CopiesRunsOfEveryLengthAndStride) {
@@ -44,10 +44,10 @@ TEST_P(CopyKernelsTest, CopiesRunsOfEveryLengthAndStride) {
             const int64_t d_stride = run + extra;
             // Nothing behind the last unit may be read: it is the end of the memory, which the sanitizers watch.
             const int64_t span = count > 0 ? (count - 1) * std::abs(s_stride) + run : 0;
-            const std::vector<std::byte> source = random_bytes(span);
+            const ByteArray source = random_bytes(span);
             const std::byte* const from = source.data() + (s_stride < 0 && count > 0 ? span - run : 0);
-            std::vector<std::byte> to(static_cast<size_t>(count * d_stride + 70), std::byte{0x5A});
-            std::vector<std::byte> expected = to;
+            ByteArray to(static_cast<size_t>(count * d_stride + 70), std::byte{0x5A});
+            ByteArray expected = to;
             for (int64_t i = 0; i < count; ++i) {
               std::memcpy(expected.data() + 3 + i * d_stride, from + i * s_stride, static_cast<size_t>(run));
             }
@@ -61,7 +61,7 @@ TEST_P(CopyKernelsTest, CopiesRunsOfEveryLengthAndStride) {
 }
 
 TEST_P(CopyKernelsTest, CopiesLinesAsMemcpy) {
-  const std::vector<std::byte> source = random_bytes(64 * 64);
+  const ByteArray source = random_bytes(64 * 64);
   alignas(64) std::byte to[64 * 40];
   for (const int64_t lines : {0, 1, 2, 3, 4, 5, 7, 31}) {
     for (const std::byte* ahead : {static_cast<const std::byte*>(nullptr), source.data() + 1000}) {
@@ -79,9 +79,9 @@ TEST_P(CopyKernelsTest, TransposesAsALoop) {
     for (const int64_t rows : {1, 2, 3, 4, 8, 16, 17, 33, 64, 130}) {
       for (const int64_t columns : {1, 2, 8, 16, 31, 64, 66, 131}) {
         const int64_t stride = columns * unit + (rows % 2 == 0 ? 0 : 5);
-        const std::vector<std::byte> source = random_bytes((rows - 1) * stride + columns * unit);
-        std::vector<std::byte> to(static_cast<size_t>(rows * columns * unit + 1), std::byte{0x5A});
-        std::vector<std::byte> expected = to;
+        const ByteArray source = random_bytes((rows - 1) * stride + columns * unit);
+        ByteArray to(static_cast<size_t>(rows * columns * unit + 1), std::byte{0x5A});
+        ByteArray expected = to;
         for (int64_t c = 0; c < columns; ++c) {
           for (int64_t r = 0; r < rows; ++r) {
             std::memcpy(expected.data() + (c * rows + r) * unit, source.data() + r * stride + c * unit,

@@ -16,9 +16,12 @@
 #include <vector>
 
 #include "artifex_devices/base/isa.h"
+#include "byte_array.h"
 
 namespace artifex_devices {
 namespace {
+
+using test::ByteArray;
 
 #if defined(__SANITIZE_THREAD__)
 constexpr int kThoroughness = 1;  // the element loops are a hundred times slower there
@@ -69,9 +72,8 @@ class Memories {
   explicit Memories(const Case& c) : case_(c) {
     const Extent s = extent(c.shape, c.s_strides, c.itemsize);
     const Extent d = extent(c.shape, c.d_strides, c.itemsize);
-    source_.resize(static_cast<size_t>(s.high - s.low));
     std::mt19937_64 random(7);
-    for (std::byte& each : source_) each = static_cast<std::byte>(random());
+    source_ = test::random_bytes(random, s.high - s.low);
     from_ = source_.data() - s.low;
     destination_.assign(static_cast<size_t>(d.high - d.low + 2 * kGuard + 64 + c.d_shift), std::byte{0xA5});
     const auto unaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(destination_.data() + kGuard) % 64);
@@ -98,9 +100,9 @@ class Memories {
   }
 
   Case case_;
-  std::vector<std::byte> source_;
-  std::vector<std::byte> destination_;
-  std::vector<std::byte> expected_;
+  ByteArray source_;
+  ByteArray destination_;
+  ByteArray expected_;
   const std::byte* from_ = nullptr;
   int64_t origin_ = 0;
 };
@@ -212,13 +214,12 @@ TEST_F(StridedCopyByIsa, EqualsAnElementLoopForBiggerRandomLayouts) {
 void expect_right_together(int64_t cuts, int64_t run, int64_t itemsize, int64_t rows, int64_t source_shift,
                            int64_t destination_shift) {
   const int64_t pitch = cuts * run + 8;
-  std::vector<std::byte> source(static_cast<size_t>(rows * pitch + source_shift));
   std::mt19937_64 random(11);
-  for (std::byte& each : source) each = static_cast<std::byte>(random());
-  std::vector<std::byte> memory(static_cast<size_t>(cuts * (rows * run + 64) + 128), std::byte{0xA5});
+  const ByteArray source = test::random_bytes(random, rows * pitch + source_shift);
+  ByteArray memory(static_cast<size_t>(cuts * (rows * run + 64) + 128), std::byte{0xA5});
   const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory.data()) % 64);
   const int64_t first = 64 - past + destination_shift;
-  std::vector<std::byte> expected = memory;
+  ByteArray expected = memory;
   std::vector<StridedCopy> copies;
   std::vector<const StridedCopy*> together;
   for (int64_t c = 0; c < cuts; ++c) {
@@ -259,8 +260,8 @@ TEST_F(StridedCopyByIsa, MergesCopiesThatContinueEachOther) {
 }
 
 TEST(StridedCopy, DoesNotMergeSmallOrDistantCopies) {
-  std::vector<std::byte> from(4096);
-  std::vector<std::byte> to(4096);
+  ByteArray from(4096);
+  ByteArray to(4096);
   const auto column = [&](int64_t c, int64_t transfer_bytes) {
     return StridedCopy(to.data() + c * 512, {16, 1}, from.data() + c * 16, {64, 1}, {32, 16}, 1, transfer_bytes);
   };
@@ -355,8 +356,8 @@ TEST(StridedCopy, CopiesAScalarInOnePiece) {
 }
 
 TEST(StridedCopy, CountsPiecesByBytes) {
-  std::vector<std::byte> from(1 << 20);
-  std::vector<std::byte> to(1 << 20);
+  ByteArray from(1 << 20);
+  ByteArray to(1 << 20);
   const StridedCopy copy(to.data(), {1}, from.data(), {1}, {1 << 20}, 1);
   EXPECT_EQ(copy.pieces(1 << 20), 1);
   EXPECT_EQ(copy.pieces(1 << 18), 4);
@@ -366,9 +367,9 @@ TEST(StridedCopy, CountsPiecesByBytes) {
 
 TEST(StridedCopy, SplitsDenseDestinationsAtCacheLines) {
   const int64_t bytes = 100000;
-  std::vector<std::byte> from(static_cast<size_t>(bytes), std::byte{1});
+  ByteArray from(static_cast<size_t>(bytes), std::byte{1});
   for (const int64_t shift : {0, 4, 60}) {
-    std::vector<std::byte> memory(static_cast<size_t>(bytes + 128));
+    ByteArray memory(static_cast<size_t>(bytes + 128));
     const auto misaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory.data()) % 64);
     std::byte* const to = memory.data() + 64 - misaligned + shift;
     const StridedCopy copy(to, {4}, from.data(), {4}, {bytes / 4}, 4);

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <vector>
 
+#include "byte_array.h"
+
 namespace artifex_devices {
 namespace {
 
@@ -24,12 +26,12 @@ TEST(TransposeTile, EqualsAnElementLoopForEveryUnitAndShape) {
       for (const int64_t columns : {1, 3, 4, 8, 16, 19, 32, 65}) {
         for (const int64_t sign : {1, -1}) {
           const int64_t stride = columns * unit + 5;
-          std::vector<std::byte> memory(static_cast<size_t>(rows * stride));
+          test::ByteArray memory(static_cast<size_t>(rows * stride));
           for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 7919 >> 5);
           const std::byte* const from = memory.data() + (sign < 0 ? (rows - 1) * stride : 0);
           const auto bytes = static_cast<size_t>(rows * columns * unit);
-          std::vector<std::byte> to(bytes + 1, std::byte{0x5A});
-          std::vector<std::byte> expected = to;
+          test::ByteArray to(bytes + 1, std::byte{0x5A});
+          test::ByteArray expected = to;
           for (int64_t c = 0; c < columns; ++c) {
             for (int64_t r = 0; r < rows; ++r) {
               std::memcpy(&expected[static_cast<size_t>((c * rows + r) * unit)], from + sign * r * stride + c * unit,

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "../base/byte_array.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/collective/reduce.h"
 #include "lane_ends.h"
@@ -20,7 +21,7 @@ namespace {
 
 using std::chrono_literals::operator""ms;
 
-using Bytes = std::vector<std::byte>;
+using Bytes = test::ByteArray;
 
 HostView view(Bytes& data, DType dtype) {
   const int64_t count = static_cast<int64_t>(data.size()) / itemsize(dtype);
@@ -90,8 +91,9 @@ void check(Reduction reduction, DType dtype, int64_t count, const std::vector<in
 
 TEST(ReductionChain, ReturnsTheBitsOfASingleProcess) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt16}) {
+    const int64_t more_than_a_lane = 17 * SharedLanes::kPieceBytes / itemsize(dtype) + 17;  // which has 16 pieces
     for (const Reduction reduction : {Reduction::kSum, Reduction::kProduct, Reduction::kMax}) {
-      for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{3'000'017}}) {
+      for (const int64_t count : {int64_t{0}, int64_t{1}, more_than_a_lane}) {
         check(reduction, dtype, count, {2, 2}, {0, 1});
       }
       check(reduction, dtype, 200'003, {2, 1, 3}, {2, 0, 1});

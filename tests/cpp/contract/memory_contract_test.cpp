@@ -140,8 +140,8 @@ TEST_P(MemoryContract, FreesMemoryAfterTheLastReader) {
   const int64_t with = space.stats().bytes_in_use;
   array->delete_();
   EXPECT_EQ(space.stats().bytes_in_use <= with, true);
-  EXPECT_EQ(test::bytes_of(buffer, 128, *world_), std::vector<std::byte>(static_cast<std::byte*>(source_.data) + 384,
-                                                                         static_cast<std::byte*>(source_.data) + 512));
+  EXPECT_EQ(test::bytes_of(buffer, 128, *world_),
+            test::ByteArray(static_cast<std::byte*>(source_.data) + 384, static_cast<std::byte*>(source_.data) + 512));
 }
 
 INSTANTIATE_ON_EVERY_BACKEND(MemoryContract);

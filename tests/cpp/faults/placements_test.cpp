@@ -22,9 +22,7 @@ namespace {
 
 using namespace artifex_devices::test;
 
-std::string text_of(const std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+std::string text_of(const ByteArray& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 /// The bytes of an array.
 std::string value_of(const ArrayRef& array) {
@@ -50,7 +48,6 @@ class Placements : public ::testing::Test {
     Random random(11);
     small_ = dense(random, {4, 8}, DType::kFloat32);
     big_ = dense(random, {64, 256}, DType::kFloat32);
-    huge_ = dense(random, {1024, 1024}, DType::kFloat32);
   }
 
   void SetUp() override { usage_ = bytes_in_use(client_); }
@@ -69,7 +66,7 @@ class Placements : public ::testing::Test {
 
   ClientRef client_;
   ShardingRef rows_, columns_, both_, everywhere_;
-  HostView small_, big_, huge_;
+  HostView small_, big_;
   Bytes usage_;
 };
 
@@ -82,8 +79,13 @@ TEST_F(Placements, HandleFaultsForHostArrays) {
 }
 
 TEST_F(Placements, HandleFaultsForLargeBlocks) {
-  expect_safe("device_put and reshard of 4 MiB", [&] {
-    const ArrayRef array = reshard(device_put(huge_, rows_, true), columns_, {});
+  // A block of 1 MiB in each of the two memories, of two devices each.
+  Random random(12);
+  const HostView large = dense(random, {512, 1024}, DType::kFloat32);
+  const ShardingRef rows = named(client_, {2, 2}, {"a", ""});
+  const ShardingRef columns = named(client_, {2, 2}, {"", "a"});
+  expect_safe("device_put and reshard of 2 MiB", [&] {
+    const ArrayRef array = reshard(device_put(large, rows, true), columns, {});
     array->block_until_ready();
     return text_of(shard_values(array, 3));
   });
@@ -187,7 +189,7 @@ TEST_F(Placements, HandleFaultsOfAsynchronousReads) {
 }
 
 TEST_F(Placements, HandleFaultsOfReadsIntoCallerMemory) {
-  test::Memory memory(static_cast<size_t>(64 * 256 * 4));
+  ByteArray memory(static_cast<size_t>(64 * 256 * 4));
   HostView target = big_;
   target.data = memory.data();
   expect_safe("device_get_into", [&] {
@@ -228,9 +230,9 @@ TEST_F(Placements, HandleFaultsOfTiledLayouts) {
   const HostView source = dense(random, {33, 70}, DType::kFloat32);
   const artifex_devices::Layout layout = artifex_devices::Layout::parse("{1,0:T(8,128)}");
   expect_safe("copy_to_layout", [&] {
-    test::Memory memory(static_cast<size_t>(layout.byte_size({33, 70}, DType::kFloat32, "test")));
+    ByteArray memory(static_cast<size_t>(layout.byte_size({33, 70}, DType::kFloat32, "test")));
     copy_to_layout(source, layout, memory.data());
-    test::Memory back(static_cast<size_t>(33 * 70 * 4));
+    ByteArray back(static_cast<size_t>(33 * 70 * 4));
     HostView target = source;
     target.data = back.data();
     copy_from_layout(memory.data(), layout, target);

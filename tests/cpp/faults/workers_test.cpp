@@ -182,7 +182,7 @@ class SlowDevices : public Workers {
   }
 
   /// Rows to columns and back, and the value that comes of it.
-  std::vector<std::byte> there_and_back() {
+  ByteArray there_and_back() {
     const ArrayRef there = reshard(device_put(value_, rows_, true), columns_, {});
     const ArrayRef back = reshard(there, rows_, {.donate = true});
     const auto view = device_get_async(back);
@@ -196,7 +196,7 @@ class SlowDevices : public Workers {
 };
 
 TEST_F(SlowDevices, ProduceCorrectValuesInAnyOrder) {
-  const std::vector<std::byte> expected = values(value_);
+  const ByteArray expected = values(value_);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     std::mutex mutex;
     Random random(seed);
@@ -298,7 +298,7 @@ TEST_F(SlowDevices, FreeDroppedArraysAfterTheirCopies) {
 }
 
 TEST_F(SlowDevices, CopyInTheCallerWithoutThreads) {
-  const std::vector<std::byte> expected = values(value_);
+  const ByteArray expected = values(value_);
   pool().shutdown();
   {
     const Failing failing(Call::kThread, 1, true);
@@ -313,7 +313,7 @@ TEST_F(SlowDevices, CopyInTheCallerWithoutThreads) {
 }
 
 TEST_F(SlowDevices, CopyInTheCallerWhenSubmissionFails) {
-  const std::vector<std::byte> expected = values(value_);
+  const ByteArray expected = values(value_);
   const ArrayRef source = device_put(value_, rows_, true);
   for (int64_t n = 1;; ++n) {
     int64_t calls = 0;

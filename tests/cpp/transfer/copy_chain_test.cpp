@@ -24,10 +24,9 @@ TEST(CopyChain, CopiesBoxesAtAnyDistance) {
     const int64_t columns = pick(random, 1, 9);
     const int64_t boxes = pick(random, 1, 12);
     const int64_t row_stride = columns + pick(random, 0, 3);
-    std::vector<std::byte> from(4096);
-    for (std::byte& byte : from) byte = static_cast<std::byte>(random());
-    std::vector<std::byte> to(4096);
-    std::vector<std::byte> expected(4096);
+    const test::ByteArray from = test::random_bytes(random, 4096);
+    test::ByteArray to(4096);
+    test::ByteArray expected(4096);
     CopyChain chain;
     for (int form = 0; form < 2; ++form) {
       chain.begin({{rows, columns}, {columns, 1}, {row_stride, 1}, 1});

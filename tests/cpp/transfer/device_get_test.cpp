@@ -129,7 +129,7 @@ TEST(DeviceGet, WaitsForTheArrayAndRethrowsItsError) {
     if (fails) {
       EXPECT_EQ(error_of<InvalidArgument>([&] { device_get(array); }), "broken");
     } else {
-      EXPECT_EQ(values(*device_get(array)), (std::vector<std::byte>{std::byte{1}, std::byte{2}}));
+      EXPECT_EQ(values(*device_get(array)), (test::ByteArray{std::byte{1}, std::byte{2}}));
     }
     writer.join();
   }

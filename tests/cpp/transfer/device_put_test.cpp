@@ -22,7 +22,6 @@ using test::bytes_in_use;
 using test::error_of;
 using test::everywhere;
 using test::make_world;
-using test::Memory;
 using test::named;
 using test::Random;
 using test::values;
@@ -132,7 +131,7 @@ TEST(DevicePut, IgnoresLaterWritesToTheSource) {
       const HostView source = test::dense(random, shape, DType::kInt32);
       const auto expected = values(source);
       const ArrayRef array = device_put(source, sharding, true);
-      auto& memory = *static_cast<Memory*>(source.owner.get());
+      auto& memory = *static_cast<test::ByteArray*>(source.owner.get());
       for (std::byte& byte : memory) byte = ~byte;
       EXPECT_EQ(values(*device_get(array)), expected);
     }

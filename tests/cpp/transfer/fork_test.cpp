@@ -48,7 +48,7 @@ int in_child(const Body& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-int move_around(const ClientRef& world, const ArrayRef& kept, const std::vector<std::byte>& expected) {
+int move_around(const ClientRef& world, const ArrayRef& kept, const test::ByteArray& expected) {
   Random random(5);
   if (values(*device_get(kept)) != expected) return 1;
   for (const int64_t columns : {4, 20000}) {

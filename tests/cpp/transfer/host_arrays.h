@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../array/worlds.h"
+#include "../base/byte_array.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/host_view.h"
 #include "artifex_devices/transfer/copy_batch.h"
@@ -45,25 +46,26 @@ inline const std::byte* element(const HostView& view, const Dims& index) {
 }
 
 /// The elements in row-major order.
-inline std::vector<std::byte> values(const HostView& view) {
-  const int64_t size = itemsize(view.dtype);
-  std::vector<std::byte> bytes;
-  for_each_index(view.shape, [&](const Dims& index) {
+inline ByteArray values(const HostView& view) {
+  int64_t run = itemsize(view.dtype);  // bytes that lie together, of the last dimensions
+  Dims outer = view.shape;
+  while (!outer.empty() && view.byte_strides[outer.size() - 1] == run) {
+    run *= outer.back();
+    outer.resize(outer.size() - 1, 0);
+  }
+  ByteArray bytes;
+  for_each_index(outer, [&](const Dims& index) {
     const std::byte* at = element(view, index);
-    bytes.insert(bytes.end(), at, at + size);
+    bytes.insert(bytes.end(), at, at + run);
   });
   return bytes;
 }
-
-/// The memory of a view, for tests to change.
-using Memory = std::vector<std::byte>;
 
 /// A dense row-major array of random bytes.
 inline HostView dense(Random& random, const Dims& shape, DType dtype) {
   int64_t bytes = itemsize(dtype);
   for (const int64_t size : shape) bytes *= size;
-  auto memory = std::make_shared<Memory>(static_cast<size_t>(bytes));
-  for (std::byte& byte : *memory) byte = static_cast<std::byte>(random());
+  auto memory = std::make_shared<ByteArray>(random_bytes(random, bytes));
   HostView view;
   view.data = memory->data();
   view.dtype = dtype;
@@ -96,8 +98,7 @@ inline HostView strided(Random& random, const Dims& shape, DType dtype, bool wri
     if (backwards) first += span;
     extent += span;
   }
-  auto memory = std::make_shared<Memory>(static_cast<size_t>(first + extent));
-  for (std::byte& byte : *memory) byte = static_cast<std::byte>(random());
+  auto memory = std::make_shared<ByteArray>(random_bytes(random, first + extent));
   view.data = memory->data() + first;
   view.owner = std::move(memory);
   return view;
@@ -152,8 +153,8 @@ inline Dims random_shape(Random& random) {
 }
 
 /// The first `bytes` of a buffer, read from its memory.
-inline std::vector<std::byte> bytes_of(const BufferRef& buffer, int64_t bytes, const Client& client) {
-  std::vector<std::byte> read(static_cast<size_t>(bytes));
+inline ByteArray bytes_of(const BufferRef& buffer, int64_t bytes, const Client& client) {
+  ByteArray read(static_cast<size_t>(bytes));
   CopyBatch batch(client.copy_engine());
   batch.add(StridedCopy(read.data(), Dims{1}, buffer.device_data(), Dims{1}, Dims{bytes}, 1), -1);
   batch.run();
@@ -161,7 +162,7 @@ inline std::vector<std::byte> bytes_of(const BufferRef& buffer, int64_t bytes, c
 }
 
 /// What the shard at `position` holds, read from its memory.
-inline std::vector<std::byte> shard_values(const ArrayRef& array, int64_t position) {
+inline ByteArray shard_values(const ArrayRef& array, int64_t position) {
   const BufferRef buffer = array->storage()->buffer(array->buffer_number(position));
   const int64_t bytes = array->shard(position).domain.volume() * itemsize(array->dtype());
   return bytes_of(buffer, bytes, *array->sharding()->devices()->client());

@@ -14,7 +14,7 @@ TEST(ValueDigest, DependsOnBitsShapeAndDtypeAndNotOnStrides) {
   test::Random random(1);
   for (int round = 0; round < 50; ++round) {
     const HostView strided = test::strided(random, test::random_shape(random), test::random_dtype(random));
-    const std::vector<std::byte> bytes = test::values(strided);
+    const test::ByteArray bytes = test::values(strided);
     HostView dense = strided;
     auto copy = bytes;
     dense.data = copy.data();
@@ -24,7 +24,7 @@ TEST(ValueDigest, DependsOnBitsShapeAndDtypeAndNotOnStrides) {
 }
 
 TEST(ValueDigest, EveryBitCounts) {
-  std::vector<std::byte> bytes(200);
+  test::ByteArray bytes(200);
   HostView view;
   view.dtype = DType::kUInt8;
   view.shape = {200};
