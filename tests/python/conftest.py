@@ -41,8 +41,9 @@ def pytest_collectstart() -> None:
     settings.load_profile("laws")  # read when a module's tests are made; other folders have other profiles
 
 
-def pytest_collection_finish() -> None:
-    # What collecting the tests has made stays: garbage collection then looks at the objects of the test alone.
+@pytest.fixture(scope="module", autouse=True)
+def frozen():
+    """Garbage collection looks at the objects of this module's tests alone, not at what pytest keeps of all others."""
     gc.collect()
     gc.freeze()
 
