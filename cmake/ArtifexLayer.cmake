@@ -57,7 +57,7 @@ function(artifex_test name)
       <gtest/gtest.h> <fmt/format.h> <algorithm> <functional> <map> <memory> <optional> <string> <thread> <vector>)
   endif()
   if(ARTIFEX_SANITIZE)
-    # One process, not one for each test: a sanitizer's start takes longer than most tests. The room with most files is first.
+    # One process, not one for each test: a sanitizer's start takes longer than most tests. The highest COST begins first.
     list(LENGTH ARG_SOURCES files)
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(${name} PROPERTIES COST ${files} ${ARG_PROPERTIES} TIMEOUT 600)

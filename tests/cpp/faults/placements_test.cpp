@@ -79,11 +79,14 @@ TEST_F(Placements, HandleFaultsForHostArrays) {
 }
 
 TEST_F(Placements, HandleFaultsForLargeBlocks) {
-  // A block of 1 MiB in each of the two memories, of two devices each.
   Random random(12);
   const HostView large = dense(random, {512, 1024}, DType::kFloat32);
   const ShardingRef rows = named(client_, {2, 2}, {"a", ""});
   const ShardingRef columns = named(client_, {2, 2}, {"", "a"});
+  for (const ShardingRef& to : {rows, columns}) {
+    const ArrayRef array = device_put(large, to, true);
+    EXPECT_EQ(arena_bytes_in_use(client_), 2 << 20);  // two blocks of 1 MiB, each shared by two devices
+  }
   expect_safe("device_put and reshard of 2 MiB", [&] {
     const ArrayRef array = reshard(device_put(large, rows, true), columns, {});
     array->block_until_ready();
