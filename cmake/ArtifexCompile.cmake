@@ -19,6 +19,7 @@ endif()
 add_library(artifex_compile INTERFACE)
 target_compile_options(artifex_compile INTERFACE
   -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -fstack-protector-strong
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion -Wno-shadow -Wno-deprecated-declarations> # of unity builds and libstdc++
   $<$<BOOL:${ARTIFEX_WERROR}>:-Werror>)
 target_compile_definitions(artifex_compile INTERFACE _GLIBCXX_ASSERTIONS)
 target_link_options(artifex_compile INTERFACE -Wl,-z,relro,-z,now)
@@ -48,6 +49,9 @@ endif()
 if(ARTIFEX_SANITIZE)
   target_compile_options(artifex_compile INTERFACE
     -fsanitize=${ARTIFEX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  if(ARTIFEX_SANITIZE MATCHES "address")  # as GCC does
+    target_compile_definitions(artifex_compile INTERFACE $<$<CXX_COMPILER_ID:Clang>:__SANITIZE_ADDRESS__=1>)
+  endif()
   target_link_options(artifex_compile INTERFACE -fsanitize=${ARTIFEX_SANITIZE})
 endif()
 if(ARTIFEX_FUZZ)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 VARIANT = re.compile(r"(?:gemm|copy_kernels|combine)_(baseline|avx\w+)\.cpp\.o$")
 # Pointers and marks of the compiler, not code.
-HARMLESS = re.compile(r"^(DW\.ref\.|__odr_asan|_GLOBAL__|__asan_|__tsan_|__ubsan_)")
+HARMLESS = re.compile(r"^(DW\.ref\.|__odr_asan|_GLOBAL__|_{2,3}asan_|__tsan_|__ubsan_)")
 
 
 def foreign_symbols(listing: str, isa: str) -> Iterator[str]:

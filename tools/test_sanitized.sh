@@ -9,12 +9,18 @@ cd "$(dirname "$0")/.."
 shopt -s nullglob
 built=("$PWD"/build/asan/cpp/bindings/_core*.so)
 export SANITIZED_CORE=${SANITIZED_CORE:-${built[0]:?no extension in build/asan; first: cmake --build --preset asan}}
-library() { "${CXX:-c++}" -print-file-name="$1"; }
+compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' build/asan/CMakeCache.txt)
+library() { "$compiler" -print-file-name="$1"; }
+if "$compiler" --version | grep -q clang; then # its library has both sanitizers
+  sanitizers=$(library "libclang_rt.asan-$(uname -m).so")
+else
+  sanitizers="$(library libasan.so) $(library libubsan.so)"
+fi
 # libstdc++ too, in which the sanitizers search at start for the functions that throw.
-preload="$(library libasan.so) $(library libubsan.so) $(library libstdc++.so)"
+preload="$sanitizers $(library libstdc++.so)"
 # Participants of cooperative programs have stacks that greenlet copies away and back; a stack elsewhere for the sanitizer
 # (detect_stack_use_after_return) would not be copied with them.
-export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:halt_on_error=1:detect_stack_use_after_return=0:suppressions=$PWD/tests/sanitized/address.supp
+export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:external_symbolizer_path=/usr/bin/addr2line:halt_on_error=1:detect_stack_use_after_return=0:suppressions=$PWD/tests/sanitized/address.supp
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export PYTHONMALLOC=malloc PYTHONPATH=$PWD/tests/sanitized${PYTHONPATH:+:$PYTHONPATH}
 

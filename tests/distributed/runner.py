@@ -39,7 +39,10 @@ try:
             f"{call['package']}; take it off PYTHONPATH, or install one only"
         )
     path = Path(call["path"])
-    sys.path.insert(0, str(path.parent))
+    sys.path[:0] = [str(path.parent), str(path.parents[1])]
+    from pytest_when_used import PytestWhenUsed
+
+    sys.modules["pytest"] = PytestWhenUsed("pytest")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

@@ -11,49 +11,52 @@ from launching import wait_for_outcomes
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 
-def shards_of_everything(sizes, columns, dtype, order=None, executor="cooperative"):
-    """(index, bytes) of each shard that is here, of all that the program makes."""
+def shards_of_everything(sizes, columns, dtypes, order=None, executor="cooperative"):
+    """Of each dtype: (index, bytes) of each shard that is here, of all that the program makes."""
     from crossing_programs import run
 
     return [
         [
-            (
-                tuple(part.indices(size)[:2] for part, size in zip(shard.index, made.shape, strict=True)),
-                np.asarray(shard.data).tobytes(),
-            )
-            for shard in made.addressable_shards
+            [
+                (
+                    tuple(part.indices(size)[:2] for part, size in zip(shard.index, made.shape, strict=True)),
+                    np.asarray(shard.data).tobytes(),
+                )
+                for shard in made.addressable_shards
+            ]
+            for made in run(sizes, columns, dtype, order, executor)
         ]
-        for made in run(sizes, columns, dtype, order, executor)
+        for dtype in dtypes
     ]
 
 
 def check(processes, count, *arguments):
     from crossing_programs import expected
 
-    sizes, columns, dtype, *rest = arguments
-    wanted = expected(sizes, columns, dtype, *rest[:1])
+    sizes, columns, dtypes, *rest = arguments
+    wanted = [value for dtype in dtypes for value in expected(sizes, columns, dtype, *rest[:1])]
     for outcome in processes(count, shards_of_everything, *arguments, devices=int(np.prod(sizes)) // count).values:
-        assert len(outcome) == len(wanted)
-        for shards, value in zip(outcome, wanted, strict=True):
+        found = [shards for made in outcome for shards in made]
+        assert len(found) == len(wanted)
+        for shards, value in zip(found, wanted, strict=True):
             assert shards
             for index, data in shards:
                 part = value[tuple(slice(*each) for each in index)]
                 assert data == np.ascontiguousarray(part).tobytes()
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int8"])
 @pytest.mark.parametrize(("count", "sizes"), [(2, (4,)), (3, (3,)), (4, (2, 2)), (2, (2, 2))], ids=str)
-def test_collectives_give_the_bits_of_one_process(processes, count, sizes, dtype):
-    check(processes, count, sizes, 5, dtype)
+def test_collectives_give_the_bits_of_one_process(processes, count, sizes):
+    check(processes, count, sizes, 5, ["bfloat16", "float32", "int8"])
 
 
 @pytest.mark.parametrize("executor", ["cooperative", "threads"])
 def test_big_blocks_too(processes, executor):
-    check(processes, 2, (4,), 400_001, "float32", None, executor)
+    check(processes, 2, (4,), 400_001, ["float32"], None, executor)
 
 
 def test_devices_in_another_order(processes):
-    check(processes, 2, (4,), 40_000, "float16", (0, 2, 1, 3))
+    check(processes, 2, (4,), 40_000, ["float16"], (0, 2, 1, 3))
 
 
 def sums_whose_blocks_lie_in_the_first_process():

@@ -48,7 +48,7 @@ PassSeconds& PassSeconds::add(const PassSeconds& other, double times) noexcept {
 
 PassPricer::PassPricer(const TrainingModel& model, const TrainingConfig& config, const TrainingHardware& hardware,
                        TrainingLinks& links, const Efficiency& efficiency)
-    : model_(model), config_(config), hardware_(hardware), links_(links), efficiency_(efficiency) {
+    : model_(model), config_(config), links_(links), efficiency_(efficiency) {
   const Factor fraction = is_eight_bits(config.format) ? Factor::kMatmulFloat8 : Factor::kMatmul;
   rates_ = {peak_of(hardware, config.format), hardware.device.memory_bandwidth, efficiency[fraction],
             itemsize_of(config.format)};

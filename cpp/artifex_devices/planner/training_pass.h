@@ -43,7 +43,6 @@ class PassPricer {
 
   const TrainingModel& model_;
   const TrainingConfig& config_;
-  const TrainingHardware& hardware_;
   TrainingLinks& links_;
   const Efficiency& efficiency_;
   ProductRates rates_;

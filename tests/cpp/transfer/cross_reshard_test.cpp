@@ -40,13 +40,7 @@ std::vector<ClientRef> processes(const std::vector<int64_t>& counts) {
 void expect_local_shards(const ArrayRef& array, const HostView& expected) {
   const DeviceList& devices = *array->sharding()->devices();
   for (int64_t i = 0; i < devices.addressable_count(); ++i) {
-    const Shard shard = array->shard(devices.addressable_position(i));
-    HostView part = expected;
-    part.shape = shard.domain.shape;
-    auto* data = static_cast<std::byte*>(expected.data);
-    for (int64_t d = 0; d < part.shape.size(); ++d) data += shard.domain.origin[d] * expected.byte_strides[d];
-    part.data = data;
-    ASSERT_EQ(test::shard_values(array, shard.position), values(part)) << "position " << shard.position;
+    ASSERT_NO_FATAL_FAILURE(test::expect_shard(array, devices.addressable_position(i), expected));
   }
 }
 
