@@ -22,10 +22,10 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
   roofline sharding stored_layouts suggest transfer_guard tree_core uninitialized xla_client,\
   $(wildcard tests/python/*/test_$(name).py))
 
-.PHONY: help setup demo test test-all test-cpp build-asan test-asan test-asan-python test-tsan test-consumer test-python test-gpu test-quick \
-  test-torture test-soak torture-beside-jax test-simulated test-processes lint layers stubs stubs-check format tidy fuzz soak \
-  soak-jax bench bench-gpu curves performance performance-page calibration instructions notebooks docs docs-serve wheel release \
-  oracle clean
+.PHONY: help setup demo test test-all test-cpp build-asan test-asan test-asan-python build-tsan test-tsan test-consumer \
+  test-python test-gpu test-quick test-torture test-soak torture-beside-jax test-simulated test-processes lint layers stubs \
+  stubs-check format tidy fuzz soak soak-jax bench bench-gpu curves performance performance-page calibration instructions \
+  notebooks docs docs-serve wheel release oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -45,22 +45,22 @@ test: ## lint, types, stubs, C++ and Python tests
 	@printf '\nAll passed:\n'; cat build/stages.txt
 
 test-all: setup ## the long suites: documentation, sanitizers, torture, soak, several processes, JAX, instructions, fuzzers
-	@tools/fuzz.sh --setup || echo "Left out: fuzzing needs clang 19, which cannot be installed here."
+	@tools/clang.sh || echo "Left out: fuzzing needs clang 19, which cannot be installed here."
 	@$(MAKE) --no-print-directory docs test-torture soak test-processes test-consumer test-asan test-asan-python test-tsan
 	@if python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) --no-print-directory oracle soak-jax; \
 	  else echo "Left out: the tests against JAX need Python 3.11; this is $$(python -V)."; fi
 	@if command -v valgrind >/dev/null; then $(MAKE) --no-print-directory instructions; \
 	  else echo "Left out: counting instructions needs valgrind (apt-get install valgrind)."; fi
-	@if command -v clang++-19 >/dev/null; then $(MAKE) --no-print-directory fuzz SECONDS=$(or $(SECONDS),10); fi
+	@if [ "$$(tools/clang.sh --or-c++)" != c++ ]; then $(MAKE) --no-print-directory fuzz SECONDS=$(or $(SECONDS),10); fi
 	@printf '\nAll passed:\n'; cat build/stages.txt
 
 test-cpp: setup ## C++ tests of the objects that the extension has
 	$(stage) "C++ tests, build" cmake --build build/python
 	$(stage) "C++ tests" ctest --test-dir build/python --output-on-failure --no-tests=error --progress -j 2
 
-build-asan: setup # by clang 19 where it is installed: it takes two thirds of GCC's time for this
-	$(stage) "asan + ubsan, build" bash -euo pipefail -c '\
-	  CXX=$$(command -v clang++-19 || command -v c++) cmake --preset asan; cmake --build --preset asan'
+build-asan build-tsan: build-%: setup # clang takes two thirds of GCC's time for sanitized objects
+	$(stage) "$*, build" bash -euo pipefail -c '\
+	  CXX=$$(tools/clang.sh --or-c++) cmake --preset $*; cmake --build --preset $*'
 
 test-asan: build-asan ## C++ tests under the address and undefined-behaviour sanitizers
 	$(stage) "C++ tests, asan + ubsan" ctest --preset asan
@@ -68,8 +68,8 @@ test-asan: build-asan ## C++ tests under the address and undefined-behaviour san
 test-asan-python: build-asan ## Python tests on a sanitized extension; ARGS=tests/python: all of them
 	$(stage) "Python tests, asan + ubsan" tools/test_sanitized.sh $(in_parallel) $(or $(ARGS),$(sanitized_tests))
 
-test-tsan: setup ## C++ tests under the thread sanitizer
-	$(stage) "C++ tests, tsan" cmake --workflow --preset tsan
+test-tsan: build-tsan ## C++ tests under the thread sanitizer
+	$(stage) "C++ tests, tsan" ctest --preset tsan
 
 test-consumer: setup ## a C++ program of somebody else against the installed package
 	$(stage) "C++ consumer" bash -euo pipefail -c '\

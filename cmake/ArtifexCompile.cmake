@@ -49,9 +49,10 @@ endif()
 if(ARTIFEX_SANITIZE)
   target_compile_options(artifex_compile INTERFACE
     -fsanitize=${ARTIFEX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  if(ARTIFEX_SANITIZE MATCHES "address")  # as GCC does
-    target_compile_definitions(artifex_compile INTERFACE $<$<CXX_COMPILER_ID:Clang>:__SANITIZE_ADDRESS__=1>)
-  endif()
+  string(REGEX MATCH "address|thread" main "${ARTIFEX_SANITIZE}")
+  string(TOUPPER "${main}" main)
+  target_compile_definitions(artifex_compile INTERFACE  # as GCC does
+    $<$<CXX_COMPILER_ID:Clang>:__SANITIZE_${main}__=1>)
   target_link_options(artifex_compile INTERFACE -fsanitize=${ARTIFEX_SANITIZE})
 endif()
 if(ARTIFEX_FUZZ)

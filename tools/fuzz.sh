@@ -4,7 +4,6 @@
 # tests/fuzz/python under atheris. All targets run; a fault is printed with its input, and the exit code is 1.
 # New inputs go to build/fuzz/corpus/<target>; add inputs that find a fault to tests/fuzz/corpus/<target>.
 #   SECONDS_EACH=1200 JOBS=2 tools/fuzz.sh [target...]
-#   tools/fuzz.sh --setup    only installs clang 19; the exit code says whether it is here
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${SECONDS_EACH:-60}
@@ -15,34 +14,6 @@ say() { printf 'fuzz: %s\n' "$*"; }
 quiet() { # runs a command, shows its output only when it fails
   "$@" >"$out/setup.log" 2>&1 </dev/null || { cat "$out/setup.log" >&2; say "failed: $*" >&2; exit 1; }
 }
-
-has_clang() {
-  command -v clang++-19 >/dev/null && ls /usr/lib/llvm-19/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1
-}
-install_clang() {
-  local root=() install
-  if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || { say "as root: apt-get install clang-19 libclang-rt-19-dev" >&2; exit 1; }
-    root=(sudo)
-  fi
-  command -v apt-get >/dev/null || { say "needs clang 19 with libFuzzer, and there is no apt-get here" >&2; exit 1; }
-  say "apt-get install clang-19 libclang-rt-19-dev"
-  install=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends
-    clang-19 libclang-rt-19-dev)
-  "${install[@]}" >"$out/setup.log" 2>&1 </dev/null || { # the package lists may be old or absent
-    quiet "${root[@]}" apt-get update
-    "${install[@]}" >"$out/setup.log" 2>&1 </dev/null || {
-      cat "$out/setup.log" >&2
-      say "this system has no package clang-19 (Debian 12: bookworm-backports or apt.llvm.org); the core's targets need it" >&2
-      exit 1
-    }
-  }
-}
-
-if [ "${1:-}" = --setup ]; then
-  has_clang || install_clang
-  exit 0
-fi
 
 of_core=() of_python=()
 targets=("$@")
@@ -61,7 +32,7 @@ for target in "${targets[@]}"; do
 done
 
 if ((${#of_core[@]})); then
-  has_clang || install_clang
+  tools/clang.sh
   quiet cmake --preset fuzz
   quiet cmake --build --preset fuzz --target "${of_core[@]/#/fuzz_}"
 fi
