@@ -33,12 +33,18 @@ T* value_in(PyObject* object) {
 /// A copy of the text that is never freed, as CPython keeps pointers to it.
 inline const char* permanent_text(const std::string& text) { return (new std::string(text))->c_str(); }
 
-/// Whether the fast path has finished the call, with a result or an error.
+/// Whether the fast path has finished the call, with a result or an error. Errors that it throws are left to the slow
+/// path, which finds them again, but for Ctrl-C, which would not come again.
 template <class Call>
 bool is_done(PyObject** result, Call&& call) noexcept {
+  *result = nullptr;
   try {
     *result = call();
     return *result != nullptr || PyErr_Occurred() != nullptr;
+  } catch (py::error_already_set& error) {
+    if (error.matches(PyExc_Exception)) return false;
+    error.restore();
+    return true;
   } catch (...) {
     PyErr_Clear();
     return false;
