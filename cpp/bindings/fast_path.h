@@ -34,7 +34,7 @@ T* value_in(PyObject* object) {
 inline const char* permanent_text(const std::string& text) { return (new std::string(text))->c_str(); }
 
 /// Whether the fast path has finished the call, with a result or an error. Errors that it throws are left to the slow
-/// path, which finds them again, but for Ctrl-C, which would not come again.
+/// path, which finds them again, except for Ctrl-C, which would not come again.
 template <class Call>
 bool is_done(PyObject** result, Call&& call) noexcept {
   *result = nullptr;
