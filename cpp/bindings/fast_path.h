@@ -42,13 +42,14 @@ bool is_done(PyObject** result, Call&& call) noexcept {
     *result = call();
     return *result != nullptr || PyErr_Occurred() != nullptr;
   } catch (py::error_already_set& error) {
-    if (error.matches(PyExc_Exception)) return false;
-    error.restore();
-    return true;
-  } catch (...) {
-    PyErr_Clear();
-    return false;
+    if (!error.matches(PyExc_Exception)) {
+      error.restore();
+      return true;
+    }
+  } catch (...) {  // the slow path says what it is
   }
+  PyErr_Clear();
+  return false;
 }
 
 /// Registers the function Class.name behind a fast path, which its class does not contain any more.

@@ -162,6 +162,12 @@ LONG = {
 LOOPS = ["place", "reshard", "copy_to_host", "get_a_tree", "wait_for_a_tree", "from_callback", "elementwise", "mapped"]
 
 
+def comes_again(what):
+    """Repeats a Ctrl-C that Python drops."""
+    if what.exc_type is KeyboardInterrupt:
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+
+
 def comes_no_more():
     """At exit a timer would end the process before SIGINT does."""
     sys.unraisablehook = lambda what: None
@@ -172,8 +178,7 @@ def dies(kind):
     """Works for ever, if nobody ends it."""
     work = LONG.get(kind) or tour.KINDS[kind]
     signal.signal(signal.SIGALRM, signal.default_int_handler)
-    # Where Python drops the exception (see above), it comes again.
-    sys.unraisablehook = lambda what: signal.setitimer(signal.ITIMER_REAL, 0.01)
+    sys.unraisablehook = comes_again
     atexit.register(comes_no_more)
     if kind in LOOPS:
         work()
@@ -189,8 +194,7 @@ def test_an_uncaught_ctrl_c_ends_the_process(own_process, kind):
 
 def caught_in_long_work(kind):
     signal.signal(signal.SIGALRM, signal.default_int_handler)
-    # Where Python drops the exception (see above), it comes again: nothing else ends some of this work.
-    sys.unraisablehook = lambda what: signal.setitimer(signal.ITIMER_REAL, 0.01)
+    sys.unraisablehook = comes_again  # nothing else ends some of this work
     for seconds in (0.05, 0.4):
         with contextlib.suppress(KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, seconds)
