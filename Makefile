@@ -97,7 +97,7 @@ test-simulated: setup ## the tests of several processes that need no real ones, 
 	$(stage) "tests in simulated processes" python -m pytest $(in_parallel) tests/distributed --simulated $(ARGS)
 
 test-processes: setup ## the tests in 2 to 4 real processes under mpiexec; ARGS="-k killed" to choose
-	$(stage) "tests in several processes" python -m pytest tests/distributed $(ARGS)
+	$(stage) "tests in several processes" python -m pytest $(in_parallel) tests/distributed $(ARGS)
 
 layers: setup ## no room includes what it may not
 	$(stage) "layers" python tools/check_layers.py

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# artifex_layer(<room> [OPTIMIZE <option>] [PUBLIC <header>...] SOURCES <file>... [DEPENDS <room>...] [LIBRARIES <target>...])
+# artifex_layer(<room> [PARSES] [OPTIMIZE <option>] [PUBLIC <header>...] SOURCES <file>... [DEPENDS <room>...] [LIBRARIES <target>...])
 # One static library for each room. PUBLIC headers, and those that they include, are installed. DEPENDS is the
 # architecture: tools/check_layers.py checks the includes against it. tests/cpp/<room>/*_test.cpp are one executable.
 # OPTIMIZE replaces -O3 in Release builds: -O2 for rooms without loops over elements, -O1 for the planner, where a search
-# then needs 16 % more instructions, and -Os where nothing runs often: a wheel may have 7 MB.
+# then needs 16 % more instructions, and -Os where nothing runs often: a wheel may have 7 MB. PARSES: tests/fuzz has targets for it.
+add_library(artifex_rooms INTERFACE)  # all of them
 function(artifex_layer room)
-  cmake_parse_arguments(ARG "" "OPTIMIZE" "PUBLIC;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "PARSES" "OPTIMIZE" "PUBLIC;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   set(target artifex_${room})
   list(TRANSFORM ARG_SOURCES PREPEND "${room}/")
   add_library(${target} STATIC ${ARG_SOURCES})
-  set_property(GLOBAL APPEND PROPERTY ARTIFEX_ROOMS ${room})
+  target_link_libraries(artifex_rooms INTERFACE ${target})
   list(TRANSFORM ARG_PUBLIC PREPEND "artifex_devices/${room}/")
   set_property(GLOBAL APPEND PROPERTY ARTIFEX_PUBLIC_HEADERS ${ARG_PUBLIC})
   if(ARG_PUBLIC)
@@ -18,6 +19,9 @@ function(artifex_layer room)
   artifex_unity(${target} 16)
   if(ARG_OPTIMIZE)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${ARG_OPTIMIZE}>)
+  endif()
+  if(ARG_PARSES AND ARTIFEX_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/cpp")
   list(TRANSFORM ARG_DEPENDS PREPEND artifex_ OUTPUT_VARIABLE rooms)

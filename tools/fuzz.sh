@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the fuzz targets of tests/fuzz for a while, two at a time: those of the core under libFuzzer, those of
-# tests/fuzz/python under atheris. All targets run; a fault is printed with its input, and the exit code is 1.
+# Runs the fuzz targets of tests/fuzz for a while, two at a time: those of the core under libFuzzer, which build/asan has,
+# those of tests/fuzz/python under atheris. All targets run; a fault is printed with its input, and the exit code is 1.
 # New inputs go to build/fuzz/corpus/<target>; add inputs that find a fault to tests/fuzz/corpus/<target>.
 #   SECONDS_EACH=1200 JOBS=2 tools/fuzz.sh [target...]
 set -euo pipefail
@@ -33,8 +33,10 @@ done
 
 if ((${#of_core[@]})); then
   tools/clang.sh
-  quiet cmake --preset fuzz
-  quiet cmake --build --preset fuzz --target "${of_core[@]/#/fuzz_}"
+  compiler=$(tools/clang.sh --or-c++) fresh=()
+  grep -qs "^CMAKE_CXX_COMPILER:.*$compiler" build/asan/CMakeCache.txt || fresh=(--fresh) # none, or from before clang was here
+  CXX=$compiler quiet cmake --preset asan "${fresh[@]}"
+  quiet cmake --build --preset asan --target "${of_core[@]/#/fuzz_}"
 fi
 if ((${#of_python[@]})); then
   if python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))'; then
@@ -50,7 +52,7 @@ run() { # run <target>: its log and what came of it
   local options=(-max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1
     -artifact_prefix="$out/faults/$target-")
   if [ -e "tests/fuzz/$target.cpp" ]; then
-    command=("$out/tests/fuzz/fuzz_$target" -max_len=16384)
+    command=("build/asan/tests/fuzz/fuzz_$target" -max_len=16384)
   else
     command=(python tests/fuzz/python/run.py "$target" -max_len=4096)
   fi
