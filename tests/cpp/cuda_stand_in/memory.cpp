@@ -55,6 +55,7 @@ void Memory::free(uint64_t address) {
   const Allocation& freed = all_.at(address);
   munmap(freed.data, static_cast<size_t>(in_pages(freed.bytes)));
   if (!freed.is_host) in_use_[freed.gpu] -= freed.bytes;
+  std::erase(accessed_, address);
   all_.erase(address);
 }
 
@@ -74,6 +75,7 @@ bool Memory::access(uint64_t address, int64_t bytes, bool is_write, size_t actor
             std::to_string(before.actor) + (before.is_write ? " writes" : " reads") +
             " at the same time: a wait is missing");
   }
+  if (allocation->accesses.empty()) accessed_.push_back(allocation->address);
   allocation->accesses.push_back({address, end, is_write, actor, component(clock, actor)});
   return true;
 }
@@ -84,9 +86,11 @@ bool Memory::is_idle(const Allocation& allocation, const Clock& clock) {
 }
 
 void Memory::forget(const Clock& host) {
-  for (auto& [address, allocation] : all_) {
-    std::erase_if(allocation.accesses, [&](const Access& each) { return component(host, each.actor) >= each.time; });
-  }
+  std::erase_if(accessed_, [&](uint64_t address) {
+    auto& accesses = all_.at(address).accesses;
+    std::erase_if(accesses, [&](const Access& each) { return component(host, each.actor) >= each.time; });
+    return accesses.empty();
+  });
 }
 
 }  // namespace cuda_stand_in

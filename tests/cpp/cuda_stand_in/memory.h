@@ -51,6 +51,7 @@ class Memory {
 
  private:
   std::map<uint64_t, Allocation> all_;  // by address
+  std::vector<uint64_t> accessed_;      // addresses of those that have accesses
   std::map<int, int64_t> in_use_;       // bytes by GPU
 };
 
