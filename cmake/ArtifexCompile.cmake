@@ -56,7 +56,7 @@ if(ARTIFEX_SANITIZE)
     $<$<CXX_COMPILER_ID:Clang>:__SANITIZE_${main}__=1>)
   target_link_options(artifex_compile INTERFACE -fsanitize=${ARTIFEX_SANITIZE})
 endif()
-# Where clang has the address sanitizer, libFuzzer can drive the fuzz targets: rooms that parse count what an input reaches.
+# With clang and the address sanitizer, libFuzzer can drive the fuzz targets (tests/fuzz): rooms that parse are compiled for it.
 if(ARTIFEX_BUILD_TESTS AND ARTIFEX_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   set(ARTIFEX_FUZZ ON)
 endif()

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# artifex_layer(<room> [PARSES] [OPTIMIZE <option>] [PUBLIC <header>...] SOURCES <file>... [DEPENDS <room>...] [LIBRARIES <target>...])
+# artifex_layer(<room> [PARSES] [OPTIMIZE <option>] [PUBLIC <header>...] SOURCES <file>... [DEPENDS <room>...]
+#   [LIBRARIES <target>...])
 # One static library for each room. PUBLIC headers, and those that they include, are installed. DEPENDS is the
 # architecture: tools/check_layers.py checks the includes against it. tests/cpp/<room>/*_test.cpp are one executable.
 # OPTIMIZE replaces -O3 in Release builds: -O2 for rooms without loops over elements, -O1 for the planner, where a search
-# then needs 16 % more instructions, and -Os where nothing runs often: a wheel may have 7 MB. PARSES: tests/fuzz has targets for it.
-add_library(artifex_rooms INTERFACE)  # all of them
+# then needs 16 % more instructions, and -Os where nothing runs often: a wheel may have 7 MB.
+# PARSES: a fuzz target of tests/fuzz calls it.
+add_library(artifex_rooms INTERFACE)  # all of them, in their order
 function(artifex_layer room)
   cmake_parse_arguments(ARG "PARSES" "OPTIMIZE" "PUBLIC;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   set(target artifex_${room})
