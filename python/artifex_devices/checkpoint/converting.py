@@ -60,8 +60,8 @@ def convert(
     stored = Stored(_OPERATION, check_path(_OPERATION, "source", source))
     arrays = {name: (array.shape, stored.dtype_of(name)) for name, array in stored.arrays.items()}
     staging = Staging(_OPERATION, check_path(_OPERATION, "target", target), overwrite)
-    staging.create()
     try:
+        staging.create()
         names = list(arrays)
         written = 0
         for index in range(num_files):

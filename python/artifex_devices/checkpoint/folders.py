@@ -76,8 +76,51 @@ def sync(folder: str) -> None:
         os.close(descriptor)
 
 
+class FolderLock:
+    """The lock of one save on a folder, which keeps other saves out of it."""
+
+    def __init__(self) -> None:
+        self._descriptor: int | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a folder is locked."""
+        return self._descriptor is not None
+
+    def take(self, folder: str) -> bool:
+        """Locks a folder; returns False if there is none, BlockingIOError if another save has locked it."""
+        try:
+            self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self.is_at(folder):
+                return True
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            self.release()
+            raise
+        self.release()  # another save has just renamed it
+        return False
+
+    def is_at(self, path: str) -> bool:
+        """Returns whether the locked folder is the one at a path; False without a lock."""
+        try:
+            return self._descriptor is not None and os.path.samestat(os.fstat(self._descriptor), os.lstat(path))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Unlocks the folder, if it is locked."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
 class Staging:
-    """The folder beside `target` in which a save writes, locked against other saves to the same target."""
+    """The folder beside `target` in which a save writes, locked against other saves to the same target.
+
+    Ctrl-C can end any step. So what is there is found on the storage, and not by variables that a step sets at its end.
+    """
 
     def __init__(self, operation: str, target: str, overwrite: bool) -> None:
         target = _core._real_path(target) or os.path.realpath(target)  # a link stays, and its target is replaced
@@ -88,11 +131,13 @@ class Staging:
         self._operation = operation
         self._target = target
         self._overwrite = overwrite
-        self._descriptor: int | None = None
+        self._new = FolderLock()  # on the folder of this save, before and after it is renamed
+        self._old = FolderLock()  # on the checkpoint that it replaces
+        self._may_exist = False  # the folder of this save, or the old checkpoint in its place
         self._is_committed = False
 
     def create(self) -> None:
-        """Creates the folder, and removes what an interrupted save left in it.
+        """Creates the folder, and removes what an interrupted save left in it; the caller abandons it at an error.
 
         Raises:
             FileExistsError: The target exists and is not to be overwritten.
@@ -101,45 +146,31 @@ class Staging:
             OSError: The folder cannot be created.
         """
         self._check_target()
-        while True:
+        self._may_exist = True
+        self._make_folder()
+        while not self._lock(self._new, self.folder):
             self._make_folder()
-            try:
-                descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            except FileNotFoundError:
-                continue  # another save has just renamed it
-            except OSError as error:
-                raise self._cannot_create(error) from None
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not os.path.samestat(os.fstat(descriptor), os.stat(self.folder)):
-                    raise FileNotFoundError
-            except FileNotFoundError:
-                os.close(descriptor)
-                continue
-            except BlockingIOError:
-                os.close(descriptor)
-                raise BlockingIOError(
-                    errno.EWOULDBLOCK,
-                    f"{self._operation}: another save to {self._target!r} is running; expected one at a time; "
-                    "wait() for it, or save to another path",
-                ) from None
-            except BaseException:
-                os.close(descriptor)
-                raise
-            break
-        self._descriptor = descriptor
+        for name in os.listdir(self.folder):
+            if not _OURS.fullmatch(name):
+                raise OSError(
+                    errno.ENOTEMPTY,
+                    f"{self._operation}: {self.folder!r} has the file {name!r}; expected a folder that only "
+                    "saves use; move it away",
+                )
+            os.unlink(f"{self.folder}/{name}")
+
+    def _lock(self, lock: FolderLock, folder: str) -> bool:
+        """Takes a lock, with the errors of a save; False if there is no such folder."""
         try:
-            for name in os.listdir(self.folder):
-                if not _OURS.fullmatch(name):
-                    raise OSError(
-                        errno.ENOTEMPTY,
-                        f"{self._operation}: {self.folder!r} has the file {name!r}; expected a folder that only "
-                        "saves use; move it away",
-                    )
-                os.unlink(f"{self.folder}/{name}")
-        except BaseException:
-            self._unlock()
-            raise
+            return lock.take(folder)
+        except BlockingIOError:
+            raise BlockingIOError(
+                errno.EWOULDBLOCK,
+                f"{self._operation}: another save to {self._target!r} is running; expected one at a time; "
+                "wait() for it, or save to another path",
+            ) from None
+        except OSError as error:
+            raise self._cannot("create" if lock is self._new else "replace", folder, error) from None
 
     def _make_folder(self) -> None:
         """Creates the folder, and those above it, unless it exists."""
@@ -154,71 +185,75 @@ class Staging:
                 f"{self._operation}: {self._parent!r} is a file; expected a folder; save to another path",
             ) from None
         except OSError as error:
-            raise self._cannot_create(error) from None
+            raise self._cannot("create", self.folder, error) from None
         try:
             with suppress(FileExistsError):
                 os.mkdir(self.folder)
         except OSError as error:
-            raise self._cannot_create(error) from None
+            raise self._cannot("create", self.folder, error) from None
 
-    def _cannot_create(self, error: OSError) -> OSError:
+    def _cannot(self, verb: str, folder: str, error: OSError) -> OSError:
+        expected = "a checkpoint that this process can read"
+        if verb == "create":
+            expected = "a folder in which this process can create files; nothing was written"
         return type(error)(
             error.errno,
-            f"{self._operation}: cannot create {self.folder!r}: {error.strerror}; expected a folder in which this "
-            "process can create files; nothing was written, save to another path",
+            f"{self._operation}: cannot {verb} {folder!r}: {error.strerror}; expected {expected}; save to another path",
         )
 
     def commit(self) -> None:
         """Renames the folder to the target, in one step, and removes the old target."""
         sync(self.folder)
-        if self._overwrite and os.path.exists(self._target):
+        if self._overwrite and self._lock(self._old, self._target):
             if not _core._exchange_paths(self.folder, self._target, self._operation):
                 raise OSError(
                     errno.EOPNOTSUPP,
                     f"{self._operation}: the file system of {self._target!r} cannot exchange two folders in one "
                     "step; expected a new path; save to one and remove the old folder afterwards",
                 )
-            self._is_committed = True
-            sync(self._parent)
-            with suppress(OSError):  # what stays is removed by the next save
-                remove(self.folder)
         else:
             self._check_target()
             os.rename(self.folder, self._target)
-            self._is_committed = True
-            sync(self._parent)
-        self._unlock()
+        self._end()
 
-    def abandon(self) -> None:
-        """Removes the folder if it was created; what cannot be removed is removed by the next save."""
-        if self._descriptor is None:
-            return
-        with suppress(OSError):
-            remove(self.folder)
-        self._unlock()
+    def abandon(self) -> str:
+        """Removes the folder if this save has created it, and returns what is left, as a text for an error.
 
-    @property
-    def is_created(self) -> bool:
-        """Whether this process has created the folder, and has neither committed nor abandoned it."""
-        return self._descriptor is not None
-
-    def describe_target(self) -> str:
-        """Returns what an unsuccessful save has left at the target, for its error."""
+        What cannot be removed is removed by the next save.
+        """
+        is_begun = self._may_exist
+        if is_begun:
+            try:
+                with suppress(OSError):
+                    if not self._is_committed and not self._new.is_held:  # it was interrupted between its steps
+                        self._new.take(self.folder)
+                    self._end()
+            finally:
+                self._release()  # also after another Ctrl-C
         target = repr(self._target)
         if self._is_committed:
             return f"the checkpoint {target} is complete"
-        return f"{target} is as it was" if os.path.lexists(self._target) else f"there is nothing at {target}"
-
-    def describe_folder(self) -> str:
-        """Returns what an abandoned save of this process has left beside the target, for its error."""
+        remains = f"{target} is as it was" if os.path.lexists(self._target) else f"there is nothing at {target}"
+        if not is_begun:
+            return remains
         if not os.path.lexists(self.folder):
-            return "the files of this save are removed"
-        return f"the folder {self.folder!r} is left, which the next save to this path removes"
+            return f"{remains}; the files of this save are removed"
+        return f"{remains}; the folder {self.folder!r} is left, which the next save to this path removes"
 
-    def _unlock(self) -> None:
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
+    def _end(self) -> None:
+        """Removes what is at the place of the folder: it, or the old checkpoint once they are exchanged."""
+        self._is_committed = self._is_committed or self._new.is_at(self._target)
+        if self._is_committed:
+            sync(self._parent)
+        with suppress(OSError):
+            if (self._old if self._is_committed else self._new).is_at(self.folder):
+                remove(self.folder)
+        self._release()
+        self._may_exist = False
+
+    def _release(self) -> None:
+        self._new.release()
+        self._old.release()
 
     def _check_target(self) -> None:
         target = self._target

@@ -31,7 +31,13 @@ class _Save(Protocol):
     def bytes_written(self) -> int:
         """Bytes written so far."""
 
-    def write_alone(self) -> None:
+    def start(self) -> None:
+        """Creates the folder."""
+
+    def give_up(self, error: BaseException) -> None:
+        """Removes the folder, after an error of `start`."""
+
+    def write(self) -> None:
         """Writes the files."""
 
     def commit(self, error: BaseException | None = None) -> None:
@@ -56,8 +62,13 @@ class SaveFuture:
         self._is_committed = False
         self._process = os.getpid()
         self._thread = DaemonThread("artifex_devices-checkpoint", self._run)
-        _running.add(self)
         try:
+            save.start()
+        except BaseException as error:
+            save.give_up(error)
+            raise
+        try:
+            _running.add(self)
             self._thread.start(wait=False)  # the caller waits neither for it nor, meanwhile, for the GIL
         except BaseException as error:
             if self._thread.is_gone():
@@ -129,7 +140,7 @@ class SaveFuture:
         thread.began()
         try:
             try:
-                self._save.write_alone()
+                self._save.write()
             except BaseException as error:
                 self._error = error
             self._commit_alone()

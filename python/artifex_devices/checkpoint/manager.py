@@ -63,9 +63,7 @@ class Manager:
 
     def save(self, step: int, tree: Any, *, overwrite: bool = False) -> None:
         """Saves the tree of a step as `checkpoint.save` does, then removes checkpoints that are not to stay."""
-        started = Save("Manager.save", self._folder("Manager.save", step), tree, overwrite, after=self._remove_old)
-        started.write()
-        started.commit()
+        Save("Manager.save", self._folder("Manager.save", step), tree, overwrite, after=self._remove_old).run()
 
     def save_async(self, step: int, tree: Any, *, overwrite: bool = False) -> SaveFuture:
         """Starts to save the tree of a step as `checkpoint.save_async` does."""

@@ -54,9 +54,7 @@ def save(path: Any, tree: Any, *, overwrite: bool = False) -> None:
         >>> checkpoint.restore(f"{folder.name}/10", {"w": w, "step": 0})["step"]
         10
     """
-    started = Save("checkpoint.save", path, tree, overwrite)
-    started.write()
-    started.commit()
+    Save("checkpoint.save", path, tree, overwrite).run()
 
 
 def save_async(path: Any, tree: Any, *, overwrite: bool = False) -> SaveFuture:
@@ -98,7 +96,7 @@ def start_async(
 
 
 class Save:
-    """One save: created when everything is checked and the folder is locked, then written, then committed."""
+    """One save with checked arguments. `run` does it; a SaveFuture starts, writes and commits it on two threads."""
 
     def __init__(
         self,
@@ -113,11 +111,12 @@ class Save:
         self.path = check_path(operation, "path", path)
         check_bool(operation, "overwrite", overwrite)
         self._after = after
-        self._is_written = False  # by all processes
+        self._is_started = self._is_written = False  # by all processes
         self.operation = operation
         self._leaves, self._structure = tree_util.tree_flatten(tree)
         self._part = _core._SavePart(operation)
         spanning_client, others = self._part.add_arrays(self._leaves)
+        self._is_async = is_async
         self._group = Group(spanning_client or _core._current_client(), operation)
         self.has_several_processes = self._group.count > 1
         self._staging = Staging(operation, self.path, overwrite)
@@ -125,16 +124,6 @@ class Save:
             self._add_others(others, copies=is_async)
         self._names: list[str] = []
         self._manifest = Manifest({}, {}, self._group.count)
-        if not is_async or self.has_several_processes:
-            self._name()  # otherwise the thread does it: the caller waits for what is done here
-        try:
-            self._group.step("start", self._create, identity=self._identity())
-        except OSError:  # says what is wrong with the path; nothing was created
-            self._staging.abandon()
-            raise
-        except BaseException as error:
-            self._abandon(error)
-            raise
 
     @property
     def nbytes(self) -> int:
@@ -146,20 +135,32 @@ class Save:
         """Bytes that this process has written so far."""
         return self._part.bytes_written
 
-    def write(self) -> None:
-        """Writes the files of this process."""
+    def run(self) -> None:
+        """Creates the folder, writes the files of this process, and commits the checkpoint with the other processes."""
         try:
-            self._write()
+            self.start()
+            self._group.step("written", self.write)
+            self._finish()
         except BaseException as error:
             self.give_up(error)
             raise
 
-    def write_alone(self) -> None:
-        """Writes the files of this process, on any thread; the caller commits or gives up."""
-        self._write()
+    def start(self) -> None:
+        """Creates the folder; after an error the caller gives up."""
+        if not self._is_async or self.has_several_processes:
+            self._name()  # otherwise the thread does it: the caller waits for what is done here
+        self._group.step("start", self._create, identity=self._identity())
+        self._is_started = True
+
+    def write(self) -> None:
+        """Writes the files of this process, on any thread; after an error the caller commits with it."""
+        if not self._names:
+            self._name()
+        self._part.write(self._staging.folder, self._names, self._group.index)
+        self._leaves = []  # the part has released their memory
 
     def commit(self, error: BaseException | None = None) -> None:
-        """Waits until all processes have written, then commits; `error` is that of `write_alone`."""
+        """Waits until all processes have written, then commits; `error` is that of `write`."""
 
         def raise_error() -> None:
             if error is not None:
@@ -167,34 +168,21 @@ class Save:
 
         try:
             self._group.step("written", raise_error)
-            self._is_written = True
-            self._group.step("committed", self._commit)
+            self._finish()
         except BaseException as raised:
-            self._abandon(raised)
+            self.give_up(raised)
             raise
 
+    def _finish(self) -> None:
+        self._is_written = True
+        self._group.step("committed", self._commit)
+
     def give_up(self, error: BaseException) -> None:
-        """Reports the error to the other processes, and removes what was written."""
-
-        def raise_error() -> None:
-            raise error
-
-        try:
-            self._group.step("written", raise_error)
-        except BaseException as raised:
-            if raised is not error:
-                self._abandon(raised)
-                raise
-        self._abandon(error)
-
-    def _abandon(self, error: BaseException) -> None:
         """Removes what was written, and adds to the error what is left."""
-        is_created = self._staging.is_created
-        self._staging.abandon()
-        remains = self._staging.describe_target()
-        if is_created:
-            remains += f"; {self._staging.describe_folder()}"
-        elif self._group.index != 0 and self._is_written:
+        remains = self._staging.abandon()
+        if isinstance(error, OSError) and not self._is_started:
+            return  # it says what is wrong with the path, and nothing was written
+        if self._group.index != 0 and self._is_written:
             remains = f"{self.path!r} is the new checkpoint if process 0 has committed it, else as it was"
         if isinstance(error, OSError) and isinstance(error.strerror, str):
             error.strerror = f"{error.strerror}; {remains}"
@@ -237,12 +225,6 @@ class Save:
     def _create(self) -> None:
         if self._group.index == 0:
             self._staging.create()
-
-    def _write(self) -> None:
-        if not self._names:
-            self._name()
-        self._part.write(self._staging.folder, self._names, self._group.index)
-        self._leaves = []  # the part has released their memory
 
     def _commit(self) -> None:
         if self._group.index != 0:

@@ -2,13 +2,16 @@
 """Saves that cannot finish: the error says what is left, and the checkpoint that was there stays."""
 
 import os
+import shutil
 import subprocess
 import sys
+import time
 
 import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
+from artifex_devices.checkpoint import future as futures
 
 LIMITED = """
 import resource
@@ -53,7 +56,7 @@ def test_what_cannot_be_removed_is_named(tmp_path, monkeypatch):
     def fail(_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(checkpoint.saving.Save, "_write", fail)
+    monkeypatch.setattr(checkpoint.saving.Save, "write", fail)
     monkeypatch.setattr(checkpoint.folders, "remove", fail)
     text = r"Input/output error; there is nothing at .*c'; the folder .*\.c\.saving' is left, which the next save"
     with pytest.raises(OSError, match=text):
@@ -79,11 +82,136 @@ def test_ctrl_c_says_what_is_left(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     checkpoint.save(tmp_path / "c", {"w": 1})
-    monkeypatch.setattr(checkpoint.saving.Save, "_write", interrupt)
+    monkeypatch.setattr(checkpoint.saving.Save, "write", interrupt)
     with pytest.raises(KeyboardInterrupt, match=r"checkpoint\.save: interrupted; .*c' is as it was; the files"):
         checkpoint.save(tmp_path / "c", {"w": 2}, overwrite=True)
     assert os.listdir(tmp_path) == ["c"]
     assert checkpoint.restore(tmp_path / "c") == {"w": 1}
+
+
+class CtrlC:
+    """Raises KeyboardInterrupt at the given events of this thread in the functions of checkpoint, counted from 1.
+
+    The events are the calls and returns: Python handles a signal at the first one after it. `where` has those reached.
+    """
+
+    def __init__(self, *numbers):
+        self.numbers = numbers
+        self.where = []
+        self._seen = 0
+
+    def __enter__(self):
+        sys.setprofile(self._event)
+        return self
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def _event(self, frame, event, _):
+        code = frame.f_code
+        if event != "c_call" and os.path.dirname(code.co_filename) == os.path.dirname(checkpoint.__file__):
+            self._seen += 1
+            if self._seen in self.numbers:
+                self.where.append(f"{event} in {code.co_name}, line {frame.f_lineno}")
+                raise KeyboardInterrupt
+
+
+def save_in_background(path, tree, overwrite):
+    future = checkpoint.save_async(path, tree, overwrite=overwrite)
+    return future.wait()
+
+
+def convert_one(path, tree, overwrite):
+    return checkpoint.convert(path.parent / "source", path, overwrite=overwrite)
+
+
+# An `open` that is interrupted before `with` has the file is closed when it is no longer used.
+UNCLOSED = pytest.mark.filterwarnings(r"ignore:.*_io\.FileIO:pytest.PytestUnraisableExceptionWarning")
+WAYS = {"save": checkpoint.save, "save_async": save_in_background, "convert": convert_one}
+
+
+@UNCLOSED
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_ctrl_c_between_any_two_calls_leaves_nothing_and_says_which_checkpoint_is_there(way, overwrite, tmp_path):
+    checkpoint.save(tmp_path / "source", {"w": np.ones(4), "turn": 2})
+    path = tmp_path / "c"
+    for number in range(1, 1000):
+        shutil.rmtree(path, ignore_errors=True)
+        if overwrite:
+            checkpoint.save(path, {"w": np.zeros(4), "turn": 1})
+        text = None
+        with CtrlC(number) as ctrl_c:
+            try:
+                WAYS[way](path, {"w": np.ones(4), "turn": 2}, overwrite=overwrite)
+            except KeyboardInterrupt as error:
+                text = str(error)
+                kept = error  # with its frames, as a notebook keeps it
+        if not ctrl_c.where:
+            break
+        while way == "save_async" and futures._running:
+            time.sleep(0.001)
+        assert set(os.listdir(tmp_path)) <= {"source", "c"}, ctrl_c.where
+        turn = checkpoint.restore(path, verify=True)["turn"] if path.exists() else None
+        assert turn in ({1, 2} if overwrite else {None, 2}), ctrl_c.where
+        if text:
+            assert ("is complete" in text) == (turn == 2), (ctrl_c.where, text)
+        checkpoint.save(path, {"turn": 3}, overwrite=True)  # no lock is left
+    assert number > 50
+    assert kept is not None
+
+
+@UNCLOSED
+def test_a_second_ctrl_c_leaves_no_lock(tmp_path):
+    path = tmp_path / "c"
+    checkpoint.save(path, {"turn": 1})
+    with CtrlC(*range(1000)) as count:
+        count.numbers = ()
+        checkpoint.save(path, {"turn": 1}, overwrite=True)
+    for first in range(count._seen // 3, count._seen, 7):
+        for second in range(first + 1, first + 40):
+            with CtrlC(first, second) as ctrl_c, pytest.raises(KeyboardInterrupt) as kept:
+                checkpoint.save(path, {"turn": 2}, overwrite=True)
+            assert checkpoint.restore(path)["turn"] in (1, 2), ctrl_c.where
+            checkpoint.save(path, {"turn": 1}, overwrite=True)
+            assert os.listdir(tmp_path) == ["c"], (ctrl_c.where, kept.value)
+
+
+def test_no_save_begins_in_the_old_checkpoint_before_it_is_removed(tmp_path, monkeypatch):
+    path = tmp_path / "c"
+    checkpoint.save(path, {"turn": 1})
+    remove = checkpoint.folders.remove
+    tries = []
+
+    def save_again_then_remove(folder):
+        with pytest.raises(BlockingIOError, match=r"another save to .*c' is running"):
+            checkpoint.save(path, {"turn": 3}, overwrite=True)
+        tries.append(checkpoint.restore(path)["turn"])
+        remove(folder)
+
+    monkeypatch.setattr(checkpoint.folders, "remove", save_again_then_remove)
+    checkpoint.save(path, {"turn": 2}, overwrite=True)
+    assert tries == [2]
+    assert os.listdir(tmp_path) == ["c"]
+    assert checkpoint.restore(path) == {"turn": 2}
+
+
+def test_a_file_that_took_the_place_of_the_old_checkpoint_stays(tmp_path, monkeypatch):
+    path = tmp_path / "c"
+    checkpoint.save(path, {"turn": 1})
+    write = checkpoint.saving.Save.write
+
+    def write_late(self):
+        shutil.rmtree(path)
+        path.write_text("mine")
+        write(self)
+
+    monkeypatch.setattr(checkpoint.saving.Save, "write", write_late)
+    text = r"cannot replace .*c': Not a directory; expected a checkpoint that this process can read; .* is as it was; "
+    with pytest.raises(NotADirectoryError, match=rf"^.*checkpoint\.save: {text}the files of this save are removed$"):
+        checkpoint.save(path, {"turn": 2}, overwrite=True)
+    assert os.listdir(tmp_path) == ["c"]
+    assert path.read_text() == "mine"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every folder")
@@ -123,7 +251,7 @@ def test_overwriting_a_link_replaces_the_checkpoint_that_it_names(tmp_path):
 
 def test_donated_and_deleted_arrays_are_saved_with_their_values(tmp_path, monkeypatch):
     """The memory of arrays is not used again before it is written."""
-    write = checkpoint.saving.Save.write_alone
+    write = checkpoint.saving.Save.write
     with ad.simulate(4):
         mesh = ad.make_mesh((4,), ("x",))
         rows, columns = ad.NamedSharding(mesh, ad.P("x")), ad.NamedSharding(mesh, ad.P(None, "x"))
@@ -139,7 +267,7 @@ def test_donated_and_deleted_arrays_are_saved_with_their_values(tmp_path, monkey
             others.extend(ad.device_put(np.full((512, 2048), 7, np.float32), rows) for _ in range(8))
             write(self)
 
-        monkeypatch.setattr(checkpoint.saving.Save, "write_alone", write_late)
+        monkeypatch.setattr(checkpoint.saving.Save, "write", write_late)
         checkpoint.save_async(tmp_path / "c", arrays).wait()
         assert [array.is_deleted() for array in arrays.values()] == [True] * 4
     found = checkpoint.restore(tmp_path / "c", verify=True)

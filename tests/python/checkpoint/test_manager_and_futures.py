@@ -68,14 +68,14 @@ def test_an_async_save_of_a_manager_removes_old_steps(tmp_path):
 
 def test_two_saves_to_one_path_exclude_each_other(tmp_path, monkeypatch):
     began, go_on = threading.Event(), threading.Event()
-    write = checkpoint.saving.Save.write_alone
+    write = checkpoint.saving.Save.write
 
     def wait_first(self):
         began.set()
         go_on.wait(30)
         write(self)
 
-    monkeypatch.setattr(checkpoint.saving.Save, "write_alone", wait_first)
+    monkeypatch.setattr(checkpoint.saving.Save, "write", wait_first)
     future = checkpoint.save_async(tmp_path / "c", {"w": 1})
     assert began.wait(30)
     with pytest.raises(BlockingIOError, match=r"another save to .* is running; expected one at a time"):
@@ -89,7 +89,7 @@ def test_the_error_of_an_async_save_is_raised_by_wait(tmp_path, monkeypatch):
     def fail(self):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint.saving.Save, "write_alone", fail)
+    monkeypatch.setattr(checkpoint.saving.Save, "write", fail)
     future = checkpoint.save_async(tmp_path / "c", {"w": 1})
     for _ in range(2):
         with pytest.raises(OSError, match="No space left on device"):
@@ -153,7 +153,7 @@ import time
 import numpy as np
 from artifex_devices import checkpoint
 
-write = checkpoint.saving.Save.write_alone
+write = checkpoint.saving.Save.write
 
 
 def write_late(self):
@@ -161,7 +161,7 @@ def write_late(self):
     write(self)
 
 
-checkpoint.saving.Save.write_alone = write_late
+checkpoint.saving.Save.write = write_late
 checkpoint.save_async(sys.argv[1], {"w": np.arange(4)})
 """
     command = [sys.executable, "-c", program, str(tmp_path / "c")]

@@ -14,19 +14,26 @@ from artifex_devices.checkpoint.future import SaveFuture
 
 
 class Save:
-    """A save of 8 bytes that waits for `go_on` and then raises `error`; `commits` has the errors of the commits."""
+    """A save of 8 bytes that waits for `go_on`, then raises `error`; `commits` and `given_up` have errors of calls."""
 
     operation = "save"
     nbytes = 8
     bytes_written = 0
 
-    def __init__(self, *, has_several_processes=False, error=None, commit_error=None):
+    def __init__(self, *, has_several_processes=False, start_error=None, error=None, commit_error=None):
         self.has_several_processes = has_several_processes
-        self.error, self.commit_error = error, commit_error
+        self.start_error, self.error, self.commit_error = start_error, error, commit_error
         self.go_on = threading.Event()
-        self.commits = []
+        self.commits, self.given_up = [], []
 
-    def write_alone(self):
+    def start(self):
+        if self.start_error is not None:
+            raise self.start_error
+
+    def give_up(self, error):
+        self.given_up.append(error)
+
+    def write(self):
         assert self.go_on.wait(20)
         if self.error is not None:
             raise self.error
@@ -97,6 +104,15 @@ def test_an_error_of_the_commit_is_raised_by_each_wait(has_several_processes):
         with pytest.raises(ValueError, match=r"^not complete$"):
             future.wait()
     assert save.commits == [None]
+
+
+def test_a_save_that_cannot_start_is_given_up_and_starts_no_thread(monkeypatch):
+    monkeypatch.setattr(DaemonThread, "start", None)
+    save = Save(start_error=OSError("no folder"))
+    with pytest.raises(OSError, match=r"^no folder$"):
+        SaveFuture(save)
+    assert (save.given_up, save.commits) == ([save.start_error], [])
+    assert not any(future._save is save for future in futures._running)
 
 
 def test_a_thread_that_cannot_be_started_is_an_error_of_the_call(monkeypatch):
