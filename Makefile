@@ -51,7 +51,7 @@ test-all: setup ## the long suites: documentation, sanitizers, torture, soak, se
 	  else echo "Left out: the tests against JAX need Python 3.11; this is $$(python -V)."; fi
 	@if command -v valgrind >/dev/null; then $(MAKE) --no-print-directory instructions; \
 	  else echo "Left out: counting instructions needs valgrind (apt-get install valgrind)."; fi
-	@if [ "$$(tools/clang.sh --or-c++)" != c++ ]; then $(MAKE) --no-print-directory fuzz SECONDS=$(or $(SECONDS),10); fi
+	@if [ "$$(tools/clang.sh --or-c++)" != c++ ]; then $(MAKE) --no-print-directory fuzz SECONDS=$(or $(SECONDS),5); fi
 	@printf '\nAll passed:\n'; cat build/stages.txt
 
 test-cpp: setup ## C++ tests of the objects that the extension has
@@ -87,7 +87,7 @@ test-quick: ## the tests of the changed rooms, within a minute; ROOMS="planner c
 	@tools/test_quick.py $(ROOMS)
 
 test-torture: setup ## what the library promises when things go wrong; ARGS="-k fork" to choose
-	$(stage) "torture tests" python -m pytest $(in_parallel) tests/torture $(ARGS)
+	$(stage) "torture tests" python -m pytest $(in_parallel) -n 3 tests/torture $(ARGS) # they wait a third of the time
 
 torture-beside-jax: setup ## the same faults here and in JAX, and docs/reliability.md from them; ARGS="--update" or "-k fork"
 	@tools/make_oracle.sh
