@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import atexit
 import math
+import os
 import sys
 import threading
 import time
@@ -15,6 +17,7 @@ from artifex_devices._base.caller import user_frame
 from artifex_devices._core import _set_thread_caller
 
 _JOIN_POLL_S = 0.001  # interval at which join() checks that a thread whose start was interrupted has started
+_EXIT_S = 10.0  # longest wait at interpreter exit for threads that are starting
 _POLL_S = 0.05  # interval at which start() checks that the thread is alive; its begin wakes start() at once
 
 
@@ -45,6 +48,7 @@ class _BeginEvent:
         return self._is_set
 
     def set(self) -> None:
+        _starting.discard(self)
         self._is_set = True  # the thread can be joined from here on, but its function has not begun
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -58,6 +62,25 @@ class _BeginEvent:
 
     def _at_fork_reinit(self) -> None:
         """Called by `threading` in a forked child, which does not have the thread."""
+
+
+# Threads that are being started and have not had the GIL. If CPython up to 3.11 exits meanwhile, such a thread uses
+# memory that is released.
+_starting: set[_BeginEvent] = set()
+_is_exiting = False
+
+
+def _wait_at_exit() -> None:
+    """From now on only the main thread starts threads; waits for those that others are starting."""
+    global _is_exiting
+    _is_exiting = True
+    end_s = time.monotonic() + _EXIT_S
+    while any(begin.life is None or not begin.is_gone() for begin in tuple(_starting)) and time.monotonic() < end_s:
+        time.sleep(_JOIN_POLL_S)
+
+
+atexit.register(_wait_at_exit)
+os.register_at_fork(after_in_child=_starting.clear)
 
 
 class DaemonThread(threading.Thread):
@@ -102,6 +125,10 @@ class DaemonThread(threading.Thread):
         if sys.is_finalizing():  # other threads do not run
             raise RuntimeError("can't start new thread at interpreter shutdown")
         try:
+            _starting.add(self._begin)
+            while _is_exiting and threading.current_thread() is not threading.main_thread():
+                _starting.discard(self._begin)
+                time.sleep(3600.0)  # to the end of the process, as a thread that comes back from a copy
             super().start()
         finally:
             if self.is_gone():
@@ -137,6 +164,7 @@ class DaemonThread(threading.Thread):
 
     def forget(self) -> None:
         """Removes a thread that is gone from the lists of `threading`, in which one that never began stays."""
+        _starting.discard(self._begin)
         with threading._active_limbo_lock:  # type: ignore[attr-defined]
             threading._limbo.pop(self, None)  # type: ignore[attr-defined]
             if threading._active.get(self.ident) is self:  # type: ignore[attr-defined]

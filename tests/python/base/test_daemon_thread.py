@@ -2,7 +2,10 @@
 """Threads of the library: when a start returns, and what becomes of a thread that had no memory for its first steps."""
 
 import gc
+import os
+import subprocess
 import sys
+import textwrap
 import threading
 import time
 import weakref
@@ -189,3 +192,58 @@ def test_a_shutdown_of_the_watchdog_returns_when_its_thread_has_ended(monkeypatc
     closer.join(TIMEOUT_S)
     assert ended == [False]
     watchdog.shutdown()  # nothing is left to end
+
+
+AT_EXIT = """
+    import atexit, threading, time
+
+    @atexit.register  # before the library's own, so that it runs after it
+    def last():
+        exiting.set()
+        time.sleep(0.3)
+        main = DaemonThread("main", begin)
+        main.start()
+        print(*begun, len(daemon_thread._starting))
+
+    from artifex_devices._base import daemon_thread
+    from artifex_devices._base.daemon_thread import DaemonThread
+
+    exiting, is_slow, begun = threading.Event(), threading.Event(), []
+
+    def begin(thread):
+        begun.append(thread.name)
+        thread.began()
+
+    def start_slowly(*arguments, **others):
+        if is_slow.is_set():
+            is_slow.clear()
+            slow.set()
+            time.sleep(0.5)
+        return start_thread(*arguments, **others)
+
+    def start_two():
+        is_slow.set()
+        DaemonThread("before the exit", begin).start(wait=False)
+        exiting.wait()
+        DaemonThread("after the exit", begin).start()
+
+    slow = threading.Event()
+    name = "_start_new_thread" if hasattr(threading, "_start_new_thread") else "_start_joinable_thread"
+    start_thread = getattr(threading, name)
+    setattr(threading, name, start_slowly)
+    threading.Thread(target=start_two, daemon=True).start()
+    slow.wait()
+"""
+
+
+def test_at_exit_a_thread_that_is_starting_is_waited_for_and_only_the_main_thread_starts_others():
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(AT_EXIT)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "before the exit main 0\n"
