@@ -64,8 +64,8 @@ class _BeginEvent:
         """Called by `threading` in a forked child, which does not have the thread."""
 
 
-# Threads that are being started and have not had the GIL. If CPython up to 3.11 exits meanwhile, such a thread uses
-# memory that is released.
+# Threads that are being started and have not had the GIL. If CPython exits meanwhile, such a thread can use memory that
+# is released: decision 0005.
 _starting: set[_BeginEvent] = set()
 _is_exiting = False
 

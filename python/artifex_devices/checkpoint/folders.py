@@ -160,7 +160,7 @@ class Staging:
             os.unlink(f"{self.folder}/{name}")
 
     def _lock(self, lock: FolderLock, folder: str) -> bool:
-        """Takes a lock, with the errors of a save; False if there is no such folder."""
+        """Locks a folder, with the errors of a save; returns False if there is none."""
         try:
             return lock.take(folder)
         except BlockingIOError:

@@ -199,11 +199,14 @@ AT_EXIT = """
 
     @atexit.register  # before the library's own, so that it runs after it
     def last():
+        starting = len(daemon_thread._starting)
         exiting.set()
+        end_s = time.monotonic() + 30
         time.sleep(0.3)
-        main = DaemonThread("main", begin)
-        main.start()
-        print(*begun, len(daemon_thread._starting))
+        while not begun and time.monotonic() < end_s:
+            time.sleep(0.01)
+        DaemonThread("main", begin).start()
+        print(*begun, starting)
 
     from artifex_devices._base import daemon_thread
     from artifex_devices._base.daemon_thread import DaemonThread
