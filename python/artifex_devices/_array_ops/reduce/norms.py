@@ -27,7 +27,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Ar
     if len(axes) == 1:
         return _vector("norm", values, 2 if ord is None else ord, axes, keepdims)
     if len(axes) == 2:
-        return _matrix("norm", values, "fro" if ord is None else ord, axes, keepdims)
+        rows, columns = axes
+        return _matrix("norm", values, "fro" if ord is None else ord, (rows, columns), keepdims)
     raise ValueError(
         f"norm: Improper number of dimensions to norm; expected one or two, got {axes} of shape "
         f"{values.shape}; give axis="
@@ -43,7 +44,8 @@ def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any
 @implements(np.linalg.matrix_norm)
 def _matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Array:
     values = array_operand("matrix_norm", x)
-    return _matrix("matrix_norm", values, ord, normalize_axis_tuple((-2, -1), values.ndim), keepdims)
+    rows, columns = normalize_axis_tuple((-2, -1), values.ndim)
+    return _matrix("matrix_norm", values, ord, (rows, columns), keepdims)
 
 
 def _dtypes(x: Array) -> tuple[Any, Any]:
@@ -101,7 +103,7 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims)[0]  # type: ignore[no-any-return]
 
 
-def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdims: Any) -> Array:
+def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, int], keepdims: Any) -> Array:
     if order in ("fro", "f"):
         return _vector(operation, x, 2, axes, keepdims)
     if order in (1, -1, np.inf, -np.inf):
