@@ -7,6 +7,7 @@ SHELL := /bin/bash
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_CONSTRAINT := tools/constraints.txt
 stage := @tools/stage.sh
 # The JAX of `make oracle`, where that has been run.
 jax_python = $(addprefix --jax-python ,$(wildcard .venv-oracle/bin/python))
@@ -22,7 +23,7 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
   roofline sharding stored_layouts suggest transfer_guard tree_core uninitialized xla_client,\
   $(wildcard tests/python/*/test_$(name).py))
 
-.PHONY: help setup demo test test-all test-cpp build-asan test-asan test-asan-python build-tsan test-tsan test-consumer \
+.PHONY: help setup demo test check constraints test-all test-cpp build-asan test-asan test-asan-python build-tsan test-tsan test-consumer \
   test-python test-gpu test-quick test-torture test-soak torture-beside-jax test-simulated test-processes lint layers stubs \
   stubs-check format tidy fuzz soak soak-jax bench bench-gpu curves performance performance-page calibration instructions \
   notebooks docs docs-serve wheel release oracle clean
@@ -38,11 +39,14 @@ demo: ## real images onto 8 CPU devices and back, and a network trained on them;
 	@JAX_NUM_CPU_DEVICES=$${JAX_NUM_CPU_DEVICES:-8} python examples/digits_batches.py $(ARGS)
 	@JAX_NUM_CPU_DEVICES=$${JAX_NUM_CPU_DEVICES:-8} python examples/digits_train.py
 
-test: ## lint, types, stubs, C++ and Python tests
+test: ## C++ and Python tests
 	@rm -f build/stages.txt
 	$(stage) "setup" tools/setup.sh
-	@$(MAKE) --no-print-directory lint stubs-check test-cpp test-python test-simulated
+	@$(MAKE) --no-print-directory test-cpp test-python test-simulated
 	@printf '\nAll passed:\n'; cat build/stages.txt
+
+check: setup ## lint, types and stubs
+	@$(MAKE) --no-print-directory lint stubs-check
 
 test-all: setup ## the long suites: documentation, sanitizers, torture, soak, several processes, JAX, instructions, fuzzers
 	@tools/clang.sh || echo "Left out: fuzzing needs clang 19, which cannot be installed here."
@@ -127,6 +131,11 @@ docs: setup ## builds the documentation site into build/docs; warnings are error
 
 docs-serve: docs ## shows the documentation site on http://localhost:8000; PORT=8001 for another port
 	@python -m http.server --bind localhost --directory build/docs $(or $(PORT),8000)
+
+constraints: setup ## pins the newest versions of all that the developers' environments install
+	@python -m pip install -qq uv
+	@uv pip compile pyproject.toml --universal --python-version 3.10 --all-extras --group dev --group fuzz --group tidy --group wheel \
+	  --upgrade --no-annotate --custom-compile-command 'make constraints' --quiet -o tools/constraints.txt
 
 format: setup ## formats C++ and Python in place
 	@$(list_cpp_files) | xargs clang-format -i

@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
+unset PIP_CONSTRAINT # a wheel is tested with the versions that its users get
 root=$PWD
 work=$root/build/wheel
 say() { printf 'wheel: %s\n' "$*"; }

@@ -8,6 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
+export PIP_CONSTRAINT=tools/constraints.txt # relative: pip splits the variable at spaces
 log=build/setup.log
 mkdir -p build
 case "${1:-}" in
@@ -95,7 +96,7 @@ fi
 # --- .venv, once for each state of its inputs
 venv=$PWD/.venv
 # (An editable install knows where each package was when it was installed.)
-want=$(cat pyproject.toml tools/setup.sh <(echo "$PWD"; find python -name __init__.py | sort) | sha256sum | cut -d' ' -f1)
+want=$(cat pyproject.toml tools/setup.sh tools/constraints.txt <(echo "$PWD"; find python -name __init__.py | sort) | sha256sum | cut -d' ' -f1)
 if [ ! -x .venv/bin/python ] || ! grep -qsF "$venv" .venv/bin/pip; then # none yet, broken, or moved here
   python=$(find_python) || die "no Python 3.10 to 3.13 with venv and Python.h found; set PYTHON="
   say "making .venv with $("$python" -V), $python"

@@ -6,7 +6,7 @@
     tools/test_quick.py planner      these rooms, by the name of a C++ room, a Python room or a folder of tests
 
 For each room: the order of the rooms, the C++ tests of cpp/artifex_devices/ROOM and tests/python/ROOM. After a change
-in C++ the extension is built and installed first. `make test` runs everything before a change is submitted.
+in C++ the extension is built and installed first. Before a change is submitted, `make check` and `make test` run all.
 """
 
 from __future__ import annotations
