@@ -70,8 +70,8 @@ def make_mesh(
     Example:
         >>> import artifex_devices as ad
         >>> with ad.simulate(8):
-        ...     ad.make_mesh((2, 4), ("data", "model")).shape
-        OrderedDict([('data', 2), ('model', 4)])
+        ...     dict(ad.make_mesh((2, 4), ("data", "model")).shape)
+        {'data': 2, 'model': 4}
     """
     if mesh_shape is not None:
         if axis_shapes is not None:

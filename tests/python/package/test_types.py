@@ -75,6 +75,8 @@ def test_a_checker_refuses_each_wrong_line(checker, tmp_path):
 def fits(value, kind):
     """Whether a value has a type, with the types of the elements of containers."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if hasattr(origin, "__value__"):  # an alias by a type statement, as NumPy 2.5's NDArray
+        origin = typing.get_origin(origin.__value__)
     if kind is typing.Any:
         return True
     if origin in (typing.Union, types.UnionType):
