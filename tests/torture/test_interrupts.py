@@ -22,6 +22,12 @@ def interrupted_by_a_timer():
     return dropped
 
 
+def repeat(work, condition):
+    """Works while a condition holds: CPython 3.13 lets Ctrl-C at the end of a `while` loop escape a `try` around it."""
+    while condition():
+        work()
+
+
 def caught(kind):
     """Ctrl-C at 5 moments of each kind of work; then all of it is done once more."""
     work = tour.KINDS[kind]
@@ -33,8 +39,7 @@ def caught(kind):
         seen = len(dropped)
         try:
             signal.setitimer(signal.ITIMER_REAL, random.uniform(0.001, 0.05))
-            while len(dropped) == seen:
-                work()
+            repeat(work, lambda seen=seen: len(dropped) == seen)
         except KeyboardInterrupt:
             interrupted += 1
         work()
@@ -59,17 +64,19 @@ def worlds_at_any_moment():
     def decorated():
         assert ad.device_count() == 5
 
+    def worlds():
+        with ad.simulate(3), ad.simulate(2):
+            pass
+        decorated()
+        with ad.simulate(4, all_threads=True):
+            pass
+
     interrupted = 0
     for _ in range(2000):
         seen = len(dropped)
         try:
             signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 4e-4))
-            while len(dropped) == seen:
-                with ad.simulate(3), ad.simulate(2):
-                    pass
-                decorated()
-                with ad.simulate(4, all_threads=True):
-                    pass
+            repeat(worlds, lambda seen=seen: len(dropped) == seen)
         except KeyboardInterrupt:
             interrupted += 1
         assert ad.device_count() == 8, interrupted
@@ -215,14 +222,18 @@ def caught_in_a_reshard_of_4096_shards():
         rows, columns = (ad.NamedSharding(mesh, spec, uneven="last-short") for spec in (ad.P("x"), ad.P(None, "x")))
         value = np.arange(4095 * 4096, dtype=np.float32).reshape(4095, 4096)
         x = ad.device_put(value, rows)
+
+        def reshard():
+            nonlocal begin
+            begin = time.thread_time()
+            ad.device_put(x, columns).block_until_ready()
+
         for seconds in (0.01, 0.05, 0.4):
             seen = len(dropped)
             begin = time.thread_time()
             with contextlib.suppress(KeyboardInterrupt):
                 signal.setitimer(signal.ITIMER_REAL, seconds)
-                while len(dropped) == seen:
-                    begin = time.thread_time()
-                    ad.device_put(x, columns).block_until_ready()
+                repeat(reshard, lambda seen=seen: len(dropped) == seen)
             assert time.thread_time() - begin < 1
         np.testing.assert_array_equal(np.asarray(ad.device_put(x, columns)), value)
 

@@ -162,11 +162,7 @@ def run(program: Program, function: Callable[..., Any]) -> None:
             for worker, participant in zip(workers, participants, strict=True):
                 context = contextvars.copy_context()
                 worker.run((context, participant, function, running, news))
-            while running and not rendezvous.failure:
-                news.take(_POLL_S)
-            end_s = time.monotonic() + _GRACE_S
-            while running and (left_s := end_s - time.monotonic()) > 0:  # a body that blocks elsewhere is abandoned
-                news.take(min(left_s, _POLL_S))
+            _wait(rendezvous, running, news)
     except BaseException:  # Ctrl-C ends waits at once, and bodies at their next collective
         _cancel(program)
         _retire(workers)
@@ -178,6 +174,18 @@ def run(program: Program, function: Callable[..., Any]) -> None:
         _retire(workers)
     else:
         _idle.extend(workers)
+
+
+def _wait(rendezvous: Any, running: set[int], news: HandoffQueue[None]) -> None:
+    """Waits until all bodies have ended, or the program has failed and those that block elsewhere are abandoned.
+
+    A function, as CPython 3.13 lets Ctrl-C at the end of a `while` loop escape a `try` or `with` around the loop.
+    """
+    while running and not rendezvous.failure:
+        news.take(_POLL_S)
+    end_s = time.monotonic() + _GRACE_S
+    while running and (left_s := end_s - time.monotonic()) > 0:
+        news.take(min(left_s, _POLL_S))
 
 
 def _cancel(program: Program) -> None:

@@ -54,7 +54,9 @@ def wait_for_all(done: Callable[[], bool], deadline: float, *used: Any) -> None:
     """
     sleep_s = _FIRST_SLEEP_S
     try:
-        while not done():
+        while True:  # CPython 3.13 lets Ctrl-C at the end of `while not done()` escape the `try`
+            if done():
+                return
             if time.monotonic() > deadline:
                 raise RuntimeError(
                     "distributed.initialize: not all processes of the job have come in time (initialization_timeout); "
