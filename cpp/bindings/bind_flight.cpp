@@ -112,7 +112,7 @@ void bind_flight(py::module_& module) {
       module, "_FlightRecorder", "The file with the last operations of this process; OSError where it cannot be made.");
   recorder
       .def(py::init([](const std::string& path, int process, int process_count, std::string_view host) {
-             return std::make_shared<FlightRecorder>(path, process, process_count, host, FlightWriters::kOneAtATime);
+             return std::make_shared<FlightRecorder>(path, process, process_count, host);
            }),
            py::arg("path"), py::arg("process"), py::arg("process_count"), py::arg("host"))
       .def(

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a flight record, as it lies in memory: a header, then a ring of slots (docs/formats/flight_record.md).
+// The file of a flight record: a header, then a ring of slots (docs/formats/flight_record.md).
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -26,28 +25,28 @@ struct FlightHeader {
   int64_t pid;
   int64_t realtime_ns;  // CLOCK_REALTIME and CLOCK_MONOTONIC at one moment, when the recorder began
   int64_t monotonic_ns;
-  std::atomic<uint64_t> events;    // begun so far
-  std::atomic<uint32_t> has_left;  // 1 after the process has left the job
-  char host[64];                   // texts end with a zero unless they fill their place
+  uint64_t unused;
+  uint32_t has_left;  // 1 after the process has left the job
+  char host[64];      // texts end with a zero unless they fill their place
 };
 
 struct FlightSlot {
-  std::atomic<uint64_t> number;  // 1 and up; 0 while the slot is empty or being written
-  int64_t begin_ns;              // CLOCK_MONOTONIC
-  std::atomic<int64_t> end_ns;   // 0 while it lasts
-  uint64_t digest;               // equal where processes do the same
-  uint64_t bytes;                // sent and received; 0 while it lasts
-  uint32_t turn;                 // number of the meeting among those of its group, from 1; 0 for other kinds
+  uint64_t number;   // 1 and up; 0 while the slot is empty
+  int64_t begin_ns;  // CLOCK_MONOTONIC
+  int64_t end_ns;    // 0 while it lasts
+  uint64_t digest;   // equal where processes do the same
+  uint64_t bytes;    // sent and received; 0 while it lasts
+  uint32_t turn;     // number of the meeting among those of its group, from 1; 0 for other kinds
   uint32_t line;
   uint32_t group;  // hash of the numbers of the processes
   uint8_t kind;
   uint8_t route;
-  std::atomic<uint8_t> outcome;
+  uint8_t outcome;
   uint8_t unused;
   FlightTexts texts;
 };
 
 static_assert(sizeof(FlightHeader) <= kFlightHeaderBytes && sizeof(FlightSlot) == 256);
-static_assert(std::atomic<uint64_t>::is_always_lock_free && std::is_standard_layout_v<FlightSlot>);
+static_assert(std::is_standard_layout_v<FlightSlot> && std::is_trivially_copyable_v<FlightSlot>);
 
 }  // namespace artifex_devices

@@ -21,7 +21,7 @@ std::string text_in(std::span<const char> place) {
   return {place.data(), static_cast<size_t>(std::ranges::find(place, '\0') - place.begin())};
 }
 
-// A copy of T from the bytes; atomics of a file are plain numbers here.
+// A copy of T from the bytes.
 template <class T>
 T value_at(std::string_view bytes, size_t offset) {
   T value;
@@ -35,6 +35,17 @@ T value_at(std::string_view bytes, size_t offset) {
 
 uint64_t number_of_slot(std::string_view bytes, size_t slot) {
   return ARTIFEX_FLIGHT_FIELD(uint64_t, FlightSlot, number, slot);
+}
+
+// Whether two readings of a slot have the same event, which may have ended between them.
+bool is_same_event(const char* slot, const char* again) {
+  const auto is_same = [&](size_t first, size_t last) {
+    return std::memcmp(slot + first, again + first, last - first) == 0;
+  };
+  return is_same(0, offsetof(FlightSlot, end_ns)) &&
+         is_same(offsetof(FlightSlot, digest), offsetof(FlightSlot, bytes)) &&
+         is_same(offsetof(FlightSlot, turn), offsetof(FlightSlot, outcome)) &&
+         is_same(offsetof(FlightSlot, texts), sizeof(FlightSlot));
 }
 
 template <size_t N>
@@ -162,7 +173,6 @@ FlightRecord parse_flight_record(std::string_view bytes, const std::string& name
   record.host = text_at<sizeof(FlightHeader::host)>(bytes, offsetof(FlightHeader, host));
   record.has_left = ARTIFEX_FLIGHT_FIELD(uint32_t, FlightHeader, has_left, 0) != 0;
   record.begin_ns = ARTIFEX_FLIGHT_FIELD(int64_t, FlightHeader, realtime_ns, 0);
-  record.event_count = ARTIFEX_FLIGHT_FIELD(uint64_t, FlightHeader, events, 0);
   const auto monotonic_ns = ARTIFEX_FLIGHT_FIELD(int64_t, FlightHeader, monotonic_ns, 0);
   const auto offset_ns =
       static_cast<int64_t>(static_cast<uint64_t>(record.begin_ns) - static_cast<uint64_t>(monotonic_ns));
@@ -171,6 +181,7 @@ FlightRecord parse_flight_record(std::string_view bytes, const std::string& name
     if (number_of_slot(bytes, slot) != 0) record.events.push_back(event_of_slot(bytes, slot, offset_ns));
   }
   std::ranges::sort(record.events, {}, &FlightEvent::number);
+  if (!record.events.empty()) record.event_count = record.events.back().number;
   return record;
 }
 
@@ -179,14 +190,13 @@ FlightRecord read_flight_record(const std::string& path) {
   constexpr int64_t kMaxBytes = kFlightHeaderBytes + int64_t{kMaxFlightEvents} * sizeof(FlightSlot);
   std::string bytes(static_cast<size_t>(std::min(file.bytes(), kMaxBytes)), '\0');
   file.read(bytes.data(), static_cast<int64_t>(bytes.size()), 0);
-  // What was written over while it was read is left out: its number is another one, or 0, now.
+  // A slot that the process was writing may mix two events. Then two readings differ, and the slot is left out.
   std::string again(bytes.size(), '\0');
   file.read(again.data(), static_cast<int64_t>(again.size()), 0);
   for (size_t slot = kFlightHeaderBytes; slot + sizeof(FlightSlot) <= bytes.size(); slot += sizeof(FlightSlot)) {
-    if (number_of_slot(bytes, slot) != number_of_slot(again, slot))
-      std::memset(bytes.data() + slot, 0, sizeof(uint64_t));
+    if (!is_same_event(bytes.data() + slot, again.data() + slot)) std::memset(again.data() + slot, 0, sizeof(uint64_t));
   }
-  return parse_flight_record(bytes, path);
+  return parse_flight_record(again, path);
 }
 
 std::vector<FlightGroupReport> compare_flight_records(const std::vector<FlightRecord>& records) {

@@ -3,13 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
-#include <new>
+#include <mutex>
 #include <system_error>
 
 #include "artifex_devices/base/file.h"
@@ -36,21 +37,28 @@ void write_end(char (&place)[N], std::string_view text) noexcept {
   std::memcpy(place + kDots.size(), text.data() + text.size() - (N - kDots.size()), N - kDots.size());
 }
 
-// Marks a slot as being written, before its other members change.
-void begin_writing(std::atomic<uint64_t>& number) noexcept {
-#if defined(__SANITIZE_THREAD__)  // which knows no fences
-  number.exchange(0, std::memory_order_acq_rel);
-#else
-  number.store(0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-#endif
+// The offset of an event in the file.
+size_t place_of(uint64_t number) noexcept {
+  return static_cast<size_t>(kFlightHeaderBytes) + (number - 1) % kFlightEventsKept * sizeof(FlightSlot);
 }
 
-// Creates a file of kFileBytes bytes, whose storage is there: a write to mapped memory without it would be a SIGBUS.
+// A failed write is not reported: the program must not fail because of its record.
+void write_part(int file, const void* data, size_t size, size_t offset) noexcept {
+  const ssize_t written = ::pwrite(file, data, size, static_cast<off_t>(offset));
+  static_cast<void>(written);
+}
+
+// Locks the new file for this process and gives it its storage, so that a full disk loses no later event. Returns an
+// errno, or 0. A file system without locks does not stop the record; other jobs cannot lock such a file and keep it.
+int prepare(int file) noexcept {
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return EWOULDBLOCK;
+  return ::posix_fallocate(file, 0, kFileBytes);
+}
+
 int create_file(const std::string& path) {
   constexpr mode_t kOwnerOnly = 0600;
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
-  int code = file < 0 ? errno : ::posix_fallocate(file, 0, kFileBytes);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
+  const int code = file < 0 ? errno : prepare(file);
   if (code == 0) return file;
   if (file >= 0) {
     ::close(file);
@@ -75,38 +83,25 @@ FlightGroup::FlightGroup(const std::vector<int>& members) {
   }
 }
 
-FlightRecorder::FlightRecorder(const std::string& path, int process, int process_count, std::string_view host,
-                               FlightWriters writers)
-    : writers_(writers) {
-  const int file = create_file(path);
-  void* mapped = ::mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
-  const int code = errno;
-  ::close(file);
-  if (mapped == MAP_FAILED) {
-    ::unlink(path.c_str());
-    throw FileError(
-        fmt::format("flight record: {}: cannot map the file: {}", path, std::generic_category().message(code)), code);
-  }
-  memory_ = static_cast<std::byte*>(mapped);
-  auto* head = new (memory_) FlightHeader{};
-  head->version = kFlightVersion;
-  head->capacity = kFlightEventsKept;
-  head->process = static_cast<uint32_t>(process);
-  head->process_count = static_cast<uint32_t>(process_count);
-  head->pid = ::getpid();
-  head->realtime_ns = system_clock_ns(CLOCK_REALTIME);
-  head->monotonic_ns = system_clock_ns(CLOCK_MONOTONIC);
-  write_start(head->host, host);
-  std::memcpy(head->magic, kFlightMagic, sizeof(kFlightMagic));
+FlightRecorder::FlightRecorder(const std::string& path, int process, int process_count, std::string_view host)
+    : slots_(kFlightEventsKept) {
+  FlightHeader head{};
+  std::memcpy(head.magic, kFlightMagic, sizeof(kFlightMagic));
+  head.version = kFlightVersion;
+  head.capacity = kFlightEventsKept;
+  head.process = static_cast<uint32_t>(process);
+  head.process_count = static_cast<uint32_t>(process_count);
+  head.pid = ::getpid();
+  head.realtime_ns = system_clock_ns(CLOCK_REALTIME);
+  head.monotonic_ns = system_clock_ns(CLOCK_MONOTONIC);
+  write_start(head.host, host);
+  file_ = create_file(path);
+  write_part(file_, &head, sizeof(head), 0);
 }
 
-FlightRecorder::~FlightRecorder() { ::munmap(memory_, kFileBytes); }
+FlightRecorder::~FlightRecorder() { ::close(file_); }
 
-FlightHeader& FlightRecorder::header() const noexcept { return *reinterpret_cast<FlightHeader*>(memory_); }
-
-FlightSlot& FlightRecorder::slot(uint64_t number) const noexcept {
-  return reinterpret_cast<FlightSlot*>(memory_ + kFlightHeaderBytes)[(number - 1) % kFlightEventsKept];
-}
+FlightSlot& FlightRecorder::slot(uint64_t number) noexcept { return slots_[(number - 1) % kFlightEventsKept]; }
 
 FlightDescription::FlightDescription(const FlightGroup* of, const FlightOperation& operation) noexcept
     : digest(operation.digest),
@@ -120,40 +115,41 @@ FlightDescription::FlightDescription(const FlightGroup* of, const FlightOperatio
 }
 
 uint64_t FlightRecorder::begin(FlightGroup* group, const FlightDescription& description) noexcept {
-  std::atomic<uint64_t>& events = header().events;
-  uint64_t number = 0;
-  if (writers_ == FlightWriters::kAny) {
-    number = events.fetch_add(1, std::memory_order_relaxed) + 1;
-  } else {  // without a locked instruction
-    number = events.load(std::memory_order_relaxed) + 1;
-    events.store(number, std::memory_order_relaxed);
-  }
-  const uint32_t turn = group == nullptr ? 0 : ++group->meetings;
+  const std::lock_guard lock(mutex_);
+  const uint64_t number = ++events_;
   FlightSlot& event = slot(number);
-  begin_writing(event.number);
-  event.begin_ns = clock_.now_ns();
-  event.end_ns.store(0, std::memory_order_relaxed);
-  event.digest = description.digest;
-  event.bytes = 0;
-  event.turn = turn;
-  event.line = description.line;
-  event.group = description.group;
-  event.kind = static_cast<uint8_t>(description.kind);
-  event.route = static_cast<uint8_t>(description.route);
-  event.outcome.store(static_cast<uint8_t>(FlightOutcome::kLasts), std::memory_order_relaxed);
-  event.texts = description.texts;
-  event.number.store(number, std::memory_order_release);
+  event = {.number = number,
+           .begin_ns = clock_.now_ns(),
+           .end_ns = 0,
+           .digest = description.digest,
+           .bytes = 0,
+           .turn = group == nullptr ? 0 : ++group->meetings,
+           .line = description.line,
+           .group = description.group,
+           .kind = static_cast<uint8_t>(description.kind),
+           .route = static_cast<uint8_t>(description.route),
+           .outcome = static_cast<uint8_t>(FlightOutcome::kLasts),
+           .unused = 0,
+           .texts = description.texts};
+  write_part(file_, &event, sizeof(event), place_of(number));
   return number;
 }
 
 void FlightRecorder::end(uint64_t number, FlightOutcome outcome, uint64_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);  // between the check and the write, no event may take the slot
   FlightSlot& event = slot(number);
-  if (event.number.load(std::memory_order_relaxed) != number) return;  // later events have taken its slot
+  if (number == 0 || event.number != number) return;
   event.bytes = bytes;
-  event.outcome.store(static_cast<uint8_t>(outcome), std::memory_order_relaxed);
-  event.end_ns.store(std::max(clock_.now_ns(), event.begin_ns), std::memory_order_release);
+  event.outcome = static_cast<uint8_t>(outcome);
+  event.end_ns = std::max(clock_.now_ns(), event.begin_ns);
+  constexpr size_t kFirst = offsetof(FlightSlot, end_ns);
+  constexpr size_t kLast = offsetof(FlightSlot, outcome) + sizeof(event.outcome);
+  write_part(file_, reinterpret_cast<const std::byte*>(&event) + kFirst, kLast - kFirst, place_of(number) + kFirst);
 }
 
-void FlightRecorder::leave() noexcept { header().has_left.store(1, std::memory_order_release); }
+void FlightRecorder::leave() noexcept {
+  constexpr uint32_t kYes = 1;
+  write_part(file_, &kYes, sizeof(kYes), offsetof(FlightHeader, has_left));
+}
 
 }  // namespace artifex_devices

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "artifex_devices/base/mutex.h"
 #include "artifex_devices/flight/flight_clock.h"
 
 namespace artifex_devices {
 
-struct FlightHeader;
 struct FlightSlot;
 
 /// In a meeting, processes agree that they do the same; an exchange moves bytes after it.
@@ -20,8 +18,6 @@ enum class FlightKind : uint8_t { kMeeting, kExchange };
 /// How the bytes of an exchange move.
 enum class FlightRoute : uint8_t { kNone, kMessages, kSharedMemory };
 enum class FlightOutcome : uint8_t { kLasts, kDone, kFailed };
-/// Which threads write a record: any, or one at a time, such as those that hold the GIL, which takes less time.
-enum class FlightWriters : uint8_t { kAny, kOneAtATime };
 
 /// Processes that meet, and how often they have met. The caller keeps one for each set of processes.
 struct FlightGroup {
@@ -61,16 +57,17 @@ struct FlightDescription {
   FlightTexts texts;
 };
 
-/// Writes the last 1,024 operations of this process to a file in mapped memory, which survives however the process
-/// ends. An event costs two readings of a FlightClock and copies of at most 256 bytes. Nothing waits, nothing is
-/// allocated.
+/// Writes the last 1,024 operations of this process to a file, which survives however the process ends. The beginning
+/// and the end of an event are each one write of at most 256 bytes to the page cache. The file is not mapped, because
+/// an access to a mapped file that another program has truncated would end the process with SIGBUS; a failed write
+/// loses its event and nothing else. While the recorder exists it holds a lock (flock) on the file, which other
+/// processes can test whatever their PID namespace.
 ///
-/// Threads may call it as `writers` says; those of one group one at a time. A forked child must not.
+/// Any number of threads may call it; the meetings of one group begin one at a time. A forked child must not.
 class FlightRecorder {
  public:
   /// Creates the file, which must not exist, with all of its storage. FileError where the system refuses.
-  FlightRecorder(const std::string& path, int process, int process_count, std::string_view host,
-                 FlightWriters writers = FlightWriters::kAny);
+  FlightRecorder(const std::string& path, int process, int process_count, std::string_view host);
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
@@ -83,19 +80,21 @@ class FlightRecorder {
     return begin(&group, description);
   }
   uint64_t begin_exchange(const FlightOperation& operation) noexcept { return begin(nullptr, {nullptr, operation}); }
-  /// Records that an event has ended, and the bytes that this process sent and received in it.
+  /// Records that an event has ended, and the bytes that this process sent and received in it. Does nothing where 1,024
+  /// later events have begun.
   void end(uint64_t number, FlightOutcome outcome, uint64_t bytes = 0) noexcept;
   /// Records that this process has left its job as it should.
   void leave() noexcept;
 
  private:
-  FlightHeader& header() const noexcept;
-  FlightSlot& slot(uint64_t number) const noexcept;
+  FlightSlot& slot(uint64_t number) noexcept;
   uint64_t begin(FlightGroup* group, const FlightDescription& description) noexcept;
 
-  std::byte* memory_ = nullptr;
-  FlightWriters writers_;
+  int file_ = -1;
   FlightClock clock_;
+  Mutex<"flight recorder"> mutex_;
+  uint64_t events_ = 0;            // begun so far
+  std::vector<FlightSlot> slots_;  // as they are in the file
 };
 
 }  // namespace artifex_devices

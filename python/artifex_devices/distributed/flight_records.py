@@ -5,9 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import socket
-import stat
 import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -16,9 +13,8 @@ from artifex_devices import _core
 from artifex_devices._base.text import seconds_text
 from artifex_devices._core import _FlightEvent, _FlightGroup, _FlightRecord
 from artifex_devices.config import config
+from artifex_devices.distributed.flight_folders import SUFFIX, is_host_here, new_job, opened_folder, remove_old_jobs
 
-_SUFFIX = ".flight"
-_JOBS_KEPT = 20  # of jobs that ended badly; a process that leaves its job removes its file
 _ENDED = "ended without notice"
 _LAST = 3  # operations of each process in an error
 
@@ -32,7 +28,7 @@ class FlightRecords:
     def __init__(self, folder: str, process: int, process_count: int, host: str) -> None:
         """Creates the file of this process; OSError where that fails."""
         self.folder = folder
-        self._path = os.path.join(folder, f"process_{process}{_SUFFIX}")
+        self._path = os.path.join(folder, f"process_{process}{SUFFIX}")
         self.recorder = _core._FlightRecorder(self._path, process, process_count, host)
         self._groups: dict[tuple[int, ...], _FlightGroup] = {}
 
@@ -66,25 +62,11 @@ class FlightRecords:
 
 
 def make_job_folder(directory: str) -> str:
-    """Makes the folder of a new job, and removes those of all but the last jobs; OSError where that fails."""
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    owner = os.stat(directory)
-    if owner.st_uid != os.getuid() or not stat.S_ISDIR(owner.st_mode):
-        raise PermissionError(f"{directory} belongs to user {owner.st_uid}; expected a folder of this user")
-    folder = os.path.join(directory, f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-    os.mkdir(folder, mode=0o700)
-    jobs = sorted(entry.path for entry in os.scandir(directory) if entry.is_dir(follow_symlinks=False))
-    for job in jobs[:-_JOBS_KEPT]:
-        if all(name.endswith(_SUFFIX) for name in os.listdir(job)) and not _has_a_live_process(job):
-            shutil.rmtree(job, ignore_errors=True)
-    return folder
-
-
-def _has_a_live_process(folder: str) -> bool:
-    try:
-        return any(state_of(record) == "runs" for record in read_job(folder))
-    except (OSError, ValueError):
-        return False
+    """Creates the folder of a new job, and removes those of all but the last jobs; OSError where that fails."""
+    with opened_folder(directory) as (path, opened):
+        own = new_job(opened)
+        remove_old_jobs(opened, own)
+    return os.path.join(path, own)
 
 
 def last_job() -> str:
@@ -101,10 +83,10 @@ def last_job() -> str:
 
 def read_job(folder: str) -> list[_FlightRecord]:
     """The records of a folder, by process; ValueError where there is none or one is damaged, OSError if unreadable."""
-    names = [name for name in os.listdir(folder) if name.endswith(_SUFFIX)]
+    names = [name for name in os.listdir(folder) if name.endswith(SUFFIX)]
     if not names:
         raise ValueError(
-            f"flight record: {folder} has no record; expected files process_N{_SUFFIX} of a job that did not end well; "
+            f"flight record: {folder} has no record; expected files process_N{SUFFIX} of a job that did not end well; "
             "a job that ends well removes them"
         )
     records = [_core._read_flight_record(os.path.join(folder, name)) for name in names]
@@ -115,7 +97,7 @@ def state_of(record: _FlightRecord) -> str:
     """What became of a process: "left" its job, "runs", "ended without notice", or "is on another host"."""
     if record.has_left:
         return "left"
-    if record.host != socket.gethostname()[: len(record.host)] or not record.host:
+    if not is_host_here(record.host):
         return "is on another host"
     try:
         with open(f"/proc/{record.pid}/stat") as file:

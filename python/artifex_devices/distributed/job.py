@@ -247,8 +247,8 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
         problem = f"{type(error).__name__}: {error}"
     listener = Listener(host, beyond_host=any(each.host != host for each in facts))
     is_first = all(each.machine != mine.machine for each in facts[:me])
-    flight_folder = _flight_folder() if is_first else ""
-    second = exchange(runtime, (described, problem, cpus, listener.contact, flight_folder), deadline)
+    flight = _start_flight_records(me, facts) if is_first else None
+    second = exchange(runtime, (described, problem, cpus, listener.contact, flight.folder if flight else ""), deadline)
     problems = [f"process {n}: {each[1]}" for n, each in enumerate(second) if each[1]]
     if problems:
         raise ValueError(f"distributed.initialize: not all processes know their devices: {'; '.join(problems)}")
@@ -262,7 +262,8 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
         arguments.silence_s,
     )
     local_peers = share_memory(peers, me, names, lambda value: exchange(runtime, value, deadline))
-    flight = _flight_records(me, facts, [each[4] for each in second])
+    if not is_first:
+        flight = _join_flight_records(me, facts, [each[4] for each in second])
     transport = MpiTransport(runtime, peers, names, local_peers, flight)
     transports.install(_core._join_world([each[0][0] for each in second], me), transport)
     if gpus is not None:
@@ -271,23 +272,29 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
     return _Job(runtime, peers, transport, members, arguments.shutdown_timeout_s, flight)
 
 
-def _flight_folder() -> str:
-    """Makes the folder for the flight records of this host; "" where there is to be none, or none can be made."""
+def _start_flight_records(me: int, facts: list[ProcessFacts]) -> FlightRecords | None:
+    """The records of the first process of a host, in a new folder; None where there are to be none.
+
+    The folder contains a locked file before another process learns of it, so no other job removes it.
+    """
     directory = config.flight_record_dir
     if directory is None:
-        return ""
+        return None
     try:
-        return make_job_folder(directory)
+        folder = make_job_folder(directory)
     except OSError as error:
         _warn_of_flight_record(error)
-        return ""
-
-
-def _flight_records(me: int, facts: list[ProcessFacts], folders: list[str]) -> FlightRecords | None:
-    """The flight records of this host, in the folder of its first process."""
-    folder = folders[next(n for n, each in enumerate(facts) if each.machine == facts[me].machine)]
-    if not folder:
         return None
+    return _new_flight_records(me, facts, folder)
+
+
+def _join_flight_records(me: int, facts: list[ProcessFacts], folders: list[str]) -> FlightRecords | None:
+    """The records of another process, in the folder of the first process of its host."""
+    folder = folders[next(n for n, each in enumerate(facts) if each.machine == facts[me].machine)]
+    return _new_flight_records(me, facts, folder) if folder else None
+
+
+def _new_flight_records(me: int, facts: list[ProcessFacts], folder: str) -> FlightRecords | None:
     try:
         return FlightRecords(folder, me, len(facts), facts[me].host)
     except OSError as error:

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/flight/flight_record.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -58,7 +61,7 @@ std::string bytes_of(const std::string& path) {
 }
 
 TEST_F(FlightRecords, HaveWhatWasWritten) {
-  FlightRecorder recorder(path(1), 1, 4, "a-host", FlightWriters::kOneAtATime);
+  FlightRecorder recorder(path(1), 1, 4, "a-host");
   FlightGroup group({0, 1, 3});
   const uint64_t meeting =
       recorder.begin_meeting(group, {.text = "psum of float32[4]", .digest = 77, .file = "a.py", .line = 12});
@@ -161,6 +164,62 @@ TEST_F(FlightRecords, CanBeWrittenByThreads) {
     ++counts.at(record.events[i].digest);
   }
   EXPECT_EQ(counts, (std::vector<int>{0, 200, 200, 200, 200}));
+}
+
+TEST_F(FlightRecords, DoNotEndAProcessWhoseFileIsTruncated) {
+  const pid_t child = fork();
+  if (child == 0) {
+    FlightRecorder recorder(path(2), 2, 3, "host");
+    FlightGroup group({0, 1, 2});
+    const uint64_t first = recorder.begin_meeting(group, {.text = "before"});
+    std::filesystem::resize_file(path(2), 0);
+    recorder.end(first, FlightOutcome::kDone);
+    recorder.begin_meeting(group, {.text = "after"});
+    recorder.leave();
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_THROW(read_flight_record(path(2)), InvalidArgument);
+}
+
+TEST_F(FlightRecords, AreLockedWhileTheirRecorderExists) {
+  const auto can_lock = [&] {
+    const int file = ::open(path(0).c_str(), O_RDWR | O_CLOEXEC);
+    const bool locked = ::flock(file, LOCK_EX | LOCK_NB) == 0;
+    ::close(file);
+    return locked;
+  };
+  {
+    const FlightRecorder recorder(path(0), 0, 1, "host");
+    EXPECT_FALSE(can_lock());
+    read_flight_record(path(0));  // a reader does not release it
+    EXPECT_FALSE(can_lock());
+  }
+  EXPECT_TRUE(can_lock());
+}
+
+TEST_F(FlightRecords, AnEndDoesNotChangeALaterEventThatTakesItsSlotMeanwhile) {
+  constexpr uint64_t kEvents = 3 * kFlightEventsKept;
+  for (int round = 0; round < 20; ++round) {
+    FlightRecorder recorder(path(round), round, round + 1, "host");
+    std::atomic<uint64_t> begun = 0;
+    std::jthread beginner([&] {
+      while (begun < kEvents) begun = recorder.begin_exchange({.text = "text"});
+    });
+    for (uint64_t number = 1; number + kFlightEventsKept <= kEvents; ++number) {
+      while (begun < number + kFlightEventsKept - 1) {
+      }
+      recorder.end(number, FlightOutcome::kFailed, 1);  // the next event of the other thread takes its slot
+    }
+    beginner.join();
+    for (const FlightEvent& event : read_flight_record(path(round)).events) {
+      EXPECT_EQ(event.outcome, FlightOutcome::kLasts) << event.number;
+      EXPECT_EQ(event.bytes, 0U) << event.number;
+      EXPECT_EQ(event.end_ns, 0) << event.number;
+    }
+  }
 }
 
 TEST_F(FlightRecords, RefuseAFileThatIsThere) {

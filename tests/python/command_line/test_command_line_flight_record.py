@@ -130,22 +130,6 @@ def test_folders_without_records_and_damaged_ones_are_refused(tmp_path, capsys, 
     assert text in capsys.readouterr().err
 
 
-def test_old_jobs_are_removed_and_others_kept(tmp_path):
-    folders = []
-    for number in range(23):
-        folder = tmp_path / f"20250101-0000{number:02}-1"
-        folder.mkdir()
-        folders.append(folder)
-        (folder / "process_0.flight").write_bytes(b"damaged")
-    (folders[0] / "notes.txt").write_text("not ours")
-    (folders[1] / "process_0.flight").unlink()
-    make_job(folders[1], ["put"])  # its process, this one, runs
-    made = flight_records.make_job_folder(str(tmp_path))
-    # 24 folders: the 4 oldest are over the limit of 20. The first has another file, and the process of the second runs.
-    assert [folder.exists() for folder in folders] == [True, True, False, False, *[True] * 19]
-    assert os.stat(made).st_mode & 0o777 == 0o700
-
-
 def test_a_timeline_has_a_summary_and_a_trace(tmp_path, capsys):
     make_job(tmp_path, ["put", "psum"], ["put", "psum"], ["put"])
     trace = tmp_path / "trace.json"

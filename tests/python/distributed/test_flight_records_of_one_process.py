@@ -7,8 +7,7 @@ import socket
 
 import pytest
 from artifex_devices import _core
-from artifex_devices.distributed import flight_records
-from artifex_devices.distributed.flight_records import FlightRecords, last_operations, make_job_folder, read_job
+from artifex_devices.distributed.flight_records import FlightRecords, last_operations, read_job
 from artifex_devices.distributed.timeline import Timeline
 from artifex_devices.errors import CollectiveError
 from clock_transport import ClockTransport, never
@@ -150,28 +149,6 @@ def test_a_process_that_is_known_to_have_ended_is_not_said_to_run(records):
 def test_the_report_names_the_reason_why_records_cannot_be_read(records):
     os.unlink(os.path.join(records.folder, "process_0.flight"))
     assert records.report().startswith(f"The flight records cannot be read: flight record: {records.folder} has no rec")
-
-
-def test_the_records_of_the_last_twenty_jobs_stay(tmp_path):
-    for number in range(25):
-        folder = tmp_path / f"20000101-0000{number:02}-1"
-        folder.mkdir()
-    (tmp_path / "20000101-000001-1" / "notes.txt").write_text("mine")
-    (tmp_path / "a file").write_text("")
-    made = make_job_folder(str(tmp_path))
-    assert re.fullmatch(rf"{re.escape(str(tmp_path))}/\d{{8}}-\d{{6}}-{os.getpid()}", made)
-    assert os.stat(made).st_mode & 0o777 == 0o700
-    left = sorted(path.name for path in tmp_path.iterdir() if path.is_dir())
-    kept = [f"20000101-0000{number:02}-1" for number in (1, *range(6, 25))]
-    assert left == sorted([*kept, os.path.basename(made)])
-
-
-def test_the_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(flight_records.os, "getuid", lambda: os.stat(tmp_path).st_uid + 1)
-    with pytest.raises(
-        PermissionError, match=rf"^{re.escape(str(tmp_path))} belongs to user \d+; expected a folder of"
-    ):
-        make_job_folder(str(tmp_path))
 
 
 def test_a_timeline_begins_with_the_first_event_and_lasting_events_end_with_the_last_one(records):
