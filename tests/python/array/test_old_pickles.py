@@ -16,7 +16,7 @@ from pathlib import Path
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import layout, xla_client
+from artifex_devices import layout, unpickle, xla_client
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -76,8 +76,26 @@ def test_what_was_pickled_is_what_is_made_now(path):
         assert file.read() == b""
 
 
+PUBLIC = (
+    *("batch_measurement", "calibration", "cluster", "device_manager"),
+    *("device_placement", "distributed", "doctor", "errors", "layout", "memory", "mesh", "mesh_utils", "models"),
+    *("planner", "prefetch", "roofline", "sharding", "tree_util", "xla_client"),
+)
+
+
+def public_classes():
+    found = {}
+    for name in ("", *(f".{each}" for each in PUBLIC)):
+        module = importlib.import_module(f"artifex_devices{name}")
+        for each in getattr(module, "__all__", None) or [word for word in vars(module) if not word.startswith("_")]:
+            value = getattr(module, each)
+            if inspect.isclass(value) and value.__module__.startswith("artifex_devices"):
+                found[value] = each
+    return found
+
+
 class Wary(pickle.Unpickler):
-    """Finds what its list allows, as careful programs do: nothing that runs text or takes attributes."""
+    """Finds what its list allows, as careful programs do: exact pairs of a module and a name."""
 
     ALLOWED = frozenset(
         [
@@ -86,12 +104,15 @@ class Wary(pickle.Unpickler):
             *(("numpy._core.multiarray", "_reconstruct"), ("numpy.core.multiarray", "_reconstruct")),
             *(("numpy._core.numeric", "_frombuffer"), ("numpy.core.numeric", "_frombuffer")),
             *(("ml_dtypes", name) for name in ("bfloat16", "float8_e4m3fn", "int4")),
+            *(("artifex_devices.unpickle", name) for name in unpickle.__all__),
+            *(("artifex_devices.accelerators", name) for name in ("Source", "accelerator")),
+            ("artifex_devices.tree_util", "default_registry"),
+            *((kind.__module__, kind.__qualname__) for kind in public_classes()),
         ]
     )
 
     def find_class(self, module, name):
-        is_ours = module.split(".")[0] == "artifex_devices"
-        if not is_ours and (module.replace("__builtin__", "builtins"), name) not in self.ALLOWED:
+        if (module.replace("__builtin__", "builtins"), name) not in self.ALLOWED:
             raise pickle.UnpicklingError(f"{module}.{name} is not allowed")
         return super().find_class(module, name)
 
@@ -111,6 +132,85 @@ def test_it_refuses_what_is_not_on_its_list(other):
     for protocol in make_pickles.PROTOCOLS:
         with pytest.raises(pickle.UnpicklingError, match="is not allowed"):
             Wary(io.BytesIO(pickle.dumps(other, protocol))).load()
+
+
+GUIDE = (ROOT / "docs" / "how_to" / "pickle_threads_and_forks.md").read_text(encoding="utf-8")
+ESCAPES = [
+    "__builtins__",
+    "__builtins__.__getitem__",
+    "__getattr__",
+    "__getattr__.__globals__",
+    "__getattr__.__globals__.get",
+    "__getattr__.__builtins__.__getitem__",
+    "__loader__.get_data",
+    "__spec__.loader.get_data",
+    "_core",
+    "importlib",
+    "importlib._bootstrap_external._os.system",
+    "array.__self__",
+    "array.__class__.__base__.__subclasses__",
+    "calibration.__globals__",
+    "calibration.__builtins__",
+    "calibration.__globals__.__class__",
+    "Aux.__init__.__globals__",
+    "Aux.__reduce__.__globals__",
+    "PlacedMesh.__init__.__builtins__.__getitem__",
+]
+
+
+def unpickler_of_the_guide():
+    """The class in the code block of the guide."""
+    (block,) = (text for text in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL) if "find_class" in text)
+    names = {"pickle": pickle, "x": ad.device_put(np.arange(8.0))}
+    exec(block, names)  # the assertions of the guide hold too
+    return names["CarefulUnpickler"]
+
+
+def named(module, name):
+    """A pickle of one name, which may have dots."""
+    parts = b"".join(pickle.SHORT_BINUNICODE + bytes([len(text)]) + text.encode() for text in (module, name))
+    return pickle.PROTO + b"\4" + parts + pickle.STACK_GLOBAL + pickle.STOP
+
+
+def called(module, name, argument):
+    """A pickle of a call with one text."""
+    text = pickle.SHORT_BINUNICODE + bytes([len(argument)]) + argument.encode() + pickle.TUPLE1
+    return named(module, name)[:-1] + text + pickle.REDUCE + pickle.STOP
+
+
+@pytest.mark.parametrize("name", ESCAPES)
+def test_no_dotted_or_unlisted_name_of_the_module_passes_a_list_of_exact_names(name):
+    data = named("artifex_devices.unpickle", name)
+    for unpickler in (Wary, unpickler_of_the_guide()):
+        with pytest.raises(
+            pickle.UnpicklingError, match=rf"^artifex_devices\.unpickle\.{re.escape(name)} is not allow"
+        ):
+            unpickler(io.BytesIO(data)).load()
+
+
+def test_the_module_has_no_module_as_an_attribute(tmp_path):
+    for name in unpickle.__all__:
+        assert getattr(unpickle, name) is not None
+    names = vars(unpickle)
+    assert [name for name, value in names.items() if inspect.ismodule(value)] == []
+    assert sorted(name for name in names if not name.startswith("_")) == sorted(unpickle.__all__)
+    ran = tmp_path / "ran"
+    data = called("artifex_devices.unpickle", "importlib._bootstrap_external._os.system", f"touch {ran}")
+    with pytest.raises(AttributeError):
+        pickle.loads(data)  # also where a program allows the whole module
+    assert not ran.exists()
+
+
+def test_the_unpickler_of_the_guide_loads_arrays_and_refuses_other_calls():
+    careful = unpickler_of_the_guide()
+    assert [name for _, name in careful.ALLOWED if "." in name] == []
+    arrays = make_pickles.values()["arrays"]
+    for key in ("float32", "bool", "uncommitted", "one device"):
+        for protocol in (3, 4, 5):
+            alike(careful(io.BytesIO(pickle.dumps(arrays[key], protocol))).load(), arrays[key], key)
+    for other in (eval, getattr, subprocess.run, __import__):
+        with pytest.raises(pickle.UnpicklingError, match="is not allowed"):
+            careful(io.BytesIO(pickle.dumps(other))).load()
 
 
 def test_this_version_has_written_all():
@@ -144,11 +244,6 @@ def test_a_version_is_written_once():
     assert (done.returncode, done.stdout, done.stderr) == (1, caught, "")
 
 
-PUBLIC = (
-    *("batch_measurement", "calibration", "cluster", "device_manager"),
-    *("device_placement", "distributed", "doctor", "errors", "layout", "memory", "mesh", "mesh_utils", "models"),
-    *("planner", "prefetch", "roofline", "sharding", "tree_util", "xla_client"),
-)
 NOT_PICKLED = {
     "a handle of this process": {
         *("Client", "DeviceManager", "DeviceMeshManager", "DevicePlacement", "HostCopy", "JAXDeviceManager", "Machine"),
@@ -161,17 +256,6 @@ NOT_PICKLED = {
     "has no state": {"AutoLayout", "CUDADetector", "DeviceDetector", "MemoryMeter", "Sharding"},
     "made when asked of a plan": {"Copy"},
 }
-
-
-def public_classes():
-    found = {}
-    for name in ("", *(f".{each}" for each in PUBLIC)):
-        module = importlib.import_module(f"artifex_devices{name}")
-        for each in getattr(module, "__all__", None) or [word for word in vars(module) if not word.startswith("_")]:
-            value = getattr(module, each)
-            if inspect.isclass(value) and value.__module__.startswith("artifex_devices"):
-                found[value] = each
-    return found
 
 
 def classes_in(value, found):
