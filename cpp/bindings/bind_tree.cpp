@@ -2,10 +2,12 @@
 // Flattens a tree in one call from Python. Dicts, lists, tuples and None are opened here; a Python function passed by
 // the caller (python/artifex_devices/_tree) opens one level of each other node and raises the errors. Structures are
 // tuples (type, data, children).
+#include <fmt/format.h>
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
 
 #include "bindings.h"
@@ -17,6 +19,37 @@ namespace artifex_devices::bindings {
 namespace trees {
 namespace {
 
+/// The types of static data, such as "(ndarray, str)".
+std::string types_text(PyObject* data) {
+  if (PyObject* const inner = PyObject_GetAttrString(data, "data"); inner != nullptr) {  // of nodes.py: Aux
+    const py::object held = steal(inner);
+    return types_text(held.ptr());
+  }
+  PyErr_Clear();
+  if (!PyTuple_CheckExact(data)) return Py_TYPE(data)->tp_name;
+  std::string text;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(data); ++i) {
+    text += text.empty() ? "(" : ", ";
+    text += Py_TYPE(PyTuple_GET_ITEM(data, i))->tp_name;
+  }
+  return text + ")";
+}
+
+/// Whether the static data of two nodes of a type are equal. ValueError where `==` fails, as for arrays.
+bool is_same_data(const Node& a, const Node& b) {
+  const int is_same = PyObject_RichCompareBool(a.data, b.data, Py_EQ);
+  if (is_same >= 0) return is_same == 1;
+  if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw py::error_already_set();  // Ctrl-C
+  py::error_already_set error;
+  const std::string text = fmt::format(
+      "tree: the static data of two nodes of type {} cannot be compared, as == raised {}; expected data whose == returns "
+      "True or False, got {}; register arrays as children (data_fields), or store tuples or bytes instead of them",
+      a.type->tp_name, py::str(error.type().attr("__name__")).cast<std::string>(), types_text(a.data));
+  error.restore();
+  py::raise_from(PyExc_ValueError, text.c_str());
+  throw py::error_already_set();
+}
+
 /// Whether two structures are equal as tuples.
 bool are_equal(PyObject* first, PyObject* second, int* depth) {
   if (first == second) return true;
@@ -24,9 +57,7 @@ bool are_equal(PyObject* first, PyObject* second, int* depth) {
   const Node a(first);
   const Node b(second);
   if (a.type != b.type || a.count != b.count || a.children_are_leaves() != b.children_are_leaves()) return false;
-  const int is_same = PyObject_RichCompareBool(a.data, b.data, Py_EQ);
-  check(is_same >= 0);
-  if (is_same == 0) return false;
+  if (!is_same_data(a, b)) return false;
   if (a.is_of_none() || a.children_are_leaves()) return true;
   const Level level(depth);
   for (Py_ssize_t i = 0; i < a.count; ++i) {

@@ -242,6 +242,15 @@ def test_equality_and_hash_of_structures(value, data):
     assert first != third or hash(first) == hash(third)
 
 
+@pytest.mark.parametrize("data", [[1], {"a": [1]}, {1}, bytearray(b"1")], ids=repr)
+def test_structures_with_static_data_that_have_no_hash(data):
+    def question(lib):
+        first, same, other = (lib.tree.structure(Point(1, 2, unit)) for unit in (data, type(data)(data), [2]))
+        return first == same, first == other, hash(first) == hash(same), {first: 1}[same], len({first, same, other})
+
+    assert_agree(question)
+
+
 @given(TREES, st.data())
 def test_rest_trees(value, data):
     rest = [data.draw(changed(value)) for _ in range(data.draw(st.integers(1, 2)))]

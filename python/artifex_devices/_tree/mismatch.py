@@ -9,7 +9,7 @@ from typing import Any
 
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._tree.keys import keystr
-from artifex_devices._tree.nodes import UnsortableKeysError, keys_of, one_level, public_data
+from artifex_devices._tree.nodes import UnsortableKeysError, has_same_data, keys_of, one_level, public_data
 
 _MAX_ENTRIES = 8  # of a list in a message
 _DICTS = (dict, OrderedDict, defaultdict)
@@ -44,7 +44,7 @@ def mismatches(node: Any, tree: Any) -> Iterator[tuple[tuple[Any, ...], str]]:
             yield path, f"expected {_node_text(typ, data, arity)}, got a leaf"
             continue
         values, other = level
-        if other != data:
+        if not has_same_data(typ, data, other):
             yield path, _data_text(typ, data, other)
         elif len(values) != arity:
             yield path, f"expected {_node_text(typ, data, arity)}, got {len(values)} children"

@@ -17,7 +17,15 @@ import numpy as np
 
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+from artifex_devices._core import (
+    Array,
+    Device,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    SingleDeviceSharding,
+    _tree_equal,
+)
 from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
 NoneType = type(None)
@@ -37,6 +45,9 @@ class Aux:
 
     data: Any
     keys: tuple[Any, ...] | None = dataclasses.field(compare=False)
+
+    def __hash__(self) -> int:
+        return 0  # as in JAX: data need no hash, and caches by structure compare them
 
     def __repr__(self) -> str:
         return str(self.data)
@@ -141,6 +152,13 @@ def keys_of(typ: type, data: Any, count: int) -> tuple[Any, ...]:
     if typ is defaultdict:
         return tuple(map(DictKey, data[1]))
     return tuple(map(GetAttrKey, typ._fields)) if typ is not NoneType else ()  # type: ignore[attr-defined]
+
+
+def has_same_data(typ: type, data: Any, other: Any) -> bool:
+    """Returns whether the data of two nodes of a type are equal; ValueError, with the type, where `==` fails."""
+    if not isinstance(data, Aux):
+        return bool(data == other)
+    return _tree_equal((typ, data, 0), (typ, other, 0))
 
 
 def public_data(data: Any) -> Any:

@@ -31,6 +31,7 @@ from artifex_devices._tree.nodes import (
     NoneType,
     UnsortableKeysError,
     data_of_level,
+    has_same_data,
     is_named_tuple,
     is_tree_node,
     keys_of,
@@ -52,7 +53,7 @@ class PyTreeDef:
     """The structure of a tree: its nodes without the leaves.
 
     Returned by `tree.structure` and `tree.flatten`. Immutable; equal where types, keys, registered data and the places
-    of leaves are; hashable and picklable where keys and data are.
+    of leaves are; hashable, also where registered data are not; picklable where keys and data are.
 
     Example:
         >>> import artifex_devices as ad
@@ -303,4 +304,7 @@ def _children_with(tree: Any, data: Any) -> tuple[Any, ...] | None:
         level = one_level(tree)
     except UnsortableKeysError:
         return None
-    return None if level is None or level[1] != data else level[0]
+    if level is None:
+        return None
+    children, found = level
+    return children if has_same_data(type(tree), found, data) else None
