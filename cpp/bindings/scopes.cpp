@@ -311,12 +311,13 @@ TransferGuards scoped_transfer_guards() {
 bool x64_enabled() { return !scopes_matter() || scoped_value(ScopedOption::kEnableX64).ptr() == Py_True; }
 
 Device* default_device() {
-  const ClientRef client = current_client();
   if (scopes_matter()) {
+    // A default device answers for calls that name none, so jax_platform_name need not be available.
     const py::object value = scoped_value(ScopedOption::kDefaultDevice);
     if (py::isinstance<Device>(value)) {
       auto* device = value.cast<Device*>();
-      if (&device->client() == client.get() || &device->client() == client_of_platform(device->platform()).get()) {
+      const Client* client = &device->client();
+      if (client == client_of_named_platform().get() || client == client_of_platform(device->platform()).get()) {
         return device;
       }
     } else if (!value.is_none()) {
@@ -325,10 +326,10 @@ Device* default_device() {
       throw_error<Unavailable>(
           "device_put: the default device is of platform {}, which is not available; expected one of: {}; set "
           "jax_default_device to a Device or None",
-          value.cast<std::string_view>(), client->platform());
+          value.cast<std::string_view>(), client_of_named_platform()->platform());
     }
   }
-  return client->default_device();
+  return current_client()->default_device();
 }
 
 void check_platforms() {

@@ -21,6 +21,8 @@ ClientRef current_client();
 /// The client of a platform in the calling context, or null: the current client, and beside GPUs the CPU devices of the
 /// nearest world that has some, else those of this machine.
 ClientRef client_of_platform(const std::string& platform);
+/// The current client for a call that names its platform, without a check of jax_platform_name.
+ClientRef client_of_named_platform();
 
 /// Shared handle for Python; it keeps the client alive.
 std::shared_ptr<Device> handle_of(Device* device);

@@ -23,7 +23,7 @@ from artifex_devices._hardware.batch_size import (
 )
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._runtime.device_arguments import check_device, check_devices, check_target, whole_number
-from artifex_devices._runtime.devices import device_count, devices, local_devices
+from artifex_devices._runtime.devices import device_count, devices
 from artifex_devices.batch_placement import place_batch
 from artifex_devices.prefetch import Prefetcher, prefetch_to_device
 from artifex_devices.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -57,12 +57,13 @@ class DevicePlacement:
         """Stores the default device.
 
         Args:
-            default_device: Device of calls that name none; None for the first of `local_devices()`.
+            default_device: Device of calls that name none; None for that of `ad.default_device` or
+                `jax_default_device`, or else the first of `local_devices()`.
 
         Raises:
             TypeError: `default_device` is not a Device.
         """
-        self.default_device = local_devices()[0] if default_device is None else default_device
+        self.default_device = _core._default_device() if default_device is None else default_device
 
     @property
     def default_device(self) -> Device:
@@ -379,7 +380,7 @@ def place_on_device(data: Any, device: Device | Sharding | None = None) -> Any:
 
     Args:
         data: Tree of arrays and numbers.
-        device: Target device, or a Sharding; None for the first device.
+        device: Target device, or a Sharding; None for the default device, as in `DevicePlacement()`.
 
     Returns:
         The tree with an Array on that device for each leaf. Data that is on it already is not copied.
@@ -393,7 +394,7 @@ def place_on_device(data: Any, device: Device | Sharding | None = None) -> Any:
         >>> ad.place_on_device({"x": np.arange(3)})["x"].shape
         (3,)
     """
-    return _place("place_on_device", data, local_devices()[0] if device is None else device)
+    return _place("place_on_device", data, _core._default_device() if device is None else device)
 
 
 @overload

@@ -15,7 +15,6 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Device
 from artifex_devices._runtime.device_arguments import check_device, whole_number
-from artifex_devices._runtime.devices import devices
 
 _INT64_MAX = 2**63 - 1
 
@@ -82,7 +81,7 @@ def get_batch_size_recommendation(
         bytes_per_example: Bytes of one example on the device, activations included. If passed,
             `max_memory_batch_size` is estimated: (free - model_state_bytes) // bytes_per_example, at least 0.
         model_state_bytes: Bytes in use beside the batch: parameters, gradients, optimizer state.
-        device: A device, for its hardware and its free memory; None means the first one.
+        device: A device, for its hardware and its free memory; None means the default device.
         free_bytes: Free memory in bytes. None means that of `device`: its limit less the bytes in use. Needed for the
             estimate on other hardware.
 
@@ -114,7 +113,7 @@ def get_batch_size_recommendation(
     if bytes_per_example is None:
         return hardware.row
     if free_bytes is None:
-        free_bytes = _free_bytes(device or devices()[0], hardware)
+        free_bytes = _free_bytes(device or _core._default_device(), hardware)
     given = (free_bytes, bytes_per_example, model_state_bytes)
     counts = dict(zip(("free_bytes", "bytes_per_example", "model_state_bytes"), given, strict=True))
     numbers = [whole_number("get_batch_size_recommendation", name, count) for name, count in counts.items()]
@@ -126,7 +125,7 @@ def get_batch_size_recommendation(
 
 
 def hardware_name(hardware_type: HardwareType | str | None = None) -> str:
-    """Name of hardware, by default the first device's: a HardwareType's value, or a chip's name in the catalogue."""
+    """Name of hardware, by default the default device's: a HardwareType's value, or a chip's name in the catalogue."""
     return _hardware(hardware_type).name
 
 
@@ -163,8 +162,8 @@ def _of_type(member: HardwareType) -> _Hardware:
 
 
 def _hardware(hardware_type: HardwareType | str | None, device: Device | None = None) -> _Hardware:
-    """The named hardware, or that of the device; None is the first device."""
-    return _named(hardware_type) if hardware_type else _hardware_of(device or devices()[0])
+    """The named hardware, or that of the device; None is the default device."""
+    return _named(hardware_type) if hardware_type else _hardware_of(device or _core._default_device())
 
 
 def _named(hardware_type: Any) -> _Hardware:

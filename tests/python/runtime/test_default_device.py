@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 
 import artifex_devices as ad
@@ -124,3 +127,63 @@ def test_what_is_not_a_device(value, option):
     with pytest.raises(ValueError, match=r"config\.update: the device is "):
         option(value)
     assert where() == 0
+
+
+def test_device_placement_uses_the_default_device(devices, option):
+    assert ad.DevicePlacement().default_device == devices[0]
+    with ad.default_device(devices[3]):
+        placement = ad.DevicePlacement()
+        assert placement.default_device == devices[3]
+        assert placement.place_on_device(np.ones(2)).devices() == {devices[3]}
+        placed = ad.place_on_device({"x": np.ones(2)})["x"]
+        assert (placed.devices(), placed.committed) == ({devices[3]}, True)
+        assert ad.place_on_device(np.ones(2), devices[1]).devices() == {devices[1]}
+        assert ad.DevicePlacement(devices[2]).default_device == devices[2]
+    option(devices[5])
+    assert ad.DevicePlacement().default_device == devices[5]
+    assert ad.place_on_device(np.ones(2)).devices() == {devices[5]}
+
+
+def test_batch_sizes_are_those_of_the_default_device():
+    with ad.simulate({"cpu": 2, "gpu": "2 x h100"}):
+        assert ad.get_batch_size_recommendation().critical_batch_size == 298
+        with ad.default_device(ad.devices("cpu")[0]):
+            assert ad.get_batch_size_recommendation().critical_batch_size == 16
+            assert ad.DevicePlacement().hardware_type is ad.HardwareType.CPU
+
+
+ABSENT_PLATFORM = """
+import numpy as np
+import artifex_devices as ad
+
+ad.config.update("jax_platform_name", "tpu")
+{choose}
+x = ad.device_put(np.ones(2))
+print(x.device, x.committed, ad.place_on_device(np.ones(2)).device, ad.DevicePlacement().default_device)
+try:
+    ad.devices()
+except RuntimeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [
+        "ad.config.update('jax_default_device', ad.devices('cpu')[1])",
+        "ad.config.update('jax_default_device', 'cpu')",
+        "ad.default_device(ad.devices('cpu')[1]).__enter__()",
+    ],
+)
+def test_the_default_device_is_used_where_the_named_platform_is_absent(choose):
+    program = ABSENT_PLATFORM.format(choose=choose)
+    environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True, env=environment
+    )
+    name = "cpu:1" if "[1]" in choose else "cpu:0"
+    placed, error = done.stdout.splitlines()
+    assert placed == f"{name} False {name} {name}"
+    assert error.startswith(
+        'devices: config.update("jax_platform_name") requests platform "tpu", which is not available'
+    )
