@@ -131,7 +131,7 @@ class WorldScope {
     py::object made = make_();
     const auto client = made.cast<ClientRef>();
     frames_.reserve(frames_.size() + 1);  // nothing may fail once the world is open
-    Frames opened;
+    Frames opened{.client = client};
     if (!outer.is_none()) opened.outer = push_world(outer.cast<ClientRef>());
     if (all_threads_) {
       replace_base(client);
@@ -157,13 +157,16 @@ class WorldScope {
       pop_world(frames_.back().own);  // if it throws, the world can be left later
     }
     if (!frames_.back().outer.is_none()) pop_world(frames_.back().outer);
+    const ClientRef client = frames_.back().client;
     frames_.pop_back();
-    while (DeferredTasks::run_one()) {  // nobody may wait for their results
+    while (client->deferred_tasks() &&
+           client->deferred_tasks()->run_one()) {  // perhaps no thread waits for the results
     }
   }
 
  private:
   struct Frames {
+    ClientRef client;
     py::object own = py::none();    // None for a replaced base client
     py::object outer = py::none();  // the world around it that was opened with it, or None
   };

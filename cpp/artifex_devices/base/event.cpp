@@ -116,7 +116,7 @@ bool Event::wait_for(double seconds) {
   if (is_set()) return true;
   artifex_devices::waiting_for("an event");
   const TracedWait traced;
-  while (!is_set() && DeferredTasks::run_one()) {
+  while (!is_set() && DeferredTasks::run_one_for(world_)) {
   }
   using Clock = std::chrono::steady_clock;
   constexpr double kSlice = 0.02;

@@ -42,6 +42,11 @@ class Event {
   /// that no processor does, such as copies of a GPU. Called before other threads know the event.
   void expect_soon() noexcept { is_expected_soon_ = true; }
 
+  /// The world whose DeferredTasks a waiting thread runs; 0, the default, for none. Set before other threads know the
+  /// event.
+  void set_world(int64_t world) noexcept { world_ = world; }
+  int64_t world() const noexcept { return world_; }
+
   /// Returns whether the event belongs to the parent of this forked process.
   bool lost_by_fork() const noexcept { return fork_generation_ != fork_generation(); }
 
@@ -69,6 +74,7 @@ class Event {
   std::atomic<bool> claimed_{false};  // a thread is setting it or has set it
   std::atomic<bool> set_{false};      // error_ is final, and the setter accesses nothing else
   bool is_expected_soon_ = false;
+  int64_t world_ = 0;
   std::exception_ptr error_;
   std::atomic<Continuation*> continuations_{nullptr};  // newest first, then closed()
   int64_t fork_generation_ = fork_generation();

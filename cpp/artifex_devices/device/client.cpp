@@ -174,8 +174,7 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   client->uid_ = next_uid.fetch_add(1, std::memory_order_relaxed);
   client->compile_only_ = options.compile_only;
   client->asynchronous_ = options.asynchronous;
-  client->defers_copies_ = options.seed.has_value();
-  if (options.seed) DeferredTasks::seed(*options.seed);
+  if (options.seed) client->deferred_tasks_ = std::make_shared<DeferredTasks>(*options.seed);
   client->machine_ = std::move(machine);
   client->process_index_ = options.processes.empty() ? 0 : options.process_index;
   client->processes_ = options.processes;

@@ -19,6 +19,8 @@
 
 namespace artifex_devices {
 
+class DeferredTasks;
+
 class Client;
 class Memory;
 
@@ -188,7 +190,8 @@ class Client : public std::enable_shared_from_this<Client> {
   bool is_asynchronous() const noexcept { return asynchronous_; }
   /// Whether copies between devices and to the host run when a thread waits, in an order drawn from a seed. New memory
   /// is filled with a pattern, so that data that is read too early is wrong.
-  bool defers_copies() const noexcept { return defers_copies_; }
+  bool defers_copies() const noexcept { return deferred_tasks_ != nullptr; }
+  const std::shared_ptr<DeferredTasks>& deferred_tasks() const noexcept { return deferred_tasks_; }  // or null
   int process_index() const noexcept { return process_index_; }
   int process_count() const noexcept { return std::max(static_cast<int>(processes_.size()), 1); }
   bool is_multi_process() const noexcept { return processes_.size() > 1; }
@@ -260,7 +263,7 @@ class Client : public std::enable_shared_from_this<Client> {
   std::shared_ptr<const Machine> machine_;
   bool compile_only_ = false;
   bool asynchronous_ = true;
-  bool defers_copies_ = false;
+  std::shared_ptr<DeferredTasks> deferred_tasks_;
   std::atomic<bool> closed_{false};
   int64_t count_ = 0;
   int64_t first_local_ = 0;

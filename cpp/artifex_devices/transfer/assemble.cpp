@@ -27,6 +27,8 @@ EventRef all_of(const std::vector<EventRef>& events) {
   if (open.empty()) return nullptr;
   if (open.size() == 1) return open[0];
   auto all = std::make_shared<Event>();
+  const auto deferred = std::ranges::find_if(open, [](const EventRef& event) { return event->world() != 0; });
+  if (deferred != open.end()) all->set_world((*deferred)->world());
   auto left = std::make_shared<std::atomic<size_t>>(open.size());
   for (const EventRef& event : open) {
     event->then([all, left](std::exception_ptr error) {

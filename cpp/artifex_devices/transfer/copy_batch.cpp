@@ -210,8 +210,9 @@ void CopyBatch::run_here(const std::function<void(std::exception_ptr)>& done) {
 }
 
 EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter,
-                     bool deferred) {
+                     std::shared_ptr<DeferredTasks> deferred) {
   auto ready = std::make_shared<Event>();
+  ready->set_world(deferred ? deferred->world() : before ? before->world() : 0);
   if (batch->has_engine()) ready->expect_soon();
   // Created here: where it is called, there may be no memory for a std::function.
   const std::function<void(std::exception_ptr)> finish = [ready, &counter,
@@ -223,14 +224,14 @@ EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, s
       ready->set();
     }
   };
-  auto go = [batch = std::move(batch), finish, deferred](std::exception_ptr error) mutable {
+  auto go = [batch = std::move(batch), finish, deferred = std::move(deferred)](std::exception_ptr error) mutable {
     if (error) {
       batch->end(finish, std::move(error));
       return;
     }
     try {
       if (deferred) {
-        DeferredTasks::add([batch, finish] { batch->run_here(finish); });
+        deferred->add([batch, finish] { batch->run_here(finish); });
       } else {
         CopyBatch::start(std::move(batch), finish);
       }

@@ -16,6 +16,8 @@
 
 namespace artifex_devices {
 
+class DeferredTasks;
+
 /// The copies of one transfer, cut into pieces that the workers of each destination's lane take in turn. Many small
 /// copies make one piece together; big ones that read neighbouring columns of one source are run together, so that it
 /// is read once from front to back. Destinations do not overlap.
@@ -100,8 +102,8 @@ int64_t bytes_of_one_lane(int64_t bytes, std::vector<int> lanes);
 
 /// Runs the copies when `before` is set (null: now). Returns the event of their end; an error in `before` becomes its
 /// error, and nothing is copied. Adds the copied bytes to `counter`, which must never be destroyed.
-/// With `deferred`, the copies are one of DeferredTasks once `before` is set.
+/// With `deferred` (not null), the copies are one of these tasks once `before` is set.
 EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter,
-                     bool deferred);
+                     std::shared_ptr<DeferredTasks> deferred);
 
 }  // namespace artifex_devices

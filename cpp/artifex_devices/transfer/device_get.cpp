@@ -165,7 +165,7 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
     view->ready = source_ready;
     return view;
   }
-  const bool deferred = array->sharding()->devices()->client()->defers_copies();
+  const std::shared_ptr<DeferredTasks>& deferred = array->sharding()->devices()->client()->deferred_tasks();
   const bool is_small = !deferred && array->nbytes() < config().async_copy_bytes.load(std::memory_order_relaxed);
   if (is_small && is_ready(source_ready) && !(source_ready && source_ready->error())) {
     if (auto value = device_get_if_ready(array)) return value;

@@ -50,7 +50,7 @@ struct Move {
 
 /// Runs the copies into `storage` now where they are few and the source is written, else when it is.
 PendingStorage run_or_start(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch) {
-  const bool deferred = move.sharding->devices()->client()->defers_copies();
+  const std::shared_ptr<DeferredTasks>& deferred = move.sharding->devices()->client()->deferred_tasks();
   if (!deferred && move.source_is_good() &&
       batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
     batch->run();

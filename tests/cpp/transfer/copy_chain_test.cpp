@@ -72,7 +72,7 @@ TEST(CopyBatch, ReportsTheErrorOfAUnit) {
   auto later = std::make_shared<CopyBatch>();
   later->add(bulk());
   std::atomic<int64_t> copied{0};
-  const EventRef done = start_after(nullptr, later, copied, false);
+  const EventRef done = start_after(nullptr, later, copied, nullptr);
   EXPECT_THROW(done->wait(), std::runtime_error);
   EXPECT_EQ(copied, 0);
 }

@@ -89,6 +89,47 @@ def test_the_order_is_repeatable_and_differs_between_seeds():
     assert len(set(orders.values())) > 3
 
 
+def order_of_copies(seed, disturb=lambda: None):
+    """Which copies have run after each wait; `disturb` is called before each step."""
+    seen = []
+    with ad.simulate("2 nodes x 4", seed=seed):
+        first, second = ad.devices()[0], ad.devices()[4]
+        moved = []
+        for i in range(8):
+            disturb()
+            moved.append(ad.device_put(ad.device_put(np.full(4, i + 1, np.float32), first), second, may_alias=False))
+        for i in (5, 2, 7, 0):
+            disturb()
+            moved[i].block_until_ready()
+            seen.append(tuple(first_bytes(array) != UNWRITTEN for array in moved))
+    return seen
+
+
+def test_two_worlds_with_seeds_do_not_change_each_other_s_order():
+    alone = {seed: order_of_copies(seed) for seed in range(6)}
+
+    def another_world():
+        with ad.simulate(8, seed=99):
+            moved = moves(3)
+            moved[1].block_until_ready()
+            moved[0].is_ready()
+
+    def a_world_without_seed():
+        with ad.simulate(8):
+            ad.device_put(moves(1)[0], ad.devices()[1]).block_until_ready()
+
+    for disturb in (another_world, a_world_without_seed, lambda: order_of_copies(5)):
+        assert {seed: order_of_copies(seed, disturb) for seed in range(6)} == alone
+
+
+def test_an_array_that_moves_between_worlds_with_seeds_arrives():
+    with ad.simulate(2, seed=1):
+        source = ad.device_put(ad.device_put(np.arange(4.0), ad.devices()[0]), ad.devices()[1], may_alias=False)
+        for seed in (2, None):
+            with ad.simulate(2, seed=seed):
+                np.testing.assert_array_equal(np.asarray(ad.device_put(source, ad.devices()[1])), np.arange(4.0))
+
+
 def test_copies_that_nobody_awaits_run_at_the_end_of_the_world():
     with ad.simulate("2 nodes x 4", seed=1):
         moved = moves()
