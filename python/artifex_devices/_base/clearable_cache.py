@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, MutableMapping
+import weakref
+from collections.abc import Callable, Hashable, MutableMapping
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
 _Mapping = TypeVar("_Mapping", bound=MutableMapping[Any, Any])
+
+_ENTRIES = 256
+_WORLDS = 4
 
 _clear: list[Callable[[], None]] = []
 
@@ -32,13 +36,51 @@ def clearable(mapping: _Mapping) -> _Mapping:
 
 def remember(cache: MutableMapping[Any, _Result], key: Any, value: _Result) -> _Result:
     """Returns the value, which it stores in a cache of at most 256 entries: a full one is emptied first."""
-    if len(cache) >= 256:
+    if len(cache) >= _ENTRIES:
         cache.clear()
     cache[key] = value
     return value
+
+
+class WorldCache(dict[Any, _Result]):
+    """A cache of values that keep worlds alive: at most 256 entries, of the 4 worlds that came last.
+
+    `clear_caches` empties it while it exists. Threads may use it at once: each step on a dict is atomic, and there is
+    no lock that a forked child could find taken.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys_by_world: dict[Hashable, list[Any]] = {}
+        number = id(self)
+        _world_caches[number] = weakref.ref(self, lambda _: _world_caches.pop(number, None))
+
+    def remember(self, world: Hashable, key: Any, value: _Result) -> _Result:
+        """Returns the value, which it stores as one of a world."""
+        if len(self) >= _ENTRIES:
+            self.clear()
+        if world not in self._keys_by_world:
+            for old in list(self._keys_by_world)[: 1 - _WORLDS]:
+                for each in self._keys_by_world.pop(old, ()):
+                    self.pop(each, None)
+        self[key] = value
+        self._keys_by_world.setdefault(world, []).append(key)
+        return value
+
+    def clear(self) -> None:
+        """Removes all entries."""
+        self._keys_by_world.clear()
+        super().clear()
+
+
+_world_caches: dict[int, weakref.ref[WorldCache[Any]]] = {}
 
 
 def clear_all() -> None:
     """Empties all caches."""
     for clear in _clear:
         clear()
+    for reference in list(_world_caches.values()):
+        cache = reference()
+        if cache is not None:
+            cache.clear()

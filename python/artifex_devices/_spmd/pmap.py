@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_callable, check_choice, check_int, check_type, wrong_type
-from artifex_devices._base.clearable_cache import remember
+from artifex_devices._base.clearable_cache import WorldCache
 from artifex_devices._base.text import more_devices
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._runtime.devices import devices as devices_of
@@ -159,7 +159,7 @@ class _Pmapped:
     devices: tuple[Device, ...] | None
     backend: str | None
     executor: str | None
-    _plans: dict[Any, Plan] = field(default_factory=dict)
+    _plans: WorldCache[Plan] = field(default_factory=WorldCache)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the function on the rows of these arguments."""
@@ -170,10 +170,11 @@ class _Pmapped:
             dynamic = (*(x for i, x in enumerate(args) if i not in static), *kwargs.values())
         leaves, treedef, key = flatten_arguments(dynamic)
         pool = self.devices if self.devices is not None else tuple(devices_of(self.backend))
-        key = (pool, len(kwargs), tuple(static), key)
+        key = (pool, tuple(kwargs), tuple(static), key)
         plan = self._plans.get(key)
         if plan is None:
-            plan = remember(self._plans, key, self._plan(pool, args, dynamic, static, tuple(kwargs)))
+            plan = self._plan(pool, args, dynamic, static, tuple(kwargs))
+            self._plans.remember(plan.layout.world, key, plan)
         donated = [args[i] for i in self.donated if -len(args) <= i < len(args)]
         deleted = donated_arrays(self.operation, donated, (args, kwargs))
         result = run_plan(self.operation, fun, plan, leaves, treedef, self.executor, any_name=self.axis_name is None)

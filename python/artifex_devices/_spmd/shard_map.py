@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_callable, check_choice, check_type, wrong_type, wrong_value
-from artifex_devices._base.clearable_cache import remember
+from artifex_devices._base.clearable_cache import WorldCache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, PartitionSpec
@@ -19,7 +19,7 @@ from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_
 from artifex_devices._spmd.mapped import EXECUTORS, Plan, flatten_arguments, name_of, run_plan
 from artifex_devices._spmd.mapped_function import MapDecorator, MappedFunction
 from artifex_devices._spmd.outputs import Outputs
-from artifex_devices._spmd.specs import Layout, broadcast_prefix, check_specs, layout_of
+from artifex_devices._spmd.specs import broadcast_prefix, check_specs, layout_of
 
 _Result = TypeVar("_Result")
 
@@ -127,8 +127,8 @@ class _ShardMapped:
     checks_replicas: bool
     axis_names: frozenset[Hashable]
     executor: str | None
-    _plans: dict[Any, Plan] = field(default_factory=dict)
-    _outputs: dict[Layout, Outputs] = field(default_factory=dict)
+    _plans: WorldCache[Plan] = field(default_factory=WorldCache)
+    _outputs: WorldCache[Outputs] = field(default_factory=WorldCache)  # by Layout
 
     def check_specs(self, manual: tuple[Hashable, ...] | None) -> None:
         """Raises as specs.check_specs; `manual` are the axes that specs may name, or None before a mesh is known."""
@@ -155,7 +155,8 @@ class _ShardMapped:
             key = (mesh, key)
         plan = self._plans.get(key)
         if plan is None:
-            plan = remember(self._plans, key, self._plan(mesh, args))
+            plan = self._plan(mesh, args)
+            self._plans.remember(plan.layout.world, key, plan)
         return run_plan(self.operation, self.f, plan, leaves, treedef, self.executor)
 
     def _mesh_of(self, leaves: Any) -> Mesh:
@@ -209,9 +210,11 @@ class _ShardMapped:
         fetches: list[Blocks] = [lambda x: [x] * count] * len(leaves)
         for i, spec, array, path in zip(sharded, specs, arrays, paths, strict=True):
             fetches[i] = blocks_of(operation, layout, spec, array, path)
-        if layout not in self._outputs:
-            self._outputs[layout] = Outputs(operation, layout, self.out_specs, checks_replicas=self.checks_replicas)
-        return Plan(layout, fetches, self._outputs[layout], all_paths)
+        outputs = self._outputs.get(layout)
+        if outputs is None:
+            outputs = Outputs(operation, layout, self.out_specs, checks_replicas=self.checks_replicas)
+            self._outputs.remember(layout.world, layout, outputs)
+        return Plan(layout, fetches, outputs, all_paths)
 
 
 @overload

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from artifex_devices import _core, tree_util
-from artifex_devices._base.clearable_cache import clearable, remember
+from artifex_devices._base.clearable_cache import WorldCache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.mesh_context import names_of_entry
@@ -22,7 +22,17 @@ Names = tuple[Hashable, ...]
 class Layout:
     """The participants of a mapped call: one for each combination of the manual axes of a mesh."""
 
-    __slots__ = ("device_names", "groups", "manual", "mesh", "participant_of", "positions", "process_map", "sizes")
+    __slots__ = (
+        "device_names",
+        "groups",
+        "manual",
+        "mesh",
+        "participant_of",
+        "positions",
+        "process_map",
+        "sizes",
+        "world",
+    )
 
     def __init__(self, mesh: Mesh, manual: Names) -> None:
         """`manual` are the axes over which bodies see shards, in mesh order."""
@@ -31,6 +41,7 @@ class Layout:
         self.sizes: tuple[int, ...] = tuple(mesh.shape[name] for name in manual)
         devices = mesh.devices.reshape(-1)
         client = devices[0].client
+        self.world: int = client._uid
         me = client.process_index()
         count = math.prod(self.sizes)
         indices = NamedSharding(mesh, PartitionSpec(manual)).devices_indices_map((count,))
@@ -73,13 +84,17 @@ class Layout:
         return [here for group in groups if (here := [slots[i] for i in group if i in slots])]
 
 
-_layouts: dict[tuple[Mesh, Names], Layout] = clearable({})
+_layouts: WorldCache[Layout] = WorldCache()
 
 
 def layout_of(mesh: Mesh, manual: Names) -> Layout:
     """The Layout of a mesh, cached."""
     key = (mesh, manual)
-    return _layouts.get(key) or remember(_layouts, key, Layout(mesh, manual))
+    found = _layouts.get(key)
+    if found is None:
+        made = Layout(mesh, manual)
+        found = _layouts.remember(made.world, key, made)
+    return found
 
 
 def names_by_dimension(spec: PartitionSpec) -> tuple[Names, ...]:
