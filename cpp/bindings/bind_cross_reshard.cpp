@@ -120,6 +120,17 @@ py::bytes digest_text(const std::array<uint64_t, 2>& digest) {
   return {text.data(), text.size()};
 }
 
+bool compares_values(const Sharding& sharding) {
+  // As in JAX, a process without a device of the sharding may pass another value, or not call at all.
+  const DeviceList& devices = *sharding.devices();
+  if (static_cast<int>(devices.processes().size()) != devices.client()->process_count()) return false;
+  return py::module_::import(python_modules::kConfig).attr("config").attr("distributed_checks").cast<bool>();
+}
+
+std::string comparison_text(const Sharding& sharding, const std::string& what) {
+  return fmt::format("device_put of {} to {}", what, sharding.to_string());
+}
+
 }  // namespace
 
 ArrayRef reshard_anywhere(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
@@ -141,18 +152,20 @@ ArrayRef reshard_anywhere(const ArrayRef& source, const ShardingRef& sharding, c
 }
 
 void check_same_everywhere(const HostView& value, const Sharding& sharding, const std::string& what) {
-  const ClientRef& client = sharding.devices()->client();
-  // As in JAX, a process without a device of the sharding may pass another value, or not call at all.
-  if (static_cast<int>(sharding.devices()->processes().size()) != client->process_count()) return;
-  if (!py::module_::import(python_modules::kConfig).attr("config").attr("distributed_checks").cast<bool>()) return;
+  if (!compares_values(sharding)) return;
   std::array<uint64_t, 2> digest{};
   {
     const ReleaseGil release;
     digest = digest_of_value(value);
   }
   py::module_::import(python_modules::kExchange)
-      .attr("check_same_value")(client, fmt::format("device_put of {} to {}", what, sharding.to_string()),
-                                digest_text(digest));
+      .attr("check_same_value")(sharding.devices()->client(), comparison_text(sharding, what), digest_text(digest));
+}
+
+void refuse_same_everywhere(const Sharding& sharding, const std::string& what, const std::string& reason) {
+  if (!compares_values(sharding)) return;
+  py::module_::import(python_modules::kExchange)
+      .attr("refuse_same_value")(sharding.devices()->client(), comparison_text(sharding, what), reason);
 }
 
 void bind_cross_reshard(py::module_& module) {

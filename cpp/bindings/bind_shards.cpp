@@ -156,14 +156,6 @@ py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
   return result;
 }
 
-// No guard: the operation that needs it has checked them already.
-ArrayRef move_array(const ArrayRef& array, const std::shared_ptr<Sharding>& sharding, bool committed) {
-  array->check_alive("reshard");
-  ArrayRef result = reshard_anywhere(array, sharding, {.committed = committed});
-  after_placing(*sharding);
-  return result;
-}
-
 HostView dense_view(py::handle array, const char* argument) {
   HostView view = leaf_from_python(array, "select").view;
   const auto alignment = static_cast<uintptr_t>(std::min<int64_t>(itemsize(view.dtype), 8));
@@ -305,11 +297,22 @@ void bind_shards(py::module_& module) {
              py::arg("operation"),
              "Returns an Array whose memory the caller writes through _local_arrays or _slab_array.");
   module.def(
-      "_moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),
-      "Returns the Array with another sharding of the same world. Buffers that are in place already are shared.");
-  module.def(
       "_tiling", &tiling, py::arg("sharding"), py::arg("shape"), py::arg("operation"),
       "Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.");
+  module.def(
+      "_covers",
+      [](const Sharding& held, const Sharding& wanted, py::handle shape, const std::string& operation) {
+        return held.covers(wanted, dims_from_python(shape, operation, "shape"), operation);
+      },
+      py::arg("held"), py::arg("wanted"), py::arg("shape"), py::arg("operation"),
+      "Whether each device, of any process, holds at least the part that `wanted` gives it; both have the same devices.");
+  module.def(
+      "_holds_complete_runs",
+      [](const Sharding& sharding, int64_t run) {
+        return holds_complete_runs(sharding.grid(), *sharding.devices(), run);
+      },
+      py::arg("sharding"), py::arg("run"),
+      "Whether in each process the tiles that it holds come in complete runs of this many.");
   module.def("_buffers_at", &buffers_at, py::arg("sharding"), py::arg("positions"),
              "Returns the number of the buffer at each position.");
   module.def("_select", &select_into, py::arg("out"), py::arg("condition"), py::arg("one"), py::arg("other"),

@@ -46,7 +46,7 @@ PlacementTarget target_from_python(py::handle object) {
 }
 
 /// "float32(8, 4)".
-std::string value_text(const HostView& value) { return fmt::format("{}{}", name(value.dtype), to_string(value.shape)); }
+std::string value_text(DType dtype, const Dims& shape) { return fmt::format("{}{}", name(dtype), to_string(shape)); }
 
 // The GIL is held only where nothing waits: a worker may depend on code that needs the GIL.
 std::shared_ptr<const HostView> host_value(const ArrayRef& array) {
@@ -62,6 +62,20 @@ ArrayRef put(const HostView& value, const ShardingRef& sharding, bool committed,
                          [&] { return device_put(value, sharding, committed, layout); });
 }
 
+// The value of an Array that each process has, after a comparison with the others.
+std::shared_ptr<const HostView> value_of_all(const ArrayRef& source, const Sharding& sharding) {
+  const std::string text = value_text(source->dtype(), source->shape());
+  std::shared_ptr<const HostView> value;
+  try {
+    value = host_value(source);
+  } catch (const std::exception& error) {  // the others would wait
+    refuse_same_everywhere(sharding, text, error.what());
+    throw;
+  }
+  check_same_everywhere(*value, sharding, text);
+  return value;
+}
+
 ArrayRef execute(const ArrayRef& source, const ArrayPlacement& placement) {
   const auto& [strategy, sharding, options] = placement;
   if (strategy == PlacementStrategy::kReshard) {
@@ -70,8 +84,8 @@ ArrayRef execute(const ArrayRef& source, const ArrayPlacement& placement) {
     return run_with_gil_if(keeps_gil, [&] { return reshard(source, sharding, options); });
   }
   if (strategy == PlacementStrategy::kExchange) return reshard_anywhere(source, sharding, options);
-  const auto value = host_value(source);
-  if (strategy == PlacementStrategy::kValuePerProcess) check_same_everywhere(*value, *sharding, value_text(*value));
+  const auto value =
+      strategy == PlacementStrategy::kValuePerProcess ? value_of_all(source, *sharding) : host_value(source);
   ArrayRef placed = put(*value, sharding, options.committed, *options.layout);
   if (options.donate) source->donate();
   return placed;
@@ -84,6 +98,11 @@ py::object put_array(const py::object& x, const PlacementTarget& target, const P
   py::object result = py::cast(execute(source, placement));
   after_placing(*placement.sharding);
   return result;
+}
+
+// No guard: the operation that needs it has checked them already.
+ArrayRef move_array(const ArrayRef& array, const std::shared_ptr<Sharding>& sharding, bool committed) {
+  return put_array(py::cast(array), {sharding, committed}, {.is_explicit = false}).cast<ArrayRef>();
 }
 
 /// The path of a leaf in its tree; only messages need its text.
@@ -108,7 +127,9 @@ py::object put_leaf(const py::object& x, const PlacementTarget& target, const Pl
   const bool narrows = must_narrow(leaf.view.dtype);
   if (narrows) narrow_leaf(leaf, x, "device_put", path.text());
   check_host_transfer(leaf.view, *sharding, Py_TYPE(x.ptr())->tp_name, options);
-  if (!sharding->is_fully_addressable()) check_same_everywhere(leaf.view, *sharding, value_text(leaf.view));
+  if (!sharding->is_fully_addressable()) {
+    check_same_everywhere(leaf.view, *sharding, value_text(leaf.view.dtype, leaf.view.shape));
+  }
   // A narrowed array is not the memory of x.
   if (options.may_alias.value_or(false) && !narrows && !layout && is_ndarray(leaf.keep) &&
       can_alias(leaf.view, *sharding)) {
@@ -226,6 +247,9 @@ void bind_transfer(py::module_& module) {
       py::arg("x"), py::arg("device"), py::arg("donate"), py::arg("may_alias"));
   module.def("_put_leaves", &put_leaves, py::arg("leaves"), py::arg("targets"), py::arg("donate"), py::arg("may_alias"),
              py::arg("path_of"), py::arg("explicit") = true);
+  module.def("_moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),
+             "Returns an Array with another sharding of the same world, moved as device_put moves it. Buffers that are "
+             "in place already are shared.");
   module.def("_get_leaf", [](const ArrayRef& array) { return value_of(array, "device_get", true); }, py::arg("array"));
   module.def(
       "_cached_host_value",

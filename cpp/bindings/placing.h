@@ -20,6 +20,10 @@ ArrayRef reshard_anywhere(const ArrayRef& source, const ShardingRef& sharding, c
 /// dtype and shape, for messages. Call it with the GIL.
 void check_same_everywhere(const HostView& value, const Sharding& sharding, const std::string& what);
 
+/// Reports to the processes that wait in check_same_everywhere that this one has no value, and why. Call it with the
+/// GIL.
+void refuse_same_everywhere(const Sharding& sharding, const std::string& what, const std::string& reason);
+
 /// Warns, once in a process, that pages of pinned_host could not be locked. Needs the GIL; throws where warnings are
 /// errors.
 void warn_of_unlocked_pages();

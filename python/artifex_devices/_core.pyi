@@ -3592,6 +3592,11 @@ def _copy_views(destinations: list[typing.Any], sources: list[typing.Any]) -> No
     Copies each source ndarray to the destination of its index, on several threads. They must not overlap.
     """
 
+def _covers(held: Sharding, wanted: Sharding, shape: typing.Any, operation: str) -> bool:
+    """
+    Whether each device, of any process, holds at least the part that `wanted` gives it; both have the same devices.
+    """
+
 def _create_lanes(count: int) -> int:
     """
     Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor, which the caller must close.
@@ -3744,6 +3749,11 @@ def _have_elements(containers: list[typing.Any], elements: list[typing.Any]) -> 
     """
 
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
+def _holds_complete_runs(sharding: Sharding, run: int) -> bool:
+    """
+    Whether in each process the tiles that it holds come in complete runs of this many.
+    """
+
 def _host_element(array: Array, operation: str) -> None:
     """
     Checks the transfer guards for one element that is read from an Array, and records its transfer.
@@ -3983,7 +3993,7 @@ def _mesh_shapes(devices: int, most_axes: int) -> list[list[int]]:
 
 def _moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     """
-    Returns the Array with another sharding of the same world. Buffers that are in place already are shared.
+    Returns an Array with another sharding of the same world, moved as device_put moves it. Buffers that are in place already are shared.
     """
 
 def _named_sharding_from_pickle(

@@ -31,7 +31,8 @@ class BufferMap {
   }
   /// Whether buffer b holds tile b, for all tiles.
   bool is_tile() const noexcept { return is_tile_; }
-  /// Whether every tile has a buffer here, so that the global array can be read in this process.
+  /// Whether the global array can be read: each process that has devices of the sharding has a buffer of every tile.
+  /// The same in all of these processes, because what they do next may depend on it.
   bool has_every_tile() const noexcept { return has_every_tile_; }
   /// Tile, device id and arena of each buffer, for reshard plans.
   std::vector<BufferPlace> places(const TileGrid& grid, const DeviceList& devices) const;
@@ -68,6 +69,9 @@ class Sharding {
 
   /// Throws as ShardDomains does; `operation` begins the message.
   ShardDomains domains(const Dims& shape, std::string_view operation) const;
+  /// Whether each device, of any process, holds at least the part of an array of `shape` that `other` gives it. Both
+  /// shardings have the same devices in the same order. Throws as ShardDomains does.
+  bool covers(const Sharding& other, const Dims& shape, std::string_view operation) const;
   Dims shard_shape(const Dims& shape) const { return domains(shape, "shard_shape").shard_shape(); }
 
   /// Whether the same devices in the same order hold the same boxes of every array of rank `ndim`, in the same memory
@@ -99,6 +103,11 @@ class Sharding {
 };
 
 using ShardingRef = std::shared_ptr<const Sharding>;
+
+/// Whether in each process the tiles that it holds come in complete runs of `run` tiles: with tile t it holds all tiles
+/// from t / run * run on. The same in all processes. Example: x sharded over its last dimension only, `run` parts: each
+/// process holds complete rows.
+bool holds_complete_runs(const TileGrid& grid, const DeviceList& devices, int64_t run);
 
 /// Throws InvalidArgument for a sharding on an AbstractMesh, as `operation` needs devices.
 void check_has_devices(const Sharding& sharding, std::string_view operation);

@@ -39,8 +39,9 @@ PlacementStrategy strategy_for(const Array& source, const Sharding& target) {
   const bool one_world = target.devices()->client() == from.devices()->client();
   const bool within_process = target.is_fully_addressable() && (!one_world || from.is_fully_addressable());
   if (within_process) return one_world ? PlacementStrategy::kReshard : PlacementStrategy::kThroughHost;
-  // As in JAX, an Array of another world and an uncommitted Array are values that each process has.
-  const bool is_global = one_world && (source.committed() || !from.is_fully_addressable());
+  // As in JAX, an Array of another world and an uncommitted Array on devices of one process are values that each
+  // process has. That is the same in all processes; whether they are devices of this process is not.
+  const bool is_global = one_world && (source.committed() || from.devices()->processes().size() > 1);
   return is_global ? PlacementStrategy::kExchange : PlacementStrategy::kValuePerProcess;
 }
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
-from artifex_devices._array_ops.core.blocks import Box, is_inside, moved_to, tiling
+from artifex_devices._array_ops.core.blocks import Box, covers, moved_to, tiling
 from artifex_devices._array_ops.core.layout import Placement
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
@@ -184,10 +184,8 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
     boxes = [target_tiles.boxes[number] for number in numbers]
     if not isinstance(x, Array):
         return _host_blocks(operation, target, boxes, path)
-    if x.sharding._same_devices(target):
-        views = _views(operation, layout, x, boxes)
-        if views is not None:
-            return views
+    if covers(x.sharding, target, x.shape, operation):
+        return _views(operation, layout, x, boxes)
 
     read = _reader_of(target)
 
@@ -225,13 +223,11 @@ def ids_text(sharding: Sharding) -> str:
     return f"{ids[:8]}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
 
 
-def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Blocks | None:
-    """Views of the part on each participant's own device; None where that part is too small."""
+def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Blocks:
+    """Views of the part on each participant's own device, which contains its box."""
     mine = tiling(x.sharding, x.shape, operation)
     numbers = _core._buffers_at(x.sharding, layout.positions)
     held = [mine.boxes[number] for number in numbers]
-    if not all(map(is_inside, boxes, held)):
-        return None
     read = _reader_of(x.sharding)
     are_entire = list(boxes) == held
     if are_entire and list(numbers) == list(range(len(mine.boxes))):

@@ -138,3 +138,8 @@ def check_same_value(client: Client, operation: str, digest: bytes) -> None:
             f"another value in process {', '.join(map(str, different))} than in most; give each process's own part to "
             "make_array_from_process_local_data"
         )
+
+
+def refuse_same_value(client: Client, operation: str, reason: str) -> None:
+    """Reports to the processes that come to check_same_value that this one has no value, and why."""
+    transports.of_client(client, operation).refuse(operation, reason, range(client.process_count()))

@@ -243,5 +243,72 @@ TEST_F(ShardingTest, ComputesShapesWithoutDevicesOnAnAbstractMesh) {
   EXPECT_THROW(NamedSharding::make_abstract(AbstractMesh(), P({})), InvalidArgument);
 }
 
+TEST_F(ShardingTest, CoversTheShardingsWhoseBoxesItContains) {
+  const auto of = [&](std::vector<SpecEntry> entries, Uneven uneven = Uneven::kError) {
+    return NamedSharding::make(mesh_, P(std::move(entries)), MemoryKind::kDevice, uneven);
+  };
+  const Dims shape = {8, 8};
+  EXPECT_TRUE(of({})->covers(*of({on({"x"})}), shape, "test"));
+  EXPECT_FALSE(of({on({"x"})})->covers(*of({}), shape, "test"));
+  EXPECT_TRUE(of({on({"x"})})->covers(*of({on({"x", "y"})}), shape, "test"));
+  EXPECT_TRUE(of({on({"x"})})->covers(*of({on({"x"}), on({"y"})}), shape, "test"));
+  EXPECT_FALSE(of({on({"x"})})->covers(*of({on({"y"})}), shape, "test"));
+  EXPECT_FALSE(of({on({"y"})})->covers(*of({on({"x"})}), shape, "test"));
+  EXPECT_FALSE(of({on({"x"})})->covers(*of({on({"y", "x"})}), shape, "test"));
+  // 9 rows in chunks of 3, or of 2 by both axes: [3, 6) does not contain [6, 8).
+  EXPECT_FALSE(of({on({"y"})}, Uneven::kLastShort)->covers(*of({on({"y", "x"})}, Uneven::kLastShort), {9}, "test"));
+  EXPECT_TRUE(of({on({"y"})}, Uneven::kLastShort)->covers(*of({on({"y"})}, Uneven::kLastShort), {7}, "test"));
+}
+
+/// Process `process` of two with four devices each.
+ClientRef one_of_two(int process) {
+  const auto machine = Machine::from_synthetic("numa:1 core:4 pu:1");
+  const ProcessInfo one = Client::describe(*machine, 4);
+  return Client::make(machine, {.num_devices = 4, .processes = {one, one}, .process_index = process});
+}
+
+TEST(ShardingOfProcesses, IsReadableInAllProcessesOrInNone) {
+  for (const int process : {0, 1}) {
+    const ClientRef client = one_of_two(process);
+    const auto devices = all_devices(client);
+    const auto mesh_in = [&](const std::vector<int>& order) {
+      std::vector<Device*> chosen;
+      for (const int id : order) chosen.push_back(devices[static_cast<size_t>(id)]);
+      return make_mesh({2, static_cast<int64_t>(order.size()) / 2}, names({"x", "y"}), {}, chosen, "mesh");
+    };
+    const auto readable = [](const MeshRef& mesh, const std::vector<std::string>& axes) {
+      return NamedSharding::make(mesh, P({on(axes)}))->buffers().has_every_tile();
+    };
+    const MeshRef mixed = mesh_in({0, 4, 1, 5, 2, 6, 3, 7});  // each process has devices in both rows
+    EXPECT_TRUE(readable(mixed, {"x"}));
+    EXPECT_FALSE(readable(mixed, {"y"}));
+    const MeshRef rows = mesh_in({0, 1, 2, 3, 4, 5, 6, 7});
+    EXPECT_FALSE(readable(rows, {"x"}));
+    EXPECT_TRUE(readable(rows, {"y"}));
+    const MeshRef ragged = mesh_in({0, 1, 2, 4});  // process 0 has both parts, process 1 has one
+    EXPECT_FALSE(readable(ragged, {"x"}));
+    EXPECT_FALSE(readable(ragged, {"y"}));
+    EXPECT_TRUE(NamedSharding::make(ragged, P({}))->buffers().has_every_tile());
+    const ShardingRef first = SingleDeviceSharding::make(devices[0]);
+    EXPECT_EQ(first->buffers().has_every_tile(), process == 0);  // process 1 has no device of it
+  }
+}
+
+TEST(ShardingOfProcesses, HoldsCompleteRunsWhereEachProcessHasAllOfThem) {
+  for (const int process : {0, 1}) {
+    const ClientRef client = one_of_two(process);
+    const MeshRef mesh = mesh_of(client, {2, 4}, {"x", "y"});
+    const auto complete = [&](std::vector<SpecEntry> entries, int64_t run) {
+      const ShardingRef sharding = NamedSharding::make(mesh, P(std::move(entries)));
+      return holds_complete_runs(sharding->grid(), *sharding->devices(), run);
+    };
+    EXPECT_TRUE(complete({on({"x"}), on({"y"})}, 4));
+    EXPECT_FALSE(complete({on({"x"}), on({"y"})}, 8));
+    EXPECT_FALSE(complete({on({"y"}), on({"x"})}, 2));
+    EXPECT_TRUE(complete({on({"y"}), on({"x"})}, 1));
+    EXPECT_TRUE(complete({on({"y"})}, 4));
+  }
+}
+
 }  // namespace
 }  // namespace artifex_devices

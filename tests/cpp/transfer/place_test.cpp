@@ -196,6 +196,10 @@ TEST(PlaceBetweenProcesses, ExchangesGlobalArraysAndUsesTheLocalValueOtherwise) 
   EXPECT_EQ(strategy(global, here), PlacementStrategy::kExchange);
   EXPECT_EQ(strategy(device_put(host, here, true), rows), PlacementStrategy::kExchange);
   EXPECT_EQ(strategy(device_put(host, here, false), rows), PlacementStrategy::kValuePerProcess);
+  // The strategy does not depend on which process asks.
+  const ShardingRef there = SingleDeviceSharding::make(client->device(2));
+  EXPECT_EQ(strategy(device_put(host, there, false), rows), PlacementStrategy::kValuePerProcess);
+  EXPECT_EQ(strategy(device_put(host, rows, false), named(client, {4}, {})), PlacementStrategy::kExchange);
   const ClientRef other = make_world(1, 1);
   EXPECT_EQ(strategy(device_put(host, SingleDeviceSharding::make(other->device(0)), true), rows),
             PlacementStrategy::kValuePerProcess);

@@ -80,7 +80,7 @@ def tiling(sharding: Sharding, shape: tuple[int, ...], operation: str) -> Tiling
 
 
 @clearable_cache(maxsize=1024)
-def _buffers_at(sharding: Sharding, positions: tuple[int, ...]) -> tuple[int, ...]:
+def buffers_at(sharding: Sharding, positions: tuple[int, ...]) -> tuple[int, ...]:
     return _core._buffers_at(sharding, positions)
 
 
@@ -118,7 +118,7 @@ def outputs_of(
 
 
 def moved_to(operation: str, x: Array, placement: Placement, sharding: Sharding) -> Array:
-    """X placed by `sharding` on the devices of `placement`."""
+    """X placed by `sharding` on the devices of `placement`. Every process with devices of either calls it."""
     if not x.sharding._same_devices(placement.sharding):
         check_move(operation, x, sharding)
     return _core._moved(x, sharding, x.committed or placement.committed)
@@ -145,35 +145,39 @@ def shift(box: Box, whole: Box) -> tuple[Any, ...]:
     return (*(slice(b.start - w.start, b.stop - w.start) for b, w in zip(box, whole, strict=True)), ...)
 
 
-def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operation: str) -> list[NDArray[Any]] | None:
-    """Views of the boxes of x in the buffers at these positions; None if a buffer does not hold its box."""
+@clearable_cache(maxsize=4096)
+def covers(held: Sharding, wanted: Sharding, shape: tuple[int, ...], operation: str) -> bool:
+    """Whether each device, of any process, holds at least the part of an array that `wanted` gives it.
+
+    So all processes decide alike whether an operand has to be moved.
+    """
+    return held._same_devices(wanted) and _core._covers(held, wanted, shape, operation)
+
+
+def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operation: str) -> list[NDArray[Any]]:
+    """Views of the boxes of x in the buffers at these positions, which hold them."""
     mine = tiling(x.sharding, x.shape, operation)
-    numbers = _buffers_at(x.sharding, positions)
     arrays = local_arrays(operation, x, False, True)
     views = []
-    for number, box in zip(numbers, boxes, strict=True):
+    for number, box in zip(buffers_at(x.sharding, positions), boxes, strict=True):
         whole = mine.boxes[number]
-        if box == whole:
-            views.append(arrays[number])
-        elif is_inside(box, whole):
-            views.append(arrays[number][shift(box, whole)])
-        else:
-            return None
+        views.append(arrays[number] if box == whole else arrays[number][shift(box, whole)])
     return views
 
 
 def views_at(
     operation: str, x: Any, placement: Placement, positions: tuple[int, ...], boxes: Sequence[Box], sharding: Sharding
 ) -> list[NDArray[Any]]:
-    """Views of the boxes of x at these positions, after an Array has been moved to `sharding` if it is not there."""
+    """Views of the boxes of x at these positions, after an Array has been moved to `sharding` if it is not there.
+
+    The parts by `sharding` contain the boxes.
+    """
     if not isinstance(x, Array):
         check_host_operand(operation, x, sharding)
         return [x[box] for box in boxes]
-    views = blocks_at(x, positions, boxes, operation) if x.sharding._same_devices(sharding) else None
-    if views is None:
-        views = blocks_at(moved_to(operation, x, placement, sharding), positions, boxes, operation)
-    assert views is not None
-    return views
+    if not covers(x.sharding, sharding, x.shape, operation):
+        x = moved_to(operation, x, placement, sharding)
+    return blocks_at(x, positions, boxes, operation)
 
 
 def check_host_operand(operation: str, x: Any, sharding: Sharding) -> None:

@@ -36,20 +36,19 @@ class Source:
     """The operand of a result: the tiles of an Array, or a host array as one tile."""
 
     def __init__(self, operation: str, x: Any, target: Sharding) -> None:
-        """`target` is the sharding of the result; transfer guards must allow the transfer."""
+        """`target` is the sharding of the result; an Array on other devices is replicated on its devices."""
         self.dtype = x.dtype
-        self._sharding: Sharding | None = None
         if not isinstance(x, Array):
             blocks.check_host_operand(operation, x, target)
             whole = tuple(slice(0, size, 1) for size in x.shape)
             one = (1,) * x.ndim
             self._tiling = Tiling(one, (0,), (0,), (whole,), {0: 0}, x.shape, one)
             self._arrays = [x]
+            self._sharding: Sharding | None = None
             return
-        if x.sharding._same_devices(target):
-            self._sharding = x.sharding
-        else:
-            blocks.check_move(operation, x, target)
+        if not x.sharding._same_devices(target):
+            x = blocks.moved_to(operation, x, Placement(target, x.committed), sharding_with(target, ((),) * x.ndim))
+        self._sharding = x.sharding
         self._tiling = tiling(x.sharding, x.shape, operation)
         self._arrays = blocks.local_arrays(operation, x)
 
@@ -59,7 +58,7 @@ class Source:
         `bounds` are (start, stop) of each dimension of the box, none of them empty.
         """
         grid = self._tiling
-        near = -1 if self._sharding is None else blocks._buffers_at(self._sharding, (position,))[0]
+        near = -1 if self._sharding is None else blocks.buffers_at(self._sharding, (position,))[0]
         coordinates = [
             range(start // side * stride, (stop - 1) // side * stride + 1, stride)
             for (start, stop), side, stride in zip(bounds, grid.sides, grid.strides, strict=True)

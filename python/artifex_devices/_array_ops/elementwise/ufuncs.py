@@ -153,6 +153,9 @@ def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:
         sharding = arrays[0].sharding
         if not all(x.shape == shape and (x.sharding is sharding or x.sharding == sharding) for x in arrays):
             sharding = sharding_with(placement.sharding, broadcast_specs(operation, placement, shape, arrays))
+            # An equivalent sharding of an operand is kept, with its spelling of the spec, as _compute_on_slabs does.
+            alike = (x for x in arrays if x.shape == shape and placement.shares_mesh(x))
+            sharding = next((x.sharding for x in alike if x.sharding.is_equivalent_to(sharding, len(shape))), sharding)
         cached = shape, placement, sharding
         if len(_layouts) >= 4096:
             _layouts.clear()
