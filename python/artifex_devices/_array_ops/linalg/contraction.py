@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
@@ -18,14 +19,16 @@ from artifex_devices._array_ops.core.blocks import (
     Box,
     Tiling,
     allocate,
+    buffers_at,
     check_host_operand,
+    local_arrays,
     moved_to,
     run_all,
     tiling,
     views_at,
 )
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
-from artifex_devices._array_ops.core.layout import Placement, common_placement, sharding_with
+from artifex_devices._array_ops.core.layout import Placement, Spec, common_placement, sharding_with, spec_in, spec_of
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, Sharding
@@ -57,6 +60,7 @@ class _Plan(NamedTuple):
     indices: tuple[tuple[int, ...], ...]  # by operand and dimension: its dimension of the work; -1 if it is broadcast
     targets: tuple[Sharding, ...]  # by operand: its sharding if it must be moved
     terms: tuple[tuple[Box, ...], ...]  # for each part of a sharded sum: the box of each operand
+    partial: Sharding | None  # of the terms, stacked along a first dimension, if some are needed in other processes
     products: int  # number of multiplications
 
 
@@ -95,32 +99,50 @@ def _plan(
         tuple(i if size == shape[i] else -1 for i, size in zip(own, x.shape, strict=True))
         for x, own in zip(operands, numbers, strict=True)
     )
-    targets = (
-        tuple(spec[i] if i >= 0 and i not in index[:d] else () for d, i in enumerate(index)) for index in indices
-    )
+    targets = [_target(x, spec, index) for x, index in zip(operands, indices, strict=True)]
     places = tiling(work, shape, operation)
+    summed = tuple(axis for axes in spec[len(out_labels) :] for axis in axes)
+    out_spec = spec[: len(out_labels)]
+    has_terms = _core._holds_complete_runs(work, math.prod(places.parts[len(out_labels) :]))
     if len(_plans) >= 4096:
         _plans.clear()
     _plans[key] = plan = _Plan(
         placement=placement,
         shape=shape[: len(out_labels)],
-        sharding=sharding_with(placement.sharding, spec[: len(out_labels)]),
+        sharding=sharding_with(placement.sharding, out_spec),
         work=work,
         places=places,
         indices=indices,
         targets=tuple(sharding_with(work, target) for target in targets),
-        terms=_terms(places, len(out_labels), indices) if any(spec[len(out_labels) :]) else (),
+        terms=_terms(places, shape, len(out_labels), indices) if summed else (),
+        partial=None if has_terms else sharding_with(placement.sharding, (summed, *out_spec)),
         products=math.prod(shape),
     )
     return plan
 
 
-def _terms(places: Tiling, out_ndim: int, indices: Sequence[tuple[int, ...]]) -> tuple[tuple[Box, ...], ...]:
+def _target(x: Any, spec: Spec, index: tuple[int, ...]) -> Spec:
+    """The spec of an operand that is to be multiplied: a label that it has twice is sharded in one dimension only."""
+    own = spec_of(x) if isinstance(x, Array) else ()
+    sharded: dict[int, int] = {}  # by label: that dimension
+    for d, i in enumerate(index):
+        if i >= 0 and (i not in sharded or (d < len(own) and own[d] == spec[i])):
+            sharded[i] = d
+    return tuple(spec[i] if sharded.get(i) == d else () for d, i in enumerate(index))
+
+
+def _terms(
+    places: Tiling, shape: tuple[int, ...], out_ndim: int, indices: Sequence[tuple[int, ...]]
+) -> tuple[tuple[Box, ...], ...]:
     """For each part of a sharded sum, in the order of the tiles: the box of each operand."""
     everything = slice(None)
+    parts = [
+        [slice(min(number * side, size), min((number + 1) * side, size)) for number in range(count)]
+        for size, side, count in zip(shape[out_ndim:], places.sides[out_ndim:], places.parts[out_ndim:], strict=True)
+    ]
     return tuple(
-        tuple(tuple(box[i] if i >= out_ndim else everything for i in index) for index in indices)
-        for box in (places.boxes[places.tiles.index(term)] for term in range(math.prod(places.parts[out_ndim:])))
+        tuple(tuple(box[i - out_ndim] if i >= out_ndim else everything for i in index) for index in indices)
+        for box in itertools.product(*parts)
     )
 
 
@@ -164,11 +186,13 @@ def contract(
     """Multiplies operands along their labels and sums over those that the result does not have.
 
     A dimension of the result is sharded as in the operands. If a summed dimension is sharded, each device sums over its
-    part, and the parts are added in the order of the tiles; the result is replicated over those axes.
+    part, and the parts are added in the order of the tiles; the result is replicated over those axes. Processes send
+    each other the parts that they need.
 
     `multiply` does this for one part of each operand. Dimensions of size 1 are broadcast if `broadcast(label)`. `blas`
     is whether `multiply` calls BLAS, which has its own threads, for float and complex numbers.
     """
+    dtype = np.dtype(dtype)
     plan = _plan(operation, operands, labels, out_labels, broadcast)
     operands = [
         moved_to(operation, x, plan.placement, target)
@@ -184,11 +208,15 @@ def contract(
     for x, index, target in zip(operands, plan.indices, plan.targets, strict=True):
         boxes: list[Box] = [tuple(box[i] if i >= 0 else slice(0, 1, 1) for i in index) for box in places.boxes]
         parts.append(views_at(operation, x, plan.placement, places.positions, boxes, target))
-    result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=plan.placement.committed)
-    share = math.prod(part.stop - part.start for part in places.boxes[0])
-    blas = blas and result.dtype.char in _BLAS_TYPES
-    job = _Job(multiply, tuple(labels), out_labels, 0 if blas else share)
-    if plan.terms:
+    committed = plan.placement.committed
+    if plan.partial is None:
+        result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=committed)
+    else:
+        result, buffers, multiply = _allocate_terms(operation, plan, dtype, multiply)
+    share = math.prod(part.stop - part.start for part in places.boxes[0]) if places.boxes else 0
+    blas = blas and dtype.char in _BLAS_TYPES
+    job = _Job(multiply, tuple(labels), out_labels, 0 if blas else share, len(plan.terms) or 1, dtype.itemsize)
+    if plan.terms and plan.partial is None:
         out_places = tiling(result.sharding, plan.shape, operation)
         tasks, copies = _sums(job, parts, buffers, places, out_places, len(out_labels))
     else:
@@ -202,14 +230,49 @@ def contract(
         run_all(tasks, touched_bytes)
     for copy in copies:
         copy()
+    return result if plan.partial is None else _sum_of_terms(operation, plan, result, dtype)
+
+
+def _allocate_terms(
+    operation: str, plan: _Plan, dtype: Any, multiply: Multiply
+) -> tuple[Array, list[NDArray[Any]], Multiply]:
+    """An Array of the stacked terms of a sharded sum, the term in each buffer of the work, and how to write it."""
+    assert plan.partial is not None
+    wide = dtype.name in _NARROW
+    kind, shape = (np.float32 if wide else dtype), (len(plan.terms), *plan.shape)
+    stacked, blocks = allocate(operation, shape, kind, plan.partial, committed=plan.placement.committed)
+    buffers = [blocks[number][0, ...] for number in buffers_at(plan.partial, plan.places.positions)]
+    return stacked, buffers, (lambda out, parts, _: multiply(out, parts, True)) if wide else multiply
+
+
+def _sum_of_terms(operation: str, plan: _Plan, stacked: Array, dtype: Any) -> Array:
+    """Sends all terms to the devices that need the sum, which add them in the order of the tiles, as _add_up does."""
+    here = sharding_with(plan.sharding, ((), *spec_in(plan.sharding, len(plan.shape))))
+    blocks = local_arrays(operation, moved_to(operation, stacked, plan.placement, here), False, True)
+    result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=plan.placement.committed)
+    numbers = buffers_at(here, tiling(plan.sharding, plan.shape, operation).positions)
+    tasks = [
+        functools.partial(_add_terms, buffer, blocks[number])
+        for buffer, number in zip(buffers, numbers, strict=True)
+        if buffer.size
+    ]
+    run_all(tasks, sum(block.nbytes for block in blocks))
     return result
+
+
+def _add_terms(output: NDArray[Any], terms: NDArray[Any]) -> None:
+    total = output if output.dtype == terms.dtype else np.empty_like(output, terms.dtype, order="C")
+    np.copyto(total, terms[0, ...])
+    for number in range(1, terms.shape[0]):
+        np.add(total, terms[number, ...], out=total)
+    if total is not output:
+        np.copyto(output, total, casting="unsafe")
 
 
 def _compute_fused(
     operation: str, plan: _Plan, operands: Sequence[Any], dtype: Any, multiply: Multiply, blas: bool
 ) -> Array | None:
     """One product, if operands and result are small."""
-    dtype = np.dtype(dtype)
     if not is_small(math.prod(plan.shape) * dtype.itemsize, *(x.nbytes for x in operands)):
         return None
     if plan.products > _PIECE_PRODUCTS and not (blas and dtype.char in _BLAS_TYPES):
@@ -234,14 +297,16 @@ class _Job(NamedTuple):
     labels: tuple[Labels, ...]
     out_labels: Labels
     products: int  # number of multiplications of a part; 0 to leave it in one piece
+    terms: int  # of the sum, in all processes: pieces depend on it, and the last digits on pieces
+    itemsize: int  # of the result
 
     def pieces(self, output: NDArray[Any], tiles: Sequence[Sequence[NDArray[Any]]]) -> list[Callable[[], Any]]:
         """Calls that together write `output`, the sum over tiles: one, or several along its first dimension."""
         if not output.size:
             return []
-        wanted = 0 if is_gpu_block(output) else len(tiles) * self.products // _PIECE_PRODUCTS
-        if len(tiles) > 1 and not is_gpu_block(output):  # so that terms stay in the caches until they are added
-            wanted = max(wanted, output.nbytes // PIECE_BYTES)
+        wanted = 0 if is_gpu_block(output) else self.terms * self.products // _PIECE_PRODUCTS
+        if self.terms > 1 and not is_gpu_block(output):  # so that terms stay in the caches until they are added
+            wanted = max(wanted, output.size * self.itemsize // PIECE_BYTES)
         count = min(wanted, output.shape[0]) if output.ndim else 1
         if count <= 1:
             return [functools.partial(_add_up, self.multiply, output, tiles)]
