@@ -173,20 +173,22 @@ Raises:
 
 void bind_process_rows(py::module_& module) {
   module.def(
-      "_process_counts",
-      [](const Sharding& sharding, int64_t ndim) {
-        check_has_devices(sharding, "process_counts");
-        return py::tuple(py::cast(process_counts(sharding, ndim)));
+      "_process_groups",
+      [](const Sharding& sharding, int64_t ndim, const std::string& operation) {
+        check_has_devices(sharding, operation);
+        return process_groups(sharding, ndim, operation);
       },
-      py::arg("sharding"), py::arg("ndim"),
-      "Into how many parts the processes divide each dimension; None where they hold different numbers of parts.");
+      py::arg("sharding"), py::arg("ndim"), py::arg("operation"),
+      "For each dimension, the groups of processes that hold the same parts of it; None where they hold different "
+      "numbers of parts.");
   module.def(
-      "_process_starts",
-      [](const Sharding& sharding, py::handle shape) {
-        check_has_devices(sharding, "process_starts");
-        return process_starts(sharding, dims_from_python(shape, "process_starts", "shape"));
+      "_process_parts",
+      [](const Sharding& sharding, py::handle shape, const std::string& operation) {
+        check_has_devices(sharding, operation);
+        return process_parts(sharding, dims_from_python(shape, operation, "shape"), operation);
       },
-      py::arg("sharding"), py::arg("shape"), "Where this process's parts of each dimension begin, ascending.");
+      py::arg("sharding"), py::arg("shape"), py::arg("operation"),
+      "For each process, (begin, end) of the distinct parts of each dimension that it holds, ascending.");
   module.def(
       "_batch_share",
       [](const Sharding& sharding, int64_t length, int64_t dimension) {

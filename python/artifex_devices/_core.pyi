@@ -4129,14 +4129,14 @@ def _prefers_gpus() -> bool:
     Returns whether jax_platforms or jax_platform_name names GPUs first.
     """
 
-def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
+def _process_groups(sharding: Sharding, ndim: int, operation: str) -> list[list[list[int]] | None]:
     """
-    Into how many parts the processes divide each dimension; None where they hold different numbers of parts.
+    For each dimension, the groups of processes that hold the same parts of it; None where they hold different numbers of parts.
     """
 
-def _process_starts(sharding: Sharding, shape: typing.Any) -> list[list[int]]:
+def _process_parts(sharding: Sharding, shape: typing.Any, operation: str) -> dict[int, list[list[tuple[int, int]]]]:
     """
-    Where this process's parts of each dimension begin, ascending.
+    For each process, (begin, end) of the distinct parts of each dimension that it holds, ascending.
     """
 
 def _profile_kinds() -> list[str]:

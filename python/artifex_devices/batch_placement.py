@@ -16,7 +16,7 @@ __all__ = ["batch_share", "place_batch"]
 def place_batch(operation: str, batch: Any, target: Any) -> Any:
     """Places a batch by device_put, except that each process gives its own part of ndarrays that span processes.
 
-    Sends no messages, so that it can run at the same time as other work, as prefetching does.
+    Sends no messages unless `exchanges_sizes`, so that it can run at the same time as other work, as prefetching does.
 
     Args:
         operation: Name of the operation, for messages.
@@ -29,20 +29,41 @@ def place_batch(operation: str, batch: Any, target: Any) -> Any:
     if _core._current_client().process_count() == 1:
         return device_put(batch, target)
     from artifex_devices import tree_util
-    from artifex_devices._placement.construct import make_array_from_process_local_data
-    from artifex_devices._placement.target import PLACES
+    from artifex_devices._placement.construct import array_from_local_data
 
     leaves, structure = tree_util.tree_flatten(batch)
-    places = per_leaf(operation, "sharding", target, batch, PLACES)
+    places = _places(operation, batch, target, len(leaves))
     placed = []
-    for number, leaf in enumerate(leaves):
-        place = places[number] if isinstance(places, list) else places
-        is_shared = isinstance(place, Sharding) and not place.is_fully_addressable
-        if is_shared and not isinstance(leaf, Array):
-            placed.append(make_array_from_process_local_data(place, leaf))
-        else:
+    for number, (leaf, place) in enumerate(zip(leaves, places, strict=True)):
+        if isinstance(leaf, Array) or not isinstance(place, Sharding) or place.is_fully_addressable:
             placed.append(device_put(leaf, place))
+            continue
+        path = tree_util.keystr(structure.paths()[number])
+        placed.append(array_from_local_data(operation, place, leaf, None, f"leaf {path}: " if path else ""))
     return tree_util.tree_unflatten(structure, placed)
+
+
+def exchanges_sizes(operation: str, batch: Any, target: Any) -> bool:
+    """Whether place_batch of these makes the processes exchange the sizes of their parts.
+
+    It does for ndarrays on a sharding with `uneven="last-short"` that spans processes.
+    """
+    if _core._current_client().process_count() == 1:
+        return False
+    from artifex_devices import tree_util
+    from artifex_devices._placement.construct import needs_agreement
+
+    leaves = tree_util.tree_leaves(batch)
+    places = _places(operation, batch, target, len(leaves))
+    return any(not isinstance(x, Array) and needs_agreement(place) for x, place in zip(leaves, places, strict=True))
+
+
+def _places(operation: str, batch: Any, target: Any, count: int) -> list[Any]:
+    """The target of each of so many leaves."""
+    from artifex_devices._placement.target import PLACES
+
+    places = per_leaf(operation, "sharding", target, batch, PLACES)
+    return places if isinstance(places, list) else [places] * count
 
 
 def batch_share(sharding: Sharding, length: int, dimension: int = 0) -> slice:

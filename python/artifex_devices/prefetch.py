@@ -13,6 +13,8 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, cast, overload
 
+import numpy as np
+
 from artifex_devices import _core
 from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
@@ -20,7 +22,7 @@ from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._core import Array
 from artifex_devices._runtime.device_arguments import check_target
-from artifex_devices.batch_placement import place_batch
+from artifex_devices.batch_placement import exchanges_sizes, place_batch
 
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
 
@@ -61,6 +63,13 @@ class PrefetchStats:
 
 
 _END = object()  # follows the last batch in the queue and stays there
+
+
+class _Unplaced:
+    """A batch that the consumer places: processes exchange sizes for it, which one thread of each must do in order."""
+
+    def __init__(self, place: Callable[[], Any]) -> None:
+        self.place = place
 
 
 class _Work:
@@ -259,6 +268,8 @@ class Prefetcher(Iterator[T]):
                     self._batches += 1
         except MemoryError:
             pass  # return the batch without counting it; the worker checks for space by itself
+        if isinstance(item, _Unplaced):
+            item = self._placed_here(item)
         if item is not _END:
             return cast(T, item)
         work.ready.put(_END)  # the other consumers end too
@@ -295,6 +306,15 @@ class Prefetcher(Iterator[T]):
             # A consumer that is interrupted between taking and putting back loses the end mark.
             if (work.has_ended() or not self._started) and not work.ready:
                 return _END
+
+    def _placed_here(self, item: _Unplaced) -> Any:
+        """Places a batch in this thread; an error ends the iteration, as one of the worker does."""
+        try:
+            return item.place()
+        except BaseException:
+            self._work.stop()
+            self._work.drop_batches()
+            raise
 
     def _check_process(self) -> None:
         if self._process is not None and self._process != os.getpid():
@@ -419,7 +439,8 @@ def prefetch_to_device(
         iterator: The source of batches, each a pytree of arrays.
         device_or_sharding: The target: a Device, a Sharding, or a tree of them that is a prefix of each batch; None for
             the default device. If a sharding has devices of several processes, each process reads its own part of the
-            batches.
+            batches. If that sharding has `uneven="last-short"` too, the processes exchange the sizes of their parts in
+            `next`, which places the batch: all of them call it together.
         buffer_size: Number of batches read in advance, at least 1.
 
     Returns:
@@ -446,4 +467,13 @@ def prefetch_to_device(
     except TypeError:
         expected, fix = "an iterator or iterable of batches", "call the function if it returns the generator"
         raise wrong_type(name, "iterator", iterator, expected, fix) from None
-    return Prefetcher(source, lambda batch: place_batch(name, batch, device_or_sharding), size)
+
+    def place(batch: Any) -> Any:
+        if not exchanges_sizes(name, batch, device_or_sharding):
+            return place_batch(name, batch, device_or_sharding)
+        from artifex_devices import tree_util
+
+        copied = tree_util.tree_map(lambda leaf: leaf if isinstance(leaf, Array) else np.array(leaf), batch)
+        return _Unplaced(lambda: place_batch(name, copied, device_or_sharding))
+
+    return Prefetcher(source, place, size)

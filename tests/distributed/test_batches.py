@@ -88,6 +88,66 @@ def test_prefetching_sends_nothing_and_so_disturbs_nothing(processes):
         assert sums == [((8, 3), (base + i).sum(), [i] * 8) for i in range(8)]
 
 
+def uneven_batches(length):
+    """The shapes of a batch whose last parts are short, placed in every way; each process checks its own shards."""
+    import artifex_devices as ad
+    from artifex_devices import multihost_utils
+    from artifex_devices.batch_placement import batch_share
+
+    sharding = ad.NamedSharding(ad.Mesh(np.array(ad.devices()), ("data",)), ad.P("data"), uneven="last-short")
+    rows = np.arange(3.0 * length).reshape(length, 3)
+    own = rows[batch_share(sharding, length)]
+    placement = ad.DevicePlacement()
+    made = [
+        ad.make_array_from_process_local_data(sharding, own),
+        ad.make_array_from_process_local_data(sharding, own, rows.shape),
+        ad.make_array_from_process_local_data(sharding, rows, rows.shape),
+        placement.distribute_batch({"x": own}, sharding)["x"],
+    ]
+    buffer = np.empty_like(own)
+
+    def source():
+        for step in range(3):
+            buffer[...] = own + step
+            yield buffer
+
+    with placement.prefetch_to_device(source(), sharding) as batches:
+        for step, batch in enumerate(batches):
+            multihost_utils.sync_global_devices(f"step {step}")
+            made.append(batch - float(step))
+    for x in made:
+        for shard in x.addressable_shards:
+            assert np.asarray(shard.data).tolist() == rows[shard.index].tolist()
+    return len(own), [x.shape for x in made]
+
+
+@pytest.mark.parametrize(
+    ("length", "own"), [(13, [4, 4, 4, 1]), (16, [4] * 4), (9, [4, 4, 1, 0]), (3, [2, 1, 0, 0]), (0, [0] * 4)]
+)
+def test_the_last_batch_may_be_short(processes, length, own):
+    found = processes(4, uneven_batches, length).values
+    assert found == [(count, [(length, 3)] * 7) for count in own]
+
+
+def parts_that_do_not_fit():
+    import artifex_devices as ad
+
+    sharding = ad.NamedSharding(ad.Mesh(np.array(ad.devices()), ("data",)), ad.P("data"), uneven="last-short")
+    with pytest.raises(ValueError, match=r"^make_array_from_process_local_data: the data of the") as caught:
+        ad.make_array_from_process_local_data(sharding, np.ones(3 + ad.process_index()))
+    return str(caught.value), ad.make_array_from_process_local_data(sharding, np.ones(2)).shape
+
+
+def test_sizes_of_parts_that_do_not_fit_together_are_an_error_in_every_process(processes):
+    found = processes(2, parts_that_do_not_fit).values
+    assert found[0] == found[1]
+    assert found[0][1] == (4,)
+    assert (
+        "expected those of shape (7,), the sum of all, got dimension 0: process 0 has 3 and its part is 4; dimension "
+        "0: process 1 has 4 and its part is 3; cut the global array by batch_placement.batch_share(sharding, length)"
+    ) in found[0][0]
+
+
 def shares():
     import artifex_devices as ad
     from artifex_devices.batch_placement import batch_share

@@ -24,53 +24,66 @@ void for_each_tile_here(const Sharding& sharding, F&& f) {
 
 }  // namespace
 
-std::vector<std::optional<int64_t>> process_counts(const Sharding& sharding, int64_t ndim) {
-  std::vector<std::optional<int64_t>> counts(static_cast<size_t>(ndim), 1);
-  if (sharding.is_fully_addressable() || sharding.is_fully_replicated()) return counts;
+std::vector<std::optional<RowHolders>> process_groups(const Sharding& sharding, int64_t ndim,
+                                                      std::string_view operation) {
   // As many rows as devices in each dimension: every spec divides that.
-  sharding.domains(Dims(ndim, sharding.num_devices()), "devices_indices_map");
+  sharding.domains(Dims(ndim, sharding.num_devices()), operation);
   const TileGrid& grid = sharding.grid();
   const DeviceList& devices = *sharding.devices();
+  std::vector<std::optional<RowHolders>> result(static_cast<size_t>(ndim));
   for (int64_t d = 0; d < ndim; ++d) {
+    if (grid.parts(d) == 1) {
+      result[static_cast<size_t>(d)] = RowHolders{devices.processes()};
+      continue;
+    }
     std::map<int, Cuts> cuts_of_process;
     for (int64_t position = 0; position < grid.positions(); ++position) {
       cuts_of_process[devices[position]->process_index()].insert(grid.tile_coordinate(grid.tile(position), d));
     }
-    std::set<Cuts> groups;
-    for (auto& [process, cuts] : cuts_of_process) groups.insert(std::move(cuts));
+    std::map<Cuts, std::vector<int>> groups;
+    for (auto& [process, cuts] : cuts_of_process) groups[std::move(cuts)].push_back(process);
     Cuts distinct;
     size_t total = 0;
-    for (const Cuts& cuts : groups) {
+    for (const auto& [cuts, processes] : groups) {
       distinct.insert(cuts.begin(), cuts.end());
       total += cuts.size();
     }
-    const bool is_uniform = total == distinct.size() && std::ranges::all_of(groups, [&](const Cuts& cuts) {
-                              return cuts.size() == groups.begin()->size();
-                            });
-    counts[static_cast<size_t>(d)] = is_uniform ? std::optional<int64_t>(std::ssize(groups)) : std::nullopt;
+    const size_t count = groups.begin()->first.size();
+    if (total != distinct.size() || total != count * groups.size()) continue;
+    RowHolders& found = result[static_cast<size_t>(d)].emplace();
+    for (auto& [cuts, processes] : groups) found.push_back(std::move(processes));
   }
-  return counts;
+  return result;
 }
 
-std::vector<std::vector<int64_t>> process_starts(const Sharding& sharding, const Dims& shape) {
-  const ShardDomains domains = sharding.domains(shape, "addressable_devices_indices_map");
-  std::vector<Cuts> starts(static_cast<size_t>(shape.size()));
-  for_each_tile_here(sharding, [&](int64_t tile) {
-    const IndexDomain box = domains.domain(tile);
-    for (int64_t d = 0; d < shape.size(); ++d) starts[static_cast<size_t>(d)].insert(box.origin[d]);
-  });
-  std::vector<std::vector<int64_t>> sorted;
-  for (const Cuts& each : starts) sorted.emplace_back(each.begin(), each.end());
+std::map<int, std::vector<std::vector<Rows>>> process_parts(const Sharding& sharding, const Dims& shape,
+                                                            std::string_view operation) {
+  const ShardDomains domains = sharding.domains(shape, operation);
+  const DeviceList& devices = *sharding.devices();
+  std::map<int, std::vector<std::set<Rows>>> found;
+  for (int64_t position = 0; position < sharding.num_devices(); ++position) {
+    const IndexDomain box = domains.domain(sharding.grid().tile(position));
+    auto& parts = found[devices[position]->process_index()];
+    parts.resize(static_cast<size_t>(shape.size()));
+    for (int64_t d = 0; d < shape.size(); ++d) {
+      if (box.shape[d] > 0) parts[static_cast<size_t>(d)].emplace(box.origin[d], box.origin[d] + box.shape[d]);
+    }
+  }
+  std::map<int, std::vector<std::vector<Rows>>> sorted;
+  for (const auto& [process, parts] : found) {
+    for (const std::set<Rows>& each : parts) sorted[process].emplace_back(each.begin(), each.end());
+    if (parts.empty()) sorted[process];
+  }
   return sorted;
 }
 
-std::pair<int64_t, int64_t> batch_share(const Sharding& sharding, int64_t length, int64_t dimension) {
+Rows batch_share(const Sharding& sharding, int64_t length, int64_t dimension) {
   if (dimension < 0)
     throw_error("batch_share: dimension is {}; expected 0 or more; count from the first one", dimension);
   Dims shape(std::max(dimension + 1, sharding.grid().parts().size()), sharding.num_devices());
   shape[dimension] = length;
-  const ShardDomains domains = sharding.domains(shape, "addressable_devices_indices_map");
-  std::set<std::pair<int64_t, int64_t>> rows;
+  const ShardDomains domains = sharding.domains(shape, "batch_share");
+  std::set<Rows> rows;
   for_each_tile_here(sharding, [&](int64_t tile) {
     const IndexDomain box = domains.domain(tile);
     rows.emplace(box.origin[dimension], box.origin[dimension] + box.shape[dimension]);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,18 +12,27 @@
 
 namespace artifex_devices {
 
-/// Into how many parts the processes divide each of the first `ndim` dimensions; nothing for a dimension where
-/// processes hold different numbers of parts or overlapping ones. Processes that hold the same part count once, as do
-/// parts that a process divides further among its devices. Throws as ShardDomains does.
-///
-/// Example: 4 devices of 2 processes over one axis 'x', spec P('x', None): {2, 1}.
-std::vector<std::optional<int64_t>> process_counts(const Sharding& sharding, int64_t ndim);
+/// By process: which processes, ascending, hold the same parts of a dimension. Groups are in the order of their parts.
+using RowHolders = std::vector<std::vector<int>>;
 
-/// Where the parts of each dimension that this process holds begin, ascending. Throws as ShardDomains does.
-std::vector<std::vector<int64_t>> process_starts(const Sharding& sharding, const Dims& shape);
+/// How the processes divide each of the first `ndim` dimensions: the groups hold disjoint parts of it. Nothing for a
+/// dimension where processes hold different numbers of parts or overlapping ones. Throws as ShardDomains does;
+/// `operation` begins the message.
+///
+/// Example: 4 devices of 2 processes over one axis 'x', spec P('x', None): {{{0}, {1}}, {{0, 1}}}.
+std::vector<std::optional<RowHolders>> process_groups(const Sharding& sharding, int64_t ndim,
+                                                      std::string_view operation);
+
+/// [begin, end) of rows of one dimension.
+using Rows = std::pair<int64_t, int64_t>;
+
+/// For each process that has devices of the sharding, the distinct parts of each dimension that it holds, ascending,
+/// without empty ones. The same in all processes. Throws as ShardDomains does; `operation` begins the message.
+std::map<int, std::vector<std::vector<Rows>>> process_parts(const Sharding& sharding, const Dims& shape,
+                                                            std::string_view operation);
 
 /// The rows [begin, end) of a dimension of `length` rows that this process holds; the other dimensions do not count.
 /// Throws InvalidArgument when they are not contiguous, or there are none.
-std::pair<int64_t, int64_t> batch_share(const Sharding& sharding, int64_t length, int64_t dimension);
+Rows batch_share(const Sharding& sharding, int64_t length, int64_t dimension);
 
 }  // namespace artifex_devices

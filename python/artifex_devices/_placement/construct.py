@@ -13,13 +13,14 @@ from artifex_devices import _core, tree_util
 from artifex_devices._base.checks import check_callable, check_type
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, Sharding, _array_from_callback, _array_from_parts
+from artifex_devices._core import Array, NamedSharding, Sharding, _array_from_callback, _array_from_parts
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.target import PLACES, sharding_for
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
 from artifex_devices._tree.prefix import per_leaf
 
-_process_counts = clearable_cache(maxsize=1024)(_core._process_counts)
+_process_groups = clearable_cache(maxsize=1024)(_core._process_groups)
+_process_parts = clearable_cache(maxsize=256)(_core._process_parts)
 
 
 def make_array_from_single_device_arrays(
@@ -108,7 +109,9 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
         sharding: A target of device_put other than None, or a prefix tree of these.
         local_data: An ndarray or a number, or a tree of these.
         global_shape: The shape of the global array, or a prefix tree of shapes. With None it follows from the data,
-            taken as this process's part in each dimension that is sharded over processes.
+            taken as this process's part in each dimension that is sharded over processes. With a sharding of
+            `uneven="last-short"` the last parts may be shorter: then the processes exchange their sizes, and all
+            processes of the sharding must call it together.
 
     Returns:
         local_data with an Array for each leaf.
@@ -116,6 +119,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     Raises:
         ValueError: The data does not fit the sharding and global_shape, or global_shape does not follow because
             processes hold different numbers of parts; the text lists all problems. sharding is None.
+        IndivisibleError: The sharding does not divide the global shape (a ValueError).
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -140,7 +144,20 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
                 f"{operation}: global_shape is not that of the data; expected equal shapes, as there is one process, "
                 f"got {'; '.join(wrong)}; leave global_shape out"
             )
-    return device_put(local_data, sharding)
+    try:
+        return device_put(local_data, sharding)
+    except ValueError:
+        _check_shapes(operation, sharding, local_data)
+        raise
+
+
+def _check_shapes(operation: str, sharding: Any, local_data: Any) -> None:
+    """Raises the error of device_put for a shape that a sharding does not fit, with the name of this operation."""
+    places = per_leaf(operation, "sharding", sharding, local_data, PLACES, is_checked=False)
+    for i, (name, leaf, _) in enumerate(_with_shapes(operation, local_data, None)):
+        place = places[i] if isinstance(places, list) else places
+        if isinstance(place, Sharding):
+            _process_parts(place, np.shape(leaf), f"{operation}: leaf {name}" if name else operation)
 
 
 def _from_all_processes(operation: str, sharding: Any, local_data: Any, global_shape: Any) -> Any:
@@ -171,16 +188,65 @@ def _is_shape(node: Any) -> bool:
 
 
 def _global_shape(operation: str, sharding: Sharding, local: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """The global shape, where each process has its part only; ValueError where the parts do not determine it."""
-    counts = _process_counts(sharding, len(local))
-    unknown = [d for d, count in enumerate(counts) if count is None]
+    """The global shape, where each process has its part only; ValueError where the parts do not determine it.
+
+    The processes of the sharding agree on the size of an uneven dimension that they divide: see needs_agreement.
+    """
+    groups = _process_groups(sharding, len(local), operation)
+    unknown = [d for d, each in enumerate(groups) if each is None]
     if unknown:
         raise ValueError(
             f"{operation}: {name}local shape {local} does not determine the global shape: in dimension "
             f"{', '.join(map(str, unknown))} of {sharding} the processes hold different numbers of parts, or "
             "overlapping ones; expected equal numbers of distinct parts; give global_shape"
         )
-    return tuple(size * count for size, count in zip(local, counts, strict=True) if count is not None)
+    if not needs_agreement(sharding):
+        return tuple(size * len(each or ()) for size, each in zip(local, groups, strict=True))
+    return _agreed_shape(operation, sharding, local, [each or [] for each in groups], name)
+
+
+def needs_agreement(sharding: Any) -> bool:
+    """Whether processes must exchange the sizes of their parts, because the last ones may be shorter."""
+    is_uneven = isinstance(sharding, NamedSharding) and sharding.uneven is not None
+    return is_uneven and not sharding.is_fully_addressable
+
+
+def _agreed_shape(
+    operation: str, sharding: Sharding, local: tuple[int, ...], groups: list[list[list[int]]], name: str
+) -> tuple[int, ...]:
+    """The global shape that follows from the sizes of all processes of the sharding, which call it together.
+
+    `groups` are, by dimension, the processes that hold the same part. ValueError in all of them where a size is not
+    that of the process's part.
+    """
+    from artifex_devices.distributed.exchange import gather_sizes
+
+    client = next(iter(sharding.device_set)).client
+    shape = list(local)
+    sizes: dict[int, dict[int, int]] = {}  # by dimension that is divided, and by process
+    for d, each in enumerate(groups):
+        if len(each) > 1:
+            what = f"{operation}: {name}the size of dimension {d} of {sharding}"
+            sizes[d] = gather_sizes(client, what, sorted(process for group in each for process in group), local[d])
+            shape[d] = sum(sizes[d][group[0]] for group in each)
+    parts = _process_parts(sharding, tuple(shape), operation)
+    wrong = [
+        f"dimension {d}: process {process} has {size} and its part is {wanted}"
+        for d, found in sizes.items()
+        for process, size in found.items()
+        if size != (wanted := _length(parts[process][d]))
+    ]
+    if wrong:
+        raise ValueError(
+            f"{operation}: {name}the data of the processes are not the parts of one array by {sharding}; expected "
+            f"those of shape {tuple(shape)}, the sum of all, got {'; '.join(wrong)}; cut the global array by "
+            "batch_placement.batch_share(sharding, length) in each process"
+        )
+    return tuple(shape)
+
+
+def _length(parts: list[tuple[int, int]]) -> int:
+    return sum(end - begin for begin, end in parts)
 
 
 def array_from_local_data(operation: str, sharding: Sharding, data: Any, global_shape: Any, name: str = "") -> Array:
@@ -200,13 +266,13 @@ def array_from_local_data(operation: str, sharding: Sharding, data: Any, global_
         shape = _global_shape(operation, sharding, value.shape, name)
     else:
         shape = _checked_shape(operation, global_shape, value.ndim, name)
-    starts = _core._process_starts(sharding, shape)
-    part = sharding.shard_shape(shape)
+    what = f"{operation}: {name}the local data of shape {value.shape}"
+    parts = _process_parts(sharding, shape, what)[_core._current_client().process_index()]
     is_global = [size == full for size, full in zip(value.shape, shape, strict=True)]
     wrong = [
-        f"dimension {d}: global {shape[d]}, this process's parts {len(starts[d]) * part[d]}, data {value.shape[d]}"
+        f"dimension {d}: global {shape[d]}, this process's parts {_length(parts[d])}, data {value.shape[d]}"
         for d in range(value.ndim)
-        if not is_global[d] and value.shape[d] != len(starts[d]) * part[d]
+        if not is_global[d] and value.shape[d] != _length(parts[d])
     ]
     if wrong:
         raise ValueError(
@@ -216,15 +282,20 @@ def array_from_local_data(operation: str, sharding: Sharding, data: Any, global_
     _core._check_transfer("host_to_device", True, value.shape, value.dtype, "host", sharding, operation)
 
     def block(index: tuple[slice, ...]) -> NDArray[Any]:
-        return value[tuple(own if is_global[d] else _local(own, starts[d], part[d]) for d, own in enumerate(index))]
+        return value[tuple(own if is_global[d] else _in_parts(own, parts[d]) for d, own in enumerate(index))]
 
     with transfer_guard_host_to_device("allow"):  # checked above, as an explicit transfer
         return _array_from_callback(operation, shape, sharding, block, value.dtype)
 
 
-def _local(part: slice, starts: list[int], size: int) -> slice:
-    begin = starts.index(part.start or 0) * size
-    return slice(begin, begin + size)
+def _in_parts(wanted: slice, parts: list[tuple[int, int]]) -> slice:
+    """Where a part of the global array is in the parts of this process, one after the other."""
+    before = 0
+    for begin, end in parts:
+        if begin == (wanted.start or 0):
+            return slice(before, before + end - begin)
+        before += end - begin
+    return slice(0, 0)  # an empty part
 
 
 def _checked_shape(operation: str, global_shape: Any, ndim: int, name: str) -> tuple[int, ...]:

@@ -143,3 +143,11 @@ def check_same_value(client: Client, operation: str, digest: bytes) -> None:
 def refuse_same_value(client: Client, operation: str, reason: str) -> None:
     """Reports to the processes that come to check_same_value that this one has no value, and why."""
     transports.of_client(client, operation).refuse(operation, reason, range(client.process_count()))
+
+
+def gather_sizes(client: Client, operation: str, processes: list[int], size: int) -> dict[int, int]:
+    """The sizes that these processes, ascending, pass; all of them call it. CollectiveError where one does not."""
+    transport = transports.of_client(client, operation)
+    digest = hashlib.blake2b(f"sizes|{operation}".encode(), digest_size=32).digest()
+    found = transport.agree(operation, digest, processes, size.to_bytes(8, "little"))
+    return {process: int.from_bytes(each, "little") for process, each in zip(processes, found, strict=True)}

@@ -28,26 +28,41 @@ class ProcessRowsTest : public testing::Test {
   }
 };
 
-using Counts = std::vector<std::optional<int64_t>>;
-
-TEST_F(ProcessRowsTest, CountsThePartsOfTheProcesses) {
-  EXPECT_EQ(process_counts(*sharding({on({"process"})}), 2), (Counts{2, 1}));
-  EXPECT_EQ(process_counts(*sharding({on({"process", "local"})}), 1), (Counts{2}));
-  EXPECT_EQ(process_counts(*sharding({on({"local"}), on({"process"})}), 2), (Counts{1, 2}));
-  EXPECT_EQ(process_counts(*sharding({}), 1), (Counts{1}));
+std::vector<std::optional<RowHolders>> groups_of(const ShardingRef& sharding, int64_t ndim) {
+  return process_groups(*sharding, ndim, "put");
 }
 
-TEST_F(ProcessRowsTest, ReturnsNoCountForOverlappingParts) {
+using Groups = std::vector<std::optional<RowHolders>>;
+const RowHolders kEach = {{0}, {1}};
+const RowHolders kTogether = {{0, 1}};
+
+TEST_F(ProcessRowsTest, GroupsTheProcessesByTheirParts) {
+  EXPECT_EQ(groups_of(sharding({on({"process"})}), 2), (Groups{kEach, kTogether}));
+  EXPECT_EQ(groups_of(sharding({on({"process", "local"})}), 1), (Groups{kEach}));
+  EXPECT_EQ(groups_of(sharding({on({"local"}), on({"process"})}), 2), (Groups{kTogether, kEach}));
+  EXPECT_EQ(groups_of(sharding({}), 1), (Groups{kTogether}));
+}
+
+TEST_F(ProcessRowsTest, ReturnsNoGroupsForOverlappingParts) {
   const auto devices = all_devices(client_);
   const MeshRef crossed = make_mesh({4}, names({"x"}), {}, {devices[0], devices[2], devices[1], devices[3]}, "mesh");
-  EXPECT_EQ(process_counts(*NamedSharding::make(crossed, P({on({"x"})})), 1), (Counts{2}));
+  EXPECT_EQ(groups_of(NamedSharding::make(crossed, P({on({"x"})})), 1), (Groups{kEach}));
   const MeshRef uneven = make_mesh({3}, names({"x"}), {}, {devices[0], devices[1], devices[2]}, "mesh");
-  EXPECT_EQ(process_counts(*NamedSharding::make(uneven, P({on({"x"})})), 1), (Counts{std::nullopt}));
+  EXPECT_EQ(groups_of(NamedSharding::make(uneven, P({on({"x"})})), 1), (Groups{std::nullopt}));
 }
 
-TEST_F(ProcessRowsTest, ReturnsTheStartsOfThisProcess) {
-  using Starts = std::vector<std::vector<int64_t>>;
-  EXPECT_EQ(process_starts(*sharding({on({"process", "local"})}), {8, 3}), (Starts{{4, 6}, {0}}));
+TEST_F(ProcessRowsTest, ReturnsThePartsOfEveryProcess) {
+  using Parts = std::map<int, std::vector<std::vector<Rows>>>;
+  const ShardingRef rows = sharding({on({"process", "local"})});
+  EXPECT_EQ(process_parts(*rows, {8, 3}, "put"),
+            (Parts{{0, {{{0, 2}, {2, 4}}, {{0, 3}}}}, {1, {{{4, 6}, {6, 8}}, {{0, 3}}}}}));
+  const ShardingRef short_rows =
+      NamedSharding::make(mesh_, P({on({"process", "local"})}), MemoryKind::kDevice, Uneven::kLastShort);
+  EXPECT_EQ(process_parts(*short_rows, {5}, "put"), (Parts{{0, {{{0, 2}, {2, 4}}}}, {1, {{{4, 5}}}}}));
+  EXPECT_EQ(process_parts(*short_rows, {3}, "put"), (Parts{{0, {{{0, 1}, {1, 2}}}}, {1, {{{2, 3}}}}}));
+  EXPECT_EQ(process_parts(*sharding({}), {}, "put"), (Parts{{0, {}}, {1, {}}}));
+  const std::string message = message_of<IndivisibleError>([&] { process_parts(*rows, {6}, "put"); });
+  EXPECT_EQ(message.substr(0, 32), "put: dimension 0 of size 6 is sp");
 }
 
 TEST_F(ProcessRowsTest, RequiresContiguousBatchShares) {

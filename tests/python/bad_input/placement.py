@@ -112,7 +112,7 @@ CALLS = [
         [
             bad("ad.make_array_from_process_local_data('x', X)", ValueError, "device_put:", "'x'"),
             bad("ad.make_array_from_process_local_data(named('x'), 'text')", TypeError, "device_put:", "expected"),
-            bad("ad.make_array_from_process_local_data(named('x'), X[:7])", IndivisibleError, "device_put:", "'x'"),
+            bad("ad.make_array_from_process_local_data(named('x'), X[:7])", IndivisibleError, "make_array_from_process_local_data:", "'x'"),
             bad("ad.make_array_from_process_local_data(named('x'), X, (16, 16))", ValueError, "make_array_from_process_local_data:", "global_shape", "16"),
             bad("ad.make_array_from_process_local_data(named('x'), X, (8.0, 8))", ValueError, "make_array_from_process_local_data:", "global_shape"),
             bad("ad.make_array_from_process_local_data(named('x'), X, 8)", ValueError, "make_array_from_process_local_data:", "global_shape"),

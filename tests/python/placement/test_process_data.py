@@ -163,6 +163,29 @@ def test_sizes_that_do_not_fit_are_all_reported():
             ad.make_array_from_process_local_data(sharding, np.ones((3, 3)), (8,))
 
 
+@pytest.mark.parametrize(
+    ("counts", "shape", "what", "size"),
+    [
+        ((2, 2), None, "leaf ['w']: the local data of shape (3, 4): ", 6),
+        ((2, 2), (7, 4), "leaf ['w']: the local data of shape (3, 4): ", 7),
+        ((4,), None, "leaf ['w']: ", 3),
+    ],
+)
+def test_data_that_the_sharding_does_not_divide_is_an_error_of_this_function(counts, shape, what, size):
+    with entered(clients_of(counts)[0]):
+        with pytest.raises(ad.errors.IndivisibleError) as caught:
+            ad.make_array_from_process_local_data(named((4,), ("x",), "x"), {"w": np.ones((3, 4))}, shape)
+        padded = -(-size // 4) * 4
+        assert str(caught.value) == (
+            f"make_array_from_process_local_data: {what}dimension 0 of size {size} is split into 4 parts by mesh axis "
+            f"'x', which does not divide; expected sizes that are multiples of the parts, got shape ({size}, 4) with "
+            f"P('x',) on Mesh('x': 4); pad dimension 0 to {padded}, shard over other mesh axes, or use "
+            'uneven="last-short"'
+        )
+        with pytest.raises(ValueError, match=r"^make_array_from_process_local_data: .* only valid for values of rank"):
+            ad.make_array_from_process_local_data(named((4,), ("x",), None, "x"), np.ones(4))
+
+
 def test_processes_with_different_parts_need_a_global_shape():
     with entered(clients_of((1, 3))[0]):
         sharding = named((4,), ("x",), "x")
