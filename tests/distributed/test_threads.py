@@ -88,3 +88,33 @@ def operations_in_turns():
 
 def test_threads_may_take_turns(processes):
     assert processes(3, operations_in_turns).values == [True] * 3
+
+
+def refuse_beside_a_wait():
+    """Process 0 waits for 2 in one thread, and 2 for 1, which waits for what process 0 refuses in another thread."""
+    from launching import transport
+
+    found, same = transport(), b"d" * 32
+    me = found.process_index
+    if me == 0:
+        second = start(lambda: found.agree("third", same, [0, 2]))
+        while found._user is None:  # until that thread has the transport
+            time.sleep(0.001)
+        found.refuse("first", "no memory", [0, 1])
+        second.join()
+        return ""
+    text = ""
+    if me == 1:
+        text = error_of(lambda: found.agree("first", same, [0, 1]))
+    found.agree("second", same, [1, 2])
+    if me == 2:
+        found.agree("third", same, [0, 2])
+    return text
+
+
+@pytest.mark.real_processes
+def test_a_refusal_does_not_wait_for_a_thread_that_waits_for_its_effect(processes):
+    first, text, third = processes(3, refuse_beside_a_wait).values
+    assert (first, third) == ("", "")
+    assert text.startswith("CollectiveError: first: not all processes can take part; expected all of them to come, got")
+    assert "refuses: first: no memory; fix it there, the job goes on" in text

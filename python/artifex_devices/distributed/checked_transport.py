@@ -8,6 +8,7 @@ import hashlib
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from types import FrameType
 from typing import NoReturn
@@ -60,6 +61,8 @@ class Turn:
     def __exit__(self, *_: object) -> None:
         self._transport._user = self._before
         self._transport._lock.release()
+        if self._transport._refusals:
+            self._transport._send_refusals()
 
 
 class _Group:
@@ -89,6 +92,7 @@ class CheckedTransport(Transport):
         self.traced_meetings: dict[int, int] = {}
         self._lock = threading.RLock()
         self._user: tuple[int, str] | None = None  # the thread in an operation, and that
+        self._refusals: deque[tuple[tuple[int, ...], str]] = deque()  # members and text; sent with the lock
         self._forks = _forks
         self._abandoned: list[Message] = []  # their memory may still be used
 
@@ -105,6 +109,9 @@ class CheckedTransport(Transport):
     @abc.abstractmethod
     def _now(self) -> float:
         """The time in seconds, for deadlines."""
+
+    def _end_pause(self) -> None:
+        """Makes a wait of another thread call its `check` soon; polling waits do so anyway."""
 
     def _is_transport_error(self, error: BaseException) -> bool:
         """Whether an error is how the transport below reports a dead process."""
@@ -147,6 +154,8 @@ class CheckedTransport(Transport):
         finally:
             self._user = before
             self._lock.release()
+            if self._refusals:
+                self._send_refusals()
 
     def _late_payloads(self, meeting: Meeting, operation: str, flight: _FlightGroup | None) -> list[bytes]:
         """Waits for the other processes in a meeting."""
@@ -164,13 +173,31 @@ class CheckedTransport(Transport):
         members = tuple(processes)
         if members == (self.process_index,) or self.broken or _forks != self._forks:
             return
-        with self._lock:
-            text = f"{operation}: {reason}"
-            group = self._groups.get(members) or self._new_group(members)
-            if self.flight and group.flight:
-                group.flight.meet(f"refuses {text}", b"")
-                self.flight.recorder.fail(group.flight.last)
-            self._other_meeting(group, members).start(REFUSED, b"", b"", text)
+        self._refusals.append((members, f"{operation}: {reason}"))
+        self._send_refusals()
+        if self._refusals:
+            self._end_pause()
+
+    def _send_refusals(self) -> None:
+        """Sends the refusals of all threads, unless another thread has the lock: then that sends them.
+
+        It does so in its wait, and after it has released the lock.
+        """
+        while self._refusals and self._lock.acquire(blocking=False):
+            try:
+                while self._refusals:
+                    self._send_refusal(*self._refusals.popleft())
+            finally:
+                self._lock.release()
+
+    def _send_refusal(self, members: tuple[int, ...], text: str) -> None:
+        if self.broken:
+            return
+        group = self._groups.get(members) or self._new_group(members)
+        if self.flight and group.flight:
+            group.flight.meet(f"refuses {text}", b"")
+            self.flight.recorder.fail(group.flight.last)
+        self._other_meeting(group, members).start(REFUSED, b"", b"", text)
 
     def wait_some(self, messages: Sequence[Message], operation: str) -> list[int]:
         """See Transport.wait_some."""
@@ -271,6 +298,8 @@ class CheckedTransport(Transport):
 
         def check() -> None:
             self._peers.poll()
+            if self._refusals:  # of another thread
+                self._send_refusals()
             if self.broken:  # by another thread
                 self._check_usable(operation)
             if self._peers.stuck_reason:

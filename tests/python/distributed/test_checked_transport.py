@@ -94,6 +94,45 @@ def test_a_refusal_is_sent_to_others_only(transport):
     assert len(transport.new) == 1
 
 
+def in_another_thread(call):
+    """Runs a call in another thread, which must end by itself."""
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_a_refusal_does_not_wait_for_another_thread_which_sends_it_in_its_wait(transport):
+    started = []
+
+    def done():
+        if not transport.polls[1:]:
+            in_another_thread(lambda: transport.refuse("psum", "why", [0, 2]))
+            assert transport.new == []  # this thread has the transport
+            transport.polls.append("refused")
+        started.extend(meeting.started for meeting in transport.new)
+        return bool(started)
+
+    transport.wait_until(done, "wait", 0)
+    assert started == [(2, b"", b"", "psum: why")]
+    assert transport.broken == ""
+
+
+def test_a_refusal_is_sent_by_the_thread_that_releases_the_transport(transport):
+    with transport.exclusive("reshard"):
+        in_another_thread(lambda: transport.refuse("psum", "why", [0, 2]))
+        in_another_thread(lambda: transport.refuse("psum", "why not", [0, 1]))
+        assert transport.new == []
+    assert [meeting.started[3] for meeting in transport.new] == ["psum: why", "psum: why not"]
+
+
+def test_a_refusal_after_a_failure_is_not_sent(transport):
+    with transport.exclusive("reshard"):
+        in_another_thread(lambda: transport.refuse("psum", "why", [0, 2]))
+        transport.fail("first")
+    assert transport.new == []
+
+
 # --- waits
 
 

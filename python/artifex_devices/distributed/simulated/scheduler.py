@@ -189,6 +189,11 @@ class Scheduler:
         with self._mutex:
             self._network.report(sender, receiver, arrive)
 
+    def notify(self, process: int) -> None:
+        """Ends a wait of a process; another thread of it may call this."""
+        with self._mutex:
+            self._turns[process].was_notified = True
+
     def strike(self, process: int, fault: Fault) -> None:
         """Lets a fault occur in the calling process."""
         turn = self._turns[process]

@@ -140,6 +140,9 @@ class SimulatedTransport(CheckedTransport):
     def _now(self) -> float:
         return self._scheduler.now
 
+    def _end_pause(self) -> None:
+        self._scheduler.notify(self.process_index)
+
     def _poll_until(self, done: Callable[[], bool], check: Callable[[], None], nbytes: int) -> None:
         limit = config._values["collective_timeout_s"]
         deadline = math.inf if limit is None else self._now() + limit * (1 + 1e-9) + 1e-6  # `check` raises after it
