@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 
 import pytest
 from launching import environment_of
@@ -227,6 +228,25 @@ def mpi_of_ones_own():
 
 def test_a_program_may_have_started_mpi_itself(processes):
     assert processes(2, mpi_of_ones_own, initialize=False).values == [(2, 4)] * 2
+
+
+def ends_while_the_other_does_not():
+    from artifex_devices import distributed
+
+    distributed.initialize(shutdown_timeout_seconds=1)
+    if distributed.job._job.transport.process_index == 1:
+        threading.Event().wait()
+
+
+def test_the_end_of_a_program_waits_for_others_until_its_deadline_and_names_them(processes):
+    job = processes(2, ends_while_the_other_does_not, initialize=False)
+    assert not job.timed_out
+    assert job.status != 0
+    assert re.search(
+        r"artifex_devices: distributed: the program has ended and waits for the other processes: process 1 \(pid \d+ "
+        r"on \S+\) did not come within 1 s \(shutdown_timeout_seconds of initialize\); expected them to end too",
+        job.output,
+    )
 
 
 def by_hand(code):

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -138,7 +138,8 @@ def initialize(
             MPI itself where it is MPICH; other MPIs are started by mpi4py, which cannot be interrupted.
         heartbeat_timeout_seconds: Seconds without an answer from another host after which its processes count as gone.
             The end of a process is noticed at once: its connections close.
-        shutdown_timeout_seconds: Seconds that shutdown() waits for the other processes.
+        shutdown_timeout_seconds: Seconds that shutdown(), and the end of a program without it, wait for the other
+            processes.
         coordinator_bind_address: None: the job has no coordinator.
         slice_index: None: only accelerators have slices.
         partition_index: None: only accelerators have partitions.
@@ -204,7 +205,7 @@ def shutdown() -> None:
         return
     atexit.unregister(_at_exit)
     failure_notice.uninstall()
-    problem = _leave(job, time.monotonic() + job.shutdown_timeout_s)
+    problem = _leave(job)
     if problem:
         job.peers.close()
         raise CollectiveError(
@@ -325,8 +326,9 @@ def _take_cpu_share(me: int, facts: list[ProcessFacts], bind_flag: str) -> tuple
     return own
 
 
-def _leave(job: _Job, deadline: float | None) -> str:
+def _leave(job: _Job) -> str:
     """Waits until all others leave too, then ends MPI; returns why that is not possible, or nothing."""
+    deadline = time.monotonic() + job.shutdown_timeout_s
     job.peers.send_left()
     while True:
         job.peers.poll()
@@ -338,8 +340,11 @@ def _leave(job: _Job, deadline: float | None) -> str:
             return "the processes no longer worked together"
         if not here:
             break
-        if deadline is not None and time.monotonic() > deadline:
-            return f"{', '.join(here)} did not come in time"
+        if time.monotonic() > deadline:
+            return (
+                f"{', '.join(here)} did not come within {job.shutdown_timeout_s:g} s (shutdown_timeout_seconds of "
+                "initialize)"
+            )
         job.transport.progress()
         job.peers.sleep(0.002)
     job.transport.close()
@@ -356,8 +361,17 @@ def _at_exit() -> None:
     job, _job = _own_job(), None
     if job is None:
         return
-    if not failure_notice.has_failed() and not _leave(job, None):
-        return
+    if not failure_notice.has_failed():
+        problem = _leave(job)
+        if not problem:
+            return
+        if not job.transport.broken and job.peers.broken() is None:  # others report a failure
+            text = (
+                f"distributed: the program has ended and waits for the other processes: {problem}; expected them to "
+                "end too; see where they are, or raise shutdown_timeout_seconds if they work longer"
+            )
+            os.write(2, f"artifex_devices: {text}\n".encode())
+            _end_process()
     # The launcher ends all processes when the first one fails; give the others time to send their messages.
     until = time.monotonic() + failure_notice.NOTICE_WAIT_S
     while time.monotonic() < until and any(peer.state == "here" for peer in job.peers.by_number.values()):
@@ -367,9 +381,14 @@ def _at_exit() -> None:
         # The launcher reports the first exit status that it sees, and that of this process would hide the failure.
         time.sleep(failure_notice.EXIT_DELAY_S)
     if not job.runtime.owned:  # mpi4py would wait forever in MPI_Finalize
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(1)
+        _end_process()
+
+
+def _end_process() -> NoReturn:
+    """Ends this process with status 1, without the hooks of MPI, which would wait for the other processes."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _report_failure(reason: str) -> None:
