@@ -7,7 +7,7 @@ Every process calls the same functions, in the same order. A single process does
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 from artifex_devices import _core, tree_util
 from artifex_devices._base.checks import check_str, check_type
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, Client, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._core import Client, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.device_put import device_put
-from artifex_devices._placement.host_local import global_array_to_host_local_array, host_local_array_to_global_array
+from artifex_devices._placement.host_local import (
+    global_array_to_host_local_array,
+    host_local_array_to_global_array,
+    spans_processes,
+)
 from artifex_devices._runtime.devices import devices
 from artifex_devices.distributed import transport as transports
 
@@ -48,7 +52,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         Array that spans devices of other processes becomes its full value.
 
     Raises:
-        TypeError: `tiled` is not a bool.
+        TypeError: `tiled` is not a bool; a leaf is not an array of numbers.
         ValueError: Trees, shapes or dtypes differ between processes, or an Array that spans processes is to be stacked.
         CollectiveError: A process does not call it.
 
@@ -60,14 +64,15 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """
     check_type("process_allgather", "tiled", tiled, (bool, np.bool_), "True or False", "leave it out to stack")
     leaves, structure = tree_util.tree_flatten(in_tree)
-    spanning = [isinstance(leaf, Array) and not leaf.is_fully_addressable for leaf in leaves]
+    spanning = [spans_processes(leaf) for leaf in leaves]
     if any(spanning) and not tiled:
         raise ValueError(
             "process_allgather: an Array that spans devices of other processes is to be stacked; expected tiled=True, "
             "got tiled=False; process_allgather(x, tiled=True) returns its full value"
         )
     client = _core._current_client()
-    own = [_host(leaf) for leaf, spans in zip(leaves, spanning, strict=True) if not spans]
+    local = [number for number, spans in enumerate(spanning) if not spans]
+    own = _host_leaves(client, "process_allgather", structure, {number: leaves[number] for number in local})
     gathered = iter(_gather(client, "process_allgather", structure, own))
     done: list[Any] = []
     for leaf, spans in zip(leaves, spanning, strict=True):
@@ -96,7 +101,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
         The tree with ndarrays of the source.
 
     Raises:
-        TypeError: `is_source` is not a bool.
+        TypeError: `is_source` is not a bool; a leaf is not an array of numbers.
         ValueError: Trees, shapes or dtypes differ between processes, or not exactly one of them is the source.
         CollectiveError: A process does not call it.
 
@@ -110,7 +115,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
         check_type("broadcast_one_to_all", "is_source", is_source, bools, expected, "leave it out for process 0")
     client = _core._current_client()
     leaves, structure = tree_util.tree_flatten(in_tree)
-    own = [_host(leaf) for leaf in leaves]
+    own = _host_leaves(client, "broadcast_one_to_all", structure, dict(enumerate(leaves)))
     if client.process_count() == 1:
         return tree_util.tree_unflatten(structure, own)
     me = client.process_index()
@@ -164,6 +169,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
     Raises:
         AssertionError: The values, trees, shapes or dtypes differ; the text shows those of all processes.
+        TypeError: A leaf is not an array of numbers.
         CollectiveError: A process does not call it.
 
     Example:
@@ -171,12 +177,11 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         >>> multihost_utils.assert_equal({"step": 3}, "the step differs")
     """
     leaves, structure = tree_util.tree_flatten(in_tree)
-    own = [
-        _host(leaf.addressable_data(0) if isinstance(leaf, Array) and not leaf.is_fully_addressable else leaf)
-        for leaf in leaves
-    ]
+    first = {number: leaf.addressable_data(0) if spans_processes(leaf) else leaf for number, leaf in enumerate(leaves)}
+    client = _core._current_client()
+    own = _host_leaves(client, "assert_equal", structure, first)
     try:
-        gathered = _gather(_core._current_client(), "assert_equal", structure, own)
+        gathered = _gather(client, "assert_equal", structure, own)
     except ValueError as error:
         raise AssertionError(f"{fail_message}. {error}") from None
     if not all(np.all(np.equal(part, parts[0])) for parts in gathered for part in parts):
@@ -185,8 +190,38 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         raise AssertionError(f"{fail_message}. Expected: {by_process}; got: {in_tree}.")
 
 
-def _host(leaf: Any) -> NDArray[Any]:
-    return np.asarray(leaf, order="C")
+def _host_leaves(client: Client, operation: str, structure: Any, leaves: Mapping[int, Any]) -> list[NDArray[Any]]:
+    """Contiguous ndarrays of the leaves with these numbers in the tree.
+
+    TypeError for those that are not arrays of numbers, RuntimeError for Arrays that cannot be read here. The other
+    processes get a CollectiveError with its text.
+    """
+    try:
+        return _read_leaves(operation, structure, leaves)
+    except Exception as error:
+        if client.process_count() > 1:
+            everyone = range(client.process_count())
+            transports.of_client(client, operation).refuse(operation, f"{type(error).__name__}: {error}", everyone)
+        raise
+
+
+def _read_leaves(operation: str, structure: Any, leaves: Mapping[int, Any]) -> list[NDArray[Any]]:
+    arrays, wrong = [], []
+    for number, leaf in leaves.items():
+        array = np.asarray(leaf, order="C")
+        try:
+            _core._host_empty((0,), array.dtype)
+        except TypeError:
+            path = tree_util.keystr(structure.paths()[number])
+            wrong.append(f"leaf {path or '(the root)'} of dtype {array.dtype}, {safe_repr(leaf)}")
+        arrays.append(array)
+    if wrong:
+        raise TypeError(
+            f"{operation}: not an array of numbers: {'; '.join(wrong)}; expected leaves of a bool, integer, float or "
+            "complex dtype; encode other values, in all processes with the same length: "
+            "np.frombuffer(json.dumps(value).encode().ljust(4096), np.uint8)"
+        )
+    return arrays
 
 
 def _gather(client: Client, operation: str, structure: Any, own: list[NDArray[Any]]) -> list[list[NDArray[Any]]]:
@@ -204,12 +239,6 @@ def _meet(
     client: Client, operation: str, structure: Any, leaves: Sequence[NDArray[Any]], payload: bytes = b""
 ) -> list[bytes]:
     """Meets all processes and returns their payloads; ValueError where trees, shapes or dtypes differ."""
-    for leaf in leaves:
-        if leaf.dtype.hasobject:
-            raise TypeError(
-                f"{operation}: a leaf is of dtype {leaf.dtype}; expected numbers, got {str(leaf)[:80]}; objects cannot "
-                "be sent"
-            )
     kinds = ", ".join(f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]" for leaf in leaves)
     payloads, texts = _compare(client, operation, f"{kinds or 'no leaves'} in {structure}", payload)
     if texts:

@@ -14,6 +14,11 @@ from artifex_devices._placement.construct import array_from_local_data, make_arr
 from artifex_devices._placement.device_put import device_put
 
 
+def spans_processes(leaf: Any) -> bool:
+    """Whether a leaf is an Array on devices of several processes; the same in all of them."""
+    return isinstance(leaf, Array) and len({device.process_index for device in leaf.sharding.device_set}) > 1
+
+
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """Converts local data of each process to global Arrays, whose parts on its devices are that data.
 
@@ -42,7 +47,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     local_mesh = _local_mesh(operation, global_mesh)
 
     def convert(leaf: Any, spec: PartitionSpec, name: str) -> Any:
-        if isinstance(leaf, Array) and not leaf.is_fully_addressable:
+        if spans_processes(leaf):
             return leaf
         sharding = NamedSharding(global_mesh, spec)
         if local_mesh is global_mesh:
@@ -83,7 +88,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     local_mesh = _local_mesh(operation, global_mesh)
 
     def convert(leaf: Any, spec: PartitionSpec, name: str) -> Any:
-        if isinstance(leaf, Array) and leaf.is_fully_addressable:
+        if isinstance(leaf, Array) and not spans_processes(leaf):
             return leaf
         local = NamedSharding(local_mesh, spec)
         if not isinstance(leaf, Array):

@@ -12,6 +12,7 @@ import numpy as np
 from artifex_devices import _core, tree_util
 from artifex_devices._base.checks import check_bool, wrong_type
 from artifex_devices._core import Array
+from artifex_devices._placement.host_local import spans_processes
 from artifex_devices.checkpoint import manifest
 from artifex_devices.checkpoint.folders import Staging, check_path
 from artifex_devices.checkpoint.future import SaveFuture
@@ -215,9 +216,10 @@ class Save:
                 self._manifest.values[name] = leaf
                 continue
             self._manifest.arrays[name] = (leaf.shape, leaf.dtype)
-            if self.has_several_processes and isinstance(leaf, Array) and leaf.is_fully_addressable:
+            if self.has_several_processes and isinstance(leaf, Array) and not spans_processes(leaf):
+                holder = next(iter(leaf.sharding.device_set)).process_index
                 raise ValueError(
-                    f"{self.operation}: the Array {name!r} is only on devices of process {self._group.index}; expected "
+                    f"{self.operation}: the Array {name!r} is only on devices of process {holder}; expected "
                     "one on devices of all processes, as each process has another value; save np.asarray(x) of process "
                     "0, or place it by device_put(x, NamedSharding(mesh, P()))"
                 )
