@@ -52,6 +52,7 @@ def questions(lib, sharding, rank):
     yield "an Array to other shards on the same devices", lambda: parts_here(lib.device_put(cut, columns))
     yield "an Array to the devices of one process", lambda: parts_here(lib.device_put(cut, rows_of_first))
     yield "an Array to one device", lambda: parts_here(lib.device_put(cut, lib.devices()[3]))
+    yield "a product with an uncommitted Array", lambda: parts_here(cut * lib.device_put(np.float32(2)))
     yield "values that differ", lambda: parts_here(lib.device_put(X + rank, rows))
 
 

@@ -43,6 +43,9 @@ ALIKE = {
     "start of a copy to the host": in_each(True),
     "parts here after that": ([[X[0]], [X[1]]], [[X[2]], [X[3]]]),
     "the whole after that": in_each(RuntimeError),
+    "a product with an uncommitted Array": tuple(
+        [[[2 * value for value in X[row]]] for row in rows] for rows in ((0, 1), (2, 3))
+    ),
     "an Array to other shards on the same devices": tuple(
         [[[row[column]] for row in X] for column in columns] for columns in ((0, 1), (2, 3))
     ),
