@@ -344,13 +344,18 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
     return len(leaves) == len(items) and all(item is leaf for item, leaf in zip(items, leaves, strict=True))
 
 
+def _or_none(one_level: Callable[[Any], Any]) -> Any:
+    """As in JAX, functions of the registry return None for a leaf."""
+    return staticmethod(lambda tree: one_level(tree) if is_tree_node(type(tree)) else None)
+
+
 class _Registry:
     """Functions of this module by the names of JAX's registry."""
 
     flatten = staticmethod(tree_flatten)
     flatten_with_path = staticmethod(tree_flatten_with_path)
-    flatten_one_level = staticmethod(flatten_one_level)
-    flatten_one_level_with_keys = staticmethod(flatten_one_level_with_keys)
+    flatten_one_level = _or_none(flatten_one_level)
+    flatten_one_level_with_keys = _or_none(flatten_one_level_with_keys)
     is_node = staticmethod(is_tree_node)
     register_node = staticmethod(register_pytree_node)
     register_dataclass_node = staticmethod(register_dataclass)

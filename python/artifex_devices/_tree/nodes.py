@@ -30,6 +30,7 @@ from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, S
 
 NoneType = type(None)
 _BUILTIN = frozenset({list, tuple, dict, NoneType, OrderedDict, defaultdict})
+_LEVELS_IN_TUPLES = frozenset({tuple, dict, NoneType})  # whose children flatten_one_level returns as a tuple
 
 # Types of leaves, so that most trees are flattened without a call for each leaf. Registering a type removes it.
 PLAIN: set[type] = {
@@ -54,10 +55,14 @@ class Aux:
 
 
 class NodeType(NamedTuple):
-    """A registered type: `flatten(node)` returns children and Aux, `unflatten(data, children)` the node."""
+    """A registered type: `flatten(node)` returns children and Aux, `unflatten(data, children)` the node.
+
+    `flatten_one_level` returns the children as an instance of `children_type`.
+    """
 
     flatten: Callable[[Any], tuple[tuple[Any, ...], Aux]]
     unflatten: Callable[[Any, Any], Any]
+    children_type: type = tuple
 
 
 class UnsortableKeysError(Exception):
@@ -167,7 +172,10 @@ def public_data(data: Any) -> Any:
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """Returns the children and the data of the topmost node; the children of a list as a new list, others as a tuple.
+    """Returns the children and the data of the topmost node.
+
+    As in JAX, the children of a tuple, of a dict and of a type registered with a flatten function are a tuple, those of
+    other nodes a new list.
 
     Raises:
         ValueError: The tree is a leaf, or keys of a dict cannot be sorted.
@@ -178,17 +186,22 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
         ((2, [1]), ('a', 'b'))
     """
     children, data = _one_level_of_node("flatten_one_level", tree)
-    return list(children) if type(tree) is list else children, data_of_level(type(tree), data)
+    typ = type(tree)
+    entry = _registered.get(typ)
+    kind = (tuple if typ in _LEVELS_IN_TUPLES else list) if entry is None else entry.children_type
+    return children if kind is tuple else list(children), data_of_level(typ, data)
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
-    """Returns what flatten_one_level does, each child with its key.
+    """Returns what flatten_one_level does, each child with its key, in a tuple for a list, a tuple and a dict.
 
     Raises:
         ValueError: The tree is a leaf, or keys of a dict cannot be sorted.
     """
     children, data = _one_level_of_node("flatten_one_level_with_keys", tree)
-    return tuple(zip(keys_of(type(tree), data, len(children)), children, strict=True)), data_of_level(type(tree), data)
+    typ = type(tree)
+    pairs = zip(keys_of(typ, data, len(children)), children, strict=True)
+    return tuple(pairs) if typ is list or typ in _LEVELS_IN_TUPLES else list(pairs), data_of_level(typ, data)
 
 
 def data_of_level(typ: type, data: Any) -> Any:

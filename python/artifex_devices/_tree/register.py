@@ -128,7 +128,7 @@ def register_dataclass(
     def unflatten(values: Any, children: Any) -> Any:
         return nodetype(**dict(zip(names, (*children, *values), strict=True)))
 
-    register("register_dataclass", nodetype, NodeType(flatten, unflatten))
+    register("register_dataclass", nodetype, NodeType(flatten, unflatten, list))
     return nodetype
 
 
@@ -183,7 +183,7 @@ def _register(
                 )
         return tuple([child for _, child in children]), Aux(result[1], tuple([key for key, _ in children]))
 
-    register(operation, cls, NodeType(flatten, unflatten_func))
+    register(operation, cls, NodeType(flatten, unflatten_func, list if flatten_func is None else tuple))
 
 
 def _unflatten_of(operation: str, cls: Any) -> Callable[[Any, Any], Any]:

@@ -525,12 +525,37 @@ def test_prefixes():
 
 def test_one_level():
     assert tree_util.flatten_one_level(Point(1, [2])) == ((1, [2]), "m")
+    assert tree_util.flatten_one_level(Pair(1, 2)) == ([1, 2], Pair)
     assert tree_util.flatten_one_level_with_keys(Pair(1, 2)) == (
-        ((tree_util.GetAttrKey("x"), 1), (tree_util.GetAttrKey("y"), 2)),
+        [(tree_util.GetAttrKey("x"), 1), (tree_util.GetAttrKey("y"), 2)],
         Pair,
     )
+    assert tree_util.flatten_one_level(OrderedDict(b=1, a=2)) == ([1, 2], ("b", "a"))
+    assert tree_util.flatten_one_level(defaultdict(list, b=1)) == ([1], (list, ("b",)))
+    assert tree_util.flatten_one_level_with_keys([1]) == (((tree_util.SequenceKey(0), 1),), None)
+
+
+def test_one_level_of_a_dataclass():
+    @dataclasses.dataclass
+    class Layer:
+        w: object
+        b: object
+        name: str
+
+    tree_util.register_dataclass(Layer, data_fields=["w", "b"], meta_fields=["name"])
+    layer = Layer(1, {"k": 2}, "first")
+    assert tree_util.flatten_one_level(layer) == ([1, {"k": 2}], ("first",))
+    assert tree_util.flatten_one_level_with_keys(layer) == (
+        [(tree_util.GetAttrKey("w"), 1), (tree_util.GetAttrKey("b"), {"k": 2})],
+        ("first",),
+    )
+
+
+def test_one_level_of_a_leaf_raises():
     with pytest.raises(ValueError, match="int is a leaf"):
         tree_util.flatten_one_level(3)
+    assert tree_util.default_registry.flatten_one_level(3) is None
+    assert tree_util.default_registry.flatten_one_level([3]) == ([3], None)
 
 
 def test_partial_is_a_node():
