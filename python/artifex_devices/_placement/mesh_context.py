@@ -127,6 +127,29 @@ def context_mesh() -> Mesh | None:
     return entered[-1] if entered else None
 
 
+def abstract_mesh_that_is_set() -> AbstractMesh | None:
+    """Returns the mesh of use_abstract_mesh, else the abstract mesh of set_mesh, or None."""
+    return _scope.get().abstract
+
+
+def check_context(operation: str, mesh: Mesh | AbstractMesh) -> None:
+    """Raises ValueError where a mesh differs from that of set_mesh or use_abstract_mesh, as in JAX."""
+    scope = _scope.get()
+    if scope is _NONE or scope.mesh is mesh:
+        return
+    found, given = "", str(mesh)
+    if scope.abstract is not None and scope.abstract != (mesh.abstract_mesh if isinstance(mesh, Mesh) else mesh):
+        found = str(scope.abstract)
+    elif scope.mesh is not None and isinstance(mesh, Mesh) and scope.mesh != mesh:
+        found = f"{scope.mesh} on devices {scope.mesh.device_ids.tolist()}"
+        given += f" on devices {mesh.device_ids.tolist()}"
+    if found:
+        raise ValueError(
+            f"{operation}: mesh differs from the mesh of the context; expected {found}, got {given}; leave mesh out, "
+            "or call it outside of the block of set_mesh or use_abstract_mesh"
+        )
+
+
 def mesh_of_spec(operation: str, spec: PartitionSpec, *, entered: bool = False) -> Mesh:
     """Returns the mesh of a bare PartitionSpec, with `entered` also that of a `with mesh:` block.
 

@@ -14,7 +14,12 @@ from artifex_devices._base.clearable_cache import WorldCache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, PartitionSpec
-from artifex_devices._placement.mesh_context import context_mesh
+from artifex_devices._placement.mesh_context import (
+    abstract_mesh_that_is_set,
+    check_context,
+    context_mesh,
+    mesh_that_is_set,
+)
 from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_placed, infer_specs, leaf_of, paths_of
 from artifex_devices._spmd.mapped import EXECUTORS, Plan, flatten_arguments, name_of, run_plan
 from artifex_devices._spmd.mapped_function import MapDecorator, MappedFunction
@@ -64,7 +69,9 @@ def shard_map(
     Args:
         f: Takes blocks as read-only ndarrays (views of the shards, no copies) and returns ndarrays or numbers; it may
             call the collectives of `lax`. Without it a decorator is returned.
-        mesh: The mesh; None takes the one of the enclosing `with mesh:` or `set_mesh`, at the time of the call.
+        mesh: The mesh, which must not differ from that of an enclosing `set_mesh` or `use_abstract_mesh`; None takes
+            the one of the enclosing `with mesh:`, `set_mesh` or `use_abstract_mesh`, at the time of the call. An
+            AbstractMesh has the devices of `set_mesh`, else those of the arguments.
         in_specs: The sharding of the arguments: a tree of PartitionSpecs that is a prefix of the tuple of arguments.
             None passes any object to the bodies unchanged. With Explicit axes (whose shardings are part of an array's
             type) in_specs may be left out, and must equal the placement of the arguments.
@@ -80,7 +87,8 @@ def shard_map(
     Raises:
         TypeError: f, mesh, specs or axis_names are of a wrong type; an argument or a result is not an array.
         ValueError: Specs do not fit the mesh, the arguments or the results; devices return different values of a
-            replicated result; arguments over Explicit axes are placed otherwise than in_specs; no mesh is set.
+            replicated result; arguments over Explicit axes are placed otherwise than in_specs; no mesh is set, or an
+            empty one, or mesh differs from it.
         CollectiveError: Devices called different collectives (a RuntimeError).
         BaseException: The exception of f, with the position of each device as a note.
 
@@ -149,9 +157,8 @@ class _ShardMapped:
     def call(self, args: tuple[Any, ...]) -> Any:
         """Runs the function on these arguments."""
         leaves, treedef, key = flatten_arguments(args)
-        mesh = self.mesh
-        if type(mesh) is not Mesh:
-            mesh = self._mesh_of(leaves)
+        mesh = self._mesh_of(leaves)
+        if mesh is not self.mesh:
             key = (mesh, key)
         plan = self._plans.get(key)
         if plan is None:
@@ -160,18 +167,34 @@ class _ShardMapped:
         return run_plan(self.operation, self.f, plan, leaves, treedef, self.executor)
 
     def _mesh_of(self, leaves: Any) -> Mesh:
-        if self.mesh is None:
-            mesh = context_mesh()
-            if mesh is not None:
+        """The mesh of a call: mesh=, which must not differ from that of the context, or the latter."""
+        mesh = self.mesh
+        if mesh is not None:
+            if mesh.empty:
+                raise ValueError(
+                    f"{self.operation}: mesh has no axes and no devices; expected a mesh with an axis or more, got "
+                    f"{mesh}; create one by make_mesh"
+                )
+            check_context(self.operation, mesh)
+            if isinstance(mesh, Mesh):
                 return mesh
+        abstract = abstract_mesh_that_is_set() if mesh is None else mesh
+        found = context_mesh() if abstract is None else mesh_that_is_set()
+        if found is not None and abstract in (None, found.abstract_mesh):
+            return found
+        if abstract is None:
             raise ValueError(
                 f"{self.operation}: no mesh is set; expected mesh= or a call inside `with mesh:` or set_mesh; write "
                 "`with ad.set_mesh(mesh):` around it"
             )
+        return self._mesh_of_arguments(abstract, leaves)
+
+    def _mesh_of_arguments(self, abstract: AbstractMesh, leaves: Any) -> Mesh:
+        """The mesh of the arguments that are placed on the devices of an abstract one."""
         meshes: list[Mesh] = []
         for x in leaves:
             mesh_of_x = x.sharding.mesh if isinstance(x, Array) and isinstance(x.sharding, NamedSharding) else None
-            if isinstance(mesh_of_x, Mesh) and mesh_of_x.abstract_mesh == self.mesh and mesh_of_x not in meshes:
+            if isinstance(mesh_of_x, Mesh) and mesh_of_x.abstract_mesh == abstract and mesh_of_x not in meshes:
                 meshes.append(mesh_of_x)
         if len(meshes) == 1:
             return meshes[0]
