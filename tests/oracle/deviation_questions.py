@@ -159,6 +159,12 @@ def moved_within(wrap):
     return question
 
 
+def constant_of_other_devices(lib):
+    """The shape of a result of jit that is an Array on a device on which the call does not run."""
+    constant = lib.device_put(X, lib.devices[2])
+    return top(lib).jit(lambda x: constant)(lib.device_put(X, lib.devices[1])).shape
+
+
 def sum_over_an_axis_of_size_one(lib):
     """The shape of a sum of Arrays that an Explicit axis of one device cuts in different dimensions."""
     mesh = top(lib).make_mesh((1,), ("x",), devices=lib.devices[:1])

@@ -21,6 +21,7 @@ from deviation_questions import (
     assignment,
     buffers_of_a_device,
     collective,
+    constant_of_other_devices,
     deeper_than_calls,
     deleted_after_donation,
     deleted_after_last_shard,
@@ -392,6 +393,15 @@ DEVIATIONS = {
     ),
     "sum of Arrays cut differently over an Explicit axis of size 1": Deviation(
         sum_over_an_axis_of_size_one, Exception, (VALUE, (8, 8)), "an axis of size 1 cuts nothing"
+    ),
+    "device_put to a Device of a jitted function on other devices": Deviation(
+        lambda lib: top(lib).jit(lambda x: lib.device_put(x, lib.devices[5]))(lib.device_put(X, spec("x")(lib))).shape,
+        (VALUE, (8, 8)),
+        ValueError,
+        "JAX ignores the device",
+    ),
+    "committed Array of other devices returned by a jitted function that did not get it": Deviation(
+        constant_of_other_devices, (VALUE, (8, 8)), ValueError, "it would be moved silently"
     ),
     "with_sharding_constraint to the devices in another order": Deviation(
         moved_within(lambda lib, turned: lambda x: top(lib).lax.with_sharding_constraint(x, turned)),

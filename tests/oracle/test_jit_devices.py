@@ -185,3 +185,72 @@ def test_smap_without_a_mesh():
         return np.asarray(top(library).smap(lambda a: a, in_axes=0, out_axes=0, axis_name="x")(X))
 
     assert assert_agree(ask) is None
+
+
+CONTEXTS = {
+    "same": lambda library: over(library, slice(4)).mesh,
+    "other devices": lambda library: over(library, slice(4, 8)).mesh,
+    "more devices": lambda library: over(library).mesh,
+    "backwards": lambda library: library.Mesh(np.array(library.devices[3::-1]), ("x",)),
+    "other names": lambda library: library.Mesh(np.array(library.devices[:4]), ("q",)),
+    "another axis": lambda library: library.Mesh(np.array(library.devices[:4]).reshape(4, 1), ("x", "y")),
+}
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+@pytest.mark.parametrize("place", ["host", "uncommitted", "rows of half"])
+def test_the_mesh_of_shard_map_beside_that_of_its_context(context, place):
+    for given in ("mesh", "abstract mesh"):
+        for enter in ("set_mesh", "use_abstract_mesh"):
+
+            def ask(library, given=given, enter=enter):
+                mesh, other = over(library, slice(4)).mesh, CONTEXTS[context](library)
+                x, spec = PLACES[place](library), library.P("x")
+                passed = mesh if given == "mesh" else mesh.abstract_mesh
+                mapped = top(library).shard_map(lambda a: a + 1, mesh=passed, in_specs=spec, out_specs=spec)
+                if enter == "set_mesh":
+                    with top(library).set_mesh(other):
+                        return facts(library, mapped(x))
+                with top(library).sharding.use_abstract_mesh(other.abstract_mesh):
+                    return facts(library, mapped(x))
+
+            assert_agree(ask)
+
+
+def test_an_empty_mesh():
+    def ask(library):
+        mesh, spec = library.Mesh(np.empty((), object), ()), library.P()
+        return facts(library, top(library).shard_map(lambda a: a, mesh=mesh, in_specs=spec, out_specs=spec)(X))
+
+    assert assert_agree(ask) is None
+
+
+TARGETS = {
+    "same": lambda library: over(library, slice(4)),
+    "columns": lambda library: over(library, slice(4), (None, "x")),
+    "other devices": lambda library: over(library, slice(4, 8)),
+    "more devices": lambda library: over(library),
+    "one device": lambda library: library.SingleDeviceSharding(library.devices[5]),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("place", ["rows of half", "third"])
+def test_placements_that_a_function_chooses(target, place):
+    for name in ("device_put", "with_sharding_constraint"):
+
+        def ask(library, name=name):
+            put = library.device_put if name == "device_put" else top(library).lax.with_sharding_constraint
+            made = top(library).jit(lambda a: {"a": a, "b": put(a, TARGETS[target](library))})(PLACES[place](library))
+            return facts(library, made)
+
+        assert_agree(ask)
+
+
+def test_a_list_of_in_shardings():
+    for shardings in (lambda lib: [over(lib), over(lib)], lambda lib: [over(lib)], lambda lib: [None, [over(lib)] * 2]):
+
+        def ask(library, shardings=shardings):
+            return facts(library, top(library).jit(lambda a, b: (a, b), in_shardings=shardings(library))(X, [X, X]))
+
+        assert_agree(ask)

@@ -78,14 +78,16 @@ def jit(
 
     A call runs on the devices of its committed arguments, of in_shardings and out_shardings, or of the mesh of
     `set_mesh`; all of them must be the same devices in the same order. Without any of these it runs on the default
-    device. Results that are not on these devices are placed there, replicated; without any of these, Arrays stay where
-    the function has placed them. These transfers are implicit, for transfer guards.
+    device. Results that are not committed are placed on these devices, replicated; without any of these, Arrays stay
+    where the function has placed them. These transfers are implicit, for transfer guards. The function may place a
+    result by another sharding of the same devices, but not on other devices.
 
     Args:
         f: The function. Without it a decorator is returned.
         in_shardings: Placement of positional arguments: a Sharding, None (unchanged), a PartitionSpec for the mesh of
             the enclosing `with mesh:`, or a tree of these that is a prefix of the tuple of arguments that are not
-            static. A committed Array must already have this sharding, as in JAX.
+            static. A list with one entry for each of these arguments counts as a tuple. A committed Array must already
+            have this sharding, as in JAX.
         out_shardings: Placement of results; a prefix of what f returns.
         static_argnums: Positions of arguments that are not arrays; they must be hashable. Negative ones count from the
             last parameter, or from the last argument of a call where the function takes `*args`.
@@ -102,9 +104,9 @@ def jit(
 
     Raises:
         TypeError: f is not a function; a sharding is of another type; an argument or a result is not an array.
-        ValueError: Arguments and shardings are on different devices; shardings do not fit arguments or results; a
-            number or name of an argument does not exist; keyword arguments with in_shardings; a static argument is not
-            hashable.
+        ValueError: Arguments, shardings and results are on different devices; shardings do not fit arguments or
+            results; a number or name of an argument does not exist; keyword arguments with in_shardings; a static
+            argument is not hashable.
         RuntimeError: A PartitionSpec without a mesh; an unknown backend; a donated Array is passed twice; a transfer
             guard refuses a transfer.
 

@@ -37,7 +37,8 @@ class Placements:
         """
         self.operation = operation
         self.device = None if device is None else SingleDeviceSharding(device)
-        self.in_shardings = in_shardings
+        # As in JAX, a list of one value for each argument stands for a tuple.
+        self.in_shardings = in_shardings = tuple(in_shardings) if type(in_shardings) is list else in_shardings
         self.out_shardings = out_shardings
         self._check_shardings("in_shardings", in_shardings)
         self._of_results = self._check_shardings("out_shardings", out_shardings)
@@ -74,7 +75,10 @@ class Placements:
         return tree_util.tree_unflatten(treedef, placed), home
 
     def place_results(self, result: Any, home: Sharding | None) -> Any:
-        """The results as Arrays, placed by out_shardings or on the devices of the call; raises as place_arguments."""
+        """The results as Arrays, placed by out_shardings or on the devices of the call.
+
+        ValueError for an Array that the function has committed to other devices; else raises as place_arguments.
+        """
         leaves, treedef = tree_util.tree_flatten(result)
         wanted: list[Any] = [None] * len(leaves)
         if self.out_shardings is not UNSPECIFIED:
@@ -84,6 +88,7 @@ class Placements:
         arrays = [leaf_of(self.operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
         if home is None:  # as in JAX, one result that the function has placed decides for the others
             home = next((x.sharding for x in arrays if isinstance(x, Array) and x.committed), None)
+        self._check_devices(arrays, paths, home)
         placed = []
         for leaf, x, sharding, path in zip(leaves, arrays, wanted, paths, strict=True):
             target = self._resolved("out_shardings", sharding)
@@ -97,6 +102,16 @@ class Placements:
                 with transfer_guard_host_to_device("allow"):
                     placed.append(self._put(x, target, path))
         return tree_util.tree_unflatten(treedef, placed)
+
+    def _check_devices(self, arrays: Sequence[Any], paths: Sequence[str], home: Sharding | None) -> None:
+        """Raises ValueError where the function has placed a result on other devices than those of the call."""
+        for x, path in zip(arrays, paths, strict=True):
+            if isinstance(x, Array) and x.committed and home is not None and not same_devices(x.sharding, home):
+                raise ValueError(
+                    f"{self.operation}: the function placed {path} on other devices than those of the call; expected "
+                    f"the same devices in the same order, got {ids_text(x.sharding)} in a call on {ids_text(home)}; "
+                    "move it after the call: device_put(result, sharding)"
+                )
 
     def _in_shardings(self, dynamic: tuple[Any, ...], count: int) -> list[Sharding | None]:
         """The sharding of each leaf, None where its placement does not change."""
