@@ -34,7 +34,7 @@ py::tuple unsharded_spec(int64_t rank) { return spec_to_python(ShardedAxes(stati
 
 py::tuple spec_of_sharding(const Sharding& sharding, int64_t rank) {
   const NamedSharding* own = named_sharding(sharding);
-  return own == nullptr ? unsharded_spec(rank) : spec_to_python(sharded_axes(own->abstract_mesh(), own->spec(), rank));
+  return own == nullptr ? unsharded_spec(rank) : spec_to_python(sharded_axes(own->spec(), rank));
 }
 
 bool is_any_explicit(const Sharding& sharding, const py::tuple& axes) {
@@ -82,7 +82,7 @@ py::tuple reshape_array(const Array& array, const std::vector<int64_t>& shape) {
 
 void bind_spec_algebra(py::module_& module) {
   module.def("_spec_in", &spec_of_sharding, py::arg("sharding"), py::arg("ndim"),
-             "The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples; axes of size 1 are left out.");
+             "The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples.");
   module.def("_any_explicit", &is_any_explicit, py::arg("sharding"), py::arg("axes"),
              "Whether one of the axes is Explicit: such a sharding may change only where the caller asks for it.");
   module.def("_sharding_with", &sharding_with, py::arg("placement"), py::arg("spec"),

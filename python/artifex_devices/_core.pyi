@@ -4327,7 +4327,7 @@ def _slab_array(array: Array, writable: bool = False) -> typing.Any:
 
 def _spec_in(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
     """
-    The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples; axes of size 1 are left out.
+    The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples.
     """
 
 def _step_mistakes(model: dict[typing.Any, typing.Any]) -> list[str]:

@@ -165,13 +165,6 @@ def constant_of_other_devices(lib):
     return top(lib).jit(lambda x: constant)(lib.device_put(X, lib.devices[1])).shape
 
 
-def sum_over_an_axis_of_size_one(lib):
-    """The shape of a sum of Arrays that an Explicit axis of one device cuts in different dimensions."""
-    mesh = top(lib).make_mesh((1,), ("x",), devices=lib.devices[:1])
-    one, two = (lib.device_put(X, lib.NamedSharding(mesh, lib.P(*entries))) for entries in ((None, "x"), ("x",)))
-    return (one + two).shape
-
-
 def guarded_number(lib):
     array = lib.device_put(1, lib.devices[0])
     with under(lib, "transfer_guard", "disallow"):

@@ -54,7 +54,6 @@ from deviation_questions import (
     shards_that_differ,
     spec,
     stacked_product,
-    sum_over_an_axis_of_size_one,
     text_when_deleted,
     top,
     topology,
@@ -390,9 +389,6 @@ DEVIATIONS = {
         (VALUE, (8, 8)),
         RuntimeError,
         "every byte goes to another device",
-    ),
-    "sum of Arrays cut differently over an Explicit axis of size 1": Deviation(
-        sum_over_an_axis_of_size_one, Exception, (VALUE, (8, 8)), "an axis of size 1 cuts nothing"
     ),
     "device_put to a Device of a jitted function on other devices": Deviation(
         lambda lib: top(lib).jit(lambda x: lib.device_put(x, lib.devices[5]))(lib.device_put(X, spec("x")(lib))).shape,

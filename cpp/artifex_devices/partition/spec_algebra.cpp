@@ -56,13 +56,9 @@ bool share_an_axis(const Axes& a, const Axes& b) {
 
 }  // namespace
 
-ShardedAxes sharded_axes(const AbstractMesh& mesh, const PartitionSpec& spec, int64_t rank) {
+ShardedAxes sharded_axes(const PartitionSpec& spec, int64_t rank) {
   ShardedAxes result(static_cast<size_t>(rank));
-  for (size_t d = 0; d < std::min(result.size(), spec.entries().size()); ++d) {
-    for (const AxisName name : spec.entries()[d].axes) {
-      if (axis_size(mesh, name) > 1) result[d].push_back(name);
-    }
-  }
+  for (size_t d = 0; d < std::min(result.size(), spec.entries().size()); ++d) result[d] = spec.entries()[d].axes;
   return result;
 }
 
@@ -86,7 +82,7 @@ ShardedAxes broadcast_specs(std::string_view operation, const AbstractMesh& mesh
   std::vector<std::pair<size_t, Axes>> requested;
   for (const SpecOperand& operand : operands) {
     if (!operand.is_on_mesh) continue;
-    const ShardedAxes own = sharded_axes(mesh, operand.spec, operand.shape.size());
+    const ShardedAxes own = sharded_axes(operand.spec, operand.shape.size());
     const int64_t offset = shape.size() - operand.shape.size();
     for (int64_t d = 0; d < operand.shape.size(); ++d) {
       const Axes& axes = own[static_cast<size_t>(d)];
@@ -122,7 +118,7 @@ ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
   std::vector<std::vector<Request>> requests(static_cast<size_t>(sizes.size()));
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].is_on_mesh) continue;
-    const ShardedAxes own = sharded_axes(mesh, operands[i].spec, operands[i].shape.size());
+    const ShardedAxes own = sharded_axes(operands[i].spec, operands[i].shape.size());
     for (size_t d = 0; d < own.size(); ++d) {
       const int64_t label = labels[i][d];
       if (own[d].empty() || operands[i].shape[static_cast<int64_t>(d)] != sizes[label]) continue;
@@ -220,11 +216,14 @@ std::optional<ShardedAxes> regroup(const AbstractMesh& mesh, Uneven uneven, cons
                                    const Dims& to) {
   if (from.size() == 1 && to.size() == 1) return axes;  // the same dimension, however it is sharded
   Axes left_over;
-  bool is_closed = false;  // the dimensions that follow must not be sharded
+  bool is_closed = false;    // the dimensions that follow must not be divided
+  bool has_no_axes = false;  // one of the dimensions so far
   for (size_t d = 0; d < axes.size(); ++d) {
     const int64_t size = from[static_cast<int64_t>(d)];
     const int64_t parts = parts_over(mesh, axes[d]);
-    if (!axes[d].empty() && (is_closed || size % parts != 0)) return regroup_uneven(mesh, uneven, axes, from, to);
+    has_no_axes = has_no_axes || axes[d].empty();
+    const bool stays = size % parts == 0 && (!is_closed || (parts == 1 && !has_no_axes));
+    if (!axes[d].empty() && !stays) return regroup_uneven(mesh, uneven, axes, from, to);
     left_over.insert(left_over.end(), axes[d].begin(), axes[d].end());
     is_closed = is_closed || size / parts > 1;
   }
@@ -238,14 +237,26 @@ std::optional<ShardedAxes> regroup(const AbstractMesh& mesh, Uneven uneven, cons
     }
     if (next < left_over.size() && size > 1) return std::nullopt;
   }
-  return next < left_over.size() ? std::nullopt : std::optional(std::move(result));
+  for (; next < left_over.size(); ++next) {
+    if (axis_size(mesh, left_over[next]) > 1) return std::nullopt;
+    result.back().push_back(left_over[next]);
+  }
+  return result;
+}
+
+/// The axes without Auto axes of size 1, which shard nothing.
+ShardedAxes without_idle(const AbstractMesh& mesh, ShardedAxes axes) {
+  for (Axes& names : axes) {
+    std::erase_if(names, [&](AxisName name) { return axis_size(mesh, name) == 1 && !any_explicit(mesh, {name}); });
+  }
+  return axes;
 }
 
 }  // namespace
 
 ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const PartitionSpec& spec, const Dims& from,
                          const Dims& to) {
-  const ShardedAxes axes = sharded_axes(mesh, spec, from.size());
+  const ShardedAxes axes = sharded_axes(spec, from.size());
   ShardedAxes result(static_cast<size_t>(to.size()));
   if (std::ranges::all_of(axes, [](const Axes& names) { return names.empty(); })) return result;
   if (element_count(from.span()) == 0) {  // no device has an element: the leading dimensions that stay keep their axes
@@ -256,7 +267,7 @@ ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const Partitio
   }
   std::vector<std::string> problems;
   for (size_t d = 0; d < axes.size(); ++d) {
-    if (axes[d].empty() || from[static_cast<int64_t>(d)] != 1) continue;
+    if (parts_over(mesh, axes[d]) == 1 || from[static_cast<int64_t>(d)] != 1) continue;
     problems.push_back(fmt::format("dimension {} of size 1 is sharded over {}", d, axes_text(axes[d])));
   }
   for (const Group& group : groups_of(from, to)) {
@@ -271,7 +282,8 @@ ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const Partitio
     }
     if (texts.empty()) continue;
     for (const int64_t d : group.to) new_sizes.push_back(to[d]);
-    const auto found = regroup(mesh, uneven, own, old_sizes, new_sizes);
+    auto found = regroup(mesh, uneven, own, old_sizes, new_sizes);
+    if (!found) found = regroup(mesh, uneven, without_idle(mesh, own), old_sizes, new_sizes);
     if (!found) {
       problems.push_back(fmt::format("the group of dimensions [{}] of sizes [{}] becomes sizes [{}], and shards {}",
                                      fmt::join(group.from, ", "), fmt::join(old_sizes.span(), ", "),
@@ -282,7 +294,7 @@ ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const Partitio
   }
   if (!problems.empty()) {
     throw ShardingTypeError(fmt::format(
-        "reshape: devices would need elements that other devices have: {}; expected groups of dimensions that are "
+        "reshape: the sharding does not carry over to the new shape: {}; expected groups of dimensions that are "
         "sharded from the first one on, got {} for {} to {}; replicate the Array first: ad.reshard(x, "
         "ad.NamedSharding(x.sharding.mesh, ad.P())), or reshape np.asarray(x)",
         fmt::join(problems, "; "), spec.to_string(), to_string(from), to_string(to)));

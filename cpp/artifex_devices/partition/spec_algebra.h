@@ -14,9 +14,10 @@ namespace artifex_devices {
 
 /// What an operation does to the specs of its operands: pure arithmetic, without devices.
 ///
-/// The mesh axes that shard each dimension of an array, major to minor; empty for a dimension that is not sharded. Mesh
-/// axes of size 1 are left out, because they shard nothing.
-/// Example: on mesh {x: 2, y: 1}, P('x', 'y') of a matrix is {{x}, {}}.
+/// The mesh axes that shard each dimension of an array, major to minor; empty for a dimension without axes. Mesh axes
+/// of size 1 count as all others, so that a program has the same specs on 8 devices and on 1: sizes decide only whether
+/// a dimension is divided evenly, and whether a device needs elements of another one. Example: on mesh {x: 2, y: 1},
+/// P('x', 'y') of a matrix is {{x}, {y}}.
 using ShardedAxes = std::vector<std::vector<AxisName>>;
 
 /// An operand of an operation, as far as its spec is concerned.
@@ -28,8 +29,8 @@ struct SpecOperand {
   int64_t nbytes = 0;
 };
 
-/// The normalized form of the first `rank` entries of a spec.
-ShardedAxes sharded_axes(const AbstractMesh& mesh, const PartitionSpec& spec, int64_t rank);
+/// The axes of the first `rank` entries of a spec.
+ShardedAxes sharded_axes(const PartitionSpec& spec, int64_t rank);
 
 /// The inverse of sharded_axes, without trailing Nones.
 PartitionSpec to_partition_spec(const ShardedAxes& axes);
@@ -53,9 +54,11 @@ ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
                            const Dims& sizes, int64_t out_rank);
 
 /// The spec of the same elements in another shape, such that each device keeps its elements in their order. Both shapes
-/// have the same number of elements.
+/// have the same number of elements. Axes of a dimension of size 1 are dropped, as are Auto axes of size 1 that fit no
+/// new dimension.
 /// Example: (8, 6) sharded as {{x}, {}} is {{x}, {}, {}} as (4, 2, 6) on mesh {x: 4}.
-/// Throws ShardingTypeError where a device would need elements of another device.
+/// Throws ShardingTypeError where a device would need elements of another device, or an Explicit axis fits no
+/// dimension.
 ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const PartitionSpec& spec, const Dims& from,
                          const Dims& to);
 

@@ -94,7 +94,7 @@ def _replicated(x: Any, moved: list[Array]) -> Any:
     if not isinstance(x, Array):
         return x
     spec = spec_of(x)
-    if not any(spec) or any(any_explicit(x.sharding, axes) for axes in spec):
+    if x.is_fully_replicated or any(any_explicit(x.sharding, axes) for axes in spec):
         return x
     moved.append(x)
     return _core._moved(x, sharding_with(x.sharding, ()), x.committed)

@@ -13,6 +13,8 @@ const AxisName one("one");
 
 const AbstractMesh kAuto({x, y, one}, {2, 4, 1});
 const AbstractMesh kExplicit({x, y, one}, {2, 4, 1}, {AxisType::kExplicit, AxisType::kExplicit, AxisType::kAuto});
+const AbstractMesh kRow({x, y}, {1, 4}, {AxisType::kExplicit, AxisType::kExplicit});
+const AbstractMesh kAutoRow({x, y}, {1, 4});
 
 PartitionSpec spec(std::vector<std::vector<AxisName>> entries) {
   std::vector<SpecEntry> made;
@@ -34,9 +36,9 @@ std::string error_of(Function function) {
   return "no error";
 }
 
-TEST(SpecAlgebra, IgnoresAxesOfSizeOne) {
-  EXPECT_EQ(sharded_axes(kAuto, spec({{one, x}, {}, {one}}), 4), (ShardedAxes{{x}, {}, {}, {}}));
-  EXPECT_EQ(sharded_axes(kAuto, spec({{x}, {y}}), 1), (ShardedAxes{{x}}));
+TEST(SpecAlgebra, AxesOfSizeOneCountAsAllOthers) {
+  EXPECT_EQ(sharded_axes(spec({{one, x}, {}, {one}}), 4), (ShardedAxes{{one, x}, {}, {one}, {}}));
+  EXPECT_EQ(sharded_axes(spec({{x}, {y}}), 1), (ShardedAxes{{x}}));
   EXPECT_EQ(to_partition_spec({{x}, {}, {}}), spec({{x}}));
   EXPECT_EQ(to_partition_spec({{}, {y, x}}), spec({{}, {y, x}}));
 }
@@ -104,6 +106,35 @@ TEST(SpecAlgebra, ReshapeMovesAxesToTheDimensionsThatReplaceTheirs) {
   EXPECT_EQ(reshaped({}, {2, 3}, {6}), (ShardedAxes{{}}));
 }
 
+TEST(SpecAlgebra, OperandsKeepAndDisagreeOnAxesOfSizeOne) {
+  EXPECT_EQ(broadcast_specs("add", kRow, {8, 8}, {operand({8, 8}, spec({{x}})), operand({8}, spec({{y}}))}),
+            (ShardedAxes{{x}, {y}}));
+  EXPECT_NE(error_of([] { broadcast_specs("add", kRow, {8}, {operand({8}, spec({{x}})), operand({8}, spec({{y}}))}); }),
+            "no error");
+  EXPECT_EQ(contract_specs("matmul", kRow, {operand({8, 8}, spec({{x}})), operand({8, 8}, spec({{}, {y}}))},
+                           {{0, 2}, {2, 1}}, {8, 8, 8}, 2),
+            (ShardedAxes{{x}, {y}, {}}));
+}
+
+TEST(SpecAlgebra, ReshapeMovesAxesOfSizeOne) {
+  const auto reshaped = [](std::vector<std::vector<AxisName>> entries, const Dims& from, const Dims& to) {
+    return reshape_spec(kRow, Uneven::kError, spec(std::move(entries)), from, to);
+  };
+  EXPECT_EQ(reshaped({{x}}, {8, 6}, {48}), (ShardedAxes{{x}}));
+  EXPECT_EQ(reshaped({{x}, {y}}, {8, 8}, {2, 4, 8}), (ShardedAxes{{x}, {}, {y}}));
+  EXPECT_EQ(reshaped({{x, y}}, {8, 6}, {4, 2, 6}), (ShardedAxes{{x, y}, {}, {}}));
+  EXPECT_EQ(reshaped({{y, x}}, {4, 6}, {4, 6, 1}), (ShardedAxes{{y, x}, {}, {}}));
+  EXPECT_EQ(reshaped({{x}}, {1, 8}, {8}), (ShardedAxes{{}}));
+  const AbstractMesh one_device({x, y}, {1, 1}, {AxisType::kExplicit, AxisType::kExplicit});
+  EXPECT_EQ(reshape_spec(one_device, Uneven::kError, spec({{x}, {y}}), {2, 4, 4}, {8, 4}), (ShardedAxes{{x, y}, {}}));
+  EXPECT_NE(error_of([&] { reshaped({{x}, {y}}, {2, 4, 4}, {8, 4}); }), "no error") << "elements would move";
+}
+
+TEST(SpecAlgebra, ReshapeDropsAxesOfSizeOneOnlyWhereTheyAreAuto) {
+  EXPECT_EQ(reshape_spec(kAutoRow, Uneven::kError, spec({{}, {x}}), {3, 4}, {12}), (ShardedAxes{{}}));
+  EXPECT_NE(error_of([] { reshape_spec(kRow, Uneven::kError, spec({{}, {x}}), {3, 4}, {12}); }), "no error");
+}
+
 TEST(SpecAlgebra, ReshapeKeepsAShortLastShard) {
   EXPECT_EQ(reshape_spec(kAuto, Uneven::kLastShort, spec({{x}}), {5, 2}, {5, 2, 1}), (ShardedAxes{{x}, {}, {}}));
   EXPECT_EQ(reshape_spec(kAuto, Uneven::kLastShort, spec({{x}}), {3, 4}, {3, 2, 2}), (ShardedAxes{{x}, {}, {}}));
@@ -112,7 +143,7 @@ TEST(SpecAlgebra, ReshapeKeepsAShortLastShard) {
 
 TEST(SpecAlgebra, ReshapeNamesTheGroupsThatDevicesWouldHaveToExchange) {
   EXPECT_EQ(error_of([] { reshape_spec(kAuto, Uneven::kError, spec({{}, {x}}), {3, 4}, {12}); }),
-            "reshape: devices would need elements that other devices have: the group of dimensions [0, 1] of sizes "
+            "reshape: the sharding does not carry over to the new shape: the group of dimensions [0, 1] of sizes "
             "[3, 4] becomes sizes [12], and shards dimension 1 over ('x',); expected groups of dimensions that are "
             "sharded from the first one on, got P(None, 'x') for (3, 4) to (12,); replicate the Array first: "
             "ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P())), or reshape np.asarray(x)");

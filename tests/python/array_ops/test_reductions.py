@@ -131,10 +131,11 @@ class TestResultShardings:
         for shard in total.addressable_shards:
             assert np.asarray(shard.data).tolist() == np.arange(64).reshape(8, 8).sum(0)[shard.index].tolist()
 
-    def test_an_axis_of_size_one_cuts_nothing(self, devices):
+    def test_an_axis_of_size_one_stays_in_the_spec(self, devices):
         mesh = ad.Mesh(np.array(devices).reshape(8, 1), ("x", "y"))
         x = ad.device_put(np.arange(64.0).reshape(8, 8), ad.NamedSharding(mesh, P("x", "y")))
-        assert x.sum(0).sharding == ad.NamedSharding(mesh, P())
+        assert x.sum(0).sharding == ad.NamedSharding(mesh, P("y"))
+        assert x.sum(1).sharding == ad.NamedSharding(mesh, P("x"))
 
 
 class TestUneven:

@@ -94,7 +94,7 @@ def test_reshape_is_numpys_or_an_error(data):
         check(got, value.reshape(shape))
         assert _core._transfer_counters()["device_to_device_bytes"] == before["device_to_device_bytes"]
         assert len(got.addressable_shards) == len(x.addressable_shards)
-    assert not message or ("reshape: devices would need elements" in message and "reshard(x" in message)
+    assert not message or ("reshape: the sharding does not carry over" in message and "reshard(x" in message)
 
 
 @FEW

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import allocate, check_host_operand
-from artifex_devices._array_ops.core.layout import Placement, common_placement, sharding_with, spec_of
+from artifex_devices._array_ops.core.layout import Placement, common_placement, is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
@@ -135,7 +135,7 @@ def refuse_bool_axis(operation: str, axis: Any) -> None:
 def require_unsharded(operation: str, x: Array, axes: Sequence[int], name: str = "x") -> None:
     """Refuses an argument that is sharded along one of these dimensions; the error has the sharding to move it to."""
     spec = spec_of(x)
-    sharded = [d for d in axes if spec[d]]
+    sharded = [d for d in axes if is_split(x.sharding, spec[d])]
     if not sharded:
         return
     details = ", ".join(f"dimension {d} over {spec[d]}" for d in sharded)

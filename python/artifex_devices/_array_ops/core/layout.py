@@ -26,13 +26,18 @@ any_explicit = _core._any_explicit
 
 
 def spec_of(x: Array) -> Spec:
-    """The mesh axes that shard each dimension of x; axes of size 1 are left out."""
+    """The mesh axes that shard each dimension of x, those of size 1 included: specs do not depend on sizes."""
     return spec_in(x.sharding, x.ndim)
 
 
 def num_parts(sharding: NamedSharding, axes: tuple[Hashable, ...]) -> int:
     """The number of parts of a dimension that is sharded over these axes."""
     return math.prod(sharding.mesh.shape[name] for name in axes)
+
+
+def is_split(sharding: Any, axes: tuple[Hashable, ...]) -> bool:
+    """Whether a dimension that is sharded over these axes has several parts; axes of size 1 make one."""
+    return bool(axes) and num_parts(sharding, axes) > 1
 
 
 def can_shard(sharding: NamedSharding, axes: tuple[Hashable, ...], size: int) -> bool:

@@ -15,7 +15,15 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_target, check_ufunc_out, where_mask
 from artifex_devices._array_ops.core.blocks import check_host_operand, moved_to, outputs_of, run_all, tiling
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
-from artifex_devices._array_ops.core.layout import Placement, broadcast_specs, common_placement, sharding_with, spec_of
+from artifex_devices._array_ops.core.layout import (
+    Placement,
+    broadcast_specs,
+    common_placement,
+    is_split,
+    sharding_with,
+    spec_in,
+    spec_of,
+)
 from artifex_devices._array_ops.core.reading import SCALARS, Compute, operand_parts, operand_spec, pieces_of
 from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, Loop, loop_of, spread_from, write
 from artifex_devices._base.clearable_cache import clearable
@@ -125,14 +133,19 @@ def _compute_on_slabs(
 
 
 def _fits_every_shard(x: Array, leader: Array) -> bool:
-    """Whether x is replicated on the devices of `leader` and broadcasts to each of its shards as to all of it."""
+    """Whether x is replicated on the devices of `leader`, and its axes and elements broadcast to each shard of it."""
     if not (x.is_fully_replicated and leader.committed and x.sharding._same_devices(leader.sharding)):
         return False
-    spec = spec_of(leader)
+    spec, own = spec_of(leader), spec_of(x)
     offset = leader.ndim - x.ndim
-    return all(
-        size == 1 or (size == leader.shape[offset + d] and not spec[offset + d]) for d, size in enumerate(x.shape)
-    )
+    for d, size in enumerate(x.shape):
+        axes = spec[offset + d]
+        if size != leader.shape[offset + d]:
+            if size != 1:
+                return False
+        elif is_split(leader.sharding, axes) or own[d] not in ((), axes):
+            return False
+    return True
 
 
 _Layout = tuple[tuple[int, ...], Placement, Sharding]
@@ -153,9 +166,10 @@ def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:
         sharding = arrays[0].sharding
         if not all(x.shape == shape and (x.sharding is sharding or x.sharding == sharding) for x in arrays):
             sharding = sharding_with(placement.sharding, broadcast_specs(operation, placement, shape, arrays))
-            # An equivalent sharding of an operand is kept, with its spelling of the spec, as _compute_on_slabs does.
-            alike = (x for x in arrays if x.shape == shape and placement.shares_mesh(x))
-            sharding = next((x.sharding for x in alike if x.sharding.is_equivalent_to(sharding, len(shape))), sharding)
+            # An operand's own spelling of the same spec is kept, P('a', None) or P('a'), as _compute_on_slabs does.
+            spec = spec_in(sharding, len(shape))
+            alike = (x for x in arrays if x.shape == shape and placement.shares_mesh(x) and spec_of(x) == spec)
+            sharding = next((x.sharding for x in alike), sharding)
         cached = shape, placement, sharding
         if len(_layouts) >= 4096:
             _layouts.clear()

@@ -31,7 +31,8 @@ def get(x: Array, index: Any, operation: str = "index") -> Array:
     """x[index] by NumPy's rules.
 
     Dimensions of which all elements are taken, forwards or backwards, stay sharded. Dimensions of an index Array are
-    sharded as it is. Others are not sharded; if Explicit axes shard them, this is an error for the operation "index".
+    sharded as it is. Others are not sharded; if Explicit axes shard them, this is an error for the operation "index",
+    except for a part on one device that needs no index Array.
     """
     key = _key_of(operation, x, index)
     cached = _basic.get(key)
@@ -102,8 +103,10 @@ def _indexed_spec(x: Array, chosen: Selection, picked: Spec) -> Spec:
         return ((),) * len(chosen.shape)
     spec: list[tuple[Hashable, ...]] = [()] * len(chosen.shape)
     for r in chosen.ranges:
-        if _takes_all(x, chosen, r):
-            spec[r.dim] = before[r.source]
+        axes = before[r.source]
+        # As in JAX, a part of a dimension keeps Explicit axes on one device, where nothing is divided.
+        if _takes_all(x, chosen, r) or (x.sharding.num_devices == 1 and any_explicit(x.sharding, axes)):
+            spec[r.dim] = axes
     used = {name for axes in spec for name in axes}
     for i, axes in enumerate(picked):
         if not used.intersection(axes):
@@ -119,7 +122,7 @@ def _takes_all(x: Array, chosen: Selection, r: Range) -> bool:
 def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
     """Refuses to drop a sharding over Explicit axes."""
     before = spec_of(x)
-    if not any(before):
+    if not any(before) or (x.sharding.num_devices == 1 and not chosen.rank):
         return
     kept = {r.source for r in chosen.ranges if _takes_all(x, chosen, r)}
     for d, axes in enumerate(before):

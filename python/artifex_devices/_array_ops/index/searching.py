@@ -15,7 +15,7 @@ from artifex_devices._array_ops.core.arguments import array_operand, replicated_
 from artifex_devices._array_ops.core.blocks import Box, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.fused_small import small_value
-from artifex_devices._array_ops.core.layout import sharding_with, spec_of
+from artifex_devices._array_ops.core.layout import is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._core import Array
 from artifex_devices._runtime.gpu_block import host_value
@@ -70,7 +70,9 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
         return _read_by_host(operation, x, found[0])
     index = tuple(np.concatenate(along) for along in zip(*found, strict=True))
     long = next((d for d, size in enumerate(x.shape) if size > 1), 0)
-    if any(spec_of(x)[long + 1 :]):  # the order of the tiles is not that of the elements
+    if any(
+        is_split(x.sharding, axes) for axes in spec_of(x)[long + 1 :]
+    ):  # the order of the tiles is not that of the elements
         order = np.argsort(np.ravel_multi_index(index, x.shape))
         index = tuple(along[order] for along in index)
     return _read_by_host(operation, x, index)

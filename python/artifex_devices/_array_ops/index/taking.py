@@ -85,7 +85,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """np.compress, with a condition that is not sharded."""
-    if isinstance(condition, Array) and any(spec_of(condition)):
+    if isinstance(condition, Array) and not condition.is_fully_replicated:
         raise TypeError(
             f"compress: how many elements a condition with {spec_of(condition)} selects is not known before it is "
             "gathered; expected a condition on the host, got an Array that is sharded; gather it: np.asarray(condition)"

@@ -103,7 +103,8 @@ def _plan(
     places = tiling(work, shape, operation)
     summed = tuple(axis for axes in spec[len(out_labels) :] for axis in axes)
     out_spec = spec[: len(out_labels)]
-    has_terms = _core._holds_complete_runs(work, math.prod(places.parts[len(out_labels) :]))
+    parts_of_sum = math.prod(places.parts[len(out_labels) :])
+    has_terms = _core._holds_complete_runs(work, parts_of_sum)
     if len(_plans) >= 4096:
         _plans.clear()
     _plans[key] = plan = _Plan(
@@ -114,7 +115,7 @@ def _plan(
         places=places,
         indices=indices,
         targets=tuple(sharding_with(work, target) for target in targets),
-        terms=_terms(places, shape, len(out_labels), indices) if summed else (),
+        terms=_terms(places, shape, len(out_labels), indices) if parts_of_sum > 1 else (),
         partial=None if has_terms else sharding_with(placement.sharding, (summed, *out_spec)),
         products=math.prod(shape),
     )

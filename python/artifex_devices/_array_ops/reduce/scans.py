@@ -20,7 +20,7 @@ from artifex_devices._array_ops.core.arguments import (
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES, Tiling, local_arrays, outputs_of, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements_each, implements_ufunc
 from artifex_devices._array_ops.core.fused_small import from_fused, small_value
-from artifex_devices._array_ops.core.layout import sharding_with, spec_of
+from artifex_devices._array_ops.core.layout import any_explicit, is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.per_block import apply_along, pieces_along
 from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype
 from artifex_devices._core import Array, Sharding
@@ -165,7 +165,8 @@ class _Step:
 def _flat_sharding(operation: str, x: Array) -> Sharding:
     """The sharding of the flattened Array, if its shards are consecutive in it."""
     spec = spec_of(x)
-    if x.ndim and not any(spec[1:]):
+    lost = [axes for axes in spec[1:] if is_split(x.sharding, axes) or any_explicit(x.sharding, axes)]
+    if x.ndim and not lost:
         flat = sharding_with(x.sharding, (spec[0],))
         if not spec[0]:
             return flat
@@ -174,7 +175,7 @@ def _flat_sharding(operation: str, x: Array) -> Sharding:
         both = zip(mine.boxes, its.boxes, strict=True)
         if all(a[0].start * row == b[0].start and a[0].stop * row == b[0].stop for a, b in both):
             return flat
-    elif not any(spec):
+    elif not x.ndim:
         return sharding_with(x.sharding, ((),))
     raise ShardingTypeError(
         f"{operation}: without axis the Array is flattened, and its shards do not follow each other in the flat order; "

@@ -15,7 +15,7 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import as_array, check_order
 from artifex_devices._array_ops.core.blocks import Box, allocate
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import sharding_with, spec_of
+from artifex_devices._array_ops.core.layout import is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.shape.rearranging import copy_shards
@@ -127,7 +127,8 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     same = [size == wanted[offset + d] for d, size in enumerate(array.shape)]
     spec = spec_of(array)
     kept = tuple(axes if same[d] else () for d, axes in enumerate(spec))
-    if kept != spec:  # only some devices hold the element of a sharded dimension of size 1
+    if any(is_split(array.sharding, axes) for axes, stays in zip(spec, same, strict=True) if not stays):
+        # Only some devices hold the element of a sharded dimension of size 1.
         array = _core._moved(array, sharding_with(array.sharding, kept), array.committed)
     return copy_shards(
         "broadcast_to",

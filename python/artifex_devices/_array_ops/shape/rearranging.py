@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, copy_views, tiling
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import Spec, any_explicit, sharding_with, spec_of
+from artifex_devices._array_ops.core.layout import Spec, any_explicit, is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source
 from artifex_devices._array_ops.shape.reshaping import ravel, reshape, same_bytes
 from artifex_devices._core import Array
@@ -172,7 +172,8 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
         shifts[d] += operator.index(by)
     shifts = [by % size if size else 0 for by, size in zip(shifts, a.shape, strict=True)]
     spec = spec_of(a)
-    wrong = [d for d, by in enumerate(shifts) if by and any_explicit(a.sharding, spec[d])]
+    moving = [d for d, by in enumerate(shifts) if by and is_split(a.sharding, spec[d])]
+    wrong = [d for d in moving if any_explicit(a.sharding, spec[d])]
     if wrong:
         raise ShardingTypeError(
             f"roll: dimensions {wrong} are sharded over Explicit axes {[spec[d] for d in wrong]}; expected unsharded "

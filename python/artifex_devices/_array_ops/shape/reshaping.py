@@ -16,7 +16,7 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements, implements_each
-from artifex_devices._array_ops.core.layout import Spec, sharding_with, spec_of
+from artifex_devices._array_ops.core.layout import Spec, is_split, sharding_with, spec_of
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
@@ -115,7 +115,7 @@ def squeeze(a: Array, axis: Any = None) -> Array:
         return a
     stay = [d for d in range(a.ndim) if d not in gone]
     spec = spec_of(a)
-    cut = sorted(d for d in gone if spec[d])
+    cut = sorted(d for d in gone if is_split(a.sharding, spec[d]))
     if cut:
         raise ShardingTypeError(
             f"squeeze: dimensions {cut} of size 1 are sharded over {[spec[d] for d in cut]}: only one device has "
