@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import time
+import warnings
 import weakref
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from artifex_devices._base.caller import user_frame
 from artifex_devices._base.checks import check_number
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.public_path import public
@@ -44,23 +47,43 @@ class _Save(Protocol):
         """Makes the checkpoint appear."""
 
 
+class _Report(NamedTuple):
+    """A failure that no wait() has raised, and the user's line that began the save."""
+
+    future: weakref.ref[SaveFuture]
+    text: str
+    file: str
+    line: int
+
+
 @public("artifex_devices.checkpoint")
 class SaveFuture:
     """A running save, returned by `save_async`.
 
     `wait()` returns when the checkpoint exists. In one process the checkpoint appears also without `wait()`. With
-    several processes `wait()` commits the checkpoint, and every process calls it.
+    several processes `wait()` commits the checkpoint, and every process calls it. The saves of a Manager are committed
+    in the order of the calls.
+
+    An error that no `wait()` raised is reported as a RuntimeWarning: by a later `save_async` if the future was deleted,
+    else at exit. So is a save of several processes that no `wait()` committed. The exit status does not change.
     """
 
-    def __init__(self, save: _Save) -> None:
+    def __init__(self, save: _Save, previous: SaveFuture | None = None) -> None:
+        _report_failures(of_dropped=True)
         self._save = save
+        self._report: _Report | None = None
+        caller = user_frame(sys._getframe(1))
+        self._caller = (caller.f_code.co_filename, caller.f_lineno)
         self._operation = save.operation
         self._commits_in_wait = save.has_several_processes
         self._error: BaseException | None = None
         self._finished = threading.Event()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may interrupt a wait() and call it
         self._is_committed = False
         self._process = os.getpid()
+        self._previous = previous  # is committed before this one
+        if previous is not None and not previous._is_of_this_process():
+            self._previous = None
         self._thread = DaemonThread("artifex_devices-checkpoint", self._run)
         try:
             save.start()
@@ -77,6 +100,8 @@ class SaveFuture:
                 _running.discard(self)
                 save.commit(error)
             raise
+        if self._commits_in_wait:
+            self._note("the save is not committed, as no wait() was called")
 
     @property
     def nbytes(self) -> int:
@@ -115,7 +140,14 @@ class SaveFuture:
         """
         if timeout_s is not None:
             check_number("SaveFuture.wait", "timeout_s", timeout_s, "write wait(60.0)", minimum=0.0)
-        end = None if timeout_s is None else time.monotonic() + timeout_s
+        self._finish(timeout_s, None if timeout_s is None else time.monotonic() + timeout_s)
+        if self._error is not None:
+            self._forget()
+            raise self._error
+
+    def _finish(self, timeout_s: float | None = None, end: float | None = None) -> None:
+        """Waits for the files, and commits the save after the previous one, or ends it; does not raise its error."""
+        self._finish_previous(timeout_s, end)
         while not self.done():
             left = _POLL_S if end is None else min(_POLL_S, end - time.monotonic())
             if left <= 0.0:
@@ -129,20 +161,30 @@ class SaveFuture:
                 self._end_without_thread()
             if self._commits_in_wait and not self._is_committed:
                 self._is_committed = True
+                self._forget()
                 try:
                     self._save.commit(self._error)
-                except BaseException as error:
+                except Exception as error:
+                    self._fail(error)
+                except BaseException as error:  # such as Ctrl-C, which is for the caller
                     self._error = error
-        if self._error is not None:
-            raise self._error
+                    raise
+
+    def _finish_previous(self, timeout_s: float | None = None, end: float | None = None) -> None:
+        previous = self._previous
+        if previous is not None:
+            previous._finish(timeout_s, end)
+            self._previous = None
 
     def _run(self, thread: DaemonThread) -> None:
         thread.began()
         try:
             try:
                 self._save.write()
+                if not self._commits_in_wait:
+                    self._finish_previous()
             except BaseException as error:
-                self._error = error
+                self._fail(error)
             self._commit_alone()
         finally:
             self._finished.set()
@@ -154,18 +196,37 @@ class SaveFuture:
         try:
             self._save.commit(self._error)
         except BaseException as error:
-            self._error = error
+            self._fail(error)
 
     def _end_without_thread(self) -> None:
         """Gives the save up whose thread ended early."""
         self._thread.forget()
-        self._error = MemoryError(f"{self._operation}: the thread that writes ended without memory; save again")
+        self._fail(MemoryError(f"{self._operation}: the thread that writes ended without memory; save again"))
         self._commit_alone()
         self._finished.set()
         _running.discard(self)
 
+    def _note(self, problem: str) -> None:
+        """Records what is reported unless a wait() ends or raises it."""
+        self._forget()
+        text = f"{self._operation}: {problem}; expected wait() on each SaveFuture; call it"
+        self._report = _Report(weakref.ref(self), text, *self._caller)
+        _reports[self._report] = None
+
+    def _forget(self) -> None:
+        if self._report is not None:
+            _reports.pop(self._report, None)
+
+    def _fail(self, error: BaseException) -> None:
+        self._error = error
+        self._note(f"the save failed, and no wait() raised its error: {type(error).__name__}: {error}")
+
+    def _is_of_this_process(self) -> bool:
+        """Returns whether the save began in this process, and not in one that it was forked from."""
+        return self._process == os.getpid()
+
     def _check_process(self) -> None:
-        if self._process != os.getpid():
+        if not self._is_of_this_process():
             raise RuntimeError(
                 f"{self._operation}: the save began in process {self._process}, and this is process {os.getpid()}, "
                 "forked from it; expected the process that began it; wait() there"
@@ -173,20 +234,50 @@ class SaveFuture:
 
     def __repr__(self) -> str:
         state = "running"
-        if self._process == os.getpid() and self.done():
+        if self._is_of_this_process() and self.done():
             state = "finished" if self._error is None else f"failed: {type(self._error).__name__}"
         return f"<SaveFuture {state}, {self.bytes_written} of {self.nbytes} bytes>"
 
 
+def finish(future: SaveFuture) -> None:
+    """Waits until a save of this process is committed or has failed; only `wait()` raises its error."""
+    if future._is_of_this_process():
+        future._finish()
+
+
 # Futures whose threads are running; the thread refers to its future, so that a dropped one is written too.
 _running: weakref.WeakSet[SaveFuture] = weakref.WeakSet()
+_reports: dict[_Report, None] = {}  # of failures that no wait() has raised, in order
+
+
+def _report_failures(*, of_dropped: bool) -> None:
+    """Warns of failures that no wait() has raised; `of_dropped`: those that none can raise any more."""
+    for report in list(_reports):
+        if of_dropped and report.future() is not None:
+            continue
+        _reports.pop(report, None)
+        try:
+            warnings.warn_explicit(report.text, RuntimeWarning, report.file, report.line)
+        except RuntimeWarning as error:  # warnings are errors
+            if of_dropped:
+                raise
+            warnings.showwarning(error, RuntimeWarning, report.file, report.line)
 
 
 def _wait_at_exit() -> None:
     for future in list(_running):
         while not future.done():
             future._finished.wait(_POLL_S)
+        with future._lock:
+            if not future._finished.is_set():
+                future._end_without_thread()
+    _report_failures(of_dropped=False)
+
+
+def _forget_in_child() -> None:
+    _running.clear()
+    _reports.clear()
 
 
 atexit.register(_wait_at_exit)
-os.register_at_fork(after_in_child=_running.clear)
+os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A SaveFuture in each state that its thread and the commit can be in, without files."""
 
+import gc
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -155,6 +158,110 @@ def test_a_save_whose_thread_had_no_memory_to_start_is_given_up_by_wait(monkeypa
             future.wait()
     assert os.listdir(tmp_path) == []
     assert future not in futures._running
+
+
+FAILING = """
+import sys
+from artifex_devices import checkpoint
+
+
+def fail(self):
+    raise OSError(28, "No space left on device")
+
+
+checkpoint.saving.Save.write = fail
+manager = checkpoint.Manager(sys.argv[1])
+futures = [manager.save_async(step, {"w": 1}) for step in (1, 2)]
+try:
+    futures[0].wait()
+except OSError:
+    print("raised")
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["-W", "error"]])
+def test_a_failure_that_no_wait_has_raised_is_reported_at_exit(flags, tmp_path):
+    command = [sys.executable, *flags, "-c", FAILING, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    assert (done.returncode, done.stdout) == (0, "raised\n")
+    assert done.stderr == (
+        "<string>:12: RuntimeWarning: Manager.save_async: the save failed, and no wait() raised its error: OSError: "
+        f"[Errno 28] No space left on device; there is nothing at '{tmp_path}/2'; the files of this save are removed; "
+        "expected wait() on each SaveFuture; call it\n"
+    )
+
+
+def test_a_failure_of_a_deleted_future_is_reported_by_the_next_save():
+    save = Save(error=OSError("no space"))
+    future = SaveFuture(save)
+    save.go_on.set()
+    ended(future)._thread.join()
+    kept = SaveFuture(Save(error=OSError("kept")))
+    kept._save.go_on.set()
+    del future, save
+    gc.collect()  # the traceback of its error refers to it
+    text = r"^save: the save failed, and no wait\(\) raised its error: OSError: no space; expected wait\(\) on each"
+    with pytest.warns(RuntimeWarning, match=text) as caught:
+        following = SaveFuture(Save())
+    following._save.go_on.set()
+    assert (len(caught), caught[0].filename) == (1, __file__)
+    following.wait()
+    with pytest.raises(OSError, match="kept"):
+        kept.wait()
+    assert not futures._reports
+
+
+def test_a_save_of_several_processes_that_is_not_committed_is_reported():
+    save = Save(has_several_processes=True)
+    save.go_on.set()
+    ended(SaveFuture(save))._thread.join()
+    text = (
+        r"^save: the save is not committed, as no wait\(\) was called; expected wait\(\) on each SaveFuture; call it$"
+    )
+    with pytest.warns(RuntimeWarning, match=text):
+        futures._report_failures(of_dropped=False)
+    assert not futures._reports
+
+
+@pytest.mark.parametrize("has_several_processes", [False, True])
+def test_a_save_is_committed_after_the_previous_one(has_several_processes):
+    commits = []
+    saves = [Save(has_several_processes=has_several_processes) for _ in range(3)]
+    previous = None
+    for number, save in enumerate(saves):
+        save.commit = lambda error, number=number: commits.append(number)
+        previous = SaveFuture(save, previous)
+    saves[2].go_on.set()
+    with pytest.raises(TimeoutError, match="0 of 8 bytes are written after 0 s"):
+        previous.wait(0)
+    saves[1].go_on.set()
+    assert commits == []
+    saves[0].go_on.set()
+    previous.wait()
+    assert commits == [0, 1, 2]
+
+
+def test_the_error_of_the_previous_save_is_its_own():
+    first = SaveFuture(Save(has_several_processes=True, commit_error=ValueError("not complete")))
+    second = SaveFuture(Save(has_several_processes=True), first)
+    for future in (first, second):
+        future._save.go_on.set()
+    second.wait()
+    with pytest.raises(ValueError, match="not complete"):
+        first.wait()
+    assert not futures._reports
+
+
+def test_ctrl_c_in_the_commit_of_a_previous_save_reaches_the_caller():
+    first = SaveFuture(Save(has_several_processes=True, commit_error=KeyboardInterrupt()))
+    second = SaveFuture(Save(has_several_processes=True), first)
+    for future in (first, second):
+        future._save.go_on.set()
+    with pytest.raises(KeyboardInterrupt):
+        second.wait()
+    second.wait()
+    assert second._save.commits == [None]
 
 
 def test_a_forked_process_cannot_wait_for_it(monkeypatch):
