@@ -129,6 +129,33 @@ def test_saves_in_the_background_commit_in_wait(processes, tmp_path):
     assert processes(2, save_in_background, str(tmp_path), timeout=120).values == [([2], {2})] * 2
 
 
+def manage_a_run(folder):
+    """Goes on from step 100 after 200 was saved, with saves that overlap; process 1 waits for them backwards."""
+    rows = ad.NamedSharding(ad.Mesh(np.array(ad.devices()), ("x",)), ad.P("x"))
+
+    def tree(step):
+        return {"w": ad.make_array_from_callback((8,), rows, np.full(8, step).__getitem__), "step": step}
+
+    manager = checkpoint.Manager(folder, max_to_keep=2)
+    for step in (100, 200):
+        manager.save(step, tree(step))
+    futures = [manager.save_async(step, tree(step)) for step in (110, 120, 130)]
+    for future in futures if ad.process_index() != 1 else reversed(futures):
+        future.wait()
+    found = [(manager.all_steps(), manager.latest_step())]
+    ad.multihost_utils.sync_global_devices("read")
+    manager.save_async(140, tree(140))  # no wait: the next save commits it
+    manager.save(135, tree(135))
+    found.append((manager.all_steps(), manager.latest_step()))
+    return found, manager.restore(140, {"w": rows, "step": 0})["step"]
+
+
+def test_the_managers_of_a_job_commit_in_the_order_of_the_calls(processes, tmp_path):
+    expected = ([([120, 130], 130), ([135, 140], 135)], 140)
+    assert processes(4, manage_a_run, str(tmp_path / "run"), timeout=120).values == [expected] * 4
+    assert sorted(os.listdir(tmp_path / "run")) == ["135", "140"]
+
+
 def fail_in_one_process(folder):
     mesh = ad.Mesh(np.array(ad.devices()), ("x",))
     array = ad.make_array_from_callback((8,), ad.NamedSharding(mesh, ad.P("x")), np.arange(8).__getitem__)

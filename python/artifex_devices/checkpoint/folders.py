@@ -1,5 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder in which a checkpoint is written, and its commit: one rename after everything is on the storage.
+"""The states of the folder of a checkpoint, and every step between them.
+
+    nothing --create--> staged --commit--> committed --retire--> retired --remove--> nothing
+
+A save writes into the staged folder `.NAME.saving`, which it has locked. `commit` renames it to NAME; if that replaces
+a checkpoint, one step exchanges the two, and the old one is removed from where the new one was. A Manager retires old
+checkpoints: it renames NAME to `.NAME.removed`, and removes that. Each step is one call of the system, which another
+process may have done: the state is found on the storage.
+
+Rules for all steps:
+
+- A folder belongs to one save; none is used again. So a reader that has opened it reads files of this save only.
+- Files that no save wrote are not removed, and links are not followed: a save that would have to remove such a file is
+  an error before it writes, and a Manager leaves the checkpoint.
 
 Paths are texts, as the caller of `save_async` waits for the steps before the write, and `pathlib` takes most of them.
 """
@@ -7,18 +20,25 @@ Paths are texts, as the caller of `save_async` waits for the steps before the wr
 from __future__ import annotations
 
 import errno
-import fcntl
+import itertools
 import os
 import re
 import stat
+import time
 from contextlib import suppress
 from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import wrong_type
-from artifex_devices.checkpoint import manifest
+from artifex_devices.checkpoint import commit_times, manifest
+from artifex_devices.checkpoint.locks import FolderLock, is_locked_by_this_thread
 
-_OURS = re.compile(r"shard-\d{5,}-model-\d{5,}-of-\d{5,}\.safetensors|checkpoint\.json")
+_OURS = re.compile(
+    rf"shard-\d{{5,}}-model-\d{{5,}}-of-\d{{5,}}\.safetensors|{re.escape(manifest.FILE)}|{re.escape(commit_times.FILE)}"
+)
+_RETIRED = re.compile(r"\.[0-9]+(\.[0-9]+)?\.removed")
+_POLL_S = 0.005  # interval at which a Manager tries to lock the folder of its run
+_RUN_LOCK_S = 60.0  # longest wait for it; a Manager holds it for a few calls of the system
 
 
 def check_path(operation: str, name: str, value: Any) -> str:
@@ -50,21 +70,83 @@ def is_checkpoint(folder: str) -> bool:
         raise
 
 
-def remove(folder: str) -> None:
-    """Removes a checkpoint or what is left of one; OSError if it has other files, which stay."""
+def _own_files(operation: str, folder: str, descriptor: int, fix: str) -> list[str]:
+    """Returns the names of the files in an open folder; OSError if it has entries that no save wrote."""
+    names = sorted(os.listdir(descriptor))
+    for name in names:
+        with suppress(FileNotFoundError):
+            status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            if not _OURS.fullmatch(name) or stat.S_ISDIR(status.st_mode):
+                raise OSError(
+                    errno.ENOTEMPTY,
+                    f"{operation}: {folder!r} contains {name!r}, which no save wrote; expected only files of a "
+                    f"checkpoint, because the save removes this folder; {fix}",
+                )
+    return names
+
+
+def check_own(operation: str, folder: str, fix: str) -> None:
+    """Raises OSError if a folder has entries that no save wrote; another process may have removed it."""
     with suppress(FileNotFoundError):
-        names = sorted(os.listdir(folder))
-        others = [name for name in names if not _OURS.fullmatch(name)]
-        if others:
-            raise OSError(
-                errno.ENOTEMPTY,
-                f"checkpoint: {folder!r} has files that are not of a checkpoint, such as {others[0]!r}; expected "
-                "none; move them away",
-            )
-        for name in names:
-            with suppress(FileNotFoundError):
-                os.unlink(f"{folder}/{name}")
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _own_files(operation, folder, descriptor, fix)
+        finally:
+            os.close(descriptor)
+
+
+def remove(folder: str) -> None:
+    """Removes a checkpoint or what is left of one; OSError for a link and for a folder with other files, which stay.
+
+    Several processes may remove one folder at a time.
+    """
+    with suppress(FileNotFoundError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            for name in _own_files("checkpoint", folder, descriptor, "move it away"):
+                with suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
         os.rmdir(folder)
+
+
+def retire(folder: str) -> None:
+    """Renames a checkpoint in one step, so that no reader finds it; `remove_retired` removes it.
+
+    A link, a folder with files that no save wrote, and a checkpoint that a save has locked stay. It is not an error
+    if another process has retired the checkpoint.
+    """
+    lock = FolderLock()
+    parent, name = os.path.split(folder)
+    try:
+        check_own("checkpoint", folder, "move it away")
+        if not lock.take(folder):
+            return
+        for number in itertools.count():
+            more = f".{number}" if number else ""
+            try:
+                os.rename(folder, f"{parent}/.{name}{more}.removed")
+                return
+            except OSError as error:  # a folder of this name has files that no save wrote
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                    raise
+    except (FileNotFoundError, NotADirectoryError, BlockingIOError):
+        return
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.ELOOP):
+            raise
+    finally:
+        lock.release()
+
+
+def remove_retired(parent: str) -> None:
+    """Removes the retired checkpoints in a folder, also those of other processes; what cannot be removed stays."""
+    with suppress(OSError):
+        for name in os.listdir(parent):
+            if _RETIRED.fullmatch(name):
+                with suppress(OSError):
+                    remove(f"{parent}/{name}")
 
 
 def sync(folder: str) -> None:
@@ -74,46 +156,6 @@ def sync(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-class FolderLock:
-    """The lock of one save on a folder, which keeps other saves out of it."""
-
-    def __init__(self) -> None:
-        self._descriptor: int | None = None
-
-    @property
-    def is_held(self) -> bool:
-        """Whether a folder is locked."""
-        return self._descriptor is not None
-
-    def take(self, folder: str) -> bool:
-        """Locks a folder; returns False if there is none, BlockingIOError if another save has locked it."""
-        try:
-            self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if self.is_at(folder):
-                return True
-        except FileNotFoundError:
-            pass
-        except BaseException:
-            self.release()
-            raise
-        self.release()  # another save has just renamed it
-        return False
-
-    def is_at(self, path: str) -> bool:
-        """Returns whether the locked folder is the one at a path; False without a lock."""
-        try:
-            return self._descriptor is not None and os.path.samestat(os.fstat(self._descriptor), os.lstat(path))
-        except FileNotFoundError:
-            return False
-
-    def release(self) -> None:
-        """Unlocks the folder, if it is locked."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
 
 
 class Staging:
@@ -133,31 +175,33 @@ class Staging:
         self._overwrite = overwrite
         self._new = FolderLock()  # on the folder of this save, before and after it is renamed
         self._old = FolderLock()  # on the checkpoint that it replaces
+        self._run = FolderLock()  # on the folder of all checkpoints of a Manager, while it commits
         self._may_exist = False  # the folder of this save, or the old checkpoint in its place
         self._is_committed = False
 
     def create(self) -> None:
-        """Creates the folder, and removes what an interrupted save left in it; the caller abandons it at an error.
+        """Creates the folder, after removing that of an interrupted save; the caller abandons it at an error.
 
         Raises:
             FileExistsError: The target exists and is not to be overwritten.
             ValueError: The target to be overwritten is not a checkpoint.
             BlockingIOError: Another save to the target is running.
-            OSError: The folder cannot be created.
+            OSError: The folder cannot be created, or it contains files that no save wrote.
         """
         self._check_target()
         self._may_exist = True
-        self._make_folder()
-        while not self._lock(self._new, self.folder):
-            self._make_folder()
-        for name in os.listdir(self.folder):
-            if not _OURS.fullmatch(name):
-                raise OSError(
-                    errno.ENOTEMPTY,
-                    f"{self._operation}: {self.folder!r} has the file {name!r}; expected a folder that only "
-                    "saves use; move it away",
-                )
-            os.unlink(f"{self.folder}/{name}")
+        while True:
+            is_new = self._make_folder()
+            if not self._lock(self._new, self.folder):
+                continue
+            if is_new and not os.listdir(self.folder):
+                return
+            check_own(self._operation, self.folder, "move it away")
+            try:
+                remove(self.folder)
+            except OSError as error:
+                raise self._cannot("create", self.folder, error) from None
+            self._new.release()
 
     def _lock(self, lock: FolderLock, folder: str) -> bool:
         """Locks a folder, with the errors of a save; returns False if there is none."""
@@ -172,25 +216,24 @@ class Staging:
         except OSError as error:
             raise self._cannot("create" if lock is self._new else "replace", folder, error) from None
 
-    def _make_folder(self) -> None:
-        """Creates the folder, and those above it, unless it exists."""
-        with suppress(FileExistsError, FileNotFoundError, NotADirectoryError):
-            os.mkdir(self.folder)
-            return
+    def _make_folder(self) -> bool:
+        """Creates the folder, and those above it; returns False if it exists."""
         try:
-            os.makedirs(self._parent, exist_ok=True)
+            try:
+                os.mkdir(self.folder)
+            except (FileNotFoundError, NotADirectoryError):
+                os.makedirs(self._parent, exist_ok=True)
+                os.mkdir(self.folder)
         except FileExistsError:
+            if os.path.isdir(self._parent):
+                return False
             raise NotADirectoryError(
                 errno.ENOTDIR,
                 f"{self._operation}: {self._parent!r} is a file; expected a folder; save to another path",
             ) from None
         except OSError as error:
             raise self._cannot("create", self.folder, error) from None
-        try:
-            with suppress(FileExistsError):
-                os.mkdir(self.folder)
-        except OSError as error:
-            raise self._cannot("create", self.folder, error) from None
+        return True
 
     def _cannot(self, verb: str, folder: str, error: OSError) -> OSError:
         expected = "a checkpoint that this process can read"
@@ -201,19 +244,46 @@ class Staging:
             f"{self._operation}: cannot {verb} {folder!r}: {error.strerror}; expected {expected}; save to another path",
         )
 
+    def lock_run(self, directory: str) -> None:
+        """Waits until no other Manager commits a checkpoint in a folder, and locks it until `release` or `abandon`.
+
+        A save in a signal handler that interrupted a commit of this thread is part of that commit.
+        """
+        end_s = time.monotonic() + _RUN_LOCK_S
+        while True:
+            folder = os.path.realpath(directory)
+            with suppress(BlockingIOError):
+                if is_locked_by_this_thread(folder) or self._run.take(folder):
+                    return
+            if not os.path.isdir(directory):
+                raise FileNotFoundError(
+                    errno.ENOENT,
+                    f"{self._operation}: {directory!r} was removed during the save; expected a folder; save again",
+                )
+            if time.monotonic() > end_s:
+                raise BlockingIOError(
+                    errno.EWOULDBLOCK,
+                    f"{self._operation}: another process or thread has locked {directory!r} for {_RUN_LOCK_S:.0f} s; "
+                    "expected only the time of a commit; end it, and save again",
+                )
+            time.sleep(_POLL_S)
+
     def commit(self) -> None:
         """Renames the folder to the target, in one step, and removes the old target."""
+        replaces = self._overwrite and self._lock(self._old, self._target)
+        if replaces:
+            self._check_target()
+            self._keep_time()
         sync(self.folder)
-        if self._overwrite and self._lock(self._old, self._target):
-            if not _core._exchange_paths(self.folder, self._target, self._operation):
-                raise OSError(
-                    errno.EOPNOTSUPP,
-                    f"{self._operation}: the file system of {self._target!r} cannot exchange two folders in one "
-                    "step; expected a new path; save to one and remove the old folder afterwards",
-                )
-        else:
+        if not replaces:
             self._check_target()
             os.rename(self.folder, self._target)
+        elif not _core._exchange_paths(self.folder, self._target, self._operation):
+            raise OSError(
+                errno.EOPNOTSUPP,
+                f"{self._operation}: the file system of {self._target!r} cannot exchange two folders in one "
+                "step; expected a new path; save to one and remove the old folder afterwards",
+            )
         self._end()
 
     def abandon(self) -> str:
@@ -222,14 +292,14 @@ class Staging:
         What cannot be removed is removed by the next save.
         """
         is_begun = self._may_exist
-        if is_begun:
-            try:
+        try:
+            if is_begun:
                 with suppress(OSError):
                     if not self._is_committed and not self._new.is_held:  # it was interrupted between its steps
                         self._new.take(self.folder)
                     self._end()
-            finally:
-                self._release()  # also after another Ctrl-C
+        finally:
+            self.release()  # also after another Ctrl-C
         target = repr(self._target)
         if self._is_committed:
             return f"the checkpoint {target} is complete"
@@ -240,6 +310,12 @@ class Staging:
             return f"{remains}; the files of this save are removed"
         return f"{remains}; the folder {self.folder!r} is left, which the next save to this path removes"
 
+    def release(self) -> None:
+        """Releases all locks."""
+        self._new.release()
+        self._old.release()
+        self._run.release()
+
     def _end(self) -> None:
         """Removes what is at the place of the folder: it, or the old checkpoint once they are exchanged."""
         self._is_committed = self._is_committed or self._new.is_at(self._target)
@@ -248,16 +324,14 @@ class Staging:
         with suppress(OSError):
             if (self._old if self._is_committed else self._new).is_at(self.folder):
                 remove(self.folder)
-        self._release()
-        self._may_exist = False
-
-    def _release(self) -> None:
         self._new.release()
         self._old.release()
+        self._may_exist = False
 
     def _check_target(self) -> None:
         target = self._target
         if self._overwrite and is_checkpoint(target):
+            check_own(self._operation, target, "move it away, or save to another path")
             return
         if not os.path.lexists(target):
             return
@@ -270,3 +344,9 @@ class Staging:
             f"{self._operation}: {target!r} exists and is not a checkpoint; expected a folder with {manifest.FILE}; "
             "save to another path"
         )
+
+    def _keep_time(self) -> None:
+        """Gives the new checkpoint the place of the old one in the order of its run, unless a Manager commits it."""
+        committed_ns = commit_times.read(self._target)
+        if committed_ns and not os.path.lexists(f"{self.folder}/{commit_times.FILE}"):
+            commit_times.write(self.folder, committed_ns)

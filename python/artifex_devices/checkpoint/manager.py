@@ -5,25 +5,32 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+import time
 from pathlib import Path
 from typing import Any
 
 from artifex_devices._base.checks import check_int
 from artifex_devices._base.public_path import public
-from artifex_devices.checkpoint import folders
-from artifex_devices.checkpoint.folders import check_path
-from artifex_devices.checkpoint.future import SaveFuture
+from artifex_devices.checkpoint import commit_times, folders
+from artifex_devices.checkpoint.folders import Staging, check_path
+from artifex_devices.checkpoint.future import SaveFuture, finish
 from artifex_devices.checkpoint.restoring import restore
-from artifex_devices.checkpoint.saving import Save, start_async
+from artifex_devices.checkpoint.saving import Save
 
 _STEP = re.compile(r"0|[1-9][0-9]{0,17}")
-_REMOVED = re.compile(r"\.[0-9]+\.removed")
 
 
 @public("artifex_devices.checkpoint")
 class Manager:
     """The checkpoints of a run: folder `directory/10` is that of step 10.
+
+    The newest checkpoint is the one that was committed last, whatever its step: a run that goes on from step 100 after
+    step 300 was saved may save step 110, which then is the newest, and `latest_step()` returns 110. The order is
+    recorded in the checkpoints. Those that no Manager committed count as older, in the order of their steps.
+
+    Several Managers, in one process or in several, may use one directory. Each commit, and the removal of old
+    checkpoints after it, holds a lock on the directory. A step stays, whatever its age, if its folder contains files
+    that no save wrote, or if it is a symbolic link.
 
     Args:
         directory: Folder of the checkpoints; created by the first save.
@@ -55,6 +62,8 @@ class Manager:
                 check_int("checkpoint.Manager", name, value, "leave it out to keep all", minimum=1)
         self._max_to_keep = max_to_keep
         self._keep_every = keep_every
+        self._newest_ns: int | None = None  # time of the newest checkpoint, once it is known
+        self._last: SaveFuture | None = None
 
     @property
     def directory(self) -> Path:
@@ -62,13 +71,21 @@ class Manager:
         return self._directory
 
     def save(self, step: int, tree: Any, *, overwrite: bool = False) -> None:
-        """Saves the tree of a step as `checkpoint.save` does, then removes checkpoints that are not to stay."""
-        Save("Manager.save", self._folder("Manager.save", step), tree, overwrite, after=self._remove_old).run()
+        """Saves the tree of a step as `checkpoint.save` does, then removes checkpoints that are not to stay.
+
+        Earlier saves of this Manager that are running are committed first.
+        """
+        save = Save("Manager.save", self._folder("Manager.save", step), tree, overwrite, commit=self._commit)
+        if self._last is not None:
+            finish(self._last)
+        save.run()
 
     def save_async(self, step: int, tree: Any, *, overwrite: bool = False) -> SaveFuture:
-        """Starts to save the tree of a step as `checkpoint.save_async` does."""
+        """Starts to save the tree of a step as `checkpoint.save_async` does; commits in the order of the calls."""
         folder = self._folder("Manager.save_async", step)
-        return start_async("Manager.save_async", folder, tree, overwrite, after=self._remove_old)
+        save = Save("Manager.save_async", folder, tree, overwrite, is_async=True, commit=self._commit)
+        self._last = SaveFuture(save, self._last)
+        return self._last
 
     def restore(self, step: int, like: Any = None, *, strict: bool = True, verify: bool = False) -> Any:
         """Restores the tree of a step as `checkpoint.restore` does."""
@@ -91,8 +108,9 @@ class Manager:
         return sorted(step for step in steps if folders.is_checkpoint(self._path(step)))
 
     def latest_step(self) -> int | None:
-        """Returns the largest step that has a checkpoint; None without any."""
-        return max(self.all_steps(), default=None)
+        """Returns the step of the newest checkpoint, which is the one that was committed last; None without any."""
+        times = self._times()
+        return max(times)[1] if times else None
 
     def _folder(self, operation: str, step: Any) -> str:
         number = check_int(operation, "step", step, "write 1000", minimum=0, maximum=10**18 - 1)
@@ -101,19 +119,31 @@ class Manager:
     def _path(self, name: object) -> str:
         return os.path.join(self._directory, str(name))
 
+    def _times(self) -> list[tuple[int, int]]:
+        """Returns when each checkpoint was committed, and its step."""
+        return [(commit_times.read(self._path(step)), step) for step in self.all_steps()]
+
+    def _commit(self, staging: Staging) -> None:
+        """Commits a checkpoint as the newest one, and removes those that are not to stay."""
+        staging.lock_run(str(self._directory))
+        if self._newest_ns is None or self._max_to_keep is not None:
+            self._newest_ns = max(self._times(), default=(0, 0))[0]
+        self._newest_ns = max(time.time_ns(), self._newest_ns + 1)  # also if the clock was set back
+        commit_times.write(staging.folder, self._newest_ns)
+        staging.commit()
+        self._remove_old()
+        staging.release()
+        folders.remove_retired(str(self._directory))
+
     def _remove_old(self) -> None:
-        if self._max_to_keep is not None:
-            every = self._keep_every
-            for step in self.all_steps()[: -self._max_to_keep]:
-                if every is None or step % every:
-                    removed = self._path(f".{step}.removed")
-                    with suppress(OSError):
-                        folders.remove(removed)
-                    os.rename(self._path(step), removed)  # a removal that is interrupted leaves no half checkpoint
-        for name in os.listdir(self._directory):
-            if _REMOVED.fullmatch(name):
-                with suppress(OSError):
-                    folders.remove(self._path(name))
+        if self._max_to_keep is None:
+            return
+        for _, step in sorted(self._times())[: -self._max_to_keep]:
+            if self._keep_every is None or step % self._keep_every:
+                folders.retire(self._path(step))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last": None}  # a running save belongs to this process
 
     def __repr__(self) -> str:
         return f"Manager({str(self._directory)!r}, max_to_keep={self._max_to_keep}, keep_every={self._keep_every})"

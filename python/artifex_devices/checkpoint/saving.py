@@ -39,7 +39,7 @@ def save(path: Any, tree: Any, *, overwrite: bool = False) -> None:
         TypeError: A leaf is of another type.
         ValueError: Two leaves have the same name, `path` is not a checkpoint that could be replaced, or an Array is
             only on devices of this process, of several.
-        OSError: A file cannot be written.
+        OSError: A file cannot be written, or the checkpoint to be replaced contains files that no save wrote.
         BlockingIOError: Another save to `path` is running.
         CollectiveError: Another process failed, is missing or saves another tree.
 
@@ -63,7 +63,8 @@ def save_async(path: Any, tree: Any, *, overwrite: bool = False) -> SaveFuture:
 
     Arrays are immutable, so nothing is copied: the caller may delete or donate them at once, and their memory is held
     until it is written. ndarrays are copied. The interpreter waits at exit for saves that are running. With several
-    processes, all of them call it and, later, `wait()`, which commits the checkpoint.
+    processes, all of them call it and, later, `wait()`, which commits the checkpoint. An error that no
+    `wait()` raised is reported as a RuntimeWarning, at exit at the latest.
 
     Args:
         path: As in `save`.
@@ -86,18 +87,14 @@ def save_async(path: Any, tree: Any, *, overwrite: bool = False) -> SaveFuture:
         >>> checkpoint.metadata(f"{folder.name}/10").arrays["w"].shape
         (4,)
     """
-    return start_async("checkpoint.save_async", path, tree, overwrite)
-
-
-def start_async(
-    operation: str, path: Any, tree: Any, overwrite: bool, after: Callable[[], None] | None = None
-) -> SaveFuture:
-    """Starts a save that calls `after` in process 0 when the checkpoint exists."""
-    return SaveFuture(Save(operation, path, tree, overwrite, is_async=True, after=after))
+    return SaveFuture(Save("checkpoint.save_async", path, tree, overwrite, is_async=True))
 
 
 class Save:
-    """One save with checked arguments. `run` does it; a SaveFuture starts, writes and commits it on two threads."""
+    """One save with checked arguments. `run` does it; a SaveFuture starts, writes and commits it on two threads.
+
+    `commit` commits the written folder, in process 0.
+    """
 
     def __init__(
         self,
@@ -107,11 +104,11 @@ class Save:
         overwrite: bool,
         *,
         is_async: bool = False,
-        after: Callable[[], None] | None = None,
+        commit: Callable[[Staging], None] = Staging.commit,
     ) -> None:
         self.path = check_path(operation, "path", path)
         check_bool(operation, "overwrite", overwrite)
-        self._after = after
+        self._commit_staging = commit
         self._is_started = self._is_written = False  # by all processes
         self.operation = operation
         self._leaves, self._structure = tree_util.tree_flatten(tree)
@@ -232,9 +229,7 @@ class Save:
         if self._group.index != 0:
             return
         manifest.write(self._staging.folder, self._manifest)
-        self._staging.commit()
-        if self._after is not None:
-            self._after()
+        self._commit_staging(self._staging)
 
     def _identity(self) -> str:
         if self._group.count == 1:

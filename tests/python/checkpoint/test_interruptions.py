@@ -164,6 +164,37 @@ def test_ctrl_c_between_any_two_calls_leaves_nothing_and_says_which_checkpoint_i
     assert bool(texts) == (way != "convert")
 
 
+@UNCLOSED
+def test_ctrl_c_between_any_two_calls_of_a_managers_commit_leaves_whole_checkpoints_and_no_lock(tmp_path, monkeypatch):
+    manager = checkpoint.Manager(tmp_path, max_to_keep=1)
+    commit = checkpoint.Manager._commit
+    manager.save(2, {"turn": 1})
+    for number in range(1, 1000):
+        checkpoint.save(tmp_path / "1", {"turn": 0}, overwrite=True)
+        ctrl_c = CtrlC(number)
+
+        def commit_interrupted(self, staging, ctrl_c=ctrl_c):
+            with ctrl_c:
+                commit(self, staging)
+
+        kept = None
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint.Manager, "_commit", commit_interrupted)
+            try:
+                manager.save(2, {"turn": 2}, overwrite=True)
+            except KeyboardInterrupt as error:
+                kept = error  # with its frames, as a notebook keeps it
+        if not ctrl_c.where:
+            break
+        turn = checkpoint.restore(tmp_path / "2", verify=True)["turn"]
+        assert turn in {1, 2}, ctrl_c.where
+        assert kept is None or ("is complete" in str(kept)) == (turn == 2), ctrl_c.where
+        assert set(os.listdir(tmp_path)) <= {"1", ".1.removed", "2"}, ctrl_c.where
+        manager.save(2, {"turn": 1}, overwrite=True)  # no lock is left
+        assert os.listdir(tmp_path) == ["2"], ctrl_c.where
+    assert number > 50
+
+
 def test_a_second_ctrl_c_while_files_are_removed_leaves_no_lock(tmp_path, monkeypatch):
     path = tmp_path / "c"
     checkpoint.save(path, {"turn": 1})
