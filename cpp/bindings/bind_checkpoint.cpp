@@ -19,6 +19,7 @@
 #include "artifex_devices/checkpoint/read_boxes.h"
 #include "artifex_devices/checkpoint/save_part.h"
 #include "artifex_devices/checkpoint/stored_checkpoint.h"
+#include "artifex_devices/checkpoint/stored_files.h"
 #include "artifex_devices/transfer/place.h"
 #include "fast_path.h"
 #include "gil.h"
@@ -91,9 +92,12 @@ void add_ndarrays(HeldPart& self, const py::dict& ndarrays, const std::string& o
 }
 
 std::shared_ptr<StoredCheckpoint> open_stored(std::vector<std::string> paths, const std::string& manifest,
-                                              const std::string& operation) {
+                                              const std::string& operation, std::optional<int> folder) {
   const ReleaseGil release;
-  return std::make_shared<StoredCheckpoint>(StoredCheckpoint::open(std::move(paths), manifest, operation));
+  std::optional<Folder> opened;
+  if (folder) opened.emplace(*folder, operation);
+  return std::make_shared<StoredCheckpoint>(
+      StoredCheckpoint::open({std::move(paths), std::move(opened)}, manifest, operation));
 }
 
 // An instance of a subclass of NamedTuple; its own constructor is several times slower.
@@ -121,7 +125,7 @@ py::dict arrays_by_name(const StoredCheckpoint& self, const py::type& type) {
 // The dimension of complex numbers is left out of the parts.
 py::dict describe(const StoredCheckpoint& self, const py::type& array_type, const py::type& part_type) {
   std::vector<py::str> files;
-  for (const std::string& path : self.paths) files.emplace_back(path.substr(path.rfind('/') + 1));
+  for (const std::string& path : self.files.paths()) files.emplace_back(path.substr(path.rfind('/') + 1));
   py::dict rows;
   for (const StoredArray& array : self.arrays) {
     py::tuple parts(array.tensors.size());
@@ -187,7 +191,7 @@ void add_stored(HeldPart& self, const std::shared_ptr<StoredCheckpoint>& stored,
                     part.destinations.push_back({piece, data, row_major_strides(piece.shape, itemsize(part.dtype))});
                     std::vector<ReadRequest> parts;
                     parts.push_back(std::move(part));
-                    read_boxes(stored->paths, std::move(parts), {kOperation, false});
+                    read_boxes(stored->files, std::move(parts), {kOperation, false});
                   });
   }
 }
@@ -196,7 +200,7 @@ int64_t read_into(const StoredCheckpoint& self, const py::list& rows, bool verif
   std::vector<ReadRequest> requests;
   for (const py::handle row : rows) requests.push_back(request_from_python(self, row, operation));
   const ReleaseGil release;
-  return read_boxes(self.paths, std::move(requests), {operation, verify});
+  return read_boxes(self.files, std::move(requests), {operation, verify});
 }
 
 }  // namespace
@@ -231,7 +235,9 @@ void bind_checkpoint(py::module_& module) {
   py::class_<StoredCheckpoint, std::shared_ptr<StoredCheckpoint>>(module, "_StoredCheckpoint",
                                                                   "The headers of all files of a checkpoint.")
       .def(py::init(&open_stored), py::arg("paths"), py::arg("manifest"), py::arg("operation"),
-           "Reads the headers of safetensors files, and checkpoint.json unless its path is empty.")
+           py::arg("folder") = py::none(),
+           "Reads the headers of safetensors files, and checkpoint.json unless its path is empty. `folder` is the "
+           "descriptor of their open folder, in which all files are opened; None opens one file by its path.")
       .def("arrays", &arrays_by_name, py::arg("type"),
            "By name, an instance of a NamedTuple of number, shape, dtype or None, stored type and bytes.")
       .def(

@@ -2636,9 +2636,11 @@ class _StoredCheckpoint:
     The headers of all files of a checkpoint.
     """
 
-    def __init__(self, paths: collections.abc.Sequence[str], manifest: str, operation: str) -> None:
+    def __init__(
+        self, paths: collections.abc.Sequence[str], manifest: str, operation: str, folder: int | None = None
+    ) -> None:
         """
-        Reads the headers of safetensors files, and checkpoint.json unless its path is empty.
+        Reads the headers of safetensors files, and checkpoint.json unless its path is empty. `folder` is the descriptor of their open folder, in which all files are opened; None opens one file by its path.
         """
 
     def arrays(self, type: type[typing.Any]) -> dict[typing.Any, typing.Any]:

@@ -22,10 +22,12 @@ std::string reason(int code) { return std::generic_category().message(code); }
 
 }  // namespace
 
-File::File(std::string path, std::string_view operation, int flags) : path_(std::move(path)), operation_(operation) {
+File::File(std::string path, std::string_view operation, int flags, const Folder* folder)
+    : path_(std::move(path)), operation_(operation) {
   constexpr mode_t kMode = 0666;  // less the umask
+  const size_t name = folder != nullptr ? path_.rfind('/') + 1 : 0;
   do {
-    fd_ = ::open(path_.c_str(), flags | O_CLOEXEC, kMode);
+    fd_ = ::openat(folder != nullptr ? folder->fd_ : AT_FDCWD, path_.c_str() + name, flags | O_CLOEXEC, kMode);
   } while (fd_ < 0 && errno == EINTR);
   if (fd_ < 0) fail("cannot open");
 }
@@ -34,8 +36,8 @@ File::~File() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-File File::open(const std::string& path, std::string_view operation) {
-  File file(path, operation, O_RDONLY | O_NONBLOCK);  // a named pipe would wait for its writer
+File File::open(const std::string& path, std::string_view operation, const Folder* folder) {
+  File file(path, operation, O_RDONLY | O_NONBLOCK, folder);  // a named pipe would wait for its writer
   struct stat status{};
   if (::fstat(file.fd_, &status) != 0) file.fail("cannot read the status");
   if (!S_ISREG(status.st_mode))
@@ -94,6 +96,16 @@ void File::sync() const {
   while (::fsync(fd_) != 0) {
     if (errno != EINTR) fail("cannot write to the storage");
   }
+}
+
+Folder::Folder(int descriptor, std::string_view operation) : fd_(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) {
+  if (fd_ >= 0) return;
+  const int code = errno;
+  throw FileError(fmt::format("{}: cannot open the folder: {}", operation, reason(code)), code);
+}
+
+Folder::~Folder() {
+  if (fd_ >= 0) ::close(fd_);
 }
 
 std::optional<std::string> real_path(const std::string& path) {

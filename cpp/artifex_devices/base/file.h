@@ -22,12 +22,15 @@ class FileError : public Error {
   int code_;
 };
 
+class Folder;
+
 /// An open regular file, read and written at positions, by several threads at once. Every failure throws FileError
 /// `<operation>: <path>: cannot write 4096 bytes at 0: No space left on device`.
 class File {
  public:
-  /// Opens for reading. A file that is not regular is an InvalidArgument.
-  static File open(const std::string& path, std::string_view operation);
+  /// Opens for reading. A file that is not regular is an InvalidArgument. With a `folder`, the last name of
+  /// the path is opened in it, and the path is only for messages.
+  static File open(const std::string& path, std::string_view operation, const Folder* folder = nullptr);
   /// Creates a file for writing, which must not exist.
   static File create(const std::string& path, std::string_view operation);
   File(File&& other) noexcept
@@ -49,11 +52,27 @@ class File {
   void sync() const;
 
  private:
-  File(std::string path, std::string_view operation, int flags);
+  File(std::string path, std::string_view operation, int flags, const Folder* folder = nullptr);
   [[noreturn]] void fail(std::string_view what) const;
 
   std::string path_;
   std::string operation_;
+  int fd_ = -1;
+};
+
+/// An open folder, which has the same files wherever it is renamed to.
+class Folder {
+ public:
+  /// Duplicates the descriptor of an open folder.
+  Folder(int descriptor, std::string_view operation);
+  Folder(Folder&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  Folder& operator=(Folder&&) = delete;
+  ~Folder();
+
+ private:
+  friend class File;
   int fd_ = -1;
 };
 

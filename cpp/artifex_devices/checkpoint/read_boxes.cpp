@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <optional>
+#include <memory>
 
 #include "artifex_devices/base/file.h"
 #include "artifex_devices/base/interrupt.h"
@@ -28,12 +28,12 @@ IndexDomain box_of(const StoredTensor& tensor, int64_t rank) {
 
 class BoxReader {
  public:
-  BoxReader(std::span<const std::string> paths, std::vector<ReadRequest> requests, const ReadOptions& options)
-      : paths_(paths),
+  BoxReader(const StoredFiles& stored_files, std::vector<ReadRequest> requests, const ReadOptions& options)
+      : stored_files_(stored_files),
         requests_(std::move(requests)),
         options_(options),
         staging_(WorkerPool::process().max_workers()),
-        files_(paths.size()) {}
+        files_(stored_files.paths().size()) {}
 
   int64_t run() {
     for (const ReadRequest& request : requests_) {
@@ -122,7 +122,7 @@ class BoxReader {
 
   void add_regions(const ReadRequest& request, const ReadRequest::Stored& stored, const IndexDomain& box,
                    const std::vector<IndexDomain>& regions) {
-    if (!files_[stored.file]) files_[stored.file].emplace(File::open(paths_[stored.file], options_.operation));
+    if (!files_[stored.file]) files_[stored.file] = stored_files_.open(stored.file, options_.operation);
     const int64_t size = itemsize(request.dtype);
     if (!options_.verify || stored.tensor->checksums.empty()) {
       for (const IndexDomain& region : regions) {
@@ -211,11 +211,11 @@ class BoxReader {
         options_.operation, file.path(), bytes, region.request->name, found, expected);
   }
 
-  std::span<const std::string> paths_;
+  const StoredFiles& stored_files_;
   std::vector<ReadRequest> requests_;
   const ReadOptions& options_;
   Staging staging_;
-  std::vector<std::optional<File>> files_;
+  std::vector<std::shared_ptr<const File>> files_;  // that are needed
   std::vector<Region> regions_;
   int64_t pieces_ = 0;
   std::atomic<int64_t> bytes_read_{0};
@@ -223,8 +223,8 @@ class BoxReader {
 
 }  // namespace
 
-int64_t read_boxes(std::span<const std::string> paths, std::vector<ReadRequest> requests, const ReadOptions& options) {
-  return BoxReader(paths, std::move(requests), options).run();
+int64_t read_boxes(const StoredFiles& files, std::vector<ReadRequest> requests, const ReadOptions& options) {
+  return BoxReader(files, std::move(requests), options).run();
 }
 
 }  // namespace artifex_devices

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,13 +9,14 @@
 #include "artifex_devices/base/dtype.h"
 #include "artifex_devices/checkpoint/box_memory.h"
 #include "artifex_devices/checkpoint/safetensors.h"
+#include "artifex_devices/checkpoint/stored_files.h"
 
 namespace artifex_devices {
 
 /// One array to read: the memory to fill, and the stored boxes of the array.
 struct ReadRequest {
   struct Stored {
-    size_t file = 0;  // in the list of paths
+    size_t file = 0;  // number of its file
     const StoredTensor* tensor = nullptr;
   };
   std::string name;
@@ -36,6 +36,6 @@ struct ReadOptions {
 /// where possible directly into their memory. Returns the number of bytes read. Interruptible. Throws InvalidArgument
 /// for stored boxes of another type, boxes that overlap, missing parts, truncated files and wrong checksums, and
 /// FileError.
-int64_t read_boxes(std::span<const std::string> paths, std::vector<ReadRequest> requests, const ReadOptions& options);
+int64_t read_boxes(const StoredFiles& files, std::vector<ReadRequest> requests, const ReadOptions& options);
 
 }  // namespace artifex_devices

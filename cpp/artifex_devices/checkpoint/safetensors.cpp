@@ -9,7 +9,6 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "artifex_devices/base/file.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/checkpoint/boxes.h"
 #include "artifex_devices/checkpoint/json_reader.h"
@@ -262,9 +261,8 @@ std::vector<StoredTensor> parse_safetensors(std::string_view header, int64_t fil
   return HeaderParser(header, file_bytes, what).parse();
 }
 
-std::vector<StoredTensor> read_safetensors(const std::string& path, std::string_view operation) {
-  const File file = File::open(path, operation);
-  const std::string what = fmt::format("{}: {}", operation, path);
+std::vector<StoredTensor> read_safetensors(const File& file, std::string_view operation) {
+  const std::string what = fmt::format("{}: {}", operation, file.path());
   const int64_t bytes = file.bytes();
   std::array<unsigned char, kLengthBytes> text{};
   if (bytes < kLengthBytes) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "artifex_devices/base/dtype.h"
+#include "artifex_devices/base/file.h"
 #include "artifex_devices/base/index_domain.h"
 
 namespace artifex_devices {
@@ -45,7 +46,7 @@ std::vector<StoredTensor> parse_safetensors(std::string_view header, int64_t fil
 inline constexpr int64_t kMaxSafetensorsHeader = int64_t{100} << 20;
 
 /// Reads the header of a file. Throws as parse_safetensors and File do.
-std::vector<StoredTensor> read_safetensors(const std::string& path, std::string_view operation);
+std::vector<StoredTensor> read_safetensors(const File& file, std::string_view operation);
 
 /// A tensor to be written.
 struct NewTensor {

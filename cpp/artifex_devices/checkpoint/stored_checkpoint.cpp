@@ -103,11 +103,10 @@ class ManifestParser {
   Manifest manifest_;
 };
 
-std::string read_text(const std::string& path, std::string_view operation) {
-  const File file = File::open(path, operation);
+std::string read_text(const File& file, std::string_view operation) {
   const int64_t bytes = file.bytes();
   if (bytes > kMaxManifestBytes) {
-    throw_error("{}: '{}' has {} bytes; expected at most {}; restore another checkpoint", operation, path, bytes,
+    throw_error("{}: '{}' has {} bytes; expected at most {}; restore another checkpoint", operation, file.path(), bytes,
                 kMaxManifestBytes);
   }
   std::string text(static_cast<size_t>(bytes), '\0');
@@ -148,7 +147,7 @@ class Collector {
       throw_error(
           "{}: '{}' has '{}', which checkpoint.json does not list; expected files of one save; restore another "
           "checkpoint",
-          operation_, found_.paths[found_.file_of_tensor[number]], tensor.name);
+          operation_, found_.files.paths()[found_.file_of_tensor[number]], tensor.name);
     }
     numbers_.emplace(tensor.name, found_.arrays.size());
     found_.arrays.push_back({tensor.name, whole(tensor), dtype_of_stored(tensor.type), tensor.type, {number}});
@@ -183,18 +182,17 @@ class Collector {
 
 Manifest parse_manifest(std::string_view text, std::string_view what) { return ManifestParser(text, what).parse(); }
 
-StoredCheckpoint StoredCheckpoint::open(std::vector<std::string> paths, const std::string& manifest,
-                                        std::string_view operation) {
-  StoredCheckpoint found;
-  found.paths = std::move(paths);
+StoredCheckpoint StoredCheckpoint::open(StoredFiles files, const std::string& manifest, std::string_view operation) {
+  StoredCheckpoint found{.files = std::move(files)};
   Collector collector(found, operation);
   if (!manifest.empty()) {
-    found.manifest = parse_manifest(read_text(manifest, operation), fmt::format("{}: '{}'", operation, manifest));
+    const File file = found.files.open_beside(manifest, operation);
+    found.manifest = parse_manifest(read_text(file, operation), fmt::format("{}: '{}'", operation, manifest));
     collector.add_manifest();
   }
-  for (size_t file = 0; file < found.paths.size(); ++file) {
+  for (size_t file = 0; file < found.files.paths().size(); ++file) {
     check_interrupt();
-    for (StoredTensor& tensor : read_safetensors(found.paths[file], operation)) {
+    for (StoredTensor& tensor : read_safetensors(*found.files.open_first(file, operation), operation)) {
       found.tensors.push_back(std::move(tensor));
       found.file_of_tensor.push_back(file);
       collector.add(found.tensors.size() - 1);

@@ -11,6 +11,7 @@
 #include "artifex_devices/base/index_domain.h"
 #include "artifex_devices/checkpoint/read_boxes.h"
 #include "artifex_devices/checkpoint/safetensors.h"
+#include "artifex_devices/checkpoint/stored_files.h"
 
 namespace artifex_devices {
 
@@ -41,7 +42,7 @@ struct StoredArray {
 
 /// The headers of all files of a checkpoint.
 struct StoredCheckpoint {
-  std::vector<std::string> paths;  // of the safetensors files
+  StoredFiles files;
   std::vector<StoredTensor> tensors;
   std::vector<size_t> file_of_tensor;
   std::vector<StoredArray> arrays;
@@ -49,7 +50,7 @@ struct StoredCheckpoint {
 
   /// Reads the headers, and the manifest unless its path is empty. Interruptible. Throws FileError, and InvalidArgument
   /// for files that are damaged or of several checkpoints.
-  static StoredCheckpoint open(std::vector<std::string> paths, const std::string& manifest, std::string_view operation);
+  static StoredCheckpoint open(StoredFiles files, const std::string& manifest, std::string_view operation);
 
   /// A request to read array `number`, without destinations; the parts refer to this checkpoint.
   ReadRequest request(size_t number) const;

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from artifex_devices.checkpoint import manifest
 _SUFFIX = ".safetensors"
 _INDEX_SUFFIX = ".safetensors.index.json"
 _MAX_INDEX_BYTES = 1 << 28
+_TRIES = 100
 
 
 @public("artifex_devices.checkpoint")
@@ -51,17 +53,56 @@ class Stored:
     """The headers of all files of a checkpoint."""
 
     def __init__(self, operation: str, path: str) -> None:
-        """Reads the headers.
+        """Reads the headers, again if a save replaces the checkpoint meanwhile.
 
         Raises:
-            OSError: The folder has no checkpoint, or a file cannot be read.
+            OSError: The folder has no checkpoint, a file cannot be read, or saves replace the checkpoint all the time.
             ValueError: A file is damaged.
         """
         self.path = path
         self._operation = operation
-        manifest_path, paths = self._find_files()
-        self.files = _core._StoredCheckpoint(paths, manifest_path, operation)
-        self.values = manifest.values_of(operation, path, self.files.values)
+        for number in range(_TRIES):
+            folder = self._open_folder(existed=number > 0)
+            try:
+                self._read_headers(folder)
+                if self._is_at_path(folder):  # otherwise files may have been removed before they were listed
+                    return
+            except (OSError, ValueError):
+                if self._is_at_path(folder):
+                    raise
+            finally:
+                if folder is not None:
+                    os.close(folder)
+        raise OSError(
+            errno.ESTALE,
+            f"{operation}: {path!r} was replaced by another save each of the {_TRIES} times that it was read; expected "
+            "a checkpoint that stays while its headers are read; call it again",
+        )
+
+    def _open_folder(self, *, existed: bool) -> int | None:
+        """Opens the folder, which keeps its files when a save renames it; returns None if the path is one file."""
+        if os.path.isfile(self.path):
+            return None
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if os.path.isdir(self.path):
+                return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        if existed:
+            problem = "was removed while it was read; expected a checkpoint that stays; read another one"
+        else:
+            problem = "does not exist; expected a checkpoint or a safetensors file; correct the path"
+        raise FileNotFoundError(errno.ENOENT, f"{self._operation}: {self.path!r} {problem}")
+
+    def _is_at_path(self, folder: int | None) -> bool:
+        """Returns whether the path still has the folder."""
+        try:
+            return folder is None or os.path.samestat(os.fstat(folder), os.stat(self.path))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def _read_headers(self, folder: int | None) -> None:
+        manifest_path, paths = self._find_files(folder)
+        self.files = _core._StoredCheckpoint(paths, manifest_path, self._operation, folder)
+        self.values = manifest.values_of(self._operation, self.path, self.files.values)
 
     @cached_property
     def arrays(self) -> dict[str, StoredArray]:
@@ -97,23 +138,18 @@ class Stored:
             )
         return array.dtype
 
-    def _find_files(self) -> tuple[str, list[str]]:
+    def _find_files(self, folder: int | None) -> tuple[str, list[str]]:
         """The paths of checkpoint.json, or an empty text, and of the safetensors files."""
         path, operation = self.path, self._operation
-        if os.path.isfile(path):
+        if folder is None:
             return "", [path]
-        if not os.path.isdir(path):
-            raise FileNotFoundError(
-                errno.ENOENT,
-                f"{operation}: {path!r} does not exist; expected a checkpoint or a safetensors file; correct the path",
-            )
-        names = sorted(os.listdir(path))
+        names = sorted(os.listdir(folder))
         files = [f"{path}/{name}" for name in names if name.endswith(_SUFFIX)]
         if manifest.FILE in names:
             return f"{path}/{manifest.FILE}", files
         indexes = [name for name in names if name.endswith(_INDEX_SUFFIX)]
         if indexes:
-            return "", [f"{path}/{name}" for name in self._read_index(f"{self.path}/{indexes[0]}")]
+            return "", [f"{path}/{name}" for name in self._read_index(folder, f"{path}/{indexes[0]}")]
         if not files:
             raise FileNotFoundError(
                 errno.ENOENT,
@@ -122,9 +158,9 @@ class Stored:
             )
         return "", files
 
-    def _read_index(self, path: str) -> list[str]:
+    def _read_index(self, folder: int, path: str) -> list[str]:
         """The files that model.safetensors.index.json names."""
-        with open(path, "rb") as file:
+        with open(os.open(os.path.basename(path), os.O_RDONLY, dir_fd=folder), "rb") as file:
             text = file.read(_MAX_INDEX_BYTES + 1)
         try:
             names = sorted(set(json.loads(text)["weight_map"].values()))
