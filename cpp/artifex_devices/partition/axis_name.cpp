@@ -7,9 +7,9 @@
 
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/python_repr.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/abstract_mesh.h"
-#include "artifex_devices/partition/python_repr.h"
 
 namespace artifex_devices {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/planner/einsum_text.h"
 
-#include "artifex_devices/partition/python_repr.h"
+#include "artifex_devices/base/python_repr.h"
 
 namespace artifex_devices {
 namespace {

@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "artifex_devices/base/python_repr.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/partition/python_repr.h"
 #include "artifex_devices/planner/einsum_text.h"
 
 namespace artifex_devices {

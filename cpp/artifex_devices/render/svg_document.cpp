@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "artifex_devices/partition/python_repr.h"
+#include "artifex_devices/base/python_repr.h"
 #include "artifex_devices/render/labels.h"
 
 namespace artifex_devices {

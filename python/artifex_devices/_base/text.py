@@ -55,6 +55,18 @@ def rate_text(value: float, unit: str) -> str:
     return f"{value / factor:.4g} {sign}{unit}"
 
 
+def printable(text: str) -> str:
+    r"""Returns a text of a file, escaped where a terminal would obey it instead of showing it.
+
+    Example:
+        >>> printable("layer 1") == "layer 1", printable("\x1b[2J") == r"\x1b[2J"
+        (True, True)
+    """
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
 def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
     """Returns lines of at most `width` characters that begin with `first`, then `rest`; longer words stay whole.
 

@@ -11,6 +11,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Literal
 
 from artifex_devices._base.public_path import public
+from artifex_devices._base.text import printable
 from artifex_devices._placement.device_put import block_until_ready
 from artifex_devices.batch_measurement.memory import MemoryMeter, MemoryUse
 from artifex_devices.tree_util import tree_leaves
@@ -164,5 +165,5 @@ def _middle_half(values: list[float]) -> float:
 def _text_of(error: BaseException) -> str:
     """Returns the type and the first line, with escaped control characters."""
     lines = str(error).splitlines()
-    text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in lines[0][:200]) if lines else ""
+    text = printable(lines[0][:200]) if lines else ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.text import wrapped
+from artifex_devices._base.text import printable, wrapped
 from artifex_devices.command_line.help_text import HelpText
 
 OK = 0
@@ -110,25 +110,33 @@ def has_signs(signs: str) -> bool:
 
 
 def write_text(text: str) -> None:
-    """Writes to standard output, with escapes for signs that its encoding does not have; OSError if it is closed."""
+    """Writes lines to standard output; OSError if it is closed.
+
+    What a terminal would obey instead of showing is escaped, and so are characters that the encoding lacks.
+    """
     stream = sys.stdout
     if stream is None:
         raise OSError("standard output is closed")
     encoding = getattr(stream, "encoding", None) or "ascii"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.write(_lines(text).encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def complain(text: str) -> None:
     """Writes a line to standard error, if it is open; its encoding escapes signs that it does not have."""
     if sys.stderr is not None:  # print would take standard output
         with suppress(OSError, ValueError):
-            print(text, file=sys.stderr)
+            print(_lines(text), file=sys.stderr)
 
 
 def write_json(command: str, content: Mapping[str, Any]) -> None:
     """Writes the JSON document of a command, in ASCII; docs/formats/command_line.md describes each."""
     document = {"format": f"artifex_devices/{command}/1", **content}
-    write_text(json.dumps(document, indent=2, allow_nan=False) + "\n")
+    text = json.dumps(document, indent=2, allow_nan=False)
+    write_text(text.replace("\x7f", "\\u007f") + "\n")  # ASCII that json.dumps writes as it is
 
 
 def write_picture(path: str, picture: str) -> None:

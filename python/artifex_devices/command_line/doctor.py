@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.text import bytes_text, wrapped
+from artifex_devices._base.text import bytes_text, printable, wrapped
 from artifex_devices.command_line.console import ATTENTION, OK, has_signs, terminal_width, write_json, write_text
 
 if TYPE_CHECKING:
@@ -138,12 +138,7 @@ def _value_lines(fact: Fact) -> list[str]:
     lines = [f"({fact.problem})"] if fact.value is None else _words(fact.value, fact.unit or "")
     if fact.problem and fact.value is not None:
         lines = [*lines[:-1], f"{lines[-1]} ({fact.problem})"]
-    return [_visible(line) for line in lines]
-
-
-def _visible(text: str) -> str:
-    """Control characters, which a terminal would obey, and bytes that are not text, escaped."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    return [printable(line) for line in lines]
 
 
 def _words(value: Any, unit: str) -> list[str]:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/partition/python_repr.h"
+#include "artifex_devices/base/python_repr.h"
 
 #include <fmt/format.h>
 
@@ -41,33 +41,44 @@ bool is_printable(uint32_t point) {
   return true;
 }
 
+/// Appends the text, escaped where it is not printable, and before `quote` and backslashes unless quote is '\0'.
+void append_escaped(std::string& result, std::string_view text, char quote) {
+  for (size_t at = 0; at < text.size();) {
+    uint32_t point = 0;
+    const int length = decode_utf8(text.substr(at), &point);
+    if (length == 0) {  // not valid UTF-8: escape the byte as Python's surrogateescape does
+      result += fmt::format("\\udc{:02x}", static_cast<unsigned char>(text[at++]));
+      continue;
+    }
+    const std::string_view bytes = text.substr(at, static_cast<size_t>(length));
+    at += bytes.size();
+    if (quote != '\0' && (point == '\\' || point == static_cast<uint32_t>(quote))) {
+      (result += '\\') += bytes;
+    } else if (point == '\n' || point == '\r' || point == '\t') {
+      result += point == '\n' ? "\\n" : point == '\r' ? "\\r" : "\\t";
+    } else if (is_printable(point)) {
+      result += bytes;
+    } else {
+      result += point < 0x100     ? fmt::format("\\x{:02x}", point)
+                : point < 0x10000 ? fmt::format("\\u{:04x}", point)
+                                  : fmt::format("\\U{:08x}", point);
+    }
+  }
+}
+
 }  // namespace
 
 std::string python_repr(std::string_view text) {
   const char quote = text.find('\'') != text.npos && text.find('"') == text.npos ? '"' : '\'';
   std::string repr(1, quote);
-  for (size_t at = 0; at < text.size();) {
-    uint32_t point = 0;
-    const int length = decode_utf8(text.substr(at), &point);
-    if (length == 0) {  // not valid UTF-8: escape the byte as Python's surrogateescape does
-      repr += fmt::format("\\udc{:02x}", static_cast<unsigned char>(text[at++]));
-      continue;
-    }
-    const std::string_view bytes = text.substr(at, static_cast<size_t>(length));
-    at += bytes.size();
-    if (point == '\\' || point == static_cast<uint32_t>(quote)) {
-      (repr += '\\') += bytes;
-    } else if (point == '\n' || point == '\r' || point == '\t') {
-      repr += point == '\n' ? "\\n" : point == '\r' ? "\\r" : "\\t";
-    } else if (is_printable(point)) {
-      repr += bytes;
-    } else {
-      repr += point < 0x100     ? fmt::format("\\x{:02x}", point)
-              : point < 0x10000 ? fmt::format("\\u{:04x}", point)
-                                : fmt::format("\\U{:08x}", point);
-    }
-  }
+  append_escaped(repr, text, quote);
   return repr += quote;
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  append_escaped(result, text, '\0');
+  return result;
 }
 
 }  // namespace artifex_devices
