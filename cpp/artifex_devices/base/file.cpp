@@ -13,6 +13,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/python_repr.h"
 #include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
@@ -40,8 +42,10 @@ File File::open(const std::string& path, std::string_view operation, const Folde
   File file(path, operation, O_RDONLY | O_NONBLOCK, folder);  // a named pipe would wait for its writer
   struct stat status{};
   if (::fstat(file.fd_, &status) != 0) file.fail("cannot read the status");
-  if (!S_ISREG(status.st_mode))
-    throw_error("{}: {} is not a regular file; expected a file with bytes", operation, path);
+  if (!S_ISREG(status.st_mode)) {
+    throw_error("{}: {} is {}; expected a regular file", operation, printable(path),
+                S_ISDIR(status.st_mode) ? "a directory" : "not a regular file");
+  }
   return file;
 }
 
@@ -51,7 +55,7 @@ File File::create(const std::string& path, std::string_view operation) {
 
 void File::fail(std::string_view what) const {
   const int code = errno;
-  throw FileError(fmt::format("{}: {}: {}: {}", operation_, path_, what, reason(code)), code);
+  throw FileError(fmt::format("{}: {}: {}: {}", operation_, printable(path_), what, reason(code)), code);
 }
 
 int64_t File::bytes() const {
@@ -68,7 +72,7 @@ void File::read(void* data, int64_t size, int64_t offset) const {
     if (got < 0) fail(fmt::format("cannot read {} bytes at {}", size, offset));
     if (got == 0) {
       throw_error("{}: {} ends at byte {}; expected {} more bytes; the file is truncated, restore another checkpoint",
-                  operation_, path_, offset, size);
+                  operation_, printable(path_), offset, size);
     }
     to += got;
     size -= got;
@@ -108,6 +112,22 @@ Folder::~Folder() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+std::string read_regular_file(const std::string& path, int64_t max_bytes, std::string_view operation) {
+  constexpr int64_t kPiece = int64_t{16} << 20;
+  const File file = File::open(path, operation);
+  const int64_t bytes = file.bytes();
+  if (bytes > max_bytes) {
+    throw_error("{}: {} has {} bytes; expected at most {}; correct the path", operation, python_repr(path), bytes,
+                max_bytes);
+  }
+  std::string text(static_cast<size_t>(bytes), '\0');
+  for (int64_t begin = 0; begin < bytes; begin += kPiece) {
+    check_interrupt();
+    file.read(text.data() + begin, std::min(kPiece, bytes - begin), begin);
+  }
+  return text;
+}
+
 std::optional<std::string> real_path(const std::string& path) {
   const auto resolve = [](const std::string& existing) -> std::optional<std::string> {
     char resolved[PATH_MAX];
@@ -127,7 +147,8 @@ bool exchange_paths(const std::string& a, const std::string& b, std::string_view
   if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return true;
   const int code = errno;
   if (code == EINVAL || code == ENOSYS || code == ENOTSUP) return false;
-  throw FileError(fmt::format("{}: cannot exchange {} and {}: {}", operation, a, b, reason(code)), code);
+  throw FileError(fmt::format("{}: cannot exchange {} and {}: {}", operation, printable(a), printable(b), reason(code)),
+                  code);
 }
 
 }  // namespace artifex_devices

@@ -76,6 +76,10 @@ class Folder {
   int fd_ = -1;
 };
 
+/// Returns the bytes of a regular file, which is an InvalidArgument if it has more than `max_bytes`. Pipes and devices,
+/// whose read may never end, are refused without reading them. Interruptible.
+std::string read_regular_file(const std::string& path, int64_t max_bytes, std::string_view operation);
+
 /// Returns an absolute path without symbolic links, whose last name need not exist. Nothing if more of it is missing,
 /// or if it cannot be followed.
 std::optional<std::string> real_path(const std::string& path);

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <hwloc.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <utility>
 
+#include "artifex_devices/base/file.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
@@ -26,52 +23,23 @@ OwnTopology new_topology(const std::string& operation) {
 
 std::string read_file(const std::string& path) {
   if (path.find('\0') != std::string::npos) throw_error("from_xml: the path {:?} contains a zero byte", path);
-  struct Descriptor {
-    int fd;
-    ~Descriptor() {
-      if (fd >= 0) close(fd);
+  try {
+    const File file = File::open(path, "from_xml");
+    if (file.bytes() > kMostXmlBytes) {
+      throw_error("from_xml: {:?} has {} bytes; expected hwloc XML of at most {} (64 MiB)", path, file.bytes(),
+                  kMostXmlBytes);
     }
-  };
-  // Non-blocking, so that a named pipe does not hang before its type is checked.
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.fd < 0) {
-    const int error = errno;
-    if (error == ENOENT || error == ENOTDIR) {
+    std::string text(static_cast<size_t>(file.bytes()), '\0');
+    file.read(text.data(), static_cast<int64_t>(text.size()), 0);
+    return text;
+  } catch (const FileError& error) {
+    if (error.code() == ENOENT || error.code() == ENOTDIR) {
       throw_error<FileNotFound>(
           "from_xml: there is no file {:?}; expected an hwloc XML file (lstopo --of xml makes one); correct the path",
           path);
     }
-    throw_error("from_xml: cannot open {:?}: {}; expected an hwloc XML file that can be read; correct the path", path,
-                std::strerror(error));
+    throw_error("{}; expected an hwloc XML file that can be read; correct the path", error.what());
   }
-  struct stat status = {};
-  const auto unreadable = [&] {
-    throw_error("from_xml: cannot read {:?}: {}; expected an hwloc XML file that can be read; correct the path", path,
-                std::strerror(errno));
-  };
-  if (fstat(file.fd, &status) < 0) unreadable();
-  if (!S_ISREG(status.st_mode)) {
-    throw_error("from_xml: {:?} is {}; expected a regular file with hwloc XML", path,
-                S_ISDIR(status.st_mode) ? "a directory" : "not a regular file");
-  }
-  if (status.st_size > kMostXmlBytes) {
-    throw_error("from_xml: {:?} has {} bytes; expected hwloc XML of at most {} (64 MiB)", path, status.st_size,
-                kMostXmlBytes);
-  }
-  std::string text;
-  text.resize(static_cast<size_t>(status.st_size) + 1);  // one more, to detect a growing file
-  size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = read(file.fd, text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) unreadable();
-    if (got == 0) break;
-    size += static_cast<size_t>(got);
-  }
-  if (size > static_cast<size_t>(status.st_size))
-    throw_error("from_xml: {:?} changed while it was read; read it again", path);
-  text.resize(size);
-  return text;
 }
 
 std::shared_ptr<const Machine> load_xml(const std::string& text, const std::string& source, const std::string& name) {

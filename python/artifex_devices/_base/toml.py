@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import errno
 import functools
-import os
 import re
-import stat
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,6 +13,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+from artifex_devices._base.regular_file import read_regular_file
+from artifex_devices._base.text import printable
 
 _LARGEST_FILE = 256 << 10
 _MAX_MISTAKES = 50  # in one error
@@ -39,17 +39,14 @@ def read_toml(operation: str, path: str) -> tuple[dict[str, Any], str]:
     """
     hint = "expected a TOML file; correct the path"
     try:
-        content = _read_regular_file(path)
+        content = read_regular_file(path, _LARGEST_FILE)
     except OSError as error:
-        problem = type(error)(f"{operation}: {path!r} cannot be read: {error.strerror or error}; {hint}")
-        problem.errno = error.errno
-        raise problem from None
-    except ValueError as error:  # a null character
-        raise ValueError(f"{operation}: {path!r} is not a path: {error}; {hint}") from None
-    if content is None:
-        raise ValueError(f"{operation}: {path!r} is not a regular file; {hint}")
-    if len(content) > _LARGEST_FILE:
-        raise ValueError(f"{operation}: {path} has more than {_LARGEST_FILE >> 10} KiB; {hint}")
+        refusal = type(error)(f"{operation}: {path!r} cannot be read: {error.strerror or error}; {hint}")
+        refusal.errno = error.errno
+        raise refusal from None
+    except ValueError as error:
+        problem = f"{path!r} is not a path: {error}" if "\0" in path else f"{printable(path)} {error}"
+        raise ValueError(f"{operation}: {problem}; {hint}") from None
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
         if long := _LONG_KEY.search(text):
@@ -57,22 +54,8 @@ def read_toml(operation: str, path: str) -> tuple[dict[str, Any], str]:
             raise ValueError(f"line {line} has a dotted key of more than {_LONGEST_KEY} parts")
         return tomllib.loads(text), text
     except (ValueError, RecursionError) as error:  # of decoding, of TOML; one nested too deeply
-        raise ValueError(f"{operation}: {path} is not TOML: {error}; expected TOML; correct the file") from None
-
-
-def _read_regular_file(path: str) -> bytes | None:
-    """Returns one byte more than allowed at most; None for a pipe or device, whose read may never end."""
-    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        mode = os.fstat(number).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not stat.S_ISREG(mode):
-            return None
-        with os.fdopen(number, "rb", closefd=False) as file:
-            return file.read(_LARGEST_FILE + 1)
-    finally:
-        os.close(number)
+        problem = f"{printable(path)} is not TOML: {error}"
+        raise ValueError(f"{operation}: {problem}; expected TOML; correct the file") from None
 
 
 def all_mistakes(wrong: Sequence[str]) -> str:

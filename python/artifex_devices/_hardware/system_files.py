@@ -6,6 +6,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from artifex_devices._base.regular_file import read_regular_file
+
+_MOST_BYTES = 1 << 20
+
 
 class SystemFiles:
     """Reads small files; a missing or empty one is not an error."""
@@ -17,10 +21,12 @@ class SystemFiles:
     def read(self, path: str) -> tuple[str | None, str | None]:
         """Returns the stripped text, or None and the reason."""
         try:
-            with open(self._root / path.lstrip("/"), encoding="utf-8", errors="replace") as file:
-                text = file.read(1 << 20).strip()
+            content = read_regular_file(self._root / path.lstrip("/"), _MOST_BYTES)
         except OSError as error:
             return None, f"{path} cannot be read ({error.strerror or error})"
+        except ValueError as error:
+            return None, f"{path} {error}"
+        text = content.decode("utf-8", "replace").strip()
         return (text, None) if text else (None, f"{path} is empty")
 
     def number(self, path: str) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from artifex_devices._base.checks import wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.regular_file import read_regular_file
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.hf_families import FAMILIES, ConfigReader
 from artifex_devices.planner.transformer_shape import TransformerShape
@@ -23,12 +24,11 @@ def _load(path: Path) -> Any:
     path = path / "config.json" if path.is_dir() else path
     fix = "give the path of a config.json, or the dict that it holds"
     try:
-        with path.open("rb") as file:
-            text = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
+        text = read_regular_file(path, _MOST_BYTES)
+    except OSError as error:
         raise ValueError(f"{_OPERATION}: cannot read {safe_repr(str(path))}: {safe_repr(str(error))}; {fix}") from None
-    if len(text) > _MOST_BYTES:
-        raise ValueError(f"{_OPERATION}: {safe_repr(str(path))} has more than {_MOST_BYTES} bytes; {fix}")
+    except ValueError as error:  # also a null character
+        raise ValueError(f"{_OPERATION}: cannot read {safe_repr(str(path))}: it {error}; {fix}") from None
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

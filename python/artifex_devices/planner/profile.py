@@ -16,8 +16,9 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import seconds_text
 from artifex_devices.planner.profile_names import CONTAINER, compiled_patterns, kind_of
-from artifex_devices.planner.profile_tracks import Operation, find_devices, read_events
+from artifex_devices.planner.profile_tracks import Operation, find_devices
 from artifex_devices.planner.report import Layout, Report, picked
+from artifex_devices.planner.trace_file import read_events
 
 _OPERATION = "read_profile"
 KINDS = {
@@ -129,7 +130,8 @@ def read_profile(
     `artifex_devices.profiler.trace`. docs/how_to/plan_a_training_run.md says which names are of which kind.
 
     Args:
-        source: A file, also compressed by gzip; a folder that `jax.profiler.trace` wrote, of which the newest trace is
+        source: A file, also compressed by gzip, of at most 1 GiB of JSON, and 64 times the size of a compressed file
+            above 1 MiB; a folder that `jax.profiler.trace` wrote, of which the newest trace is
             read; or the parsed JSON.
         device: Device such as "gpu:0", "tpu:3" or "cpu:1"; None means the first one.
         steps: Number of steps that were profiled; None means those that the trace marks.

@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads traces in the JSON format of Chrome, and finds the operations of their devices."""
+"""Finds the operations of the devices in a trace in the JSON format of Chrome."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
-import os
 import re
-import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from artifex_devices._base.checks import wrong_type
 from artifex_devices._base.safe_repr import safe_repr
 
-_OPERATION = "read_profile"
-_FIX = "write read_profile('trace.json.gz')"
 _GPU_CATEGORIES = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}  # of PyTorch's profiler
 _OUR_CATEGORIES = {"collective", "transfer"}  # of artifex_devices.profiler.trace
 _DEVICE = re.compile(r"/device:([A-Za-z]+):(\d+)$")  # of XLA's profiler
 _ASYNC_OPS = "Async XLA Ops"
 _OPS = ("XLA Ops", _ASYNC_OPS)
-_NAMES = ("trace.json.gz", "trace.json")  # of files in a folder
 
 
 class Operation(NamedTuple):
@@ -42,47 +33,6 @@ class DeviceTracks(NamedTuple):
     steps: int
     steps_from: str
     notes: list[str]
-
-
-def read_events(source: Any) -> tuple[str, list[Any]]:
-    """Returns a name and the events of a file, a folder that `jax.profiler.trace` wrote, or parsed JSON."""
-    if isinstance(source, (str, os.PathLike)):
-        path = _file_in(Path(source)) if os.path.isdir(source) else Path(source)
-        return path.name, _events_of(_parsed(path), path.name)
-    if isinstance(source, (Mapping, list)):
-        return "a trace", _events_of(source, "source")
-    raise wrong_type(_OPERATION, "source", source, "a path, or a trace as json.load returns it", _FIX)
-
-
-def _file_in(folder: Path) -> Path:
-    found = [path for path in folder.rglob("*") if path.name.endswith(_NAMES) and path.is_file()]
-    if not found:
-        raise ValueError(
-            f"{_OPERATION}: no file in {safe_repr(str(folder))} ends in {' or '.join(_NAMES)}; expected the folder of "
-            "a trace; with JAX write jax.profiler.trace(folder, create_perfetto_trace=True)"
-        )
-    return max(found, key=lambda path: (path.stat().st_mtime, path.name))
-
-
-def _parsed(path: Path) -> Any:
-    data = path.read_bytes()
-    try:
-        return json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
-    except (ValueError, EOFError, OSError, zlib.error, RecursionError) as error:
-        raise ValueError(
-            f"{_OPERATION}: {safe_repr(path.name)} is not JSON: {error}; expected a trace in the JSON format of "
-            f"Chrome, as it is or compressed by gzip; {_FIX}"
-        ) from error
-
-
-def _events_of(trace: Any, name: str) -> list[Any]:
-    events = trace.get("traceEvents") if isinstance(trace, Mapping) else trace
-    if not isinstance(events, list):
-        raise ValueError(
-            f"{_OPERATION}: {safe_repr(name)} has no list of traceEvents; expected a trace in the JSON format of "
-            f"Chrome, as jax.profiler, torch.profiler and profiler.trace write it; {_FIX}"
-        )
-    return events
 
 
 def find_devices(events: Sequence[Any]) -> DeviceTracks:

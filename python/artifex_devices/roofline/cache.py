@@ -11,7 +11,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import stat
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from artifex_devices._base.checks import check_type, wrong_value
+from artifex_devices._base.regular_file import read_regular_file
 from artifex_devices._base.state_validation import checked_text
 
 VARIABLE = "ARTIFEX_DEVICES_CACHE"
@@ -134,8 +134,12 @@ def read_measurement(path: Path, fingerprint: Mapping[str, Any], read: Callable[
         text = _read_own_file(path)
     except FileNotFoundError:
         return None, ""
-    except (OSError, ValueError) as error:
+    except IsADirectoryError:
+        return None, f"{path} is not used: it is not a regular file"
+    except OSError as error:
         return None, f"{path} is not used: {error}"
+    except ValueError as error:
+        return None, f"{path} is not used: it {error}"
     try:
         content = json.loads(text)
         if isinstance(content, dict) and content.get("format", _FORMAT) != _FORMAT:
@@ -186,18 +190,9 @@ def _canonical(value: Any) -> str:
 
 
 def _read_own_file(path: Path) -> str:
+    def check(status: os.stat_result) -> None:
+        if status.st_uid not in (os.geteuid(), 0):
+            raise ValueError("belongs to another user")
+
     # Other users may write to the directory: no links, pipes or files of other users.
-    number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        facts = os.fstat(number)
-        if not stat.S_ISREG(facts.st_mode):
-            raise ValueError("it is not a regular file")
-        if facts.st_uid not in (os.geteuid(), 0):
-            raise ValueError("it belongs to another user")
-        with open(number, "rb", closefd=False) as file:
-            content = file.read(_LARGEST_FILE + 1)
-    finally:
-        os.close(number)
-    if len(content) > _LARGEST_FILE:
-        raise ValueError(f"it is larger than {_LARGEST_FILE} bytes")
-    return content.decode("utf-8")
+    return read_regular_file(path, _LARGEST_FILE, flags=os.O_NOFOLLOW, check=check).decode("utf-8")

@@ -14,6 +14,7 @@ MODULES = (
     "artifex_devices.planner.profile",
     "artifex_devices.planner.profile_names",
     "artifex_devices.planner.profile_tracks",
+    "artifex_devices.planner.trace_file",
 )
 _FILE = Path(tempfile.mkdtemp(prefix="fuzz-")) / "trace.json"
 

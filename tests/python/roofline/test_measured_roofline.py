@@ -253,7 +253,7 @@ def test_a_damaged_file_is_reported_and_measured_again(fresh, tmp_path, monkeypa
         assert not found.from_cache, name
         assert any(note.startswith(f"{path} is not used: ") for note in found.notes), (name, found.notes)
         assert json.loads(path.read_text())["measurement"] == found.to_dict()
-        assert name != "too large" or any("larger than 65536 bytes" in note for note in found.notes)
+        assert name != "too large" or any("has more than 64 KiB" in note for note in found.notes)
 
 
 def test_caveats_of_a_measurement_are_stored_with_it(fresh, tmp_path, monkeypatch):

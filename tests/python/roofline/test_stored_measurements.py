@@ -75,7 +75,7 @@ def test_the_largest_file(tmp_path, monkeypatch):
     path.write_text("{}")
     assert cache.read_measurement(path, {}, read)[1] == f"{path} is not used: it is not a measurement"
     path.write_text("{ }")
-    assert cache.read_measurement(path, {}, read)[1] == f"{path} is not used: it is larger than 2 bytes"
+    assert cache.read_measurement(path, {}, read)[1] == f"{path} is not used: it has more than 2 bytes"
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
