@@ -140,8 +140,13 @@ void bind_flight(py::module_& module) {
   module.def(
       "_compare_flight_records",
       [](const std::vector<FlightRecord>& records) {
+        std::vector<FlightGroupReport> reports;
+        {
+          const ReleaseGil release;
+          reports = compare_flight_records(records);
+        }
         py::list rows;
-        for (const FlightGroupReport& report : compare_flight_records(records)) {
+        for (const FlightGroupReport& report : reports) {
           py::list members;
           for (const auto& member : report.members) members.append(py::make_tuple(member.process, member.next));
           rows.append(py::make_tuple(shown(report.processes), report.common, members, report.behind, report.is_apart));
@@ -154,7 +159,11 @@ void bind_flight(py::module_& module) {
   module.def(
       "_flight_timeline",
       [](const std::vector<FlightRecord>& records) {
-        const JobTimeline timeline = timeline_of(records);
+        JobTimeline timeline;
+        {
+          const ReleaseGil release;
+          timeline = timeline_of(records);
+        }
         py::list clocks;
         for (const HostClock& clock : timeline.clocks)
           clocks.append(py::make_tuple(shown(clock.host), clock.ahead_ns, clock.error_ns));

@@ -14,7 +14,7 @@ constexpr char kFlightMagic[8] = {'A', 'D', 'F', 'L', 'I', 'G', 'H', 'T'};
 constexpr uint32_t kFlightVersion = 1;
 constexpr int64_t kFlightHeaderBytes = 4096;
 constexpr uint32_t kFlightEventsKept = 1024;
-constexpr uint32_t kMaxFlightEvents = 1 << 20;  // of a file that is read
+constexpr uint32_t kMaxFlightEvents = 1 << 16;  // of a file that is read, which may be sparse
 
 struct FlightHeader {
   char magic[8];

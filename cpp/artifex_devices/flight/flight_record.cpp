@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "artifex_devices/base/file.h"
+#include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/python_repr.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/flight/flight_format.h"
 
@@ -123,9 +125,10 @@ FlightGroupReport report_of(const std::map<int, Meetings>& members) {
   return report;
 }
 
-// The members of a group in its text "0-3,6"; of a text that was cut those that it names in full.
-std::set<int> members_in(const std::string& processes, int process_count) {
-  std::set<int> members;
+// The ranges of a group in its text "0-3,6": first and last process. Of a text that was cut those that it names in
+// full.
+std::vector<std::pair<int, int>> ranges_in(const std::string& processes) {
+  std::vector<std::pair<int, int>> ranges;
   const auto number = [](const std::string& text) {
     const bool is_number =
         !text.empty() && text.size() < 8 && text.find_first_not_of("0123456789") == std::string::npos;
@@ -137,10 +140,10 @@ std::set<int> members_in(const std::string& processes, int process_count) {
     const size_t dash = range.find('-');
     const int first = number(range.substr(0, dash));
     const int last = dash == std::string::npos ? first : number(range.substr(dash + 1));
-    for (int each = first; first >= 0 && each <= std::min(last, process_count - 1); ++each) members.insert(each);
+    if (first >= 0 && last >= first) ranges.emplace_back(first, last);
     begin = end + 1;
   }
-  return members;
+  return ranges;
 }
 
 }  // namespace
@@ -150,12 +153,12 @@ FlightRecord parse_flight_record(std::string_view bytes, const std::string& name
                          bytes.starts_with(std::string_view(kFlightMagic, sizeof(kFlightMagic)));
   if (!is_record) {
     throw_error("{}: {} is not a flight record; expected a file process_N.flight of a job; give the folder of the job",
-                kOperation, name);
+                kOperation, printable(name));
   }
   const auto version = ARTIFEX_FLIGHT_FIELD(uint32_t, FlightHeader, version, 0);
   if (version != kFlightVersion) {
     throw_error("{}: {} has version {} of the format; expected {}; read it with the artifex_devices that wrote it",
-                kOperation, name, version, kFlightVersion);
+                kOperation, printable(name), version, kFlightVersion);
   }
   const auto capacity = ARTIFEX_FLIGHT_FIELD(uint32_t, FlightHeader, capacity, 0);
   const auto process = ARTIFEX_FLIGHT_FIELD(uint32_t, FlightHeader, process, 0);
@@ -164,7 +167,7 @@ FlightRecord parse_flight_record(std::string_view bytes, const std::string& name
   if (capacity == 0 || capacity > kMaxFlightEvents || process_count > kMaxProcesses || process >= process_count ||
       bytes.size() != static_cast<size_t>(kFlightHeaderBytes) + size_t{capacity} * sizeof(FlightSlot)) {
     throw_error("{}: {} is damaged: {} bytes for {} events, of process {} of {}; expected the file as it was written",
-                kOperation, name, bytes.size(), capacity, process, process_count);
+                kOperation, printable(name), bytes.size(), capacity, process, process_count);
   }
   FlightRecord record;
   record.process = static_cast<int>(process);
@@ -207,10 +210,13 @@ std::vector<FlightGroupReport> compare_flight_records(const std::vector<FlightRe
         groups[{event.group, event.processes}][record.process].insert_or_assign(event.turn, &event);
     }
   }
+  std::set<int> processes;
+  for (const FlightRecord& record : records) processes.insert(record.process);
   std::vector<FlightGroupReport> reports;
   for (auto& [key, members] : groups) {
-    for (const FlightRecord& record : records) {  // those that have never met the others are behind
-      if (members_in(key.second, record.process_count).contains(record.process)) members[record.process];
+    check_interrupt();
+    for (const auto& [first, last] : ranges_in(key.second)) {  // those that have never met the others are behind
+      for (auto each = processes.lower_bound(first); each != processes.end() && *each <= last; ++each) members[*each];
     }
     reports.push_back(report_of(members));
   }

@@ -61,6 +61,7 @@ struct FlightGroupReport {
 };
 
 /// Compares the meetings of processes, group by group; the groups in which processes are apart or behind come first.
+/// Interruptible.
 std::vector<FlightGroupReport> compare_flight_records(const std::vector<FlightRecord>& records);
 
 }  // namespace artifex_devices

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <optional>
+#include <numeric>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace artifex_devices {
@@ -42,41 +43,52 @@ struct Range {
   int64_t most = std::numeric_limits<int64_t>::max();
 };
 
-// How far the clock of `host` is ahead of clock 0, by the meetings of processes of both.
-HostClock aligned(std::string name, size_t host, const JobTimeline& timeline,
-                  const std::vector<FlightRecord>& records) {
-  Range range;
+// Aligns the clocks of all hosts with clock 0, by the meetings of processes of both.
+void align_clocks(JobTimeline& timeline, const std::vector<FlightRecord>& records) {
+  const auto has_left = [&](const JobMeeting::Member& member) {
+    return records[member.record].events[member.event].outcome == FlightOutcome::kDone;
+  };
+  std::vector<Range> ranges(timeline.clocks.size());
   for (const JobMeeting& meeting : timeline.meetings) {
+    // Of the processes of clock 0: the latest begin and the earliest end bound the clocks of all others.
+    int64_t last_begin_ns = std::numeric_limits<int64_t>::min();
+    int64_t first_end_ns = std::numeric_limits<int64_t>::max();
+    bool has_one = false;
     for (const JobMeeting::Member& here : meeting.members) {
-      if (timeline.clock_of[here.record] != 0) continue;
-      for (const JobMeeting::Member& there : meeting.members) {
-        if (timeline.clock_of[there.record] != host) continue;
-        const bool both_left = records[here.record].events[here.event].outcome == FlightOutcome::kDone &&
-                               records[there.record].events[there.event].outcome == FlightOutcome::kDone;
-        if (!both_left) continue;
-        range.least = std::max(range.least, there.begin_ns - here.end_ns);
-        range.most = std::min(range.most, there.end_ns - here.begin_ns);
-      }
+      if (timeline.clock_of[here.record] != 0 || !has_left(here)) continue;
+      last_begin_ns = std::max(last_begin_ns, here.begin_ns);
+      first_end_ns = std::min(first_end_ns, here.end_ns);
+      has_one = true;
+    }
+    if (!has_one) continue;
+    for (const JobMeeting::Member& there : meeting.members) {
+      if (timeline.clock_of[there.record] == 0 || !has_left(there)) continue;
+      Range& range = ranges[timeline.clock_of[there.record]];
+      range.least = std::max(range.least, there.begin_ns - first_end_ns);
+      range.most = std::min(range.most, there.end_ns - last_begin_ns);
     }
   }
-  if (range.least == std::numeric_limits<int64_t>::min() || range.most < range.least) return {std::move(name), 0, -1};
-  const int64_t width = range.most - range.least;
-  return {std::move(name), range.least + width / 2, width - width / 2};
+  for (size_t host = 1; host < ranges.size(); ++host) {
+    const Range& range = ranges[host];
+    const bool is_known = range.least != std::numeric_limits<int64_t>::min() && range.least <= range.most;
+    const int64_t ahead_ns = is_known ? std::midpoint(range.least, range.most) : 0;
+    timeline.clocks[host].ahead_ns = ahead_ns;
+    timeline.clocks[host].error_ns = is_known ? range.most - ahead_ns : -1;
+  }
 }
 
 }  // namespace
 
 JobTimeline timeline_of(const std::vector<FlightRecord>& records) {
   JobTimeline timeline;
+  std::unordered_map<std::string, size_t> clocks;  // by host
   for (const FlightRecord& record : records) {
-    const auto known = std::ranges::find(timeline.clocks, record.host, &HostClock::host);
-    timeline.clock_of.push_back(static_cast<size_t>(known - timeline.clocks.begin()));
-    if (known == timeline.clocks.end()) timeline.clocks.push_back({record.host, 0, 0});
+    const auto [known, is_new] = clocks.emplace(record.host, timeline.clocks.size());
+    timeline.clock_of.push_back(known->second);
+    if (is_new) timeline.clocks.push_back({record.host, 0, 0});
   }
   timeline.meetings = meetings_of(records);
-  for (size_t host = 1; host < timeline.clocks.size(); ++host) {
-    timeline.clocks[host] = aligned(timeline.clocks[host].host, host, timeline, records);
-  }
+  align_clocks(timeline, records);
   for (JobMeeting& meeting : timeline.meetings) {
     for (JobMeeting::Member& member : meeting.members) {
       const int64_t ahead_ns = timeline.clocks[timeline.clock_of[member.record]].ahead_ns;

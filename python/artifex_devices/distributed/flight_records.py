@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from artifex_devices import _core
-from artifex_devices._base.text import seconds_text
+from artifex_devices._base.text import printable, seconds_text
 from artifex_devices._core import _FlightEvent, _FlightGroup, _FlightRecord
 from artifex_devices.config import config
 from artifex_devices.distributed.flight_folders import SUFFIX, is_host_here, new_job, opened_folder, remove_old_jobs
@@ -75,8 +75,8 @@ def last_job() -> str:
     jobs = sorted(entry.path for entry in os.scandir(directory)) if directory and os.path.isdir(directory) else []
     if not jobs:
         raise ValueError(
-            f"flight record: {directory or 'config.flight_record_dir'} has no jobs; expected one that crashed or that "
-            "runs; give its folder"
+            f"flight record: {printable(directory or 'config.flight_record_dir')} has no jobs; expected one that "
+            "crashed or that runs; give its folder"
         )
     return jobs[-1]
 
@@ -86,8 +86,8 @@ def read_job(folder: str) -> list[_FlightRecord]:
     names = [name for name in os.listdir(folder) if name.endswith(SUFFIX)]
     if not names:
         raise ValueError(
-            f"flight record: {folder} has no record; expected files process_N{SUFFIX} of a job that did not end well; "
-            "a job that ends well removes them"
+            f"flight record: {printable(folder)} has no record; expected files process_N{SUFFIX} of a job that did "
+            "not end well; a job that ends well removes them"
         )
     records = [_core._read_flight_record(os.path.join(folder, name)) for name in names]
     return sorted(records, key=lambda record: record.process)
@@ -129,7 +129,7 @@ def verdicts(records: Sequence[_FlightRecord]) -> list[str]:
         if not report.behind and not report.is_apart:
             continue
         common = f"came last together to {described(report.common)}" if report.common else "have not come together yet"
-        lines.append(f"processes {report.processes} {common}")
+        lines.append(f"processes {printable(report.processes)} {common}")
         for process, event in report.members:
             came = f"came next to {described(event)}" if event else "is behind: it came to nothing after that"
             lines.append(f"  process {process} {came}")
@@ -142,17 +142,19 @@ def last_operations(records: Iterable[_FlightRecord], count: int, ended: Collect
     lines = []
     for record in records:
         state = _ENDED if record.process in ended else state_of(record)
-        lines.append(f"process {record.process} (pid {record.pid} on {record.host}) {state}:")
-        lines += [f"  {described(event)}, {_ago(event, now_ns)}" for event in record.events[-count:]]
-        if not record.events:
+        events = record.events  # a copy
+        lines.append(f"process {record.process} (pid {record.pid} on {printable(record.host)}) {state}:")
+        lines += [f"  {described(event)}, {_ago(event, now_ns)}" for event in events[-count:]]
+        if not events:
             lines.append("  no operation with other processes")
     return lines
 
 
 def described(event: _FlightEvent) -> str:
-    """The operation, and the line of the program."""
+    """The operation, and the line of the program; both are texts of a file, escaped for a terminal."""
     is_named = f"{os.path.basename(event.file)}:{event.line}" in event.operation
-    return f"{event.operation} at {event.file}:{event.line}" if event.file and not is_named else event.operation
+    text = f"{event.operation} at {event.file}:{event.line}" if event.file and not is_named else event.operation
+    return printable(text)
 
 
 def _ago(event: _FlightEvent, now_ns: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from artifex_devices import _core
-from artifex_devices._base.text import seconds_text, table_lines
+from artifex_devices._base.text import printable, seconds_text, table_lines
 from artifex_devices._core import _FlightEvent, _FlightRecord
 from artifex_devices.distributed.flight_records import described
 
@@ -57,6 +57,7 @@ class Timeline:
 
     def __init__(self, records: Sequence[_FlightRecord]) -> None:
         self.records = list(records)
+        self._events = [record.events for record in self.records]  # each access of a record copies them
         clocks, self._clock_of, meetings = _core._flight_timeline(self.records)
         self.clocks = [HostClock(*row) for row in clocks]
         self.meetings = [
@@ -72,7 +73,7 @@ class Timeline:
         for meeting in self.meetings:
             last = meeting.members[meeting.last]
             record = self.records[last.record]
-            event = record.events[last.event]
+            event = self._events[last.record][last.event]
             key = (described(event), record.process)
             events[key].append(event)
             waited[key] += meeting.waited_ns
@@ -110,15 +111,15 @@ class Timeline:
         """
         events: list[dict[str, Any]] = []
         origin_ns = min(
-            (self._begin_ns(n, e) for n, record in enumerate(self.records) for e in record.events), default=0
+            (self._begin_ns(n, event) for n, events in enumerate(self._events) for event in events), default=0
         )
-        end_ns = max((self._end_ns(n, e) for n, record in enumerate(self.records) for e in record.events), default=0)
+        end_ns = max((self._end_ns(n, event) for n, events in enumerate(self._events) for event in events), default=0)
         for number, record in enumerate(self.records):
             name = f"process {record.process} (pid {record.pid} on {record.host})"
             events.append(_named("process_name", record.process, 0, name))
             events.append(_named("thread_name", record.process, _MEETINGS, "meetings"))
             events.append(_named("thread_name", record.process, _EXCHANGES, "exchanges of bytes"))
-            for event in record.events:
+            for event in self._events[number]:
                 begin_ns = self._begin_ns(number, event)
                 events.append(
                     {
@@ -146,7 +147,7 @@ class Timeline:
 
     def summary(self, width: int = 0) -> str:
         """Lines of at most `width` characters: the clocks, and who kept others waiting, by operation and line."""
-        lines = [f"clock of {clock.host}: {self._clock_text(clock)}" for clock in self.clocks]
+        lines = [f"clock of {printable(clock.host)}: {self._clock_text(clock)}" for clock in self.clocks]
         rows = self.waits[:_FIRST]
         if not rows:
             return "\n".join([*lines, "no meeting of several processes"])
