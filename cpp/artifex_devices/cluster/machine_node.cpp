@@ -44,8 +44,7 @@ std::optional<double> slowest_link(const std::vector<MachineChip>& chips) {
 }
 
 std::optional<SourcedNumber> memory_of(const Machine& machine, const std::string& source) {
-  int64_t bytes = 0;
-  for (const NumaNode& node : machine.numa_nodes()) bytes += node.memory_bytes;
+  const int64_t bytes = machine.host_memory_bytes();
   return bytes > 0 ? std::optional(SourcedNumber{static_cast<double>(bytes), source}) : std::nullopt;
 }
 

@@ -44,10 +44,9 @@ bool configure_workers() {
 // Memory of a device's node: hwloc's value, scaled if the process may use less (or the system reports more) than the
 // sum over the nodes.
 int64_t memory_of_node(const Machine& machine, int node) {
-  int64_t sum = 0;
+  const int64_t sum = machine.host_memory_bytes();
   int64_t own = 0;
   for (const NumaNode& each : machine.numa_nodes()) {
-    sum += each.memory_bytes;
     if (each.logical_index == node) own = each.memory_bytes;
   }
   const int64_t usable = machine.usable_memory_bytes();

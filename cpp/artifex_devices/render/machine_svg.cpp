@@ -69,11 +69,9 @@ class MachinePicture {
 
  private:
   std::string heading() const {
-    int64_t bytes = 0;
-    for (const NumaNode& node : machine_.numa_nodes()) bytes += node.memory_bytes;
     const size_t devices = machine_.cpu_domains().size();
     return fmt::format("{}: {} CPU device{}, {} PUs, {}", machine_.source(), devices, devices == 1 ? "" : "s",
-                       machine_.counts().pus, bytes_text(bytes));
+                       machine_.counts().pus, bytes_text(machine_.host_memory_bytes()));
   }
 
   int64_t device_of(const CpuSet& cpus) const {

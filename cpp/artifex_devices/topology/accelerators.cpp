@@ -159,7 +159,8 @@ std::vector<PciFunction> read_hwloc_pci(hwloc_topology_t topology) {
     const hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology, pci);
     if (near && near->nodeset && hwloc_bitmap_weight(near->nodeset) > 0) {
       for (int node = hwloc_bitmap_first(near->nodeset); node >= 0; node = hwloc_bitmap_next(near->nodeset, node)) {
-        facts.numa_os_indexes.push_back(node);
+        const hwloc_obj* const memory = hwloc_get_numanode_obj_by_os_index(topology, static_cast<unsigned>(node));
+        if (memory == nullptr || !is_gpu_memory(memory)) facts.numa_os_indexes.push_back(node);
       }
     }
     read_os_devices(pci, facts);

@@ -52,8 +52,13 @@ bool interleave_memory(const Machine& machine, void* data, size_t bytes) noexcep
   if (!topology || bytes == 0) return false;
   const auto* support = hwloc_topology_get_support(topology)->membind;
   if (!support->set_area_membind || !support->interleave_membind) return false;
-  return hwloc_set_area_membind(topology, data, bytes, hwloc_topology_get_topology_nodeset(topology),
-                                HWLOC_MEMBIND_INTERLEAVE, HWLOC_MEMBIND_BYNODESET) == 0;
+  const Bitmap nodes(hwloc_bitmap_dup(hwloc_topology_get_topology_nodeset(topology)));
+  if (!nodes) return false;
+  for (const NumaNode& node : machine.numa_nodes()) {
+    if (node.is_gpu_memory()) hwloc_bitmap_clr(nodes.get(), static_cast<unsigned>(node.os_index));
+  }
+  return hwloc_set_area_membind(topology, data, bytes, nodes.get(), HWLOC_MEMBIND_INTERLEAVE,
+                                HWLOC_MEMBIND_BYNODESET) == 0;
 }
 
 int memory_node(const Machine& machine, const void* data) noexcept {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 #include "artifex_devices/base/throw_error.h"
 
@@ -29,6 +30,12 @@ bool is_within(const CpuSet& a, const CpuSet& b) { return std::ranges::includes(
 int to_int(int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, 0, INT32_MAX)); }
 
 }  // namespace
+
+bool is_gpu_memory(const hwloc_obj* node) noexcept {
+  // hwloc's own subtype, and the address of the GPU.
+  return (node->subtype && std::string_view(node->subtype) == "GPUMemory") ||
+         hwloc_obj_get_info_by_name(const_cast<hwloc_obj_t>(node), "PCIBusID") != nullptr;
+}
 
 void DestroyTopology::operator()(hwloc_topology* topology) const noexcept { hwloc_topology_destroy(topology); }
 
@@ -94,7 +101,9 @@ void LoadedMachine::read_numa_nodes(const std::string& operation) {
          .os_index = static_cast<int>(node->os_index),
          .memory_bytes = static_cast<int64_t>(std::min<uint64_t>(node->attr->numanode.local_memory, uint64_t{1} << 60)),
          .cpus = cpus_of(node->cpuset),
-         .subtype = node->subtype ? node->subtype : ""});
+         .subtype = is_gpu_memory(node) ? "GPUMemory"
+                    : node->subtype     ? node->subtype
+                                        : ""});
   }
 }
 
@@ -102,7 +111,8 @@ void LoadedMachine::find_cpu_domains() {
   std::vector<const CpuSet*> sets;
   for (const NumaNode& node : numa_nodes_) {
     const auto same = [&](const CpuSet* set) { return *set == node.cpus; };
-    if (!node.cpus.cpus.empty() && std::ranges::none_of(sets, same)) sets.push_back(&node.cpus);
+    if (!node.is_gpu_memory() && !node.cpus.cpus.empty() && std::ranges::none_of(sets, same))
+      sets.push_back(&node.cpus);
   }
   for (const CpuSet* set : sets) {
     const auto is_smaller = [&](const CpuSet* other) { return other != set && is_within(*other, *set); };
@@ -110,6 +120,7 @@ void LoadedMachine::find_cpu_domains() {
     CpuDomain domain;
     domain.cpus = *set;
     for (const NumaNode& node : numa_nodes_) {
+      if (node.is_gpu_memory()) continue;
       if (node.cpus == *set) {
         domain.nodes.push_back(node.logical_index);
       } else if (is_within(*set, node.cpus)) {
@@ -129,7 +140,9 @@ void LoadedMachine::find_cpu_domains() {
   if (cpu_domains_.empty()) {  // no NUMA information
     CpuDomain domain;
     domain.cpus = cpus_of(hwloc_topology_get_topology_cpuset(topology_));
-    for (const NumaNode& node : numa_nodes_) domain.nodes.push_back(node.logical_index);
+    for (const NumaNode& node : numa_nodes_) {
+      if (!node.is_gpu_memory()) domain.nodes.push_back(node.logical_index);
+    }
     cpu_domains_.push_back(std::move(domain));
   }
   std::ranges::sort(cpu_domains_, {}, [](const CpuDomain& domain) { return domain.cpus.cpus; });
@@ -150,16 +163,18 @@ void LoadedMachine::sum_up() noexcept {
   int64_t cpus = 0;
   for (const CpuDomain& domain : cpu_domains_) cpus += static_cast<int64_t>(domain.cpus.cpus.size());
   usable_cpus_ = std::max(to_int(cpus), 1);
-  for (const NumaNode& node : numa_nodes_) {
-    usable_memory_bytes_ += std::min(node.memory_bytes, INT64_MAX - usable_memory_bytes_);
-  }
+  usable_memory_bytes_ = host_memory_bytes();
 }
 
 void LoadedMachine::apply_limits(std::optional<double> cpus, std::optional<int64_t> memory_bytes) noexcept {
   if (cpus && *cpus < usable_cpus_) usable_cpus_ = std::max(static_cast<int>(std::ceil(*cpus)), 1);
   // A single node has all memory; its own file lacks hot-plugged memory on some systems, and containers may hide it.
   const int64_t system = system_memory_bytes();
-  if (numa_nodes_.size() == 1) numa_nodes_[0].memory_bytes = std::max(numa_nodes_[0].memory_bytes, system);
+  const auto is_of_host = [](const NumaNode& node) { return !node.is_gpu_memory(); };
+  if (std::ranges::count_if(numa_nodes_, is_of_host) == 1) {
+    NumaNode& node = *std::ranges::find_if(numa_nodes_, is_of_host);
+    node.memory_bytes = std::max(node.memory_bytes, system);
+  }
   usable_memory_bytes_ = std::max(usable_memory_bytes_, system);
   if (memory_bytes) usable_memory_bytes_ = std::min(usable_memory_bytes_, *memory_bytes);
 }

@@ -7,6 +7,7 @@
 
 #include "artifex_devices/topology/machine.h"
 
+struct hwloc_obj;
 struct hwloc_topology;  // hwloc.h is included by topology/*.cpp alone
 
 // Private to topology/*.cpp.
@@ -16,6 +17,9 @@ struct DestroyTopology {
   void operator()(hwloc_topology* topology) const noexcept;
 };
 using OwnTopology = std::unique_ptr<hwloc_topology, DestroyTopology>;
+
+/// Returns whether a NUMA node of hwloc is memory of a GPU.
+bool is_gpu_memory(const hwloc_obj* node) noexcept;
 
 /// A machine with an hwloc topology (null if hwloc could not load it).
 class LoadedMachine final : public Machine {
@@ -91,7 +95,7 @@ std::string system_xml(const CpuSet& affinity, const std::string& root);
 /// The CPUs of this thread's affinity mask.
 CpuSet affinity_cpus();
 
-/// Returns the bytes of memory of the system, with or without swap space; 0 if unreadable. Without a root and without
+/// Returns the bytes of memory of the host, with or without swap space; 0 if unreadable. Without a root and without
 /// /proc/meminfo, uses sysinfo(2).
 int64_t system_memory_bytes(const std::string& root = "", bool with_swap = false);
 

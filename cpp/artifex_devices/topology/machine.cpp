@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace artifex_devices {
 
 std::string CpuSet::to_string() const {
@@ -15,6 +17,14 @@ std::string CpuSet::to_string() const {
     i = last + 1;
   }
   return text;
+}
+
+int64_t Machine::host_memory_bytes() const noexcept {
+  int64_t bytes = 0;
+  for (const NumaNode& node : numa_nodes()) {
+    if (!node.is_gpu_memory()) bytes += std::min(node.memory_bytes, INT64_MAX - bytes);
+  }
+  return bytes;
 }
 
 }  // namespace artifex_devices

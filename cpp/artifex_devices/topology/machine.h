@@ -24,9 +24,12 @@ struct NumaNode {
   int64_t memory_bytes = 0;
   CpuSet cpus;          // empty for nodes without usable CPUs
   std::string subtype;  // "DRAM", "HBM", "NVM", "MCDRAM", "GPUMemory" or ""
+
+  /// Memory of a GPU that the system lists as a node (POWER9, Grace): no host array is placed there.
+  bool is_gpu_memory() const noexcept { return subtype == "GPUMemory"; }
 };
 
-/// One natural CPU device: a minimal, distinct, non-empty set of CPUs with a NUMA node.
+/// One natural CPU device: a minimal, distinct, non-empty set of CPUs with a NUMA node. Nodes of GPUs are left out.
 struct CpuDomain {
   CpuSet cpus;
   std::vector<int> nodes;        // logical indexes of nodes with exactly these CPUs
@@ -73,7 +76,10 @@ class Machine {
   /// rounded up; at least 1.
   virtual int usable_cpus() const noexcept = 0;
 
-  /// Memory that the process may use: the sum over the nodes, limited by a cgroup or RLIMIT_AS (live machine only).
+  /// Memory of the host: the sum over the nodes that are not memory of a GPU.
+  int64_t host_memory_bytes() const noexcept;
+
+  /// Memory that the process may use: that of the host, limited by a cgroup or RLIMIT_AS (live machine only).
   virtual int64_t usable_memory_bytes() const noexcept = 0;
 
   /// The machine as hwloc XML text, format 2.

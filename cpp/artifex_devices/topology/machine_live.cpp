@@ -16,6 +16,7 @@
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/cpu_share.h"
+#include "artifex_devices/topology/gpu_memory.h"
 #include "artifex_devices/topology/loaded_machine.h"
 #include "artifex_devices/topology/system_files.h"
 
@@ -111,6 +112,7 @@ int64_t system_memory_bytes(const std::string& root, bool with_swap) {
     if (counts && file >> kib && kib > 0 && kib < (int64_t{1} << 50)) bytes += kib * 1024;
     file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
   }
+  bytes = std::max<int64_t>(bytes - gpu_node_bytes("MemTotal:", root), 0);
   struct sysinfo system = {};
   if (bytes == 0 && root.empty() && ::sysinfo(&system) == 0) {  // a container without /proc
     const auto units = static_cast<int64_t>(system.totalram) + (with_swap ? static_cast<int64_t>(system.totalswap) : 0);
@@ -150,9 +152,7 @@ LiveIoTopology::~LiveIoTopology() {
 }
 
 int64_t usable_memory_bytes_now() {
-  int64_t bytes = 0;
-  for (const NumaNode& node : Machine::live()->numa_nodes()) bytes += node.memory_bytes;
-  bytes = std::max(bytes, system_memory_bytes("", true));
+  const int64_t bytes = std::max(Machine::live()->host_memory_bytes(), system_memory_bytes("", true));
   return std::min(bytes, read_limits().memory_bytes.value_or(INT64_MAX));
 }
 

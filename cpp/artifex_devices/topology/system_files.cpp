@@ -19,6 +19,7 @@
 
 #include "artifex_devices/topology/cgroup.h"
 #include "artifex_devices/topology/folder_entries.h"
+#include "artifex_devices/topology/gpu_memory.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 // Files of /sys and /proc: containers may hide some or all of them.
@@ -138,6 +139,7 @@ std::optional<int64_t> available_memory_bytes(const std::string& root) {
     bytes = static_cast<int64_t>(kib) << 10;
   }
   std::fclose(file);
+  if (bytes) bytes = std::max<int64_t>(*bytes - gpu_node_bytes("MemFree:", root), 0);
   return bytes;
 }
 

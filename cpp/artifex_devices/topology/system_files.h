@@ -37,8 +37,8 @@ struct MemoryPolicy {
 };
 MemoryPolicy memory_policy();
 
-/// Returns the memory that is available without swapping (MemAvailable of `root`/proc/meminfo), or nothing if
-/// unreadable.
+/// Returns the memory of the host that is available without swapping (MemAvailable of `root`/proc/meminfo, less free
+/// memory of GPUs), or nothing if unreadable.
 std::optional<int64_t> available_memory_bytes(const std::string& root = "");
 
 /// Returns the resident memory of this process, including shared pages; 0 if unreadable. Does not allocate.

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "artifex_devices/topology/folder_entries.h"
+#include "artifex_devices/topology/gpu_memory.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 // Our own description of the running machine, used if environment variables make hwloc show another one.
@@ -46,17 +47,6 @@ CpuSet parse_list(const std::string& list, const CpuSet& allowed) {
   return cpus;
 }
 
-// "Node 0 MemTotal:        6121688 kB"
-int64_t node_memory(const std::string& path) {
-  std::ifstream file(path);
-  std::string word;
-  int64_t kib = 0;
-  while (file >> word) {
-    if (word == "MemTotal:" && file >> kib && kib > 0 && kib < (int64_t{1} << 50)) return kib * 1024;
-  }
-  return 0;
-}
-
 std::map<int, Node> read_nodes(const std::string& root, const CpuSet& affinity) {
   std::map<int, Node> nodes;
   std::error_code error;
@@ -69,7 +59,7 @@ std::map<int, Node> read_nodes(const std::string& root, const CpuSet& affinity) 
     std::ifstream file(folder + "/" + name + "/cpulist");
     std::string list;
     std::getline(file, list);
-    Node node{parse_list(list, affinity), node_memory(folder + "/" + name + "/meminfo")};
+    Node node{parse_list(list, affinity), node_meminfo_bytes(folder + "/" + name + "/meminfo", "MemTotal:")};
     if (!node.cpus.cpus.empty()) nodes[index] = std::move(node);
   }
   size_t covered = 0;

@@ -96,6 +96,7 @@ def device_rows(devices: Sequence[Device]) -> list[dict[str, Any]]:
 
 
 _HIDDEN = frozenset({"Bridge", "Misc"})  # their children are shown instead
+_GPU_MEMORY = "GPUMemory"  # subtype of a memory node that is not memory of the host
 _ASCII = str.maketrans("├└│─", "|`|-")
 
 
@@ -144,11 +145,13 @@ def device_lines(devices: Sequence[Device]) -> list[str]:
 
 
 def _heading(machine: Machine) -> str:
-    memory = sum(node["memory_bytes"] for node in machine.numa_nodes)
+    of_gpus = sum(node["memory_bytes"] for node in machine.numa_nodes if node["subtype"] == _GPU_MEMORY)
+    memory = sum(node["memory_bytes"] for node in machine.numa_nodes) - of_gpus
     counts = {"CPU domain": len(machine.cpu_domains), "PU": machine.counts["pus"]}
     parts = ", ".join(f"{count} {part}{'' if count == 1 else 's'}" for part, count in counts.items())
     source = "this machine, as hwloc sees it" if machine.is_live else machine.source
-    return f"Machine: {parts}, {bytes_text(memory)} ({source})"
+    gpus = f" and {bytes_text(of_gpus)} of GPUs" if of_gpus else ""
+    return f"Machine: {parts}, {bytes_text(memory)}{gpus} ({source})"
 
 
 def _branches(parent: _Part, indent: str, every: bool) -> Iterator[str]:

@@ -32,7 +32,7 @@ def topology(machine: Machine, files: SystemFiles) -> Section:
         section.add(name, machine.counts[key] or None, hwloc, absent=no_cores or "hwloc reports none")
     section.add("pus", machine.counts["pus"], hwloc)
     section.add("caches", _caches(machine), hwloc, unit="bytes each", problem=no_cores)
-    nodes = machine.numa_nodes
+    nodes = [node for node in machine.numa_nodes if node["subtype"] != "GPUMemory"]  # of the host (POWER9, Grace)
     section.add("numa_nodes", len(nodes), hwloc, problem=node_problem)
     section.add("cpu_domains", [domain["cpus"] for domain in machine.cpu_domains], hwloc, problem=node_problem)
     section.add("memory_of_nodes", [node["memory_bytes"] for node in nodes], hwloc, unit="bytes")

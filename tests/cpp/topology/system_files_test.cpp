@@ -87,6 +87,20 @@ TEST_F(SystemFilesTest, ReportANodeWithoutCpus) {
   EXPECT_EQ(problem(), at("sys/devices/system/node/node0/cpumap") + " is empty");
 }
 
+TEST_F(SystemFilesTest, MemoryOfGpusIsNotThatOfTheHost) {
+  write("proc/meminfo", "MemTotal: 5000 kB\nMemAvailable: 3000 kB\nSwapTotal: 10 kB\n");
+  EXPECT_EQ(system_memory_bytes(root_.string()), 5000 * 1024);
+  EXPECT_EQ(available_memory_bytes(root_.string()), 3000 * 1024);
+  write("proc/driver/nvidia/gpus/0004:04:00.0/numa_status", "Node: 255\nStatus: online\n");
+  write("proc/driver/nvidia/gpus/0004:05:00.0/numa_status", "Node: 254\nStatus: online\n");
+  write("proc/driver/nvidia/gpus/0035:03:00.0/information", "Model: V100\n");
+  write("sys/devices/system/node/node255/meminfo", "Node 255 MemTotal: 1000 kB\nNode 255 MemFree: 900 kB\n");
+  write("sys/devices/system/node/node254/meminfo", "Node 254 MemTotal: 500 kB\nNode 254 MemFree: 400 kB\n");
+  EXPECT_EQ(system_memory_bytes(root_.string()), 3500 * 1024);
+  EXPECT_EQ(system_memory_bytes(root_.string(), true), 3510 * 1024);
+  EXPECT_EQ(available_memory_bytes(root_.string()), 1700 * 1024);
+}
+
 TEST_F(SystemFilesTest, NameEachMissingFileWithItsDefault) {
   remove("proc/meminfo");
   remove("proc/self/cgroup");
