@@ -246,3 +246,54 @@ def test_an_update_of_no_elements_raises_no_error_of_a_value(named):
     assert np.array_equal(x.at[0:0].power(-1), value)
     with pytest.raises(TypeError, match="the result is of dtype float64; expected one that converts to the int64 of"):
         x.at[0:0].divide(2)
+
+
+BOOLS = [True, False, np.bool_(True), np.bool_(False), np.array(True), np.array(False)]
+ZERO_D_INDICES = [
+    *BOOLS, (), ..., None, (None, True), (True, None), (True, True), (True, False), (..., True), (False, ...),
+    (None, None), (..., None), (np.array(True), None, False),
+]  # fmt: skip
+BOOL_INDICES = [
+    *BOOLS, (True, slice(1, 3)), (slice(None), True), (0, True), (True, -1), ([0, 1, 0], True), (False, [0]),
+    (1, None, True), (np.array(True), np.array([2, 0])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "value", "indices"),
+    [
+        *((method, np.float32(3), ZERO_D_INDICES) for method in METHODS),
+        *((method, np.int16(3), ZERO_D_INDICES) for method in METHODS if method != "divide"),
+        *((method, X[:, 0] + 1, BOOL_INDICES) for method in METHODS),
+    ],
+)
+def test_bool_scalars_and_numbers_without_dimensions(method, value, indices):
+    mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+    placed = [ad.device_put(value), ad.device_put(value, ad.NamedSharding(mesh, P(*("x",) * value.ndim)))]
+    ufunc = METHODS[method]
+    for index in indices:
+        whole = np.array(value)
+        if ufunc is None:
+            whole[index] = 2
+        else:
+            ufunc.at(whole, index, value.dtype.type(2))
+        own = ad.device_put(index) if type(index) is np.ndarray else index
+        for x in placed:
+            for two in (2, value.dtype.type(2), np.full((), 2, value.dtype), ad.device_put(value.dtype.type(2))):
+                result = getattr(x.at[own], method)(two)
+                assert (result.shape, result.dtype, result.sharding) == (x.shape, x.dtype, x.sharding)
+                np.testing.assert_allclose(np.asarray(result), whole, rtol=1e-6 if method == "power" else 0)
+            np.testing.assert_array_equal(np.asarray(x.at[own].get()), value[index])
+
+
+@pytest.mark.parametrize("method", ["add", "subtract", "multiply", "divide", "min", "max"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
+def test_a_python_number_is_applied_in_the_dtype_of_the_array(method, dtype):
+    rows = np.arange(8)
+    start = (np.arange(1, 33) / 7).reshape(8, 4).astype(dtype)
+    x = ad.device_put(start)
+    for number in (0.1, 1 / 3, 3):
+        expected = METHODS[method](start, number)
+        assert expected.dtype == dtype
+        np.testing.assert_array_equal(np.asarray(getattr(x.at[rows], method)(number)), expected)
+        np.testing.assert_array_equal(np.asarray(getattr(x.at[:], method)(number)), expected)

@@ -162,7 +162,10 @@ class _Update:
     def __init__(self, operation: str, x: Array, chosen: Selection, ufunc: np.ufunc | None, value: Any) -> None:
         self._chosen = chosen
         self._ufunc = ufunc
-        self._scalar = value if type(value) in SCALARS else None
+        self._scalar = None
+        if type(value) in SCALARS:
+            # In the dtype of x, as for x + value; ufunc.at would add it in a wider dtype, several times as slowly.
+            self._scalar = value if ufunc is None else np.asarray(value, x.dtype)[()]
         self._source: Source | None = None
         if self._scalar is None:
             self._check_shape(operation, value.shape)
@@ -212,7 +215,7 @@ class _Update:
             self._write(out[(*key, ...)], value)
             return
         sources = [pick.source for pick in chosen.picks]
-        local = np.moveaxis(out[tuple(key)], sources, range(len(sources)))
+        local = np.moveaxis(out[(*key, ...)], sources, range(len(sources)))  # with ..., a view of a number too
         if self._scalar is None:
             value = value[mask]
         if not inside:
