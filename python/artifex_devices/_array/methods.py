@@ -274,13 +274,17 @@ class ArrayMethods(_Self):
     def __setitem__(self, index: Any, value: Any, /) -> typing.NoReturn:
         """Raises TypeError: Arrays are immutable."""
         raise TypeError(
-            "Array: elements cannot be assigned or deleted, because Arrays are immutable; expected an ndarray, got an "
-            "Array; change a copy and place it: y = np.array(x); y[i] = v; x = ad.device_put(y, x.sharding)"
+            "Array: elements cannot be assigned, because Arrays are immutable; expected an ndarray, got an Array; "
+            "write x = x.at[i].set(v), or change a copy and place it: y = np.array(x); y[i] = v; x = ad.device_put(y, "
+            "x.sharding)"
         )
 
     def __delitem__(self, index: Any, /) -> typing.NoReturn:
         """Raises TypeError: Arrays are immutable."""
-        self[index] = None
+        raise TypeError(
+            "Array: elements cannot be deleted, because Arrays are immutable; expected an ndarray, got an Array; "
+            "leave them out: x = ad.device_put(np.delete(np.asarray(x), i, axis=0))"
+        )
 
     def __iter__(self, /) -> collections.abc.Iterator[Array]:
         """x[0], x[1], ...; TypeError for an Array without dimensions."""

@@ -322,7 +322,7 @@ class TestErrors:
 
     def test_methods_that_are_refused_name_the_way(self, named):
         x = ad.device_put(np.zeros((8, 8)), named("x", "y"))
-        with pytest.raises(TypeError, match=r"add\.at: not supported on Arrays.*np\.asarray"):
+        with pytest.raises(TypeError, match=r"add\.at: not supported on Arrays.*x\.at\["):
             np.add.at(x, 0, 1)
         with pytest.raises(TypeError, match=r"add\.reduceat: not supported on Arrays.*np\.asarray"):
             np.add.reduceat(x, [0])

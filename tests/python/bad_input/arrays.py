@@ -44,7 +44,7 @@ CALLS = [
         "Array.__setitem__",
         "X.copy()[0, 0]",
         [
-            bad("operator.setitem(put(X), 0, 1.0)", TypeError, "Array:", "expected", repair="place it: (.*)$", then="exec({!r})", given="i = 0; v = 1.0; x = put(X)"),
+            bad("operator.setitem(put(X), 0, 1.0)", TypeError, "Array:", "expected", repair="write (.*), or change", then="exec({!r})", given="i = 0; v = 1.0; x = put(X)"),
             bad("operator.setitem(put(X), 'x', 1.0)", TypeError, "Array:", "expected"),
             bad("operator.setitem(put(X), slice(None), NO_REPR)", TypeError, "Array:", "expected"),
         ],

@@ -242,7 +242,7 @@ ARRAYS = {
     "too many indices": Row(lambda w: w.put(X, "x")[0, 0, 0], IndexError, ("at most 2", "got 3")),
     "float as index": Row(lambda w: w.put(X, "x")[0.5], IndexError, ("0.5", "float", "int(i)")),
     "assignment to an element": Row(
-        lambda w: operator.setitem(w.put(X, "x"), 0, 1.0), TypeError, ("are immutable", "np.array(x)")
+        lambda w: operator.setitem(w.put(X, "x"), 0, 1.0), TypeError, ("are immutable", "x = x.at[i].set(v)")
     ),
     "shapes to be joined": Row(
         lambda w: np.concatenate([w.put(X, "x"), X[:, 1:], X[0]]), ValueError, ("operand 1", "operand 2", "(8, 7)")

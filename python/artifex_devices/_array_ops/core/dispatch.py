@@ -11,7 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from artifex_devices._array_ops.core.arguments import masked_array_error, operand
-from artifex_devices._array_ops.core.gathered_call import gathered_call
+from artifex_devices._array_ops.core.gathered_call import (
+    call_on_copy,
+    call_without_out,
+    gathered_call,
+    updated_copy,
+)
 from artifex_devices._array_ops.elementwise.ufuncs import elementwise, elementwise_into
 from artifex_devices._core import Array
 
@@ -19,6 +24,15 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 _REFUSALS: dict[Any, str] = {}
+# The functions that change an argument, and its name; all others return their result.
+_CHANGED = {
+    np.copyto: "dst",
+    np.fill_diagonal: "a",
+    np.place: "arr",
+    np.put: "a",
+    np.put_along_axis: "arr",
+    np.putmask: "a",
+}
 _UFUNCS: dict[Any, Callable[..., Any]] = {}  # by ufunc with core dimensions, or by the name of a method of all ufuncs
 _NONE_COUNTS = ("axis", "initial")  # options of a ufunc's methods for which None is not the default
 
@@ -62,6 +76,11 @@ def implements_ufunc(*keys: Any) -> Callable[[_F], _F]:
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """The work of `Array.__array_ufunc__`."""
     name = ufunc.__name__
+    if method == "at":
+        raise _at_error(ufunc, inputs)
+    if _has_array(options.get("out")):
+        _load()
+        raise _out_error(name if method == "__call__" else f"{name}.{method}", ufunc, inputs, options)
     inputs = [operand(name, x) for x in inputs]
     options = {key: value for key, value in options.items() if value is not None or key in _NONE_COUNTS}
     if options.get("order", "K") not in ("K", "C") or "subok" in options:
@@ -91,6 +110,12 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
 def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """The work of `Array.__array_function__`."""
     _load()
+    if function in _CHANGED:
+        target = args[0] if args else kwargs.get(_CHANGED[function])
+        if isinstance(target, Array):
+            raise _change_error(_name_of(function), call_on_copy(_name_of(function), target, args, kwargs))
+    if _has_array(kwargs.get("out")):
+        raise _out_error(_name_of(function), function, args, kwargs)
     if function not in _FUNCTIONS:
         raise _unsupported(_name_of(function), args, kwargs, _REFUSALS.get(function, _UNSUPPORTED))
     for kind in types:
@@ -112,6 +137,39 @@ _UNSUPPORTED = "this NumPy function does not support Arrays"
 
 def _unsupported(name: str, args: Sequence[Any], kwargs: dict[str, Any], because: str = _UNSUPPORTED) -> TypeError:
     return TypeError(f"{name}: {because}; expected NumPy arrays; gather first: {gathered_call(name, args, kwargs)}")
+
+
+def _has_array(out: Any) -> bool:
+    """Whether the argument out= is an Array, or a tuple with one."""
+    return any(isinstance(each, Array) for each in (out if isinstance(out, tuple) else (out,)))
+
+
+def _out_error(name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> TypeError:
+    """The error for out= with an Array."""
+    is_elementwise = isinstance(function, np.ufunc) and "." not in name and function.signature is None
+    repair = call_without_out(name, args, kwargs, is_supported=supports(function), is_elementwise=is_elementwise)
+    is_alone = not isinstance(function, np.ufunc) and not any(isinstance(x, Array) for x in args)
+    subject = "the operand is not an Array, and out" if is_alone else "out"
+    return TypeError(
+        f"{name}: {subject} is not an ndarray; Arrays are immutable: expected an ndarray to write the result to, "
+        f"got an Array; use the result: {repair}"
+    )
+
+
+def _change_error(name: str, repair: str) -> TypeError:
+    """The error for a function that would change an Array."""
+    return TypeError(
+        f"{name}: not supported on Arrays, which are immutable; expected an ndarray, got an Array; change a copy: "
+        f"{repair}"
+    )
+
+
+def _at_error(ufunc: np.ufunc, inputs: Sequence[Any]) -> TypeError:
+    """The error for ufunc.at with an Array."""
+    name = f"{ufunc.__name__}.at"
+    if isinstance(inputs[0], Array):
+        return _change_error(name, updated_copy(ufunc, inputs))
+    return _unsupported(name, inputs, {})
 
 
 def _name_of(function: Any) -> str:

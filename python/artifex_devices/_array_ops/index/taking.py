@@ -210,6 +210,3 @@ refuses(
     np.extract,
     np.trim_zeros,
 )
-refuses(
-    "it changes an array, and Arrays do not change", np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal
-)
