@@ -250,6 +250,9 @@ void bind_transfer(py::module_& module) {
   module.def("_moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),
              "Returns an Array with another sharding of the same world, moved as device_put moves it. Buffers that are "
              "in place already are shared.");
+  module.def(
+      "_check_int", [](const py::int_& x, const std::string& operation) { check_int(x, operation); }, py::arg("x"),
+      py::arg("operation"), "Raises OverflowError for an int that neither int64 nor uint64 holds.");
   module.def("_get_leaf", [](const ArrayRef& array) { return value_of(array, "device_get", true); }, py::arg("array"));
   module.def(
       "_cached_host_value",

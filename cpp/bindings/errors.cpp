@@ -42,6 +42,7 @@ PyObject* class_of(const Error& error) {
   if (dynamic_cast<const TransferGuardError*>(&error)) return transfer_guard_error;
   if (dynamic_cast<const NotImplemented*>(&error)) return PyExc_NotImplementedError;
   if (dynamic_cast<const AssertionFailed*>(&error)) return PyExc_AssertionError;
+  if (dynamic_cast<const OverflowError*>(&error)) return PyExc_OverflowError;
   if (dynamic_cast<const UnsupportedBuffer*>(&error)) return PyExc_BufferError;
   return PyExc_RuntimeError;
 }

@@ -11,6 +11,12 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
+/// A number that does not fit its dtype.
+class OverflowError : public Error {  // OverflowError
+ public:
+  using Error::Error;
+};
+
 /// Creates the exception classes and registers the translator of core errors.
 void bind_errors(py::module_& module);
 

@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
+#include "errors.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {
@@ -42,11 +43,10 @@ void narrow_leaf(Leaf& leaf, py::handle original, std::string_view operation, co
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(original.ptr(), &overflow);
     if (overflow != 0 || value < INT32_MIN || value > INT32_MAX) {
-      PyErr_Format(PyExc_OverflowError,
-                   "%s: the Python int %S is too large for int32; expected an int from -2**31 to 2**31 - 1; pass a "
-                   "float, or keep 64 bits by config.update('jax_enable_x64', True)",
-                   std::string(operation).c_str(), original.ptr());
-      throw py::error_already_set();
+      throw_error<OverflowError>(
+          "{}: the Python int {} is too large for int32; expected an int from -2**31 to 2**31 - 1; pass a float, or "
+          "keep 64 bits by config.update('jax_enable_x64', True)",
+          operation, py::str(original).cast<std::string>());
     }
   } else if (!is_python_number(original)) {
     warn_once(from, operation, path);

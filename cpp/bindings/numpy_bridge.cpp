@@ -8,6 +8,7 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/memory_space.h"
+#include "errors.h"
 #include "python_arguments.h"
 #include "safe_repr.h"
 
@@ -108,6 +109,22 @@ bool is_ndarray(py::handle object) noexcept {
          py::detail::npy_api::get().PyArray_Check_(object.ptr());
 }
 
+void check_int(py::handle object, std::string_view operation) {
+  int sign = 0;
+  PyLong_AsLongLongAndOverflow(object.ptr(), &sign);
+  if (sign == 0) return;
+  if (sign > 0) {
+    PyLong_AsUnsignedLongLong(object.ptr());
+    if (!PyErr_Occurred()) return;
+    PyErr_Clear();
+  }
+  const py::handle int_type(reinterpret_cast<PyObject*>(&PyLong_Type));
+  const int64_t bits = int_type.attr("bit_length")(object).cast<int64_t>() + (sign < 0 ? 1 : 0);
+  throw_error<OverflowError>(
+      "{}: the Python int does not fit 64 bits; expected an int from -2**63 to 2**64 - 1, got one of {} bits; pass {}",
+      operation, bits, bits <= 1024 ? "float(x), or several integers" : "several integers");
+}
+
 Leaf leaf_from_python(py::handle object, std::string_view operation) {
   if (reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == ndarray_type()) {
     return leaf_of_ndarray(py::reinterpret_borrow<py::object>(object), operation);
@@ -133,13 +150,7 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
   py::object array = py::reinterpret_steal<py::object>(py::detail::npy_api::get().PyArray_FromAny_(
       raw, nullptr, 0, 0, py::detail::npy_api::NPY_ARRAY_ENSUREARRAY_, nullptr));
   if (!array) throw py::error_already_set();
-  if (PyLong_Check(raw) && array.attr("dtype").attr("kind").cast<char>() == 'O') {
-    PyErr_Format(PyExc_OverflowError,
-                 "%s: the Python int does not fit 64 bits; expected an int from -2**63 to 2**64 - 1; pass a float, or "
-                 "several integers",
-                 std::string(operation).c_str());
-    throw py::error_already_set();
-  }
+  if (PyLong_Check(raw)) check_int(object, operation);
   return leaf_of_ndarray(std::move(array), operation);
 }
 

@@ -28,6 +28,9 @@ struct __attribute__((visibility("hidden"))) Leaf {
 /// for unsupported dtypes and for other objects, InvalidArgument for masked arrays. Needs the GIL.
 Leaf leaf_from_python(py::handle object, std::string_view operation);
 
+/// Throws OverflowError, with the number of bits, for a Python int that neither int64 nor uint64 holds. Needs the GIL.
+void check_int(py::handle object, std::string_view operation);
+
 /// A read-only ndarray on `view`, whose owner it keeps alive.
 py::object ndarray_from_view(const std::shared_ptr<const HostView>& view);
 

@@ -3481,6 +3481,11 @@ def _check_cuda_device(number: int, device: typing.Any) -> None:
     Raises BufferError for memory of a GPU that this program does not have.
     """
 
+def _check_int(x: int, operation: str) -> None:
+    """
+    Raises OverflowError for an int that neither int64 nor uint64 holds.
+    """
+
 def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
 def _check_transfer(
     direction: str,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from artifex_devices._base.checks import check_choice, check_int, check_sequence, check_sequence_of_ints
 from artifex_devices._base.leaf_types import T
-from artifex_devices._core import _arrive, _take
+from artifex_devices._core import _arrive, _check_int, _take
 from artifex_devices._placement.reshard import with_sharding_constraint
 from artifex_devices._spmd import collectives
 from artifex_devices._spmd.axes import group_of, names_of, require
@@ -76,6 +76,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
 
     Raises:
         NameError: The name is not bound.
+        OverflowError: The sum of a Python int does not fit 64 bits.
         TypeError: A leaf is not an array of numbers.
         ValueError: axis_index_groups do not hold each index once, or differ in size.
 
@@ -91,7 +92,10 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
             turn()
             return _take()
     if type(x) in (int, float, complex):
-        return x * group_of("psum", axis_name, axis_index_groups).size
+        total = x * group_of("psum", axis_name, axis_index_groups).size
+        if type(total) is int:
+            _check_int(total, "psum")
+        return total
     return _collective(_sum, "psum", x, axis_name, axis_index_groups)
 
 

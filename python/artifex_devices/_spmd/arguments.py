@@ -35,13 +35,21 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
         return x
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
         check_unmasked(operation, x, path)
-        array = np.asarray(x)
+        array = as_ndarray(f"{operation}: {path}", x)
         empty(f"{operation}: {path}", (0,), array.dtype)
         return array
     raise TypeError(
         f"{operation}: {path} of type {type(x).__name__} is not an array; expected an Array, an ndarray or a number, "
         f"got {safe_repr(x)}; convert it first, or bind it to the function with functools.partial"
     )
+
+
+def as_ndarray(place: str, x: Any) -> NDArray[Any]:
+    """np.asarray(x); OverflowError, which begins with `place`, for an int that 64 bits do not hold."""
+    array = np.asarray(x)
+    if array.dtype.char == "O" and isinstance(x, int):
+        _core._check_int(x, place)
+    return array
 
 
 def empty(place: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:

@@ -19,7 +19,7 @@ from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._runtime.gpu_block import GpuBlock, array_beside, gpu_blocks, host_copy, is_gpu_block
-from artifex_devices._spmd.arguments import empty
+from artifex_devices._spmd.arguments import as_ndarray, empty
 from artifex_devices._spmd.axes import Group
 from artifex_devices._spmd.cross_process import CrossProcessOp
 from artifex_devices._spmd.participant import Participant
@@ -46,9 +46,9 @@ def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
     if is_on_gpu(x):
         return gpu_blocks([x]), None
     if isinstance(x, (np.generic, bool, int, float, complex)):
-        return [np.asarray(x)], None
+        return [as_ndarray(operation, x)], None
     leaves, treedef = tree_util.tree_flatten(x)
-    arrays = [gpu_blocks([leaf])[0] if is_on_gpu(leaf) else np.asarray(leaf) for leaf in leaves]
+    arrays = [gpu_blocks([leaf])[0] if is_on_gpu(leaf) else as_ndarray(operation, leaf) for leaf in leaves]
     for leaf, array in zip(leaves, arrays, strict=True):
         check_unmasked(operation, leaf, "a leaf")
         if array.dtype.kind in "OSUMm":

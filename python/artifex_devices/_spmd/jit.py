@@ -221,6 +221,7 @@ def _plain_home(args: tuple[Any, ...]) -> Any:
         elif (
             kind not in LEAF_TYPES
             or (kind is np.ndarray and x.dtype.kind not in "biufc")
+            or (kind is int and not -(1 << 63) <= x < 1 << 64)
             or _core._transfer_is_guarded("host_to_device", False)
         ):
             return UNSPECIFIED

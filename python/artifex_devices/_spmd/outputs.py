@@ -20,7 +20,7 @@ from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
-from artifex_devices._spmd.arguments import empty
+from artifex_devices._spmd.arguments import as_ndarray, empty
 from artifex_devices._spmd.block_exchange import bytes_of
 from artifex_devices._spmd.on_cuda import array_of_parts
 from artifex_devices._spmd.process_groups import ProcessGroups
@@ -104,15 +104,16 @@ class Outputs:
             leaf = column[participant]
             if type(leaf) is np.ndarray or is_on_gpu(leaf):
                 continue
-            check_unmasked(self.operation, leaf, f"output{path} on {self.layout.device_names[participant]}")
+            place = f"output{path} on {self.layout.device_names[participant]}"
+            check_unmasked(self.operation, leaf, place)
             if isinstance(leaf, (np.ndarray, np.generic, bool, int, float, complex)) or (
                 isinstance(leaf, Array) and leaf.is_fully_replicated
             ):
-                column[participant] = np.asarray(leaf)
+                column[participant] = as_ndarray(f"{self.operation}: {place}", leaf)
                 continue
             found = "an Array that is sharded over devices" if isinstance(leaf, Array) else safe_repr(leaf)
             raise TypeError(
-                f"{self.operation}: output{path} on {self.layout.device_names[participant]} is of type "
+                f"{self.operation}: {place} is of type "
                 f"{type(leaf).__name__}; expected an ndarray or a number, got {found}; return arrays only"
             )
 

@@ -109,6 +109,8 @@ def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, value
     value = values if type(values) in SCALARS else as_operand(operation, values)
     if isinstance(value, np.ndarray):
         _check_numbers(operation, value)
+    if type(value) is int and x.dtype.kind in "iu":
+        _check_range(operation, x, value)
     _check_result(operation, x, ufunc, value)
     if isinstance(value, Array):
         placement = common_placement(operation, [x, value])
@@ -140,6 +142,18 @@ def _check_numbers(operation: str, value: NDArray[Any]) -> None:
         _core._host_empty((0,), value.dtype)
     except TypeError as error:
         raise TypeError(f"{operation}: the values: {str(error).removeprefix('host_empty: ')}") from None
+
+
+def _check_range(operation: str, x: Array, value: int) -> None:
+    """Raises OverflowError for an int that the dtype of x does not hold."""
+    limits = np.iinfo(x.dtype)
+    if not limits.min <= value <= limits.max:
+        wider = "np.int64" if -(1 << 63) <= value < 1 << 63 and x.dtype != np.int64 else "float"
+        size = f", of {value.bit_length()} bits" if value.bit_length() > 64 else ""
+        raise OverflowError(
+            f"{operation}: a Python int does not fit the {x.dtype} of the Array; expected {limits.min} to {limits.max}"
+            f", got {safe_repr(value)}{size}; convert the Array first: x = x.astype({wider})"
+        )
 
 
 def _check_result(operation: str, x: Array, ufunc: np.ufunc | None, value: Any) -> None:
