@@ -23,7 +23,8 @@ py::tuple dlpack_device_of(const Array& array);
 
 /// The value as a read-only ndarray (transfer/device_get.h); waits without the GIL. `operation` is what the user
 /// called, for transfer guards; `is_explicit` if its name says that it reads.
-py::object value_of(const ArrayRef& array, std::string_view operation, bool is_explicit = false);
+py::object value_of(const ArrayRef& array, std::string_view operation, bool is_explicit = false,
+                    std::string_view repair = {});
 
 /// Binds repr, str, describe and _repr_html_.
 void bind_array_repr(py::class_<Array, std::shared_ptr<Array>>& array);

@@ -229,9 +229,9 @@ void bind_host_copy(py::module_& module) {
 
 }  // namespace
 
-py::object value_of(const ArrayRef& array, std::string_view operation, bool is_explicit) {
+py::object value_of(const ArrayRef& array, std::string_view operation, bool is_explicit, std::string_view repair) {
   release_dropped_owners();
-  check_host_read(*array, transfer_guards(), is_explicit, operation);
+  check_host_read(*array, transfer_guards(), is_explicit, operation, repair);
   return ndarray_from_view(host_value(array));
 }
 
@@ -254,6 +254,22 @@ void bind_transfer(py::module_& module) {
       "_check_int", [](const py::int_& x, const std::string& operation) { check_int(x, operation); }, py::arg("x"),
       py::arg("operation"), "Raises OverflowError for an int that neither int64 nor uint64 holds.");
   module.def("_get_leaf", [](const ArrayRef& array) { return value_of(array, "device_get", true); }, py::arg("array"));
+  module.def(
+      "_host_value",
+      [](const ArrayRef& array, const std::string& operation, const std::string& repair) {
+        return value_of(array, operation, false, repair);
+      },
+      py::arg("array"), py::arg("operation"), py::arg("repair"),
+      R"(Returns the value of an argument that an operation reads on the host, as a read-only ndarray.
+
+Args:
+    array: The Array.
+    operation: Name of the function that the user called.
+    repair: How to read it explicitly, for the error of a transfer guard.
+
+Raises:
+    TransferGuardError: The guards refuse the transfer.
+)");
   module.def(
       "_cached_host_value",
       [](const ArrayRef& array) -> py::object {

@@ -45,11 +45,11 @@ void host_operand(const py::object& shape, const py::object& dtype, const std::s
 
 /// A result of a computation on devices that is written to an ndarray.
 void host_result(const std::shared_ptr<Sharding>& sharding, const py::object& shape, const py::object& dtype,
-                 const std::string& operation) {
+                 const std::string& operation, const std::string& repair) {
   if (sharding->devices()->client()->is_host_readable(sharding->memory_kind())) return;
   if (scopes_matter()) {
     check_transfer(transfer_guards(), TransferDirection::kDeviceToHost, false, [&] {
-      return TransferDescription{operation, py::str(shape), py::str(dtype), sharding->to_string(), "the host"};
+      return TransferDescription{operation, py::str(shape), py::str(dtype), sharding->to_string(), "the host", repair};
     });
   }
   if (!TransferRecording::is_any_open()) return;
@@ -80,7 +80,7 @@ void bind_transfer_recording(py::module_& module) {
            "Rows of direction, source, kind of its device, destination, kind of its device, calls and bytes.")
       .def("lines", &lines_of, "Rows of direction, file, line, calls and bytes.");
   module.def("_host_result", &host_result, py::arg("sharding"), py::arg("shape"), py::arg("dtype"),
-             py::arg("operation"),
+             py::arg("operation"), py::arg("repair") = "",
              R"(Checks the transfer guards for a result that is written to an ndarray, and records its transfer.
 
 Args:
@@ -88,6 +88,7 @@ Args:
     shape: Shape of the result.
     dtype: Dtype of the ndarray.
     operation: Name of the function that the user called.
+    repair: How to read explicitly, for the error of a guard; empty for the usual way.
 
 Raises:
     TransferGuardError: The guards refuse the transfer.

@@ -3785,7 +3785,7 @@ def _host_operand(shape: typing.Any, dtype: typing.Any, sharding: Sharding, oper
         TransferGuardError: The guards refuse the transfer.
     """
 
-def _host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str) -> None:
+def _host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str, repair: str = "") -> None:
     """
     Checks the transfer guards for a result that is written to an ndarray, and records its transfer.
 
@@ -3794,6 +3794,20 @@ def _host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, opera
         shape: Shape of the result.
         dtype: Dtype of the ndarray.
         operation: Name of the function that the user called.
+        repair: How to read explicitly, for the error of a guard; empty for the usual way.
+
+    Raises:
+        TransferGuardError: The guards refuse the transfer.
+    """
+
+def _host_value(array: Array, operation: str, repair: str) -> typing.Any:
+    """
+    Returns the value of an argument that an operation reads on the host, as a read-only ndarray.
+
+    Args:
+        array: The Array.
+        operation: Name of the function that the user called.
+        repair: How to read it explicitly, for the error of a transfer guard.
 
     Raises:
         TransferGuardError: The guards refuse the transfer.

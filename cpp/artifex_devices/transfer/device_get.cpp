@@ -116,13 +116,18 @@ std::shared_ptr<const HostView> gathered_before(const Array& array) {
 
 }  // namespace
 
-void check_host_read(const Array& array, const TransferGuards& guards, bool is_explicit, std::string_view operation) {
+void check_host_read(const Array& array, const TransferGuards& guards, bool is_explicit, std::string_view operation,
+                     std::string_view repair) {
   constexpr auto kDirection = TransferDirection::kDeviceToHost;
   if (array.is_host_readable() || guards.level(kDirection) == GuardLevel::kAllow) return;
   if (gathered_before(array)) return;
   check_transfer(guards, kDirection, is_explicit, [&] {
-    return TransferDescription{std::string(operation), to_string(array.shape()), std::string(name(array.dtype())),
-                               array.sharding()->to_string(), "the host"};
+    return TransferDescription{std::string(operation),
+                               to_string(array.shape()),
+                               std::string(name(array.dtype())),
+                               array.sharding()->to_string(),
+                               "the host",
+                               std::string(repair)};
   });
 }
 

@@ -25,7 +25,8 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array);
 
 /// The guard of reads by the host, device-to-host: throws TransferGuardError or logs. Reading memory that the host can
 /// read, or a value that was read before, is not a transfer. `operation` names what the user called.
-void check_host_read(const Array& array, const TransferGuards& guards, bool is_explicit, std::string_view operation);
+void check_host_read(const Array& array, const TransferGuards& guards, bool is_explicit, std::string_view operation,
+                     std::string_view repair = {});
 
 /// Gathers into memory of the caller (any strides, writable, same shape and dtype).
 void device_get_into(const ArrayRef& array, const HostView& destination);

@@ -60,14 +60,15 @@ void act_on_verdict(GuardVerdict verdict, const TransferGuards& guards, Transfer
     if (guards.log != nullptr) guards.log(transfer.operation + ": " + what);
     return;
   }
+  std::string repair = transfer.repair;
+  if (repair.empty()) {
+    const bool is_read = direction == TransferDirection::kDeviceToHost;
+    repair = is_read ? "read it by device_get" : "move the data by device_put first";
+  }
   throw_error<TransferGuardError>(
       "{}: disallowed {}; expected {}, got the guard level {:?}; {}put it under `with transfer_guard_{}(\"allow\"):`",
       transfer.operation, what, is_explicit ? "a level that allows explicit transfers" : "an explicit transfer",
-      name_of(guards.level(direction)),
-      is_explicit                                     ? ""
-      : direction == TransferDirection::kDeviceToHost ? "read it by device_get, or "
-                                                      : "move the data by device_put first, or ",
-      kOptionSuffixes[i]);
+      name_of(guards.level(direction)), is_explicit ? "" : repair + ", or ", kOptionSuffixes[i]);
 }
 
 }  // namespace artifex_devices

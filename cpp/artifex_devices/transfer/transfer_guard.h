@@ -54,6 +54,7 @@ struct TransferDescription {
   std::string dtype;
   std::string source;
   std::string target;
+  std::string repair = {};  // how to ask for it by name; empty for the usual way of the direction
 };
 
 /// Logs the transfer (kLog) or throws TransferGuardError (kRefuse).

@@ -88,5 +88,16 @@ TEST(TransferGuard, DescribesATransferOnlyWhereAMessageIsNeeded) {
   EXPECT_EQ(described, 1);
 }
 
+TEST(TransferGuard, EndsWithTheRepairOfTheOperation) {
+  TransferGuards guards;
+  guards.levels.fill(GuardLevel::kDisallow);
+  TransferDescription read = {"index", "(2,)", "int64", "gpu:0", "the host"};
+  const auto refuse = [&] { check_transfer(guards, TransferDirection::kDeviceToHost, false, [&] { return read; }); };
+  const std::string allow = ", or put it under `with transfer_guard_device_to_host(\"allow\"):`";
+  EXPECT_TRUE(error_of<TransferGuardError>(refuse).ends_with("; read it by device_get" + allow));
+  read.repair = "read i first: i = ad.device_get(i)";
+  EXPECT_TRUE(error_of<TransferGuardError>(refuse).ends_with("; read i first: i = ad.device_get(i)" + allow));
+}
+
 }  // namespace
 }  // namespace artifex_devices

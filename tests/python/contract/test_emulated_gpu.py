@@ -296,3 +296,53 @@ def test_memory_report_and_stats_count_gpu_memory(gpus, values):
     assert str(gpus[0].memory("device")).startswith("DeviceMemory(id=0,")
     array.delete()
     assert gpus[3].memory_stats()["bytes_in_use"] == 0
+
+
+READ_INDICES = {
+    "index": ("x[i]", "x[i].shape"),
+    "index of numbers": ("x[s]", "x[i].shape"),
+    "slice": ("x[s:]", "x[i:].shape"),
+    "index of a dimension": ("x[0, i]", "x[0, i].shape"),
+    "take": ("np.take(x, i, axis=0)", "np.take(x, i, axis=0).shape"),
+    "update": ("x.at[i].set(0.0)", "x.at[i].set(0.0).shape"),
+    "mask": ("x[i]", "x[i].shape"),
+}
+
+
+@pytest.mark.parametrize("name", READ_INDICES)
+def test_an_array_as_an_index_is_read_as_an_index(name, gpus):
+    call, repaired = READ_INDICES[name]
+    names = {"ad": ad, "np": np, "x": ad.device_put(np.arange(16.0).reshape(4, 4), gpus[0])}
+    names |= {"i": ad.device_put(np.array([1, 3]), gpus[0]), "s": ad.device_put(np.array(2), gpus[0])}
+    names |= {"i": ad.device_put(np.array([True, False, True, True]), gpus[0])} if name == "mask" else {}
+    names["i"] = names["s"] if "s" in call.replace("axis", "").replace(".set", "") else names["i"]
+    with ad.transfer_guard("disallow"):
+        with pytest.raises(ad.errors.TransferGuardError) as raised:
+            eval(call, names)
+        text = str(raised.value)
+        assert text.startswith("index: disallowed implicit device-to-host transfer of a ")
+        exec(text.partition("read i first: ")[2].partition(", or put")[0], names)
+        eval(repaired, names)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("np.repeat(x, repeats, axis=1)", "repeats"),
+        ("np.compress(condition, x, axis=1)", "condition"),
+        ("np.roll(x, shift, axis=1)", "shift"),
+        ("np.searchsorted(a, x)", "a"),
+        ("np.take(x, indices, axis=1, mode='clip')", "indices"),
+    ],
+)
+def test_an_array_that_decides_what_a_function_does_is_read_by_its_name(call, name, gpus):
+    values = {"condition": np.ones(4, bool), "a": np.arange(4.0), "indices": np.array([1, 9])}
+    names = {"ad": ad, "np": np, "x": ad.device_put(np.arange(16.0).reshape(4, 4), gpus[0])}
+    names[name] = ad.device_put(values.get(name, np.array(2)), gpus[0])
+    expected = np.asarray(eval(call, {**names, name: values.get(name, np.array(2))}))
+    with ad.transfer_guard_device_to_host("disallow"):
+        with pytest.raises(ad.errors.TransferGuardError, match=rf"^\w+: disallowed .* read {name} first") as raised:
+            eval(call, names)
+        exec(str(raised.value).partition(f"read {name} first: ")[2].partition(", or put")[0], names)
+        result = eval(call, names)
+    np.testing.assert_array_equal(np.asarray(result), expected)

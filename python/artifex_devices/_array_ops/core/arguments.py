@@ -70,6 +70,18 @@ def replicated_array(operation: str, value: NDArray[Any], placement: Placement |
     return array
 
 
+def on_host(operation: str, x: Any, name: str) -> NDArray[Any]:
+    """An argument that decides what an operation does, as an ndarray.
+
+    An Array on a GPU is read by an implicit transfer. The error of a transfer guard says how to read it first; `name`
+    is the variable in that text.
+    """
+    if isinstance(x, Array):
+        value: NDArray[Any] = _core._host_value(x, operation, f"read {name} first: {name} = ad.device_get({name})")
+        return value
+    return np.asarray(x)
+
+
 def check_unmasked(operation: str, x: Any, place: str) -> None:
     """Refuses masked arrays, whose masks would be lost silently; `place` is the subject of the error's sentence."""
     if type(x) is not np.ndarray and isinstance(x, np.ndarray) and isinstance(x, np.ma.MaskedArray):

@@ -80,7 +80,12 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
 
 def _read_by_host(operation: str, x: Array, index: tuple[NDArray[np.intp], ...]) -> tuple[NDArray[np.intp], ...]:
     """The indices, after the transfer guards were asked about reading them, and it was recorded."""
-    _core._host_result(sharding_with(x.sharding, ()), (len(index), len(index[0])), np.dtype(np.intp), operation)
+    shape = (len(index), len(index[0]))
+    repair = "i = ad.device_get(i)" if operation == "index" else f"np.{operation}(ad.device_get(x))"
+    name = "i" if operation == "index" else "x"
+    _core._host_result(
+        sharding_with(x.sharding, ()), shape, np.dtype(np.intp), operation, f"read {name} first: {repair}"
+    )
     return index
 
 
@@ -173,7 +178,8 @@ def _find(x: Array, index: bool, counts: bool, equal_nan: bool) -> _Found:
     if equal_nan and len(order):
         missing = _Values(missing.values[:1], missing.first[:1], np.array([len(order)], np.intp))
     size = len(numbers.values) + len(missing.values)
-    _core._host_result(sharding_with(x.sharding, ()), (size,), x.dtype, "unique")
+    repair = "read x first: np.unique(ad.device_get(x))"
+    _core._host_result(sharding_with(x.sharding, ()), (size,), x.dtype, "unique", repair)
     return _Found(numbers, missing)
 
 

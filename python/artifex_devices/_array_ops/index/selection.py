@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices._array_ops.core.arguments import on_host
 from artifex_devices._array_ops.index.searching import nonzero_on_host
 from artifex_devices._core import Array
 
@@ -102,14 +103,17 @@ def parse(x: Array, index: Any) -> Selection:
 
 def _item(part: Any) -> Any:
     """A part of an index as None, Ellipsis, a slice, an int, an Array that is a mask, or an ndarray."""
-    if part is None or part is Ellipsis or isinstance(part, slice):
+    if isinstance(part, slice):
+        bounds = (part.start, part.stop, part.step)
+        return slice(*map(_bound, bounds)) if any(isinstance(bound, Array) for bound in bounds) else part
+    if part is None or part is Ellipsis:
         return part
     if isinstance(part, (bool, np.bool_)):
         return np.array(part)
     if isinstance(part, Array) and (part.dtype == bool and part.ndim):
         return part
     if isinstance(part, (list, tuple)) or (hasattr(part, "__array__") and not isinstance(part, np.generic)):
-        array = np.asarray(part)
+        array = on_host("index", part, "i")
         if array.size == 0 and isinstance(part, (list, tuple)):
             array = array.astype(np.intp)
         if array.dtype == bool:
@@ -127,6 +131,11 @@ def _item(part: Any) -> Any:
             f"index: {_described(part)} is not an index; expected integers, slices, Ellipsis, None, and arrays of "
             "integers or bools; convert a number by int(i)"
         ) from None
+
+
+def _bound(bound: Any) -> Any:
+    """A start, stop or step of a slice, an Array as an int."""
+    return operator.index(on_host("index", bound, "i")) if isinstance(bound, Array) else bound
 
 
 def _described(part: Any) -> str:

@@ -14,6 +14,7 @@ from artifex_devices._array_ops.core.arguments import (
     check_reduction_out,
     host_target,
     normal_axes,
+    on_host,
     refuse_bool_axis,
     require_unsharded,
 )
@@ -101,7 +102,7 @@ def _quantiles(
             f"{name}: weights are not supported on Arrays; expected None, got {type(weights).__name__}; gather first: "
             f"np.{name}(np.asarray(x), ...)"
         )
-    q = q if isinstance(q, (int, float)) else np.asarray(q)  # a Python number does not widen the dtype
+    q = q if isinstance(q, (int, float)) else on_host(name, q, "q")  # a Python number does not widen the dtype
     axes = normal_axes(axis, x.ndim, scalar_has_axis=False)
     dtype = function(np.ones(1, x.dtype), q, method=method).dtype
     sizes = dict.fromkeys(axes, 1 if keepdims else None)

@@ -14,6 +14,7 @@ from artifex_devices._array_ops.core.arguments import (
     as_array,
     deliver,
     host_target,
+    on_host,
     one_axis,
     operand,
     refuse_bool_axis,
@@ -47,15 +48,15 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         a = np.atleast_1d(a)  # a number is one element to NumPy
         axis = one_axis("take", axis, a.ndim)
     size = a.size if axis is None else a.shape[axis]
-    kind = indices.dtype.kind if isinstance(indices, Array) else np.asarray(indices).dtype.kind
+    dtype = indices.dtype if isinstance(indices, Array) else np.asarray(indices).dtype
+    kind = dtype.kind
     if kind not in "iub" and (np.size(indices) or isinstance(indices, (Array, np.ndarray))):
         raise TypeError(
-            f"take: indices are not integers; expected an integer dtype, got {np.asarray(indices).dtype}; convert "
-            "them: i.astype(int)"
+            f"take: indices are not integers; expected an integer dtype, got {dtype}; convert them: i.astype(int)"
         )
     places = indices
     if mode != "raise" or axis is None or not isinstance(indices, Array) or kind == "b":
-        places = np.asarray(indices).astype(np.intp)
+        places = on_host("take", indices, "indices").astype(np.intp)
     if axis is not None and 0 in a.shape[:axis] + (() if mode == "raise" else a.shape[axis + 1 :]):
         # Nothing is taken, and NumPy does not check indices then.
         places = np.zeros_like(places)
@@ -90,7 +91,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
             f"compress: how many elements a condition with {spec_of(condition)} selects is not known before it is "
             "gathered; expected a condition on the host, got an Array that is sharded; gather it: np.asarray(condition)"
         )
-    chosen = np.asarray(condition)
+    chosen = on_host("compress", condition, "condition")
     if chosen.ndim != 1:
         raise ValueError(
             f"compress: condition has {chosen.ndim} dimensions; expected 1, a truth value for each element, got shape "
@@ -109,7 +110,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
         axis = 0
     a = np.atleast_1d(a)  # a number is one element to NumPy
     axis = one_axis("repeat", axis, a.ndim)
-    counts = np.asarray(repeats)
+    counts = on_host("repeat", repeats, "repeats")
     if counts.dtype.kind in "iu":
         # NumPy lets the product of sizes and counts overflow, and then writes past the end of the result.
         size = sum(map(int, counts.ravel())) * (a.shape[axis] if counts.size == 1 else 1)
@@ -194,8 +195,8 @@ def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Arr
     for name, x in (("a", a), ("sorter", sorter)):
         if isinstance(x, Array):
             require_unsharded("searchsorted", x, range(x.ndim), name)
-    keys = np.asarray(a)
-    order = None if sorter is None else np.asarray(sorter)
+    keys = on_host("searchsorted", a, "a")
+    order = None if sorter is None else on_host("searchsorted", sorter, "sorter")
     values = as_array("searchsorted", v, [a, v, sorter])
 
     def compute(outputs: Any, parts: Any) -> None:

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.arguments import as_array, check_order
+from artifex_devices._array_ops.core.arguments import as_array, check_order, on_host
 from artifex_devices._array_ops.core.blocks import Box, allocate
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import is_split, sharding_with, spec_of
@@ -99,10 +99,10 @@ implements(np.empty_like)(functools.partial(_like, "empty_like", None))
 def _full_like(a: Any, fill_value: Any, *args: Any, **options: Any) -> Array:
     """np.full_like; a fill value with dimensions is broadcast."""
     if np.ndim(fill_value) == 0:
-        value = np.asarray(fill_value) if isinstance(fill_value, Array) else fill_value
+        value = on_host("full_like", fill_value, "fill_value") if isinstance(fill_value, Array) else fill_value
         return _like("full_like", value, a, *args, **options)
     result = _like("full_like", None, a, *args, **options)
-    values = np.broadcast_to(np.asarray(fill_value), result.shape)
+    values = np.broadcast_to(on_host("full_like", fill_value, "fill_value"), result.shape)
     source = Source("full_like", values, result.sharding)
     return assemble(
         "full_like", result.shape, result.dtype, result.sharding, committed=result.committed, fill=source.copy_box
@@ -176,7 +176,7 @@ def _pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) ->
     if isinstance(pad_width, dict):
         named = {normalize_axis_index(d, array.ndim): np.broadcast_to(w, 2) for d, w in pad_width.items()}
         pad_width = [named.get(d, (0, 0)) for d in range(array.ndim)] or 0
-    sides = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
+    sides = np.broadcast_to(on_host("pad", pad_width, "pad_width"), (array.ndim, 2)).tolist()
     sizes = {d: array.shape[d] + sum(width) for d, width in enumerate(sides) if any(width)}
 
     def pad(part: NDArray[Any]) -> NDArray[Any]:

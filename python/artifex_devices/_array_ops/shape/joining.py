@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target, one_axis, refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import (
+    as_operand,
+    deliver,
+    host_target,
+    on_host,
+    one_axis,
+    refuse_bool_axis,
+)
 from artifex_devices._array_ops.core.blocks import Box
 from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
@@ -186,7 +193,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
         stops = np.cumsum([small + 1] * longer + [small] * (count - longer)).tolist()
         bounds = list(zip([0, *stops[:-1]], stops, strict=True))
     else:
-        places = [int(i) for i in np.asarray(indices_or_sections)]
+        places = [int(i) for i in on_host("split", indices_or_sections, "indices")]
         bounds = [
             slice(start, stop).indices(size)[:2] for start, stop in zip([0, *places], [*places, size], strict=True)
         ]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.typing import NDArray
 
+from artifex_devices._array_ops.core.arguments import on_host
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, copy_views, tiling
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import Spec, any_explicit, is_split, sharding_with, spec_of
@@ -168,7 +169,7 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
         return rolled
     axes = normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
     shifts = [0] * a.ndim
-    for by, d in np.broadcast(np.asarray(shift), np.asarray(axes)):
+    for by, d in np.broadcast(on_host("roll", shift, "shift"), np.asarray(axes)):
         shifts[d] += operator.index(by)
     shifts = [by % size if size else 0 for by, size in zip(shifts, a.shape, strict=True)]
     spec = spec_of(a)
