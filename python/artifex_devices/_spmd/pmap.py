@@ -208,7 +208,8 @@ class _Pmapped:
         in_axes = self.in_axes
         if static and isinstance(in_axes, tuple) and len(in_axes) == len(args):
             in_axes = tuple(axis for i, axis in enumerate(in_axes) if i not in static)
-        axes = broadcast_prefix(operation, "in_axes", in_axes, dynamic[:count], "the tuple of arguments", _is_axis)
+        what = "the tuple of arguments" + (f" without {', '.join(names)}, passed by keyword" if names else "")
+        axes = broadcast_prefix(operation, "in_axes", in_axes, dynamic[:count], what, _is_axis)
         leaves, treedef = tree_util.tree_flatten(dynamic)
         axes += [0] * (len(leaves) - len(axes))  # of keyword arguments
         paths = paths_of(treedef, [*(f"args[{i}]" for i in range(len(args)) if i not in static), *names])

@@ -85,7 +85,8 @@ def shard_map(
         A function of Arrays and ndarrays that returns Arrays with sharding NamedSharding(mesh, out_spec).
 
     Raises:
-        TypeError: f, mesh, specs or axis_names are of a wrong type; an argument or a result is not an array.
+        TypeError: f, mesh, specs or axis_names are of a wrong type; an argument or a result is not an array; a call
+            has keyword arguments.
         ValueError: Specs do not fit the mesh, the arguments or the results; devices return different values of a
             replicated result; arguments over Explicit axes are placed otherwise than in_specs; no mesh is set, or an
             empty one, or mesh differs from it.
@@ -117,7 +118,9 @@ def shard_map(
     mapped.check_specs(None if mesh is None else mapped.manual(mesh))
 
     @functools.wraps(f)
-    def call(*args: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise mapped.keyword_error(kwargs)
         return mapped.call(args)
 
     return call
@@ -153,6 +156,17 @@ class _ShardMapped:
                 f"{', '.join(map(repr, mesh.axis_names))}; check the spelling"
             )
         return tuple(name for name in mesh.axis_names if not self.axis_names or name in self.axis_names)
+
+    def keyword_error(self, names: Collection[str]) -> TypeError:
+        """The error for a call with keyword arguments, to which in_specs do not apply."""
+        function = self.operation.removeprefix("shard_map(").removesuffix(")")
+        function = function if function.isidentifier() else "f"
+        bound = ", ".join(f"{name}={name}" for name in names)
+        return TypeError(
+            f"{self.operation}: unexpected keyword arguments; expected positional arguments, to which in_specs apply, "
+            f"got {', '.join(names)}; pass them by position, or bind constants to the function that is mapped: "
+            f"functools.partial({function}, {bound})"
+        )
 
     def call(self, args: tuple[Any, ...]) -> Any:
         """Runs the function on these arguments."""
@@ -206,7 +220,7 @@ class _ShardMapped:
             )
         raise ValueError(
             f"{self.operation}: mesh is an AbstractMesh, which has no devices; expected an argument that is placed "
-            "on such a mesh; place one: device_put(x, NamedSharding(mesh, spec)), or give a Mesh"
+            "on such a mesh; place one: ad.device_put(x, ad.NamedSharding(mesh, spec)), or give a Mesh"
         )
 
     def _plan(self, mesh: Mesh, args: tuple[Any, ...]) -> Plan:

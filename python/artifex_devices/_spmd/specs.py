@@ -152,10 +152,37 @@ def broadcast_prefix(
         differences = "; ".join(str(error(argument)) for error in tree_util.prefix_errors(prefix, tree, is_leaf))
         if not differences:
             raise
+        repair = _repair_of_outermost(argument, prefix, tree) or "a tuple stands for a tuple and a list for a list"
         raise ValueError(
             f"{operation}: {differences}; expected one value for all of {tree_name}, or a tree with its outer "
-            "structure; note that a tuple stands for a tuple and a list for a list"
+            f"structure; {repair}"
         ) from None
+
+
+def _repair_of_outermost(argument: str, prefix: Any, tree: Any) -> str:
+    """What to write where the outermost sequence of a prefix is of another type or length than the tree; else ""."""
+    is_input = argument.startswith("in_")
+    is_leaf = type(tree) is not tuple and tree_util.all_leaves([tree])
+    if type(prefix) not in (tuple, list) or not (is_leaf or type(tree) is tuple):
+        return ""
+    count, needed = len(prefix), 1 if is_leaf else len(tree)
+    if count == needed and type(prefix) is tuple and not is_leaf:
+        return ""
+    missing = max(0, needed - count)
+    if all(each is None or isinstance(each, (int, PartitionSpec)) for each in prefix):
+        filler = prefix[-1] if prefix and not is_input else PartitionSpec() if "specs" in argument else None
+        entries = (*prefix[:needed], *(filler,) * missing)
+        text = repr(entries[0] if is_leaf else entries)
+    elif is_leaf:
+        text = f"{argument}[0]"
+    else:  # the text of a sharding is not code
+        text = f"(*{argument}{', None' * missing})" if missing else f"tuple({argument}[:{needed}])"
+    has, unit = ("the call has", "positional argument") if is_input else ("the function returns", "value")
+    return (
+        f"{argument} has {count} {'entry' if count == 1 else 'entries'}{' in a list' if type(prefix) is list else ''}, "
+        f"and {has} {needed} {unit}{'' if needed == 1 else 's'}; "
+        f"{f'pass {count} arguments, or ' if is_input and count > needed else ''}write {argument}={text}"
+    )
 
 
 def held_names(x: Any, mesh: Mesh) -> tuple[Names, ...]:
