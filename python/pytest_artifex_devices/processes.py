@@ -61,6 +61,7 @@ def _raise(
     errors: list[tuple[int, BaseException]], settings: Settings, seed: int, shared_globals: Sequence[str]
 ) -> None:
     """Raises the error of the first process, other than one that only lost another process, with those of the rest."""
+    from artifex_devices._base.raised_exceptions import add_note
     from artifex_devices.errors import CollectiveError
 
     number, error = min(errors, key=lambda each: isinstance(each[1], CollectiveError))
@@ -75,8 +76,21 @@ def _raise(
             is_own = not isinstance(each, CollectiveError)  # the text of that one has its line
             text = "".join(traceback.format_exception(type(each), each, each.__traceback__ if is_own else None))
             notes.append(f"--- process {other}\n{text.rstrip()}")
-    error.__notes__ = [*getattr(error, "__notes__", []), *notes]  # `add_note` is Python 3.11
-    raise error
+    for note in notes:
+        add_note(error, note)
+    if _passes_through_pytest(error):
+        raise error
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    pytest.fail(text if hasattr(error, "add_note") else "\n".join([text, *notes]), pytrace=False)  # notes: Python 3.11
+
+
+def _passes_through_pytest(error: BaseException) -> bool:
+    """Whether its class allows what contextlib does in pytest, which otherwise reports that error instead."""
+    try:
+        error.__traceback__ = error.__traceback__
+    except Exception:
+        return False
+    return True
 
 
 class _OutputByProcess(io.TextIOBase):

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+
+from artifex_devices._base.raised_exceptions import context_manager
+
+_Report = Callable[[int], None]
 
 
-@contextmanager
-def progress_bar(what: str, total: int, *, is_wanted: bool = True) -> Iterator[Callable[[int], None] | None]:
+@context_manager
+def progress_bar(what: str, total: int, *, is_wanted: bool = True) -> Generator[_Report | None, None, None]:
     """Yields a function of the number of finished parts out of `total`; None if the bar is not shown.
 
     The bar has the title `what`. It is shown if standard error is a terminal, and removed at the end.

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+
+from artifex_devices._base.raised_exceptions import context_manager
 
 
-@contextlib.contextmanager
-def without_garbage_collection() -> Iterator[None]:
+@context_manager
+def without_garbage_collection() -> Generator[None, None, None]:
     """Disables the collector while calls are timed, and enables it again if it was."""
     was_enabled = gc.isenabled()
     gc.disable()

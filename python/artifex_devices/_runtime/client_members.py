@@ -13,6 +13,7 @@ import numpy as np
 from artifex_devices._base.checks import check_types, wrong_type
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
+from artifex_devices._base.raised_exceptions import set_attribute
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Client, Device, _creation_line, _heap_profile, _put_leaf
 
@@ -72,6 +73,7 @@ def buffer_from_pyval(
         placed: Array = _put_leaf(argument, client.devices()[0] if device is None else device, False, may_alias)
     except Exception as error:  # the same object, with the name of this operation
         if error.args and isinstance(error.args[0], str):
-            error.args = (error.args[0].replace("device_put:", f"{operation}:", 1), *error.args[1:])
+            text = error.args[0].replace("device_put:", f"{operation}:", 1)
+            set_attribute(error, "args", (text, *error.args[1:]))
         raise
     return placed

@@ -8,14 +8,14 @@ passes the pieces on itself (`_core._Chain`); otherwise they are messages (`_cor
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._base.raised_exceptions import context_manager
 from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups
 from artifex_devices.distributed.transport import InFlight
 
@@ -93,8 +93,8 @@ def _share_of(group: CrossGroup, me: int, template: NDArray[Any], is_row: bool) 
     return begin, begin, (rows, *template.shape[1:])
 
 
-@contextlib.contextmanager
-def _reported(transport: Transport, text: str) -> Iterator[None]:
+@context_manager
+def _reported(transport: Transport, text: str) -> Generator[None, None, None]:
     """Reports an error to the other processes, which have begun their parts, and would wait."""
     try:
         yield

@@ -140,5 +140,5 @@ class Participant(_core._Participant):
         program.payloads[position] = None
         program.results[position] = PENDING
         if type(result) is Raised:
-            raise result.error.with_traceback(result.trace)
+            raise BaseException.with_traceback(result.error, result.trace)
         return result

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import threading
@@ -13,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
+from artifex_devices._base.raised_exceptions import add_note
 from artifex_devices._spmd.participant import PENDING, Meeting, Participant, Raised, Stopped, signature_text
 from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices._spmd.watchdog import unwatch, watch
@@ -188,7 +188,7 @@ class Program:
             raise self.refused
         first = self._first_error()
         if first is not None and failure in ("body", "cancelled"):
-            _add_note(first, self._explain(failure))
+            add_note(first, self._explain(failure))
             raise first
         raise CollectiveError(self._explain(failure))
 
@@ -235,14 +235,6 @@ class Program:
 
 def _no_executor(me: Participant, frame: FrameType) -> None:
     raise AssertionError("a participant waits without an executor")
-
-
-def _add_note(error: BaseException, note: str) -> None:
-    with contextlib.suppress(Exception):  # exceptions may refuse attributes: a frozen dataclass does
-        if hasattr(error, "add_note"):
-            error.add_note(note)
-        else:  # Python 3.10
-            error.__notes__ = [*getattr(error, "__notes__", []), note]
 
 
 def run(program: Program, function: Callable[..., Any], rows: list[Any], executor: str) -> list[Any]:

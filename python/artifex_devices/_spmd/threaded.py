@@ -19,6 +19,7 @@ from typing import Any
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
+from artifex_devices._base.raised_exceptions import without_trace
 from artifex_devices._spmd.participant import Participant, Stopped, _current
 from artifex_devices._spmd.program import Program
 
@@ -44,8 +45,7 @@ def _serve(thread: DaemonThread, jobs: HandoffQueue[Job | None]) -> None:
         try:
             has_raised = context.run(_enter, participant, function)
         except BaseException as error:  # out of memory before or after the body
-            error.__traceback__ = None  # the frame of this function outlives the program
-            lost = error
+            lost = without_trace(error)  # the frame of this function outlives the program
         del job, context, participant, function
         while True:  # the others wait for its report, which is repeated until there is memory for it
             try:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_int, wrong_value
+from artifex_devices._base.raised_exceptions import context_manager
 from artifex_devices._hardware.fingerprint import machine_fingerprint
 from artifex_devices.calibration.accuracy import CalibrationCheck, check_rows
 from artifex_devices.calibration.measurement import measure_calibration
@@ -173,8 +173,8 @@ class Progress:
     step: Callable[[str, int], None]
 
 
-@contextmanager
-def progress_on(operation: str, show: bool | None, stream: TextIO | None = None) -> Iterator[Progress]:
+@context_manager
+def progress_on(operation: str, show: bool | None, stream: TextIO | None = None) -> Generator[Progress, None, None]:
     """A bar on a terminal if rich is installed; elsewhere lines if `show` is True, and nothing if it is None.
 
     `operation` names the bar; a `show` of False shows nothing; `stream` None means sys.stderr.

@@ -11,6 +11,7 @@ import numpy as np
 
 from artifex_devices import _core, tree_util
 from artifex_devices._base.checks import check_bool, wrong_type
+from artifex_devices._base.raised_exceptions import set_attribute
 from artifex_devices._core import Array
 from artifex_devices._placement.host_local import spans_processes
 from artifex_devices.checkpoint import manifest
@@ -183,9 +184,10 @@ class Save:
         if self._group.index != 0 and self._is_written:
             remains = f"{self.path!r} is the new checkpoint if process 0 has committed it, else as it was"
         if isinstance(error, OSError) and isinstance(error.strerror, str):
-            error.strerror = f"{error.strerror}; {remains}"
+            set_attribute(error, "strerror", f"{error.strerror}; {remains}")
         elif isinstance(error, (KeyboardInterrupt, MemoryError, RuntimeError)):
-            error.args = (f"{error}; {remains}" if error.args else f"{self.operation}: interrupted; {remains}",)
+            text = f"{error}; {remains}" if error.args else f"{self.operation}: interrupted; {remains}"
+            set_attribute(error, "args", (text,))
 
     def _add_others(self, numbers: list[int], *, copies: bool) -> None:
         """Adds the leaves that are not Arrays, of which process 0 saves ndarrays; TypeError for other types."""

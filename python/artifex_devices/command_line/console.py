@@ -8,12 +8,13 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.raised_exceptions import context_manager
 from artifex_devices._base.text import printable, wrapped
 from artifex_devices.command_line.help_text import HelpText
 
@@ -45,8 +46,8 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
 
-@contextmanager
-def usage_errors(*kinds: type[Exception], option: str = "") -> Iterator[None]:
+@context_manager
+def usage_errors(*kinds: type[Exception], option: str = "") -> Generator[None, None, None]:
     """Turns errors of these kinds into UsageError, with the option before their text."""
     try:
         yield

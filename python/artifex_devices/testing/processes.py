@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from artifex_devices._base.checks import (
     wrong_value,
 )
 from artifex_devices._base.public_path import public
+from artifex_devices._base.raised_exceptions import add_note
 from artifex_devices.distributed.simulated.faults import Fault
 from artifex_devices.distributed.simulated.job import SimulatedJob
 from artifex_devices.distributed.simulated.scheduler import Event
@@ -115,7 +115,7 @@ def run_processes(
     job.run(lambda: function(*args))
     if job.first_error is not None:
         number, error = job.first_error
-        _add_note(error, f"raised by simulated process {number} of {processes}; run_processes(..., seed={seed})")
+        add_note(error, f"raised by simulated process {number} of {processes}; run_processes(..., seed={seed})")
         raise error
     return SimulatedRun(
         results=[outcome.error if outcome.error is not None else outcome.value for outcome in job.outcomes],
@@ -211,11 +211,3 @@ def _check_faults(faults: Sequence[Fault], processes: int) -> None:
         if fault.process is not None and fault.process >= processes:
             expected = f"0 to {processes - 1}"
             raise wrong_value(_OPERATION, "the process of a fault", fault.process, expected, "leave it out to draw it")
-
-
-def _add_note(error: BaseException, note: str) -> None:
-    with contextlib.suppress(Exception):  # exceptions may refuse attributes: a frozen dataclass does
-        if hasattr(error, "add_note"):
-            error.add_note(note)
-        else:  # Python 3.10
-            error.__notes__ = [*getattr(error, "__notes__", []), note]

@@ -131,3 +131,20 @@ def test_survivor():
 def test_wrong_marks_are_refused(run, mark, problem):
     result = run(f"@pytest.mark.{mark}\ndef test_it(): pass\n")
     assert problem in result.stdout.str() + result.stderr.str()
+
+
+def test_a_frozen_exception_is_reported_with_the_notes(run):
+    result = run("""
+import dataclasses
+
+@dataclasses.dataclass(frozen=True)
+class FrozenError(Exception):
+    code: int
+
+@pytest.mark.processes(2)
+def test_raises():
+    raise FrozenError(7)
+""")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*raise FrozenError(7)*", "*FrozenError: 7*", "*process 0 of 2, schedule 0;*"])
+    result.stdout.no_fnmatch_line("*FrozenInstanceError*")

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of exceptions that the user's code may have raised, which must reach the caller whatever their class does.
+
+A class may refuse attributes, as a frozen dataclass does. The functions here ask the class neither to set attributes
+nor to add notes, and never raise: an exception that cannot be changed stays as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Generator
+from types import TracebackType
+from typing import Any, Generic, ParamSpec, TypeVar
+
+_Value = TypeVar("_Value")
+_Parameters = ParamSpec("_Parameters")
+
+
+def set_attribute(error: BaseException, name: str, value: Any) -> None:
+    """Sets an attribute such as args."""
+    with contextlib.suppress(Exception):
+        BaseException.__setattr__(error, name, value)
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Adds a note after those that the exception has; Python 3.10 does not print notes."""
+    with contextlib.suppress(Exception):
+        notes = getattr(error, "__notes__", ())
+        BaseException.__setattr__(error, "__notes__", [*notes, note])
+
+
+def without_trace(error: BaseException) -> BaseException:
+    """Returns the exception without the frames of its traceback, which would stay alive with it."""
+    return BaseException.with_traceback(error, None)
+
+
+def context_manager(
+    function: Callable[_Parameters, Generator[_Value, None, None]],
+) -> Callable[_Parameters, ContextOf[_Value]]:
+    """Does what contextlib.contextmanager does, but does not set __traceback__ of exceptions that pass through."""
+
+    @functools.wraps(function)
+    def create(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> ContextOf[_Value]:
+        return ContextOf(function(*args, **kwargs))
+
+    return create
+
+
+class ContextOf(Generic[_Value]):
+    """The context of a generator that yields once; exceptions are raised where it yields."""
+
+    def __init__(self, generator: Generator[_Value, None, None]) -> None:
+        self._generator = generator
+
+    def __enter__(self) -> _Value:
+        return next(self._generator)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            next(self._generator, None)
+            return
+        try:
+            self._generator.throw(error)
+        except BaseException as raised:
+            if raised is not error and raised.__cause__ is not error:  # the cause: a StopIteration in a generator
+                raise
