@@ -158,9 +158,12 @@ py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::obj
 
 py::object scalar_of(const ArrayRef& self, const char* operation) {
   if (self->rank() != 0) {
+    std::string element = "x";
+    for (int64_t d = 0; self->size() != 1 && d < self->rank(); ++d) element += d == 0 ? "[0" : ", 0";
+    if (element != "x") element += "]";
     throw_error<TypeMismatch>(
-        "{}: only an Array without dimensions is a number; expected shape (), got {}; use .item() or np.asarray(x)",
-        operation, to_string(self->shape()));
+        "{}: only an Array without dimensions is a number; expected shape (), got {}; use {}.item() or np.asarray(x)",
+        operation, to_string(self->shape()), element);
   }
   return value_of(self, operation).attr("item")();
 }

@@ -231,8 +231,9 @@ std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view
   }
   for (const py::handle item : object) {
     if (!py::isinstance<AxisType>(item)) {
-      throw_error<TypeMismatch>("{}: axis_types holds a {}; expected AxisType.Auto, Explicit or Manual, got {}",
-                                operation, Py_TYPE(item.ptr())->tp_name, safe_repr(item));
+      throw_error<TypeMismatch>(
+          "{}: axis_types holds a {}; expected AxisType.Auto, Explicit or Manual, got {}; write (AxisType.Auto,) * {}",
+          operation, Py_TYPE(item.ptr())->tp_name, safe_repr(item), axes);
     }
     types.push_back(item.cast<AxisType>());
   }
@@ -251,10 +252,20 @@ py::tuple axis_types_to_python(const std::vector<AxisType>& types) {
   return result;
 }
 
+// The code of the spec that was meant by a value of another type.
+std::string spec_text(py::handle object) {
+  if (object.is_none()) return "ad.P()";
+  if (PyUnicode_Check(object.ptr())) return "ad.P(" + safe_repr(object) + ")";
+  if (PyList_CheckExact(object.ptr()) || PyTuple_CheckExact(object.ptr())) {
+    return "ad.P" + safe_repr(py::reinterpret_steal<py::object>(PySequence_Tuple(object.ptr())));
+  }
+  return "ad.P('data', None)";
+}
+
 const PartitionSpec& spec_from_python(py::handle object, std::string_view operation) {
   if (!py::isinstance<PartitionSpec>(object)) {
-    throw_error<TypeMismatch>("{}: spec is of type {}; expected a PartitionSpec, got {}; write P('data', None)",
-                              operation, Py_TYPE(object.ptr())->tp_name, safe_repr(object));
+    throw_error<TypeMismatch>("{}: spec is of type {}; expected a PartitionSpec, got {}; write {}", operation,
+                              Py_TYPE(object.ptr())->tp_name, safe_repr(object), spec_text(object));
   }
   return object.cast<const PartitionSpec&>();
 }

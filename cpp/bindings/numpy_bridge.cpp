@@ -125,6 +125,17 @@ void check_int(py::handle object, std::string_view operation) {
       operation, bits, bits <= 1024 ? "float(x), or several integers" : "several integers");
 }
 
+// What to write in place of an object that is not an array.
+const char* leaf_repair(py::handle object) {
+  PyObject* raw = object.ptr();
+  if (PyUnicode_Check(raw) || PyBytes_Check(raw))
+    return "leave text out, or convert numbers first, for example by np.asarray(x)";
+  if (raw == Py_None) return "give an array";
+  if (PyCallable_Check(raw)) return "call it, and place what it returns";
+  if (Py_TYPE(raw)->tp_iter != nullptr) return "convert it first: np.array(list(x))";
+  return "convert it first, for example by np.asarray(x)";
+}
+
 Leaf leaf_from_python(py::handle object, std::string_view operation) {
   if (reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == ndarray_type()) {
     return leaf_of_ndarray(py::reinterpret_borrow<py::object>(object), operation);
@@ -143,9 +154,8 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
   if (!is_number && (PyUnicode_Check(raw) || PyBytes_Check(raw) || raw == Py_None ||
                      (!py::hasattr(object, "__array__") && !PyObject_CheckBuffer(raw)))) {
     throw_error<TypeMismatch>(
-        "{}: a leaf of type {} is not an array; expected a NumPy array, an Array, a number or a tree of them; convert "
-        "it first, for example by np.asarray(x)",
-        operation, type_name(object));
+        "{}: a leaf of type {} is not an array; expected a NumPy array, an Array, a number or a tree of them; {}",
+        operation, type_name(object), leaf_repair(object));
   }
   py::object array = py::reinterpret_steal<py::object>(py::detail::npy_api::get().PyArray_FromAny_(
       raw, nullptr, 0, 0, py::detail::npy_api::NPY_ARRAY_ENSUREARRAY_, nullptr));

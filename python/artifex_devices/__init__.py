@@ -73,7 +73,10 @@ def __getattr__(name: str) -> Any:
             f"artifex_devices.{name}: NumPy is not part of this package; expected a name of this package, got NumPy's "
             f"{name}; write {fix}"
         )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from artifex_devices._base.nearest_name import did_you_mean
+
+    hint = "" if name.startswith("_") else did_you_mean(name, _public_names())
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
 def _import_eagerly(*modules: str) -> None:

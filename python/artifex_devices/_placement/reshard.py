@@ -9,7 +9,7 @@ from artifex_devices import tree_util
 from artifex_devices._base.checks import wrong_type
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._base.unspecified import UNSPECIFIED
-from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, _put_leaves
+from artifex_devices._core import Array, Device, NamedSharding, PartitionSpec, Sharding, _put_leaves
 from artifex_devices._placement.mesh_context import names_of_entry, sharding_of_spec
 from artifex_devices._placement.target import sharding_for
 from artifex_devices._tree.prefix import per_leaf
@@ -102,7 +102,9 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         bound = sharding_of_spec("reshard", entry)
         if not isinstance(bound, NamedSharding):
             expected = "a NamedSharding or a PartitionSpec"
-            raise wrong_type("reshard", "an entry of out_shardings", bound, expected, "use device_put for it")
+            spec = repr(bound) if isinstance(bound, str) else "'x'"
+            fix = "use ad.device_put(x, device)" if isinstance(bound, (Device, Sharding)) else f"write ad.P({spec})"
+            raise wrong_type("reshard", "an entry of out_shardings", bound, expected, fix)
         return _with_full_rank(leaf, bound)
 
     return _apply("reshard", xs, out_shardings, resolve)

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from artifex_devices._base.checks import check_type, wrong_type
-from artifex_devices._core import Device, PartitionSpec, Sharding
+from artifex_devices._core import Device, Mesh, PartitionSpec, Sharding
 from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices._runtime.memory_kinds import MemorySpace, kind_of_space
 from artifex_devices.layout import Format, check_format, requested_layout
 
 PLACES = (type(None), Device, Sharding, PartitionSpec, Format, MemorySpace)
+_TARGETS = "take a Device from devices(), or make a NamedSharding"
 _EXPECTED = (
     "None, a Device, a Sharding, a Format, a memory.Space, a PartitionSpec under set_mesh, or a tree of these that is "
     "a prefix of x"
@@ -30,8 +33,19 @@ def resolve_target(device: Any) -> tuple[Any, ...]:
         return sharding_of_spec("device_put", device), None
     if isinstance(device, Format):
         return device.sharding, requested_layout("device_put", device)
-    fix = "take a Device from devices(), or make a NamedSharding"
-    raise wrong_type("device_put", "device", device, _EXPECTED, fix, ValueError)
+    raise wrong_type("device_put", "device", device, _EXPECTED, _target_repair(device), ValueError)
+
+
+def _target_repair(device: Any) -> str:
+    """The target that was meant by a value of another type."""
+    if isinstance(device, Mesh):
+        return f"{_TARGETS}: ad.NamedSharding(mesh, ad.P({device.axis_names[0]!r}))"
+    if isinstance(device, (list, tuple, np.ndarray)):
+        return f"{_TARGETS}: ad.NamedSharding(ad.Mesh(devices, ('x',)), ad.P('x'))"
+    named = device if isinstance(device, str) else f":{device}" if isinstance(device, int) else ""
+    platform, _, number = named.partition(":")
+    known = f"'{platform}'" if platform in ("cpu", "gpu", "tpu") else ""
+    return f"{_TARGETS}; for one device: ad.devices({known})[{number if number.isdecimal() else 0}]"
 
 
 def sharding_for(operation: str, argument: str, target: Any, rank: int | None = None) -> Sharding:
@@ -48,6 +62,7 @@ def sharding_for(operation: str, argument: str, target: Any, rank: int | None = 
             )
         target = target.sharding
     target = sharding_of_spec(operation, target)
-    fix = "SingleDeviceSharding(device)" if isinstance(target, Device) else "NamedSharding(mesh, P('data'))"
+    axis = target.axis_names[0] if isinstance(target, Mesh) else "data"
+    fix = "SingleDeviceSharding(device)" if isinstance(target, Device) else f"NamedSharding(mesh, P({axis!r}))"
     check_type(operation, argument, target, Sharding, "a Sharding", f"write {fix}")
     return target  # type: ignore[no-any-return]

@@ -38,9 +38,11 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
         array = as_ndarray(f"{operation}: {path}", x)
         empty(f"{operation}: {path}", (0,), array.dtype)
         return array
+    is_result = path.startswith("output")
+    fix = "return arrays only" if is_result else "convert it first, or bind it to the function with functools.partial"
     raise TypeError(
         f"{operation}: {path} of type {type(x).__name__} is not an array; expected an Array, an ndarray or a number, "
-        f"got {safe_repr(x)}; convert it first, or bind it to the function with functools.partial"
+        f"got {safe_repr(x)}; {fix}"
     )
 
 
@@ -98,15 +100,19 @@ def check_fit(
                     f"{path} of {shape_text(x.shape, x.dtype)} has {x.shape[d]} in dimension {d}, which {spec!r} "
                     f"divides into {count}"
                 )
+                widths = [(0, -x.shape[d] % count if each == d else 0) for each in range(x.ndim)]
+                pad = f"np.pad({path}, {widths})"
     if too_long:
+        number = next((path for x, path in zip(leaves, paths, strict=True) if not x.ndim and path.endswith("][0]")), "")
+        array = f", or pass a list of numbers as np.array({number.removesuffix('[0]')})" if number else ""
         raise ValueError(
             f"{operation}: a spec is too long for its argument: {'; '.join(too_long)}; expected at most one entry "
-            "for each dimension; shorten the spec (P() for a number)"
+            f"for each dimension; shorten the spec (P() for a number){array}"
         )
     if indivisible:
         raise IndivisibleError(
             f"{operation}: an argument cannot be sharded evenly: {'; '.join(indivisible)}; expected sizes that the "
-            "axes divide; pad the argument, or choose another spec"
+            f"axes divide; pad the argument: {pad}, or choose another spec"
         )
 
 
@@ -204,7 +210,7 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
             where = "the mesh's devices in another order" if is_reordered else "other devices than the mesh"
             raise ValueError(
                 f"{operation}: {path} is placed on {where}; expected devices {ids_text(target)}, got devices "
-                f"{ids_text(x.sharding)}; move it first: device_put({path}, NamedSharding(mesh, {spec!r}))"
+                f"{ids_text(x.sharding)}; move it first: ad.device_put({path}, ad.NamedSharding(mesh, ad.{spec!r}))"
             )
         arrays = read(moved_to(operation, x, Placement(target, committed=True), target))
         return [arrays[number] for number in numbers]

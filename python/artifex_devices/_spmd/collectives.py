@@ -190,6 +190,11 @@ def _joined(operation: str, parts: Sequence[Any], axis: int, tiled: bool) -> Any
 
 
 def _dimension(operation: str, axis: int, ndim: int) -> int:
+    if not ndim:
+        raise AxisError(
+            f"{operation}: the block has no dimensions; expected 1 or more, got shape (); add one by x[None], or leave "
+            "tiled out"
+        )
     if not -ndim <= axis < ndim:
         raise AxisError(  # both a ValueError and an IndexError, as JAX raises either
             f"{operation}: axis {axis} is out of range; expected {-ndim} to {ndim - 1} for {ndim} dimensions; "
@@ -204,10 +209,12 @@ def _check_split(call: Call, leaf: NDArray[Any], axis: int, tiled: bool) -> None
     size = leaf.shape[d]
     if size % count if tiled else size != count:
         expected = f"a multiple of {count}" if tiled else f"exactly {count}"
+        widths = [(0, -size % count if each == d else 0) for each in range(leaf.ndim)]
+        fix = f"pad it: np.pad(x, {widths})" + ("" if tiled else " and use tiled=True")
         raise ValueError(
             f"{operation}: dimension {d} of a block of shape {leaf.shape} cannot be split over the axis; expected a "
             f"size of {expected} (the axis size), got {size}; "
-            f"{'pad it' if tiled else 'use tiled=True for several rows per member'}"
+            f"{fix if size % count or not size else 'use tiled=True for several rows per member'}"
         )
 
 

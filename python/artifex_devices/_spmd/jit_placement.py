@@ -16,6 +16,7 @@ from artifex_devices._core import (
     Array,
     AxisType,
     Device,
+    Mesh,
     NamedSharding,
     PartitionSpec,
     Sharding,
@@ -48,9 +49,12 @@ class Placements:
         leaves = tree_util.tree_leaves_with_path(shardings, is_sharding)
         for path, leaf in leaves:
             if not is_sharding(leaf):
+                axis = leaf.axis_names[0] if isinstance(leaf, Mesh) else "x"
+                is_device = isinstance(leaf, Device)
+                fix = "ad.SingleDeviceSharding(device)" if is_device else f"ad.NamedSharding(mesh, ad.P({axis!r}))"
                 raise TypeError(
                     f"{self.operation}: {argument}{tree_util.keystr(path)} is of type {type(leaf).__name__}; expected "
-                    f"a Sharding, a PartitionSpec or None, got {safe_repr(leaf)}; write NamedSharding(mesh, P(...))"
+                    f"a Sharding, a PartitionSpec or None, got {safe_repr(leaf)}; write {fix}"
                 )
         return [leaf for _, leaf in leaves]
 
@@ -171,7 +175,7 @@ class Placements:
         if sharding is not self.device and not is_free_for(array, sharding):
             raise ValueError(
                 f"{self.operation}: {path} is committed to another sharding than that of in_shardings; expected "
-                f"{safe_repr(sharding)}, got {array.sharding!r}; move it first: device_put({path}, sharding)"
+                f"{safe_repr(sharding)}, got {array.sharding!r}; move it first: ad.device_put({path}, sharding)"
             )
         return self._put(array, sharding, path)
 

@@ -112,9 +112,10 @@ class Outputs:
                 column[participant] = as_ndarray(f"{self.operation}: {place}", leaf)
                 continue
             found = "an Array that is sharded over devices" if isinstance(leaf, Array) else safe_repr(leaf)
+            fix = "np.asarray(x)" if isinstance(leaf, Array) else "arrays only"
             raise TypeError(
-                f"{self.operation}: {place} is of type "
-                f"{type(leaf).__name__}; expected an ndarray or a number, got {found}; return arrays only"
+                f"{self.operation}: {place} is of type {type(leaf).__name__}; expected an ndarray or a "
+                f"number, got {found}; return {fix}"
             )
 
     def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, check: ResultCheck | None) -> Array:

@@ -114,7 +114,8 @@ def _devices(operation: str, devices: Any) -> tuple[Device, ...]:
     is_sequence = isinstance(devices, Iterable) and not isinstance(devices, str)
     chosen = tuple(devices) if is_sequence else (devices,)
     for device in chosen:
-        check_type(operation, "an entry of devices", device, Device, "a Device", "take them from devices()")
+        fix = "take them from devices()" + (f": devices=ad.devices()[:{device}]" if isinstance(device, int) else "")
+        check_type(operation, "an entry of devices", device, Device, "a Device", fix)
     if not chosen:
         raise ValueError(f"{operation}: devices is empty; expected at least one, or None; list some")
     return chosen
@@ -219,7 +220,10 @@ class _Pmapped:
                 f"{operation}: no argument has a mapped axis; expected at least one array that is sharded over "
                 "devices; give one whose in_axes is an int"
             )
-        axes = [self._checked_axis(*each) for each in zip(axes, arrays, paths, strict=True)]
+        replicating: tuple[Any, ...] = ()  # the in_axes that replicate numbers, where all arguments are leaves
+        if isinstance(in_axes, int) and len(arrays) == len(dynamic):
+            replicating = tuple(in_axes if x.ndim else None for x in arrays[:count])
+        axes = [self._checked_axis(*each, replicating) for each in zip(axes, arrays, paths, strict=True)]
         own = tuple(device for device in pool if device.process_index == device.client.process_index())
         rows = self._rows(own, arrays, axes, paths)
         name = _UNNAMED if self.axis_name is None else self.axis_name
@@ -235,9 +239,12 @@ class _Pmapped:
             spec = PartitionSpec() if axis is None else PartitionSpec(*(None,) * axis, name)
             wanted = NamedSharding(mesh, spec)
             if not is_free_for(array, wanted):
+                entries = "" if axis is None else "None, " * axis + "'i'"
+                where = "devices" if self.devices is not None else f"ad.devices()[:{rows}]"
                 raise ValueError(
                     f"{operation}: {path} is committed to another placement; expected {wanted!r} (one row for each "
-                    f"device), got {array.sharding!r}; move it first: device_put({path}, that sharding)"
+                    f"device), got {array.sharding!r}; move it first: ad.device_put({path}, "
+                    f"ad.NamedSharding(ad.Mesh({where}, ('i',)), ad.P({entries})))"
                 )
             blocks = blocks_of(operation, layout, spec, array, path, moves=True)
             fetches.append(blocks if axis is None else _rows_of(blocks, axis))
@@ -246,15 +253,18 @@ class _Pmapped:
             layout = layout.within(layout_of(Mesh(np.array(pool, dtype=object), (name,)), (name,)))
         return Plan(layout, fetches, outputs, paths)
 
-    def _checked_axis(self, axis: int | None, array: Any, path: str) -> int | None:
+    def _checked_axis(self, axis: int | None, array: Any, path: str, replicating: tuple[Any, ...]) -> int | None:
         """The axis counted from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""
         if axis is None:
             return None
         if not -array.ndim <= axis < array.ndim:
             kind = ValueError if array.ndim == 0 else IndexError
+            fix = "choose another in_axes, or None to replicate it"
+            if array.ndim == 0 and any(each is not None for each in replicating):
+                fix = f"replicate numbers: in_axes={replicating}"
             raise kind(
                 f"{self.operation}: {path} of {shape_text(array.shape, array.dtype)} has no dimension {axis}; "
-                "expected one to shard over devices; choose another in_axes, or None to replicate it"
+                f"expected one to shard over devices; {fix}"
             )
         return int(axis % array.ndim)
 
@@ -278,10 +288,13 @@ class _Pmapped:
                 f"{self.operation}: {sizes[0][0]} has no rows; expected at least one, for one device each; give some"
             )
         if rows > len(pool):
+            count = len(pool)
+            reshaped = f"reshape it to ({count}, rows per device, ...)"
+            if rows % count == 0 and axes[0] == 0:
+                reshaped += f": {paths[0]}.reshape({count}, {rows // count}, *{paths[0]}.shape[1:])"
             raise IndivisibleError(
-                f"{self.operation}: {sizes[0][0]} has {rows} rows for {len(pool)} devices; expected at most one "
-                f"for each device; reshape it to ({len(pool)}, rows per device, ...), use shard_map, "
-                f"{more_devices(rows)}"
+                f"{self.operation}: {sizes[0][0]} has {rows} rows for {count} devices; expected at most one "
+                f"for each device; {reshaped}, use shard_map, {more_devices(rows)}"
             )
         return int(rows)
 

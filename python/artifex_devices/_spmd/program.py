@@ -23,6 +23,20 @@ if TYPE_CHECKING:
     from artifex_devices._spmd.cross_process import CrossProcessOp
 
 
+# Mistakes in bodies by the class and a part of the text of NumPy's error, and what to write.
+_MISTAKES = (
+    (
+        ValueError,
+        "read-only",
+        "blocks of arguments and results of collectives are read-only ndarrays; expected a new array, as x = x + 1 "
+        "makes, got a write to a block; copy it first: x = x.copy()",
+    ),
+    (
+        AttributeError,
+        "'numpy.ndarray' object has no attribute 'at'",
+        "blocks are ndarrays, which have no x.at; expected a write to a copy; write x = x.copy(); x[i] = v",
+    ),
+)
 _MAX_CACHED_MEETINGS = 64  # kinds of collectives of a program that is used again
 
 
@@ -189,6 +203,9 @@ class Program:
         first = self._first_error()
         if first is not None and failure in ("body", "cancelled"):
             add_note(first, self._explain(failure))
+            for kind, part, text in _MISTAKES:
+                if isinstance(first, kind) and part in str(first):
+                    add_note(first, f"{self.operation}: {text}")
             raise first
         raise CollectiveError(self._explain(failure))
 

@@ -162,21 +162,22 @@ def broadcast_prefix(
 def _repair_of_outermost(argument: str, prefix: Any, tree: Any) -> str:
     """What to write where the outermost sequence of a prefix is of another type or length than the tree; else ""."""
     is_input = argument.startswith("in_")
-    is_leaf = type(tree) is not tuple and tree_util.all_leaves([tree])
-    if type(prefix) not in (tuple, list) or not (is_leaf or type(tree) is tuple):
+    is_leaf = type(tree) not in (tuple, list) and tree_util.all_leaves([tree])
+    if type(prefix) not in (tuple, list) or (is_leaf and not prefix) or not (is_leaf or type(tree) in (tuple, list)):
         return ""
     count, needed = len(prefix), 1 if is_leaf else len(tree)
-    if count == needed and type(prefix) is tuple and not is_leaf:
+    if count == needed and type(prefix) is type(tree):
         return ""
     missing = max(0, needed - count)
     if all(each is None or isinstance(each, (int, PartitionSpec)) for each in prefix):
         filler = prefix[-1] if prefix and not is_input else PartitionSpec() if "specs" in argument else None
-        entries = (*prefix[:needed], *(filler,) * missing)
+        entries = type(tree)((*prefix[:needed], *(filler,) * missing)) if not is_leaf else prefix[:1]
         text = repr(entries[0] if is_leaf else entries)
     elif is_leaf:
         text = f"{argument}[0]"
     else:  # the text of a sharding is not code
-        text = f"(*{argument}{', None' * missing})" if missing else f"tuple({argument}[:{needed}])"
+        text = f"{type(tree).__name__}({argument}[:{needed}])"
+        text = f"(*{argument}{', None' * missing})" if missing and type(tree) is tuple else text
     has, unit = ("the call has", "positional argument") if is_input else ("the function returns", "value")
     return (
         f"{argument} has {count} {'entry' if count == 1 else 'entries'}{' in a list' if type(prefix) is list else ''}, "

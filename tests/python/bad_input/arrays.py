@@ -21,6 +21,13 @@ CALLS = [
         "Array.__getitem__",
         "put(X, 'x')[0, 0].item()",
         [
+            bad("put(X)[[[0, 1], [2]]]", ValueError, "index: a list of lists of different lengths", repair="flatten it: i = (.*)$", then="put(X)[{}]", given="i = [[0, 1], [2]]"),
+            bad("float(put(X))", TypeError, "float: only an Array without dimensions", repair="use (x\\[0, 0\\]\\.item\\(\\))", given="x = put(X)"),
+            bad("put(X, 'x').at(0)", TypeError, "at: it is not a function", repair="write (x\\.at.*)$", given="x = put(X); i = 0; v = 1.0"),
+            bad("put(X, 'x').at.set(1.0)", AttributeError, "at: no index", repair="write (x\\.at.*)$", given="x = put(X); v = 1.0"),
+            bad("put(X, 'x').at[0].subtrac(1.0)", AttributeError, "'subtrac'", repair="did you mean (subtract)", then="put(X, 'x').at[0].{}(1.0)"),
+            bad("put(X, 'x').at[0].set(1j)", TypeError, "at[...].set: a complex number", repair="first: (.*)$", then="exec({!r})", given="x = put(X)"),
+            bad("put(X).astype(int).at[0].set(2**70)", OverflowError, "at[...].set:", "71 bits", repair="first: (.*)$", then="exec({!r})", given="x = put(X).astype(int)"),
             bad("put(X, 'x')[99]", IndexError, "index:", "99", repair="got 99; (np\\.take\\(.*?\\)) takes", given="x = put(X); i = [99]; axis = 0"),
             bad("explicit('x', 'y')[0]", ShardingTypeError, "index: dimension 0 of shape (8, 8) is sharded over Explicit axes ('x',)", repair="first: (ad\\.reshard\\(.*?P\\(\\)\\)\\))", then="{}[0]", given="x = explicit('x', 'y')"),
             bad("explicit('x')[:4]", ShardingTypeError, "index:", repair="host: (np\\.asarray\\(x\\))", then="{}[:4]", given="x = explicit('x')"),

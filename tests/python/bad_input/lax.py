@@ -11,6 +11,7 @@ CALLS = [
         "lax.psum",
         "body(lambda x: lax.psum(x, 'x') * 0 + x)",
         [
+            bad("body(lambda x: x * lax.psum(2**62, 'x'))", OverflowError, "psum:", "66 bits", repair="pass (float\\(x\\))", given="x = 2**62"),
             bad("body(lambda x: lax.psum(x, 'z'))", NameError, "psum:", "'z'"),
             bad("body(lambda x: lax.psum(x, 3))", NameError, "psum:", "3"),
             bad("body(lambda x: lax.psum(x, None))", NameError, "psum:", "None"),
@@ -61,6 +62,7 @@ CALLS = [
         "lax.all_gather",
         "body(lambda x: lax.all_gather(x, 'x', tiled=True)[:1])",
         [
+            bad("body(lambda x: lax.all_gather(x.sum(), 'x', tiled=True))", AxisError, "all_gather: the block has no dimensions", repair="one by (x\\[None\\])", then="body(lambda x: lax.all_gather(x.sum()[None], 'x', tiled=True)[:1, None] + x)", given="x = X"),
             bad("body(lambda x: lax.all_gather(x, 'z'))", NameError, "all_gather:", "axis", "'z'"),
             bad("body(lambda x: lax.all_gather(x, 'x', axis=9))", AxisError, "all_gather:", "axis"),
             bad("body(lambda x: lax.all_gather(x, 'x', axis='a'))", TypeError, "all_gather:", "axis", "'a'"),
@@ -89,6 +91,7 @@ CALLS = [
         "lax.psum_scatter",
         "body(lambda x: lax.psum_scatter(x, 'x', scatter_dimension=1, tiled=True))",
         [
+            bad("body(lambda x: lax.psum_scatter(x[0, :6], 'x', tiled=True))", ValueError, "psum_scatter:", "a multiple of 8", repair="pad it: (.*)$", then="body(lambda b: (lambda x: lax.psum_scatter({}, 'x', tiled=True))(b[0, :6]))"),
             bad("body(lambda x: lax.psum_scatter(x, 'z'))", NameError, "psum_scatter:", "'z'"),
             bad("body(lambda x: lax.psum_scatter(x, 'x', scatter_dimension=9))", AxisError, "psum_scatter:", "9"),
             bad("body(lambda x: lax.psum_scatter(x, 'x', scatter_dimension='a'))", TypeError, "psum_scatter:", "scatter_dimension", "'a'"),
@@ -193,6 +196,30 @@ CALLS = [
         "shard_map",
         "ad.shard_map(lambda x: x, mesh=line, in_specs=P('x'), out_specs=P('x'))(X)",
         [
+            bad("ad.shard_map(lambda x: [x, x], mesh=line, in_specs=P('x'), out_specs=(P('x'), P('x')))(X)", ValueError, "out_specs has 2 entries, and the function returns 2 values", repair="write out_specs=(.*)$", then="ad.shard_map(lambda x: [x, x], mesh=line, in_specs=P('x'), out_specs={})(X)"),
+            bad(
+                "ad.shard_map(lambda x: x, mesh=line, in_specs=P('x'), out_specs=P('x'))([1, 2, 3, 4, 5, 6, 7, 8])",
+                ValueError,
+                "args[0][0] of int64() has 0 dimensions",
+                repair="numbers as (.*)$",
+                then="ad.shard_map(lambda x: x, mesh=line, in_specs=P('x'), out_specs=P('x'))({})",
+                given="args = [[1, 2, 3, 4, 5, 6, 7, 8]]",
+            ),
+            bad("ad.shard_map(lambda x: put(X, 'x'), mesh=line, in_specs=P('x'), out_specs=P('x'))(X)", TypeError, "an Array that is sharded over devices", repair="return (.*)$", given="x = put(X, 'x')"),
+            bad("ad.shard_map(lambda x, y: x, mesh=line, in_specs=(P('x'), P()), out_specs=P('x'))(X, y=1.0)", TypeError, "unexpected keyword arguments", "got y", repair="mapped: (.*)$", given="f = lambda x, y: x; y = 1.0"),
+            bad("ad.shard_map(lambda x, y: x, mesh=line, in_specs=(P('x'),), out_specs=P('x'))(X, 1.0)", ValueError, "in_specs has 1 entry, and the call has 2 positional arguments", repair="write in_specs=(.*)$", then="ad.shard_map(lambda x, y: x, mesh=line, in_specs={}, out_specs=P('x'))(X, 1.0)"),
+            bad("ad.shard_map(lambda x, y: x, mesh=line, in_specs=[P('x'), P()], out_specs=P('x'))(X, 1.0)", ValueError, "in_specs has 2 entries in a list", repair="write in_specs=(.*)$", then="ad.shard_map(lambda x, y: x, mesh=line, in_specs={}, out_specs=P('x'))(X, 1.0)"),
+            bad("ad.shard_map(lambda x: x, mesh=line, in_specs=P('x'), out_specs=(P('x'), P('x')))(X)", ValueError, "out_specs has 2 entries, and the function returns 1 value", repair="write out_specs=(.*)$", then="ad.shard_map(lambda x: x, mesh=line, in_specs=P('x'), out_specs={})(X)"),
+            bad("ad.shard_map(lambda x: x, mesh=line, in_specs=P('x'), out_specs=P('x'))(X[:6])", IndivisibleError, "shard_map(<lambda>):", "6 in dimension 0", repair="argument: (.*), or", then="ad.shard_map(lambda x: x, mesh=line, in_specs=P('x'), out_specs=P('x'))({})", given="args = [X[:6]]"),
+            bad(
+                "ad.shard_map(lambda x: x, mesh=line, in_specs=P('x'), out_specs=P('x'))(ad.device_put(X, devices[3]))",
+                ValueError,
+                "args[0] is placed on other devices",
+                repair="first: (.*)$",
+                then="ad.shard_map(lambda x: x, mesh=line, in_specs=P('x'), out_specs=P('x'))({})",
+                given="args = [ad.device_put(X, devices()[3])]; mesh = line",
+            ),
+            bad("ad.shard_map(lambda x: x, mesh=line, in_specs=P(), out_specs=P())(2**70)", OverflowError, "shard_map(<lambda>): args[0]:", "71 bits", repair="pass (float\\(x\\))", then="ad.shard_map(lambda x: x, mesh=line, in_specs=P(), out_specs=P())({})", given="x = 2**70"),
             bad("ad.shard_map(3, mesh=line, in_specs=P('x'), out_specs=P('x'))", TypeError, "shard_map:", "3"),
             bad(
                 "ad.shard_map(lambda x: x, mesh=make_mesh((2, 4), ('x', 'y')), in_specs=P('x'), out_specs=P('x'))(explicit('y'))",
@@ -227,6 +254,11 @@ CALLS = [
         "pmap",
         "ad.pmap(lambda x: x)(X)",
         [
+            bad("ad.pmap(lambda x, y: x)(X, 3.0)", ValueError, "pmap(<lambda>): args[1]", "no dimension 0", repair="numbers: in_axes=(.*)$", then="ad.pmap(lambda x, y: x, in_axes={})(X, 3.0)"),
+            bad("ad.pmap(lambda x, y: x, in_axes=(0,))(X, X)", ValueError, "in_axes has 1 entry, and the call has 2 positional arguments", repair="write in_axes=(.*)$", then="ad.pmap(lambda x, y: x, in_axes={})(X, X)"),
+            bad("ad.pmap(lambda x: x)(np.zeros((64, 2)))", IndivisibleError, "64 rows for 8 devices", repair="\\.\\.\\.\\): (.*), use shard_map", then="ad.pmap(lambda x: x)({})", given="args = [np.zeros((64, 2))]"),
+            bad("ad.pmap(lambda x: x)(put(X, 'x', 'y'))", ValueError, "args[0] is committed to another placement", repair="first: (.*)$", then="ad.pmap(lambda x: x)({})", given="args = [put(X, 'x', 'y')]"),
+            bad("ad.pmap(lambda x: x, devices=4)(X[:4])", TypeError, "an entry of devices is 4 (int)", repair="devices\\(\\): (.*)$", then="ad.pmap(lambda x: x, {})(X[:4])"),
             bad("ad.pmap(3)", TypeError, "pmap:", "fun"),
             bad("ad.pmap(None)", TypeError, "pmap:", "fun"),
             bad("ad.pmap(lambda x: x)(np.zeros((9, 2)))", IndivisibleError, "pmap(<lambda>):", "devices"),
@@ -257,6 +289,10 @@ CALLS = [
         "jit",
         "ad.jit(lambda x: x + 1)(X)",
         [
+            bad("ad.jit(lambda x: x, out_shardings=devices[0])", TypeError, "out_shardings is of type Device", repair="write (.*)$", then="ad.jit(lambda x: x, out_shardings={})(X)", given="device = devices()[0]"),
+            bad("ad.jit(lambda x: x, in_shardings=grid)", TypeError, "in_shardings is of type Mesh", repair="write (.*)$", then="ad.jit(lambda x: x, in_shardings={})(X)", given="mesh = grid"),
+            bad("ad.jit(lambda x: x)(2**70)", OverflowError, "jit(<lambda>): args[0]:", "71 bits", repair="pass (float\\(x\\))", then="ad.jit(lambda x: x)({})", given="x = 2**70"),
+            bad("ad.jit(lambda x: {'a': 'text'})(X)", TypeError, "output['a'] of type str", "return arrays only"),
             bad("ad.jit(3)", TypeError, "jit:", "3"),
             bad("ad.jit('f')", TypeError, "jit:", "'f'"),
             bad("ad.jit(lambda x: x, in_shardings=3)(X)", TypeError, "jit(<lambda>):", "in_shardings"),

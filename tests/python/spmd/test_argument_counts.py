@@ -85,6 +85,14 @@ def test_a_wrong_number_of_results_is_refused_with_both_numbers(body, entries, h
         ad.shard_map(body, mesh, P("x"), eval(repair))(np.arange(8.0))
 
 
+@pytest.mark.parametrize("body", [lambda a: a, lambda a: {"k": a}])
+def test_no_specs_for_a_result_are_refused(body):
+    with ad.simulate(8):
+        mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+        with pytest.raises(ValueError, match="out_specs is not a prefix: at out_specs: expected tuple of 0"):
+            ad.shard_map(body, mesh, P("x"), ())(np.arange(8.0))
+
+
 def test_arguments_by_keyword_do_not_count_for_in_axes():
     with ad.simulate(8), pytest.raises(ValueError, match=r"the tuple of arguments without b, passed by keyword, or"):
         ad.pmap(two_arguments, in_axes=(0, 0))(np.zeros(8), b=np.zeros(8))

@@ -130,7 +130,7 @@ def check_move(operation: str, x: Array, sharding: Sharding) -> None:
     if here.client is not there.client:
         raise ValueError(
             f"{operation}: an operand of shape {x.shape} is in another world than the others; expected Arrays of one "
-            f"`simulate` block, got one on {here} of another; move it first: device_put(x, y.sharding)"
+            f"`simulate` block, got one on {here} of another; move it first: ad.device_put(x, y.sharding)"
         )
     _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, sharding, operation)
 

@@ -80,7 +80,7 @@ def common_placement(operation: str, arrays: Sequence[Array]) -> Placement:
         )
         raise ValueError(
             f"{operation}: the operands are on incompatible devices; expected the same devices in the same order and "
-            f"one kind of memory, got {details}; move one: device_put(x, y.sharding)"
+            f"one kind of memory, got {details}; move one: ad.device_put(x, y.sharding)"
         )
     return Placement(leader, committed=bool(committed))
 

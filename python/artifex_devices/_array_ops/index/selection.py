@@ -113,7 +113,15 @@ def _item(part: Any) -> Any:
     if isinstance(part, Array) and (part.dtype == bool and part.ndim):
         return part
     if isinstance(part, (list, tuple)) or (hasattr(part, "__array__") and not isinstance(part, np.generic)):
-        array = on_host("index", part, "i")
+        try:
+            array = on_host("index", part, "i")
+        except ValueError as error:
+            if not isinstance(part, (list, tuple)) or "inhomogeneous" not in str(error):
+                raise
+            raise ValueError(
+                f"index: a list of lists of different lengths is not an index; expected one length, got "
+                f"{_described(part)}; flatten it: i = sum(i, [])"
+            ) from None
         if array.size == 0 and isinstance(part, (list, tuple)):
             array = array.astype(np.intp)
         if array.dtype == bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,11 @@ from artifex_devices._array_ops.core.layout import common_placement, placed_as, 
 from artifex_devices._array_ops.core.reading import SCALARS, Source, pieces_of_box
 from artifex_devices._array_ops.index.indexing import _window
 from artifex_devices._array_ops.index.selection import Selection, parse
+from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
+
+_METHODS = ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "get")
 
 
 class At:
@@ -40,6 +43,15 @@ class At:
 
     def __getitem__(self, index: Any) -> AtIndex:
         return AtIndex(self._array, index)
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Raises TypeError: an index is written in brackets."""
+        raise TypeError("at: it is not a function; expected an index in brackets, got a call; write x.at[i].set(v)")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _METHODS:
+            raise AttributeError(f"at: no index; expected x.at[i].{name}, got x.at.{name}; write x.at[...].{name}(v)")
+        raise AttributeError(f"at: it has no attribute {name!r}; expected an index in brackets; write x.at[i].set(v)")
 
     def __repr__(self) -> str:
         return f"<at of an Array of shape {self._array.shape}>"
@@ -73,6 +85,12 @@ class AtIndex:
     def __init__(self, array: Array, index: Any) -> None:
         self._array = array
         self._index = index
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"at[...]: it has no method {name!r}; expected one of {', '.join(_METHODS)}; check the spelling"
+            f"{did_you_mean(name, _METHODS)}"
+        )
 
     def __repr__(self) -> str:
         return f"<at[{safe_repr(self._index)}] of an Array of shape {self._array.shape}>"
@@ -159,6 +177,11 @@ def _check_range(operation: str, x: Array, value: int) -> None:
 def _check_result(operation: str, x: Array, ufunc: np.ufunc | None, value: Any) -> None:
     """Raises TypeError if NumPy would for x[index] op= value."""
     if ufunc is None:
+        if type(value) is complex and x.dtype.kind != "c":
+            raise TypeError(
+                f"{operation}: a complex number does not fit the {x.dtype} of the Array; expected a real number, got "
+                f"{value}; convert the Array first: x = x.astype(complex)"
+            )
         return
     sample = value if type(value) in SCALARS else np.empty(0, value.dtype)
     with np.errstate(all="ignore"):
