@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "gil.h"
 #include "text_signature.h"
 
 namespace artifex_devices::bindings {
@@ -88,7 +89,7 @@ Signature signature_of(std::string_view line) {
 
 bool is_index_of_64_bits(PyObject* object) {
   if (!PyIndex_Check(object)) return false;
-  PyObject* const number = PyNumber_Index(object);
+  PyObject* const number = sleeping_at_exit([&] { return PyNumber_Index(object); });
   if (number == nullptr) {
     if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw py::error_already_set();  // the object's own
     PyErr_Clear();

@@ -8,6 +8,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
 #include "cached_object.h"
+#include "cpython_calls.h"
 #include "device_indices.h"
 #include "fast_path.h"
 #include "gil.h"
@@ -180,8 +181,7 @@ void bind_shard(py::module_& module) {
       .def_property_readonly("data", &shard_data,
                              "The shard as an Array on its device, sharing the memory; deleting either deletes both. "
                              "None for a shard of another process.")
-      .def("_repr_html_",
-           [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("shard_html")(self); })
+      .def("_repr_html_", [](const py::object& self) { return call_python(python_modules::kHtml, "shard_html", self); })
       .def("__repr__", [](ShardView& self) {
         const py::object data = shard_data(self);
         return py::str("Shard(device={!r}, index={}, replica_id={}, data={})")

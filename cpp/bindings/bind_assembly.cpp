@@ -8,6 +8,7 @@
 #include "artifex_devices/transfer/assemble.h"
 #include "artifex_devices/transfer/place.h"
 #include "bindings.h"
+#include "cpython_calls.h"
 #include "device_indices.h"
 #include "errors.h"
 #include "gil.h"
@@ -110,7 +111,7 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
     const Device& device = *(*sharding->devices())[position];
     const int64_t tile = sharding->grid().tile(position);
     const py::tuple index = index_of_tile(domains, tile);
-    const py::object block = callback(index);
+    const py::object block = call_python(callback, index);
     std::optional<Leaf> leaf;
     try {
       leaf = leaf_from_python(block, operation);

@@ -72,11 +72,11 @@ FramePlace place_of(PythonFrame* frame) {
 
 /// As caller_place; takes the GIL.
 std::optional<CallerLine> line_of_the_program() {
-  const AcquireGil gil;
-  if (!gil.acquired()) return std::nullopt;
-  const CallerPlace place = caller_place();
-  if (place.file.empty() && place.line == 0) return std::nullopt;
-  return CallerLine{std::string(place.file), place.line};
+  return with_gil([]() -> std::optional<CallerLine> {
+    const CallerPlace place = caller_place();
+    if (place.file.empty() && place.line == 0) return std::nullopt;
+    return CallerLine{std::string(place.file), place.line};
+  });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/platform_version.h"
 #include "bindings.h"
+#include "cpython_calls.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
@@ -136,8 +137,8 @@ Example:
           "buffer_from_pyval",
           [](const py::object& self, const py::object& argument, const py::object& device, const py::object& force_copy,
              const py::object& semantics) {
-            return py::module_::import(python_modules::kHostBuffer)
-                .attr("buffer_from_pyval")(self, argument, device, force_copy, semantics);
+            return call_python(python_modules::kHostBuffer, "buffer_from_pyval", self, argument, device, force_copy,
+                               semantics);
           },
           py::arg("argument"), py::arg("device") = py::none(), py::arg("force_copy") = false,
           py::arg("host_buffer_semantics") = py::none(), R"(Places one array or number on one device.
@@ -174,7 +175,7 @@ void bind_reports_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
       .def(
           "heap_profile",
           [](const py::object& self) -> py::bytes {
-            return py::module_::import(python_modules::kClientProfile).attr("heap_profile")(self);
+            return call_python(python_modules::kClientProfile, "heap_profile", self);
           },
           R"(Returns the memory of its Arrays as a pprof profile: bytes of google/pprof's protocol buffer, not compressed.
 

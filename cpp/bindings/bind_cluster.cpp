@@ -11,6 +11,7 @@
 #include "artifex_devices/cluster/machine_node.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "bindings.h"
+#include "cpython_calls.h"
 #include "python_modules.h"
 #include "world.h"
 
@@ -231,12 +232,10 @@ long as one of them is alive, further calls return the same devices.
 )")
       .def(
           "describe",
-          [](const py::object& self) -> py::str {
-            return py::module_::import(python_modules::kCluster).attr("describe")(self);
-          },
+          [](const py::object& self) -> py::str { return call_python(python_modules::kCluster, "describe", self); },
           "Lines of text about its parts: each number with its source.")
       .def("_repr_html_",
-           [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("cluster_html")(self); })
+           [](const py::object& self) { return call_python(python_modules::kHtml, "cluster_html", self); })
       .def(
           "__eq__",
           [](const Cluster& self, py::handle other) {

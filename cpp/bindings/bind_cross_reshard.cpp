@@ -10,6 +10,7 @@
 #include "artifex_devices/transfer/device_put.h"
 #include "artifex_devices/transfer/value_digest.h"
 #include "bindings.h"
+#include "cpython_calls.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "placing.h"
@@ -147,8 +148,7 @@ ArrayRef reshard_anywhere(const ArrayRef& source, const ShardingRef& sharding, c
       return cross->finish();
     }
   }
-  const py::module_ exchange = py::module_::import(python_modules::kExchange);
-  return exchange.attr("run")(cross).cast<ArrayRef>();
+  return call_python(python_modules::kExchange, "run", py::cast(cross)).cast<ArrayRef>();
 }
 
 void check_same_everywhere(const HostView& value, const Sharding& sharding, const std::string& what) {
@@ -158,14 +158,16 @@ void check_same_everywhere(const HostView& value, const Sharding& sharding, cons
     const ReleaseGil release;
     digest = digest_of_value(value);
   }
-  py::module_::import(python_modules::kExchange)
-      .attr("check_same_value")(sharding.devices()->client(), comparison_text(sharding, what), digest_text(digest));
+  const py::str compared = comparison_text(sharding, what);
+  call_python(python_modules::kExchange, "check_same_value", py::cast(sharding.devices()->client()), compared,
+              digest_text(digest));
 }
 
 void refuse_same_everywhere(const Sharding& sharding, const std::string& what, const std::string& reason) {
   if (!compares_values(sharding)) return;
-  py::module_::import(python_modules::kExchange)
-      .attr("refuse_same_value")(sharding.devices()->client(), comparison_text(sharding, what), reason);
+  const py::str compared = comparison_text(sharding, what);
+  call_python(python_modules::kExchange, "refuse_same_value", py::cast(sharding.devices()->client()), compared,
+              py::str(reason));
 }
 
 void bind_cross_reshard(py::module_& module) {

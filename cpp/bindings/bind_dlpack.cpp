@@ -56,7 +56,8 @@ std::pair<int64_t, int64_t> int_pair(py::handle object, const char* operation, c
       good = false;
       break;
     }
-    const py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(item.ptr()));
+    const py::object number =
+        py::reinterpret_steal<py::object>(sleeping_at_exit([&] { return PyNumber_Index(item.ptr()); }));
     if (!number) throw py::error_already_set();
     numbers[i] = PyLong_AsLongLong(number.ptr());
     if (PyErr_Occurred()) {  // beyond 64 bits

@@ -5,6 +5,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/mesh.h"
 #include "bindings.h"
+#include "cpython_calls.h"
 #include "errors.h"
 #include "fast_path.h"
 #include "mesh_arguments.h"
@@ -225,8 +226,7 @@ Example:
       .def(
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__str__", &Mesh::to_string)
-      .def("_repr_html_",
-           [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("mesh_html")(self); })
+      .def("_repr_html_", [](const py::object& self) { return call_python(python_modules::kHtml, "mesh_html", self); })
       .def("__repr__", &Mesh::repr);
   add_mesh_fast_paths(bound);
 

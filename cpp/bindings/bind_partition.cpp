@@ -3,6 +3,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+
 #include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
 #include "fast_path.h"
@@ -80,6 +84,15 @@ bool is_spec_or_tuple(py::handle object) {
   return PyTuple_Check(object.ptr()) || py::isinstance<PartitionSpec>(object);
 }
 
+// The members of AxisType by value; never released. pybind11's casts of enums run Python code.
+constinit std::array<PyObject*, 3> g_axis_types{};
+
+std::optional<AxisType> axis_type_of(py::handle object) {
+  const auto found = std::ranges::find(g_axis_types, object.ptr());
+  if (found == g_axis_types.end()) return std::nullopt;
+  return static_cast<AxisType>(found - g_axis_types.begin());
+}
+
 void bind_axis_type(py::module_& module) {
   py::native_enum<AxisType>(module, "AxisType", "enum.Enum",
                             "How sharded code treats a mesh axis: Auto, Explicit or Manual, as in JAX.")
@@ -88,6 +101,9 @@ void bind_axis_type(py::module_& module) {
       .value("Manual", AxisType::kManual)
       .finalize();
   const py::object type = module.attr("AxisType");
+  for (const AxisType each : {AxisType::kAuto, AxisType::kExplicit, AxisType::kManual}) {
+    g_axis_types[static_cast<size_t>(each)] = py::cast(each).release().ptr();
+  }
   type.attr("__repr__") = py::cpp_function([](py::handle self) -> py::str { return self.attr("name"); },
                                            py::is_method(type), py::name("__repr__"));
   // As pickled_enum.py does: Python 3.11.0 to 3.11.3 pickle members of enums through getattr.
@@ -221,8 +237,7 @@ Example:
 
 std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view operation, int64_t axes) {
   if (object.is_none()) return {};
-  if (py::isinstance<AxisType>(object))
-    return std::vector<AxisType>(static_cast<size_t>(axes), object.cast<AxisType>());
+  if (const auto type = axis_type_of(object)) return std::vector<AxisType>(static_cast<size_t>(axes), *type);
   std::vector<AxisType> types;
   if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) {
     throw_error<TypeMismatch>(
@@ -230,12 +245,13 @@ std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view
         Py_TYPE(object.ptr())->tp_name, safe_repr(object), axes);
   }
   for (const py::handle item : object) {
-    if (!py::isinstance<AxisType>(item)) {
+    const auto type = axis_type_of(item);
+    if (!type) {
       throw_error<TypeMismatch>(
           "{}: axis_types holds a {}; expected AxisType.Auto, Explicit or Manual, got {}; write (AxisType.Auto,) * {}",
           operation, Py_TYPE(item.ptr())->tp_name, safe_repr(item), axes);
     }
-    types.push_back(item.cast<AxisType>());
+    types.push_back(*type);
   }
   if (static_cast<int64_t>(types.size()) != axes) {
     throw_error(
@@ -248,7 +264,9 @@ std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view
 
 py::tuple axis_types_to_python(const std::vector<AxisType>& types) {
   py::tuple result(types.size());
-  for (size_t i = 0; i < types.size(); ++i) result[i] = py::cast(types[i]);
+  for (size_t i = 0; i < types.size(); ++i) {
+    PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(g_axis_types[static_cast<size_t>(types[i])]));
+  }
   return result;
 }
 

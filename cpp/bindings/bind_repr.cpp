@@ -11,6 +11,7 @@
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/device/memory_window.h"
 #include "bindings.h"
+#include "cpython_calls.h"
 #include "python_modules.h"
 #include "world.h"
 
@@ -40,20 +41,12 @@ py::dict array_memory(const Array& self) {
 void bind_array_repr(py::class_<Array, std::shared_ptr<Array>>& array) {
   array
       .def("__repr__",
-           [](const py::object& self) {
-             return py::module_::import(python_modules::kArrayText).attr("array_repr")(self);
-           })
-      .def("__str__",
-           [](const py::object& self) {
-             return py::module_::import(python_modules::kArrayText).attr("array_str")(self);
-           })
-      .def("_repr_html_",
-           [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("array_html")(self); })
+           [](const py::object& self) { return call_python(python_modules::kArrayText, "array_repr", self); })
+      .def("__str__", [](const py::object& self) { return call_python(python_modules::kArrayText, "array_str", self); })
+      .def("_repr_html_", [](const py::object& self) { return call_python(python_modules::kHtml, "array_html", self); })
       .def(
           "describe",
-          [](const py::object& self) -> py::str {
-            return py::module_::import(python_modules::kDescription).attr("describe")(self);
-          },
+          [](const py::object& self) -> py::str { return call_python(python_modules::kDescription, "describe", self); },
           R"(Returns a text of a few lines about its placement: dtype, shape, spec, mesh, bytes per device, aliasing, state.
 
 Reads no element and never waits. Works for deleted Arrays too.

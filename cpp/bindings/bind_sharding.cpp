@@ -10,6 +10,7 @@
 #include "artifex_devices/sharding/reshard_totals.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "bindings.h"
+#include "cpython_calls.h"
 #include "device_indices.h"
 #include "fast_path.h"
 #include "mesh_arguments.h"
@@ -161,9 +162,8 @@ Raises:
           py::arg("other"), py::arg("ndim"),
           "Returns whether the same devices hold the same parts of every array of rank `ndim`. Axis names do not "
           "matter.")
-      .def(
-          "_repr_html_",
-          [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("sharding_html")(self); })
+      .def("_repr_html_",
+           [](const py::object& self) { return call_python(python_modules::kHtml, "sharding_html", self); })
       .def("__copy__", [](const py::object& self) { return self; })
       .def(
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))

@@ -196,36 +196,35 @@ void select_into(py::handle out, py::handle condition, py::handle one, py::handl
 // ended.
 void run_parallel(const py::list& tasks) {
   std::atomic<bool> failed{false};
-  PyObject* error = nullptr;  // owned; written under the GIL
-  {
+  py::object error;  // written under the GIL
+  const auto run_task = [&](int64_t i) {
+    PyObject* result = PyObject_CallNoArgs(PyList_GET_ITEM(tasks.ptr(), i));
+    if (result != nullptr) {
+      Py_DECREF(result);
+      return;
+    }
+    PyObject* type = nullptr;
+    PyObject* value = nullptr;
+    PyObject* trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace != nullptr) PyException_SetTraceback(value, trace);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    const auto raised = py::reinterpret_steal<py::object>(value);
+    if (!failed.exchange(true)) error = raised;
+  };
+  const auto count = static_cast<int64_t>(tasks.size());
+  if (Py_IsInitialized() == 0) {  // in a finalizer of the interpreter's end: workers cannot take the GIL
+    for (int64_t i = 0; i < count && !failed; ++i) run_task(i);
+  } else {
     const ReleaseGil release;
-    WorkerPool::python().parallel_for(static_cast<int64_t>(tasks.size()), -1, [&](int64_t i) {
-      if (failed.load(std::memory_order_relaxed)) return;
-      const AcquireGil gil;
-      if (!gil.acquired()) return;
-      PyObject* result = PyObject_CallNoArgs(PyList_GET_ITEM(tasks.ptr(), i));
-      if (result != nullptr) {
-        Py_DECREF(result);
-        return;
-      }
-      PyObject* type = nullptr;
-      PyObject* value = nullptr;
-      PyObject* trace = nullptr;
-      PyErr_Fetch(&type, &value, &trace);
-      PyErr_NormalizeException(&type, &value, &trace);
-      if (trace != nullptr) PyException_SetTraceback(value, trace);
-      Py_XDECREF(type);
-      Py_XDECREF(trace);
-      if (failed.exchange(true)) {
-        Py_XDECREF(value);
-      } else {
-        error = value;
-      }
+    WorkerPool::python().parallel_for(count, -1, [&](int64_t i) {
+      if (!failed.load(std::memory_order_relaxed)) with_gil([&] { run_task(i); });
     });
   }
-  if (error == nullptr) return;
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
-  Py_DECREF(error);
+  if (!error) return;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
   throw py::error_already_set();
 }
 

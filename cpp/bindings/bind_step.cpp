@@ -9,6 +9,7 @@
 #include "artifex_devices/planner/suggestion_reasons.h"
 #include "artifex_devices/sharding/mesh.h"
 #include "bind_planner.h"
+#include "cpython_calls.h"
 #include "gil.h"
 
 namespace artifex_devices::bindings {
@@ -157,10 +158,7 @@ py::dict suggest_steps_for(const py::dict& description, const std::shared_ptr<Cl
   const SuggestionSpace space = space_of(std::move(meshes), std::move(sharded_axes), overlaps, top);
   std::function<void(int64_t)> report;
   if (!progress.is_none()) {
-    report = [&](int64_t done) {
-      const AcquireGil gil;
-      if (gil.acquired()) progress(done);
-    };
+    report = [&](int64_t done) { with_gil([&] { call_python(progress, py::int_(done)); }); };
   }
   Suggestions found;
   const ExplainedSuggestions explained = without_gil([&] {

@@ -13,6 +13,7 @@
 #include "artifex_devices/planner/training_plan.h"
 #include "artifex_devices/planner/training_search.h"
 #include "bind_planner.h"
+#include "cpython_calls.h"
 #include "gil.h"
 
 namespace artifex_devices::bindings {
@@ -136,10 +137,7 @@ py::dict search_training_for(const py::dict& shape, const std::shared_ptr<Cluste
   const Efficiency factors = efficiency_from_python(efficiency);
   std::function<void(int64_t)> report;
   if (!progress.is_none()) {
-    report = [&](int64_t done) {
-      const AcquireGil gil;
-      if (gil.acquired()) progress(done);
-    };
+    report = [&](int64_t done) { with_gil([&] { call_python(progress, py::int_(done)); }); };
   }
   const TrainingSearch found = without_gil([&] { return search_training(model, *cluster, parsed, factors, report); });
   py::dict result;

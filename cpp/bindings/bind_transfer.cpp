@@ -12,6 +12,7 @@
 #include "artifex_devices/transfer/device_put.h"
 #include "artifex_devices/transfer/place.h"
 #include "bindings.h"
+#include "cpython_calls.h"
 #include "errors.h"
 #include "gil.h"
 #include "narrow.h"
@@ -35,7 +36,7 @@ PlacementTarget target_from_python(py::handle object) {
   }
   if (py::isinstance<Device>(object)) return {sharding_of(object.cast<Device*>()), true};
   // A PartitionSpec, a Format or a Memory; Python raises for anything else.
-  const auto resolved = py::module_::import(python_modules::kTargets).attr("resolve_target")(object).cast<py::tuple>();
+  const auto resolved = call_python(python_modules::kTargets, "resolve_target", object).cast<py::tuple>();
   PlacementTarget target = target_from_python(resolved[0]);
   if (!resolved[1].is_none()) target.layout = std::make_shared<const Layout>(resolved[1].cast<const Layout&>());
   if (resolved.size() > 2) {
@@ -220,7 +221,7 @@ void bind_host_copy(py::module_& module) {
   const py::object array = module.attr("Array");
   array.attr("copy_to_host_async") = py::cpp_function(
       [](const py::object& self) -> py::object {
-        return py::module_::import(python_modules::kHostCopy).attr("copy_to_host_async")(self);
+        return call_python(python_modules::kHostCopy, "copy_to_host_async", self);
       },
       py::name("copy_to_host_async"), py::is_method(array),
       "Starts to copy the value to the host and returns a HostCopy at once. np.asarray(x) then uses that copy.");

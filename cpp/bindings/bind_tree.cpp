@@ -37,7 +37,7 @@ std::string types_text(PyObject* data) {
 
 /// Whether the static data of two nodes of a type are equal. ValueError where `==` fails, as for arrays.
 bool is_same_data(const Node& a, const Node& b) {
-  const int is_same = PyObject_RichCompareBool(a.data, b.data, Py_EQ);
+  const int is_same = sleeping_at_exit([&] { return PyObject_RichCompareBool(a.data, b.data, Py_EQ); });
   if (is_same >= 0) return is_same == 1;
   if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw py::error_already_set();  // Ctrl-C
   py::error_already_set error;
@@ -96,7 +96,7 @@ class Flattening {
   /// Returns the node of a tree. A leaf is appended to the leaves, and its node is None.
   py::object open(PyObject* tree) {
     if (opener_.keys_of != Py_None) return open_with_path(tree, steal(PyTuple_New(0)));
-    if (opener_.is_leaf != Py_None && is_yes(steal(PyObject_CallOneArg(opener_.is_leaf, tree)))) return leaf(tree);
+    if (opener_.is_leaf != Py_None && is_yes(call(opener_.is_leaf, tree))) return leaf(tree);
     PyTypeObject* type = Py_TYPE(tree);
     if (type == last_leaf_) return leaf(tree);
     if (type == &PyDict_Type) return open_dict(tree);
@@ -105,7 +105,7 @@ class Flattening {
     const int is_plain = PySet_Contains(opener_.plain, as_object(type));
     check(is_plain >= 0);
     if (is_plain == 0) {
-      const py::object level = steal(PyObject_CallOneArg(opener_.one_level, tree));
+      const py::object level = call(opener_.one_level, tree);
       if (!level.is_none()) return open_level(type, level);
     }
     last_leaf_ = type;
@@ -136,9 +136,9 @@ class Flattening {
   }
 
   py::object open_with_path(PyObject* tree, const py::object& path) {
-    if (is_yes(steal(PyObject_CallFunctionObjArgs(opener_.is_leaf, path.ptr(), tree, nullptr)))) return leaf(tree);
+    if (is_yes(call(opener_.is_leaf, path.ptr(), tree))) return leaf(tree);
     if (tree == Py_None) return none_node();
-    const py::object level = steal(PyObject_CallOneArg(opener_.one_level, tree));
+    const py::object level = call(opener_.one_level, tree);
     if (level.is_none()) return leaf(tree);
     const Level deeper(&depth_);
     PyObject* const values = children_of(level);
@@ -248,7 +248,7 @@ class Flattening {
   }
 
   static py::object value_at(PyObject* tree, PyObject* key) {
-    PyObject* value = PyDict_GetItemWithError(tree, key);
+    PyObject* value = sleeping_at_exit([&] { return PyDict_GetItemWithError(tree, key); });
     if (value == nullptr && PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, key);
     check(value != nullptr);
     return borrow(value);
@@ -285,7 +285,7 @@ class Flattening {
     if (!are_ascending_texts(keys.ptr()) && PyList_Sort(keys.ptr()) < 0) {
       if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw py::error_already_set();
       PyErr_Clear();
-      steal(PyObject_CallOneArg(opener_.one_level, tree));  // raises
+      call(opener_.one_level, tree);  // raises
     }
     return steal(PyList_AsTuple(keys.ptr()));
   }

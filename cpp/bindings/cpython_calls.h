@@ -5,6 +5,8 @@
 
 #include <exception>
 
+#include "gil.h"
+
 namespace artifex_devices::bindings {
 
 namespace py = pybind11;
@@ -15,7 +17,7 @@ namespace py = pybind11;
 template <typename Call>
 inline PyObject* translated(Call call) noexcept {
   try {
-    return call();
+    return sleeping_at_exit(call);
   } catch (py::error_already_set& error) {
     error.restore();
   } catch (const std::bad_alloc&) {
@@ -29,6 +31,23 @@ inline PyObject* translated(Call call) noexcept {
 inline py::object checked(PyObject* result) {
   if (result == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(result);
+}
+
+// Python code runs in sleeping_at_exit, in the innermost frame of C++: a thread that CPython ends there sleeps before
+// anything is unwound.
+
+/// Calls a Python function.
+template <class... Arguments>
+py::object call_python(py::handle function, const Arguments&... arguments) {
+  return checked(
+      sleeping_at_exit([&] { return PyObject_CallFunctionObjArgs(function.ptr(), arguments.ptr()..., nullptr); }));
+}
+
+/// Calls a Python function of a module, which is imported first.
+template <class... Arguments>
+py::object call_python(const char* module, const char* function, const Arguments&... arguments) {
+  const py::object imported = checked(sleeping_at_exit([&] { return PyImport_ImportModule(module); }));
+  return call_python(checked(PyObject_GetAttrString(imported.ptr(), function)), arguments...);
 }
 
 inline void check(int status) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "gil.h"
 #include "text_signature.h"
 
 namespace artifex_devices::bindings {
@@ -39,7 +40,7 @@ template <class Call>
 bool is_done(PyObject** result, Call&& call) noexcept {
   *result = nullptr;
   try {
-    *result = call();
+    *result = sleeping_at_exit(call);
     return *result != nullptr || PyErr_Occurred() != nullptr;
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_Exception)) {
@@ -77,7 +78,8 @@ struct FastMethod {
     }
     with_self[0] = self;
     std::copy(arguments, arguments + all, with_self.begin() + 1);
-    return PyObject_Vectorcall(slow_path, with_self.data(), static_cast<size_t>(count) + 1, names);
+    return sleeping_at_exit(
+        [&] { return PyObject_Vectorcall(slow_path, with_self.data(), static_cast<size_t>(count) + 1, names); });
   }
 };
 
@@ -106,7 +108,7 @@ struct FastProperty {
       PyObject* result = nullptr;
       if (is_done(&result, [&] { return getter(self); })) return result;
     }
-    return PyObject_CallOneArg(slow_path, self);
+    return sleeping_at_exit([&] { return PyObject_CallOneArg(slow_path, self); });
   }
   inline static PyTypeObject* type = nullptr;
 };
@@ -140,7 +142,7 @@ struct FastClass {
       PyObject* result = nullptr;
       if (is_done(&result, [&] { return fast_path(cls, arguments, count); })) return result;
     }
-    return construct_slowly(cls, arguments, count, names);
+    return sleeping_at_exit([&] { return construct_slowly(cls, arguments, count, names); });
   }
 };
 

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <thread>
 
 #include "artifex_devices/base/blocking_call.h"
 #include "artifex_devices/base/interrupt.h"
@@ -16,8 +15,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::atomic<int> entering{0};  // threads within an ExitGate
+constexpr std::chrono::seconds kExitWait{2};  // longest wait for the workers of each pool at interpreter exit
+
 unsigned long main_thread = 0;
+std::atomic<bool> exit_began{false};
 thread_local Clock::time_point last_signal_check{};
 
 bool is_main_thread() noexcept { return PyThread_get_thread_ident() == main_thread; }
@@ -35,20 +36,12 @@ bool signal_pending() {
   return pending;
 }
 
-void shut_down_workers() {
-  WorkerPool::python().shutdown();  // first, as its work may wait for the other pool's
-  WorkerPool::process().shutdown();
-}
-
-// Runs at interpreter exit with the GIL: from now on no other thread enters Python through this extension.
-void close_gate() {
-  begin_exit();
-  PyThreadState* state = PyEval_SaveThread();
-  const auto deadline = Clock::now() + std::chrono::seconds(2);
-  while (entering.load() > 0 && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  shut_down_workers();
-  PyEval_RestoreThread(state);
-  release_dropped_owners();
+// Runs at interpreter exit with the GIL. Other threads and later callbacks may still use the library.
+void shut_down_at_exit() {
+  exit_began = true;
+  const ReleaseGil release;
+  WorkerPool::python().shutdown(kExitWait);  // first, as its work may wait for the other pool's
+  WorkerPool::process().shutdown(kExitWait);
 }
 
 void run_without_gil(void (*work)(void*), void* argument) {
@@ -64,40 +57,25 @@ bool holds_gil() noexcept {
   return own != nullptr && own == py::detail::get_thread_state_unchecked();
 }
 
-ExitGate::ExitGate() noexcept {
-  entering.fetch_add(1);
-  is_open_ = !exit_has_begun() || is_main_thread();
-  if (!is_open_) entering.fetch_sub(1);
-}
-
-ExitGate::~ExitGate() {
-  if (is_open_) entering.fetch_sub(1);
-}
+bool exit_has_begun() noexcept { return exit_began; }
 
 ReleaseGil::ReleaseGil() : state_(PyEval_SaveThread()) { last_signal_check = Clock::now(); }
 
 ReleaseGil::~ReleaseGil() {
   acquiring_gil("reacquiring the GIL");
-  {
-    const ExitGate gate;
-    if (!gate.is_open()) sleep_to_the_end();
-    PyEval_RestoreThread(state_);
-  }
+  sleeping_at_exit([&] { PyEval_RestoreThread(state_); });
   release_dropped_owners();
 }
 
 AcquireGil::AcquireGil() {
   acquiring_gil("acquiring the GIL");
-  const ExitGate gate;
-  if (!gate.is_open()) return;
-  acquired_ = true;
-  state_ = PyGILState_Ensure();
+  // Py_IsInitialized() needs no GIL, and is 0 while the main thread finalizes the interpreter. PyGILState_Ensure may
+  // use what it has released.
+  if (Py_IsInitialized() == 0 && !is_main_thread()) sleep_to_the_end();
+  sleeping_at_exit([&] { state_ = PyGILState_Ensure(); });
 }
 
-AcquireGil::~AcquireGil() {
-  if (!acquired_) return;
-  PyGILState_Release(state_);
-}
+AcquireGil::~AcquireGil() { PyGILState_Release(state_); }
 
 void install_gil_guards(py::module_& module) {
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
@@ -108,13 +86,14 @@ void install_gil_guards(py::module_& module) {
   lock_check::set_gil_hook(&holds_gil);
 #endif
   bind_python_owners(module);
-  module.def("_close", &close_gate, "Ends all workers. Registered with atexit.");
+  module.def("_close", &shut_down_at_exit, "Ends all workers, with a limit of time. Registered with atexit.");
   py::module_::import("atexit").attr("register")(module.attr("_close"));
   module.def(
       "_shutdown",
       [] {
         const ReleaseGil release;
-        shut_down_workers();
+        WorkerPool::python().shutdown();
+        WorkerPool::process().shutdown();
       },
       "Ends the workers after the copies in progress.");
 }

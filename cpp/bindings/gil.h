@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cxxabi.h>
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/sharding/sharding.h"
@@ -18,23 +19,24 @@ namespace py = pybind11;
 /// always true.
 bool holds_gil() noexcept;
 
-/// Holds up interpreter exit while this thread takes the GIL or uses the interpreter without it. Closed for all threads
-/// except the main one once exit has begun.
-class ExitGate {
- public:
-  ExitGate() noexcept;
-  ~ExitGate();
-  ExitGate(const ExitGate&) = delete;
-  ExitGate& operator=(const ExitGate&) = delete;
-  bool is_open() const noexcept { return is_open_; }
+/// Sleeps until the process ends.
+[[noreturn]] void sleep_to_the_end() noexcept;
 
- private:
-  bool is_open_;
-};
+/// Runs `work`, which takes the GIL or runs Python code that may release it. Once the interpreter is finalizing,
+/// CPython up to 3.13 ends each other thread that takes the GIL: it unwinds the thread's stack without the GIL, which
+/// aborts the process at a `catch (...)` or in a noexcept function, and runs destructors of Python references. Such a
+/// thread sleeps here instead, as in CPython 3.14 (docs/decisions/0005).
+template <class Work>
+decltype(auto) sleeping_at_exit(Work&& work) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (abi::__forced_unwind&) {
+    sleep_to_the_end();
+  }
+}
 
 /// Drops the GIL for its scope, then releases borrowed memory that was dropped meanwhile. Unlike py::gil_scoped_release
-/// it is safe at interpreter exit: CPython ends a late thread by unwinding its stack, which aborts in C++ frames, so a
-/// thread that returns after exit began sleeps here until the process ends.
+/// it is safe at interpreter exit.
 class ReleaseGil {
  public:
   ReleaseGil();
@@ -46,20 +48,24 @@ class ReleaseGil {
   PyThreadState* state_;
 };
 
-/// Takes the GIL on a thread that does not have it, if the interpreter still runs; otherwise `acquired()` is false and
-/// the caller must not touch its Python references. Not for workers of WorkerPool::process().
+/// Takes the GIL for its scope. Python code that runs in it must be in sleeping_at_exit: see with_gil.
 class AcquireGil {
  public:
   AcquireGil();
   ~AcquireGil();
   AcquireGil(const AcquireGil&) = delete;
   AcquireGil& operator=(const AcquireGil&) = delete;
-  bool acquired() const noexcept { return acquired_; }
 
  private:
-  bool acquired_ = false;
-  PyGILState_STATE state_{};
+  PyGILState_STATE state_;
 };
+
+/// Runs `work` with the GIL, on a thread that does not have it. Not for workers of WorkerPool::process().
+template <class Work>
+decltype(auto) with_gil(Work&& work) {
+  const AcquireGil gil;
+  return sleeping_at_exit(std::forward<Work>(work));
+}
 
 /// Whether a copy that writes at most `bytes` holds the GIL. True only for copies that are cheaper than dropping the
 /// GIL and that the calling thread does alone: a thread with the GIL must not wait for workers.
@@ -94,15 +100,11 @@ auto without_gil(Work&& work) {
   return work();
 }
 
-/// Installs the Ctrl-C hook and the exit gate. Called once, at import.
+/// Installs the Ctrl-C hook and the hook of interpreter exit. Called once, at import.
 void install_gil_guards(py::module_& module);
 
-/// Whether interpreter exit has begun.
+/// Whether interpreter exit has begun; the interpreter may still run for long, in later callbacks.
 bool exit_has_begun() noexcept;
-void begin_exit() noexcept;
-
-/// Sleeps until the process ends, for a thread that would enter Python after exit began.
-[[noreturn]] void sleep_to_the_end() noexcept;
 
 void bind_exit_guard(py::module_& module);
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "artifex_devices/base/throw_error.h"
+#include "cpython_calls.h"
 #include "python_arguments.h"
 #include "safe_repr.h"
 
@@ -28,7 +29,7 @@ AxisNameTable& table() {
 
 AxisName axis_name_from_python(py::handle object, std::string_view operation) {
   AxisNameTable& known = table();
-  if (PyObject* id = PyDict_GetItemWithError(known.id_of_object, object.ptr())) {
+  if (PyObject* id = sleeping_at_exit([&] { return PyDict_GetItemWithError(known.id_of_object, object.ptr()); })) {
     return known.by_id.at(static_cast<int32_t>(PyLong_AsLong(id))).first;
   }
   if (PyErr_Occurred()) {
@@ -47,7 +48,8 @@ AxisName axis_name_from_python(py::handle object, std::string_view operation) {
   PyErr_Clear();
   const AxisName name = is_text ? AxisName(object.cast<std::string>()) : AxisName::foreign(safe_repr(object));
   known.by_id[name.id()] = {name, py::object(py::reinterpret_borrow<py::object>(object)).release().ptr()};
-  if (PyDict_SetItem(known.id_of_object, object.ptr(), py::int_(name.id()).ptr()) < 0) throw py::error_already_set();
+  const py::int_ id(name.id());
+  check(sleeping_at_exit([&] { return PyDict_SetItem(known.id_of_object, object.ptr(), id.ptr()); }));
   return name;
 }
 

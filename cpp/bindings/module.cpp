@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "narrow.h"
+#include "numpy_bridge.h"
 #include "pybind11_patches.h"
 #include "safe_repr.h"
 #include "scopes.h"
@@ -16,6 +17,7 @@ PYBIND11_MODULE(_core, module) {
   using namespace artifex_devices::bindings;
   module.doc() = "The compiled core of artifex_devices. Use the names that the package re-exports.";
   install_gil_guards(module);
+  load_numpy();
   bind_errors(module);
   bind_safe_repr(module);
   bind_topology(module);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "artifex_devices/base/throw_error.h"
+#include "cpython_calls.h"
 #include "errors.h"
 #include "python_modules.h"
 
@@ -17,11 +18,11 @@ void warn_once(DType from, std::string_view operation, const std::string& path) 
   if (has_warned) return;
   has_warned = true;
   try {
-    py::module_::import(python_modules::kScopes)
-        .attr("_warn_narrowing")(fmt::format(
-            "{}: {} is {} and was narrowed to {}, because jax_enable_x64 is False; later arrays are narrowed without a "
-            "warning; convert them yourself, or keep 64 bits by config.update('jax_enable_x64', True)",
-            operation, path.empty() ? "the data" : "leaf " + path, name(from), name(narrow_dtype(from))));
+    const py::str text = fmt::format(
+        "{}: {} is {} and was narrowed to {}, because jax_enable_x64 is False; later arrays are narrowed without a "
+        "warning; convert them yourself, or keep 64 bits by config.update('jax_enable_x64', True)",
+        operation, path.empty() ? "the data" : "leaf " + path, name(from), name(narrow_dtype(from)));
+    call_python(python_modules::kScopes, "_warn_narrowing", text);
   } catch (...) {
     has_warned = false;  // the warning became an error, and nothing was narrowed
     throw;

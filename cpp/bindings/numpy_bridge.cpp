@@ -9,6 +9,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/memory_space.h"
 #include "errors.h"
+#include "gil.h"
 #include "python_arguments.h"
 #include "safe_repr.h"
 
@@ -103,6 +104,8 @@ bool is_masked(py::handle object) {
 PyObject* ndarray_type() { return reinterpret_cast<PyObject*>(py::detail::npy_api::get().PyArray_Type_); }
 
 }  // namespace
+
+void load_numpy() { py::detail::npy_api::get(); }
 
 bool is_ndarray(py::handle object) noexcept {
   return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == ndarray_type() ||
@@ -316,7 +319,8 @@ int64_t index_from_python(py::handle object, std::string_view operation, std::st
     throw_error<TypeMismatch>("{}: {} is of type {}; expected an int, got {}; pass an int such as 8", operation, what,
                               type_name(object), safe_repr(object));
   }
-  const py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
+  const py::object number =
+      py::reinterpret_steal<py::object>(sleeping_at_exit([&] { return PyNumber_Index(object.ptr()); }));
   if (!number) throw py::error_already_set();
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);

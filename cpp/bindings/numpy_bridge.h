@@ -28,6 +28,9 @@ struct __attribute__((visibility("hidden"))) Leaf {
 /// for unsupported dtypes and for other objects, InvalidArgument for masked arrays. Needs the GIL.
 Leaf leaf_from_python(py::handle object, std::string_view operation);
 
+/// Loads NumPy's C interface. Its first use drops the GIL, which a thread that CPython ends at exit would not survive.
+void load_numpy();
+
 /// Throws OverflowError, with the number of bits, for a Python int that neither int64 nor uint64 holds. Needs the GIL.
 void check_int(py::handle object, std::string_view operation);
 

@@ -60,9 +60,8 @@ int run_pending_call(void*) {
 void request_pending_call() noexcept {
   const int64_t now = fork_generation() + 1;
   if (g_pending_in.exchange(now) == now) return;
-  const ExitGate gate;  // the interpreter frees its list at exit
-  const bool runs = gate.is_open() && Py_IsInitialized() != 0;
-  if (!runs || Py_AddPendingCall(&run_pending_call, nullptr) != 0) g_pending_in.store(0);
+  // The interpreter frees its list at exit, while this thread may be in Py_AddPendingCall.
+  if (exit_has_begun() || Py_AddPendingCall(&run_pending_call, nullptr) != 0) g_pending_in.store(0);
 }
 
 }  // namespace

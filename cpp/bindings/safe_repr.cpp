@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "gil.h"
+
 namespace artifex_devices::bindings {
 namespace {
 
@@ -32,7 +34,7 @@ std::string utf8(const py::object& text) {
 }  // namespace
 
 std::string safe_repr(py::handle object) {
-  const auto text = py::reinterpret_steal<py::object>(PyObject_Repr(object.ptr()));
+  const auto text = py::reinterpret_steal<py::object>(sleeping_at_exit([&] { return PyObject_Repr(object.ptr()); }));
   if (!text) {
     if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw py::error_already_set();
     const py::error_already_set raised;

@@ -14,6 +14,7 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
+#include "cpython_calls.h"
 #include "python_modules.h"
 #include "safe_repr.h"
 #include "world.h"
@@ -96,7 +97,8 @@ py::object checked_value(ScopedOption option, py::handle value, std::string_view
     // NumPy's bools and 0 and 1 are accepted too, but not text: "False" would be true.
     if (!is_text && !value.is_none()) {
       for (const bool truth : {false, true}) {
-        const int equal = PyObject_RichCompareBool(value.ptr(), truth ? Py_True : Py_False, Py_EQ);
+        const int equal =
+            sleeping_at_exit([&] { return PyObject_RichCompareBool(value.ptr(), truth ? Py_True : Py_False, Py_EQ); });
         if (equal < 0) {  // an array of several values raises ValueError; other errors are the object's own
           if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError)) {
             throw py::error_already_set();
@@ -302,9 +304,7 @@ TransferGuards scoped_transfer_guards() {
     const py::object level = scoped_value(static_cast<ScopedOption>(i));
     if (!level.is_none()) guards.levels[i] = guard_level_from_name(level.cast<std::string_view>()).value();
   }
-  guards.log = [](const std::string& text) {
-    py::module_::import(python_modules::kScopes).attr("_log_transfer")(text);
-  };
+  guards.log = [](const std::string& text) { call_python(python_modules::kScopes, "_log_transfer", py::str(text)); };
   return guards;
 }
 

@@ -19,7 +19,8 @@ class Building {
       py::object result = steal(PyDict_New());
       for (Py_ssize_t i = 0; i < node.count; ++i) {
         PyObject* value = build_child(node.child(i)).release().ptr();
-        const bool is_set = PyDict_SetItem(result.ptr(), PyTuple_GET_ITEM(node.data, i), value) == 0;
+        const bool is_set =
+            sleeping_at_exit([&] { return PyDict_SetItem(result.ptr(), PyTuple_GET_ITEM(node.data, i), value); }) == 0;
         Py_DECREF(value);
         check(is_set);
       }
@@ -37,7 +38,7 @@ class Building {
       PyList_SET_ITEM(result.ptr(), i, build_child(node.child(i)).release().ptr());
     }
     if (node.type == &PyList_Type) return result;
-    return steal(PyObject_CallFunctionObjArgs(make_node_, as_object(node.type), node.data, result.ptr(), nullptr));
+    return call(make_node_, as_object(node.type), node.data, result.ptr());
   }
 
  private:
@@ -71,7 +72,8 @@ class Collecting {
     if (node.type == &PyDict_Type) {
       if (PyDict_GET_SIZE(tree) != node.count) return false;
       for (Py_ssize_t i = 0; i < node.count; ++i) {
-        PyObject* value = PyDict_GetItemWithError(tree, PyTuple_GET_ITEM(node.data, i));
+        PyObject* value =
+            sleeping_at_exit([&] { return PyDict_GetItemWithError(tree, PyTuple_GET_ITEM(node.data, i)); });
         if (value == nullptr) {
           check(PyErr_Occurred() == nullptr);
           return false;
@@ -81,7 +83,7 @@ class Collecting {
       return true;
     }
     if (node.type == &PyList_Type || node.type == &PyTuple_Type) return collect_each(node, tree);
-    const py::object children = steal(PyObject_CallFunctionObjArgs(children_of_, tree, node.data, nullptr));
+    const py::object children = call(children_of_, tree, node.data);
     return !children.is_none() && PyTuple_CheckExact(children.ptr()) && collect_each(node, children.ptr());
   }
 

@@ -5,7 +5,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include <new>
+#include "cpython_calls.h"
 
 namespace artifex_devices::bindings::trees {
 
@@ -86,16 +86,13 @@ struct Node {
 /// Runs `work` and turns its exceptions into Python errors.
 template <class Work>
 PyObject* guarded(Work&& work) noexcept {
-  try {
-    return work().release().ptr();
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
-  return nullptr;
+  return translated([&] { return work().release().ptr(); });
+}
+
+/// Calls a Python function, which may be the user's.
+template <class... Arguments>
+py::object call(PyObject* function, Arguments... arguments) {
+  return call_python(function, py::handle(arguments)...);
 }
 
 inline bool has_count(Py_ssize_t count, Py_ssize_t expected, const char* name) {

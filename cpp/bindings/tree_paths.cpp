@@ -74,7 +74,7 @@ class Paths {
 
 py::object keys_of_children(PyObject* keys_of, PyTypeObject* type, PyObject* data, Py_ssize_t count) {
   const py::object number = steal(PyLong_FromSsize_t(count));
-  py::object keys = steal(PyObject_CallFunctionObjArgs(keys_of, as_object(type), data, number.ptr(), nullptr));
+  py::object keys = call(keys_of, as_object(type), data, number.ptr());
   if (!PyTuple_CheckExact(keys.ptr())) keys = steal(PySequence_Tuple(keys.ptr()));
   if (PyTuple_GET_SIZE(keys.ptr()) < count) fail_structure();
   return keys;

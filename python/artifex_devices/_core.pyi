@@ -3464,6 +3464,11 @@ def _cached_host_value(array: Array) -> typing.Any:
     Returns the value that np.asarray(array) has gathered and cached, or None.
     """
 
+def _call_sleeping_at_exit(function: typing.Any, x: typing.Any) -> typing.Any:
+    """
+    Calls function(x). A thread that CPython ends meanwhile, at interpreter exit, sleeps here: the frames of other extensions that called this function are not unwound.
+    """
+
 def _canonical_memory_kind(kind: str | None, devices: collections.abc.Sequence[Device]) -> str | None: ...
 def _cgroup_cpus() -> float | None:
     """
@@ -3539,7 +3544,7 @@ def _clock_difference(trips: collections.abc.Sequence[tuple[int, int, int]]) -> 
 
 def _close() -> None:
     """
-    Ends all workers. Registered with atexit.
+    Ends all workers, with a limit of time. Registered with atexit.
     """
 
 def _cluster_from_tables(content: dict[typing.Any, typing.Any], source: str) -> Cluster:
@@ -4532,11 +4537,6 @@ def _tree_text(node: typing.Any) -> str:
     """
 
 def _trim() -> int: ...
-def _under_our_frame(function: typing.Any, x: typing.Any) -> typing.Any:
-    """
-    Calls function(x). Frames of other extensions around it are not unwound when the interpreter exits.
-    """
-
 def _use_copy_isa(name: str) -> None:
     """
     Makes all later copies use one of them.

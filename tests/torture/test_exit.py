@@ -21,7 +21,51 @@ def small():
         tour.equal(x + x, np.arange(8.0) * 2)
 
 
+class Name:
+    """A mesh axis and an index whose special methods are Python code."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        return sum(range(self.number))
+
+    def __eq__(self, other):
+        return isinstance(other, Name) and sum([self.number]) == other.number
+
+    def __index__(self):
+        return sum([self.number])
+
+
+def leaves():
+    from artifex_devices import tree
+
+    added = tree.map(lambda x: x + 1, [[1, (2,)], {"a": 3}], is_leaf=lambda x: sum(range(9)) == 0)
+    assert added == [[2, (3,)], {"a": 4}]
+
+
+def blocks():
+    import artifex_devices as ad
+
+    value = np.arange(8.0)
+    tour.equal(ad.make_array_from_callback((8,), tour.over(ad.P("x")), lambda index: value[index].copy()), value)
+
+
+def names():
+    import artifex_devices as ad
+
+    assert ad.P(Name(8), (Name(9), Name(10))) == ad.P(Name(8), (Name(9), Name(10)))
+    assert tour.over(ad.P("x")).shard_shape((Name(8), Name(16))) == (1, 16)
+
+
+def texts():
+    import artifex_devices as ad
+
+    assert str(ad.device_put(np.arange(8.0), tour.over(ad.P("x")))) == str(np.arange(8.0))
+
+
 WORK = {
+    "called by the library": [leaves, blocks, names, texts] * 2,
     "copies": COPIES,
     "cooperative": [tour.cooperative] * 6,
     "programs": [tour.cooperative, tour.threads, tour.mapped] * 2,

@@ -44,6 +44,13 @@ class End {
   std::function<void(std::exception_ptr)> done_;
 };
 
+// Returns whether the thread has ended by the deadline.
+bool join_until(pthread_t thread, std::chrono::system_clock::time_point deadline) noexcept {
+  const auto since_1970 = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count();
+  const timespec until{.tv_sec = since_1970 / 1'000'000'000, .tv_nsec = since_1970 % 1'000'000'000};
+  return pthread_timedjoin_np(thread, nullptr, &until) == 0;
+}
+
 int allowed_cpus() noexcept { return std::max(1, AffinityMask().count()); }
 
 }  // namespace
@@ -430,7 +437,7 @@ void WorkerPool::submit(std::vector<Work> work, std::function<void(std::exceptio
       "threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)");
 }
 
-void WorkerPool::shutdown() {
+void WorkerPool::shutdown(std::optional<std::chrono::milliseconds> limit) {
   State& state = *state_;
   const std::lock_guard only_one(state.shutdown_mutex);
   std::vector<pthread_t> threads;
@@ -440,7 +447,14 @@ void WorkerPool::shutdown() {
     threads.swap(state.threads);
     for (State::LaneState& each : state.lanes) each.changed.notify_all();
   }
-  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  const auto deadline = std::chrono::system_clock::now() + limit.value_or(std::chrono::milliseconds(0));
+  for (const pthread_t thread : threads) {
+    if (!limit) {
+      pthread_join(thread, nullptr);
+    } else if (!join_until(thread, deadline)) {
+      pthread_detach(thread);
+    }
+  }
 }
 
 }  // namespace artifex_devices

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -67,8 +69,9 @@ class WorkerPool {
   /// The same for several lanes, like parallel_for; `done` receives the first error.
   void submit(std::vector<Work> work, std::function<void(std::exception_ptr)> done);
 
-  /// Finishes queued tasks and joins all workers. May be called twice, but not from a worker.
-  void shutdown();
+  /// Finishes queued tasks and joins all workers. May be called twice, but not from a worker. With a limit, workers
+  /// that are busy when it has passed are left to finish alone.
+  void shutdown(std::optional<std::chrono::milliseconds> limit = std::nullopt);
 
   struct State;
 

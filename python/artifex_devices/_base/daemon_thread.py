@@ -17,7 +17,8 @@ from artifex_devices._base.caller import user_frame
 from artifex_devices._core import _set_thread_caller
 
 _JOIN_POLL_S = 0.001  # interval at which join() checks that a thread whose start was interrupted has started
-_EXIT_S = 10.0  # longest wait at interpreter exit for threads that are starting
+_EXIT_S = 3.0  # longest wait at interpreter exit for threads that are starting
+_LATE_START_S = 1.0  # time from the beginning of interpreter exit in which only the main thread starts threads
 _POLL_S = 0.05  # interval at which start() checks that the thread is alive; its begin wakes start() at once
 
 
@@ -64,16 +65,16 @@ class _BeginEvent:
         """Called by `threading` in a forked child, which does not have the thread."""
 
 
-# Threads that are being started and have not had the GIL. If CPython exits meanwhile, such a thread can use memory that
-# is released: decision 0005.
+# Threads that are being started and have not had the GIL. If the interpreter is finalized meanwhile, such a thread can
+# use memory that is released: decision 0005.
 _starting: set[_BeginEvent] = set()
-_is_exiting = False
+_exit_began_s: float | None = None
 
 
 def _wait_at_exit() -> None:
-    """From now on only the main thread starts threads; waits for those that others are starting."""
-    global _is_exiting
-    _is_exiting = True
+    """Delays later starts of other threads; waits for threads that are being started."""
+    global _exit_began_s
+    _exit_began_s = time.monotonic()
     end_s = time.monotonic() + _EXIT_S
     while any(begin.life is None or not begin.is_gone() for begin in tuple(_starting)) and time.monotonic() < end_s:
         time.sleep(_JOIN_POLL_S)
@@ -125,10 +126,10 @@ class DaemonThread(threading.Thread):
         if sys.is_finalizing():  # other threads do not run
             raise RuntimeError("can't start new thread at interpreter shutdown")
         try:
+            if _exit_began_s is not None and threading.current_thread() is not threading.main_thread():
+                # Usually the interpreter is finalized meanwhile. A callback that takes longer may wait for the thread.
+                time.sleep(max(0.0, _exit_began_s + _LATE_START_S - time.monotonic()))
             _starting.add(self._begin)
-            while _is_exiting and threading.current_thread() is not threading.main_thread():
-                _starting.discard(self._begin)
-                time.sleep(3600.0)  # to the end of the process, as a thread that comes back from a copy
             super().start()
         finally:
             if self.is_gone():

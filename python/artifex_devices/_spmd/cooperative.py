@@ -36,7 +36,7 @@ _seats = threading.local()  # the idle greenlets of this thread
 
 
 def _new_seat() -> _Seat:
-    made = greenlet.greenlet(_core._under_our_frame)  # unwinding greenlet's frames at exit would abort
+    made = greenlet.greenlet(_core._call_sleeping_at_exit)  # unwinding greenlet's frames at exit would abort
     box: list[Any] = [None]
     made.switch(_serve, box)  # returns when it waits for a participant
     return made.switch, box

@@ -128,13 +128,14 @@ def _pop() -> _Worker | None:
 
 
 def shutdown() -> None:
-    """Ends the idle threads of participants."""
+    """Ends the idle threads of participants; waits a moment for them."""
     ended = []
     while worker := _pop():
         ended.append(worker)
     _retire(ended)
+    deadline_s = time.monotonic() + _GRACE_S
     for worker in ended:
-        worker.thread.join()
+        worker.thread.join(max(0.0, deadline_s - time.monotonic()))
 
 
 atexit.register(shutdown)

@@ -102,6 +102,9 @@ class SaveFuture:
             raise
         if self._commits_in_wait:
             self._note("the save is not committed, as no wait() was called")
+        main_thread = threading.main_thread()
+        if threading.current_thread() is main_thread and not main_thread.is_alive():
+            self._wait_for_thread()  # in a callback at exit, after which none may come that waits for it
 
     @property
     def nbytes(self) -> int:
@@ -190,6 +193,10 @@ class SaveFuture:
             self._finished.set()
             _running.discard(self)
 
+    def _wait_for_thread(self) -> None:
+        while not self.done():
+            self._finished.wait(_POLL_S)
+
     def _commit_alone(self) -> None:
         if self._commits_in_wait:
             return
@@ -266,8 +273,7 @@ def _report_failures(*, of_dropped: bool) -> None:
 
 def _wait_at_exit() -> None:
     for future in list(_running):
-        while not future.done():
-            future._finished.wait(_POLL_S)
+        future._wait_for_thread()
         with future._lock:
             if not future._finished.is_set():
                 future._end_without_thread()

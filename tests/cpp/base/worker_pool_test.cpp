@@ -287,6 +287,25 @@ TEST_F(WorkerPoolTest, FinishesQueuedTasksAtShutdown) {
   EXPECT_EQ(jobs.load(), 200);
 }
 
+TEST_F(WorkerPoolTest, ShutsDownWithALimitWhileAWorkerIsBusy) {
+  std::latch begun(1);
+  std::latch end(1);
+  const auto event = std::make_shared<Event>();
+  const auto wait = [&](int64_t) {
+    begun.count_down();
+    end.wait();
+  };
+  pool().submit(1, 0, wait, [event](std::exception_ptr) { event->set(); });
+  begun.wait();
+  pool().shutdown(std::chrono::milliseconds(10));
+  EXPECT_FALSE(event->is_set());
+  std::atomic<int> items{0};
+  submit_and_wait(4, -1, [&](int64_t) { ++items; });
+  EXPECT_EQ(items.load(), 4);
+  end.count_down();
+  event->wait();
+}
+
 TEST_F(WorkerPoolTest, AllowsConcurrentTasksAndShutdowns) {
   std::atomic<int> items{0};
   std::atomic<bool> stop{false};

@@ -12,6 +12,7 @@ import weakref
 from types import SimpleNamespace
 
 import pytest
+from artifex_devices._base import daemon_thread
 from artifex_devices._base.daemon_thread import DaemonThread, _BeginEvent
 from artifex_devices._spmd import watchdog
 
@@ -200,12 +201,10 @@ AT_EXIT = """
     @atexit.register  # before the library's own, so that it runs after it
     def last():
         starting = len(daemon_thread._starting)
-        exiting.set()
-        end_s = time.monotonic() + 30
-        time.sleep(0.3)
-        while not begun and time.monotonic() < end_s:
-            time.sleep(0.01)
         DaemonThread("main", begin).start()
+        exiting.set()
+        while len(begun) < 3:
+            time.sleep(0.01)
         print(*begun, starting)
 
     from artifex_devices._base import daemon_thread
@@ -239,7 +238,7 @@ AT_EXIT = """
 """
 
 
-def test_at_exit_a_thread_that_is_starting_is_waited_for_and_only_the_main_thread_starts_others():
+def test_at_exit_a_thread_that_is_starting_is_waited_for_and_all_threads_start_others():
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(AT_EXIT)],
         capture_output=True,
@@ -249,4 +248,20 @@ def test_at_exit_a_thread_that_is_starting_is_waited_for_and_only_the_main_threa
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "before the exit main 0\n"
+    assert done.stdout == "before the exit main after the exit 0\n"
+
+
+def test_just_after_exit_has_begun_other_threads_wait_before_they_start_one(monkeypatch):
+    slept = []
+    monkeypatch.setattr(daemon_thread, "_exit_began_s", 100.0)
+    monkeypatch.setattr(daemon_thread, "time", SimpleNamespace(monotonic=lambda: 100.25, sleep=slept.append))
+
+    def start():
+        DaemonThread("artifex-test", lambda thread: thread.began()).start()
+
+    start()
+    assert slept == []
+    starter = threading.Thread(target=start)
+    starter.start()
+    starter.join(TIMEOUT_S)
+    assert slept == [0.75]

@@ -215,26 +215,6 @@ def test_ctrl_c_ends_a_blocking_call(body: str) -> None:
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
 
-def test_ctrl_c_in_the_first_use_of_an_ndarray_is_not_lost() -> None:
-    """pybind11 asks NumPy for its version then, here in a fast path, whose other errors are left to the slow path."""
-    done = run(
-        """
-        version = np.lib.NumpyVersion
-        def interrupted(text):
-            np.lib.NumpyVersion = version
-            raise KeyboardInterrupt
-        np.lib.NumpyVersion = interrupted
-        devices = np.array(ad.devices())
-        try:
-            ad.Mesh(devices, ("x",))
-        except KeyboardInterrupt:
-            assert ad.Mesh(devices, ("x",)).shape == {"x": 8}
-            print("ok")
-        """
-    )
-    assert_clean(done)
-
-
 def test_no_room_in_the_address_space_is_an_error_and_the_next_call_works() -> None:
     done = run("""
         import resource
