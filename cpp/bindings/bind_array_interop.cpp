@@ -6,6 +6,7 @@
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/dlpack.h"
 #include "artifex_devices/transfer/reshard.h"
+#include "errors.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
@@ -142,6 +143,9 @@ extern "C" int get_array_buffer(PyObject* self, Py_buffer* view, int flags) {
     return fill_buffer(self, py::handle(self).cast<ArrayRef>(), view, flags);
   } catch (py::error_already_set& error) {
     error.restore();
+  } catch (const Interrupted&) {
+    set_error_of_exception();
+    raise_again_if_dropped();  // NumPy drops the errors of this slot, and calls __array__
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_BufferError, error.what());
   }

@@ -9,6 +9,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "python_arguments.h"
 #include "python_modules.h"
 #include "safe_repr.h"
 
@@ -72,7 +73,7 @@ class Bytes {
  public:
   explicit Bytes(py::handle object) {
     if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) == 0) return;
-    PyErr_Clear();
+    clear_refused_buffer();
     throw_error<TypeMismatch>(
         "Layout.unpack: memory is of type {}; expected contiguous bytes: bytes, a memoryview or an ndarray of uint8; "
         "pass np.ascontiguousarray(x).view(np.uint8)",

@@ -181,6 +181,8 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
       if (options.donation != Donation::kNone && py::isinstance<Array>(leaves[i])) {
         donated.push_back(leaves[i].cast<ArrayRef>());
       }
+    } catch (const Interrupted&) {  // the exception of a signal handler is set: no Python code may run
+      throw;
     } catch (const Error&) {
       const std::string path = path_of(i).cast<std::string>();
       rethrow_with_context(path.empty() ? "" : "leaf " + path + ": ");

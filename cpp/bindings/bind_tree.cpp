@@ -284,8 +284,9 @@ class Flattening {
     const py::object keys = steal(PyDict_Keys(tree));
     if (!are_ascending_texts(keys.ptr()) && PyList_Sort(keys.ptr()) < 0) {
       if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw py::error_already_set();
-      PyErr_Clear();
-      call(opener_.one_level, tree);  // raises
+      const py::error_already_set error;
+      call(opener_.one_level, tree);  // raises, unless the error was of a signal handler
+      throw error;
     }
     return steal(PyList_AsTuple(keys.ptr()));
   }

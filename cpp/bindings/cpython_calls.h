@@ -5,6 +5,7 @@
 
 #include <exception>
 
+#include "errors.h"
 #include "gil.h"
 
 namespace artifex_devices::bindings {
@@ -14,18 +15,15 @@ namespace py = pybind11;
 // Primitives of classes and functions that CPython calls without pybind11, which is slower and keeps a stack of its
 // frames for each thread that a switch between greenlets would corrupt.
 
+/// Runs `call` and turns its exceptions into Python errors.
 template <typename Call>
 inline PyObject* translated(Call call) noexcept {
   try {
     return sleeping_at_exit(call);
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (const std::exception&) {
+    set_error_of_exception();
+    return nullptr;
   }
-  return nullptr;
 }
 
 inline py::object checked(PyObject* result) {

@@ -73,6 +73,20 @@ void rethrow_with_context(const std::string& prefix) {
   }
 }
 
+void set_error_of_exception() noexcept {
+  try {
+    throw;
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const Error& error) {
+    set_python_error(error, "");
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
+
 void bind_errors(py::module_& module) {
   indivisible =
       make_class(module, "IndivisibleError", "A dimension is not divisible by its mesh axes. A ValueError, as in JAX.",

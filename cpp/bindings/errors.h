@@ -20,6 +20,9 @@ class OverflowError : public Error {  // OverflowError
 /// Creates the exception classes and registers the translator of core errors.
 void bind_errors(py::module_& module);
 
+/// Sets the Python error of the C++ exception being handled. The exception that a signal handler raised stays set.
+void set_error_of_exception() noexcept;
+
 /// Rethrows the core error being handled as its Python exception, with `prefix` before its text. Call it in a catch
 /// block; exceptions other than `Error` pass unchanged.
 [[noreturn]] void rethrow_with_context(const std::string& prefix);

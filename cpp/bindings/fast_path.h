@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <string>
 #include <utility>
@@ -34,23 +35,19 @@ T* value_in(PyObject* object) {
 /// A copy of the text that is never freed, as CPython keeps pointers to it.
 inline const char* permanent_text(const std::string& text) { return (new std::string(text))->c_str(); }
 
-/// Whether the fast path has finished the call, with a result or an error. Errors that it throws are left to the slow
-/// path, which finds them again, except for Ctrl-C, which would not come again.
+/// Whether the fast path has finished the call, with a result or a Python error: the user's code and signal handlers do
+/// not run twice. Errors of the core are left to the slow path, which finds them again, except for Interrupted, for
+/// which the exception of a signal handler is set.
 template <class Call>
 bool is_done(PyObject** result, Call&& call) noexcept {
   *result = nullptr;
   try {
     *result = sleeping_at_exit(call);
-    return *result != nullptr || PyErr_Occurred() != nullptr;
   } catch (py::error_already_set& error) {
-    if (!error.matches(PyExc_Exception)) {
-      error.restore();
-      return true;
-    }
-  } catch (...) {  // the slow path says what it is
+    error.restore();
+  } catch (const std::exception&) {  // the slow path says what it is
   }
-  PyErr_Clear();
-  return false;
+  return *result != nullptr || PyErr_Occurred() != nullptr;
 }
 
 /// Registers the function Class.name behind a fast path, which its class does not contain any more.

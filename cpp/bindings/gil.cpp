@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <utility>
 
 #include "artifex_devices/base/blocking_call.h"
 #include "artifex_devices/base/interrupt.h"
@@ -23,15 +24,32 @@ thread_local Clock::time_point last_signal_check{};
 
 bool is_main_thread() noexcept { return PyThread_get_thread_ident() == main_thread; }
 
+// The exception of a signal handler that a C slot has returned, and its traceback then. Used by the main thread only.
+PyObject* returned_error = nullptr;
+PyObject* returned_trace = nullptr;
+
+// Forgets the exception that a slot returned. Returns whether it was dropped, and then makes it the current error. A
+// function of Python that receives an exception adds an entry to its traceback.
+bool raise_dropped_error() noexcept {
+  if (returned_error == nullptr) return false;
+  const auto error = py::reinterpret_steal<py::object>(std::exchange(returned_error, nullptr));
+  const auto before = py::reinterpret_steal<py::object>(std::exchange(returned_trace, nullptr));
+  const auto now = py::reinterpret_steal<py::object>(PyException_GetTraceback(error.ptr()));
+  if (!now.is(before)) return false;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  return true;
+}
+
 // Checks for Ctrl-C at most every 50 ms: taking the GIL from a busy Python thread can take 5 ms.
 bool signal_pending() {
   if (!is_main_thread()) return false;
   const auto now = Clock::now();
-  if (now - last_signal_check < std::chrono::milliseconds(50)) return false;
+  if (returned_error == nullptr && now - last_signal_check < std::chrono::milliseconds(50)) return false;
   last_signal_check = now;
-  if (holds_gil()) return PyErr_CheckSignals() != 0;
+  const auto check = [] { return raise_dropped_error() || PyErr_CheckSignals() != 0; };
+  if (holds_gil()) return check();
   const PyGILState_STATE state = PyGILState_Ensure();
-  const bool pending = PyErr_CheckSignals() != 0;
+  const bool pending = check();
   PyGILState_Release(state);
   return pending;
 }
@@ -76,6 +94,22 @@ AcquireGil::AcquireGil() {
 }
 
 AcquireGil::~AcquireGil() { PyGILState_Release(state_); }
+
+void raise_again_if_dropped() noexcept {
+  PyObject* type = nullptr;
+  PyObject* error = nullptr;
+  PyObject* trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  if (trace != nullptr) PyException_SetTraceback(error, trace);
+  if (is_main_thread()) {
+    py::reinterpret_steal<py::object>(std::exchange(returned_error, Py_NewRef(error)));
+    py::reinterpret_steal<py::object>(std::exchange(returned_trace, PyException_GetTraceback(error)));
+    // If the interpreter's list is full, the next wait raises it.
+    Py_AddPendingCall([](void*) { return raise_dropped_error() ? -1 : 0; }, nullptr);
+  }
+  PyErr_Restore(type, error, trace);
+}
 
 void install_gil_guards(py::module_& module) {
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();

@@ -103,6 +103,11 @@ auto without_gil(Work&& work) {
 /// Installs the Ctrl-C hook and the hook of interpreter exit. Called once, at import.
 void install_gil_guards(py::module_& module);
 
+/// For a C slot whose callers may drop errors, when the exception of a signal handler is the current Python error. If
+/// no Python code receives the exception, the next wait of the main thread raises it, or the next instruction of
+/// Python.
+void raise_again_if_dropped() noexcept;
+
 /// Whether interpreter exit has begun; the interpreter may still run for long, in later callbacks.
 bool exit_has_begun() noexcept;
 

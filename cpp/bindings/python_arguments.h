@@ -22,12 +22,21 @@ inline bool is_iterable(py::handle object) {
   return false;
 }
 
+/// Clears the error with which an object refused a buffer. Throws errors of other classes, which a signal handler may
+/// have raised while the buffer was awaited.
+inline void clear_refused_buffer() {
+  const bool is_refused = PyErr_ExceptionMatches(PyExc_BufferError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
+                          PyErr_ExceptionMatches(PyExc_ValueError);  // of an ndarray that is not contiguous
+  if (!is_refused) throw py::error_already_set();
+  PyErr_Clear();
+}
+
 /// Copies the bytes of a bytes, bytearray, memoryview or other contiguous buffer. Throws TypeMismatch for other objects
 /// and InvalidArgument for more than `max_bytes`.
 inline std::string bytes_argument(py::handle object, std::string_view operation, int64_t max_bytes) {
   Py_buffer view;
   if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_SIMPLE) != 0) {
-    PyErr_Clear();
+    clear_refused_buffer();
     throw_error<TypeMismatch>("{}: the argument is of type {}; expected bytes; pass the result of serialize()",
                               operation, Py_TYPE(object.ptr())->tp_name);
   }
