@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "artifex_devices/base/blocking_call.h"
+#include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/worker_pool.h"
@@ -18,11 +19,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kExitWait{2};  // longest wait for the workers of each pool at interpreter exit
 
-unsigned long main_thread = 0;
+std::atomic<unsigned long> main_thread{0};
 std::atomic<bool> exit_began{false};
 thread_local Clock::time_point last_signal_check{};
 
-bool is_main_thread() noexcept { return PyThread_get_thread_ident() == main_thread; }
+bool is_main_thread() noexcept { return PyThread_get_thread_ident() == main_thread.load(std::memory_order_relaxed); }
 
 // The exception of a signal handler that a C slot has returned, and its traceback then. Used by the main thread only.
 PyObject* returned_error = nullptr;
@@ -52,6 +53,12 @@ bool signal_pending() {
   const bool pending = check();
   PyGILState_Release(state);
   return pending;
+}
+
+// The forking thread is the main thread of a forked child.
+void become_main_thread() {
+  main_thread = PyThread_get_thread_ident();
+  returned_error = nullptr;  // of the thread that was the main one
 }
 
 // Runs at interpreter exit with the GIL. Other threads and later callbacks may still use the library.
@@ -114,6 +121,7 @@ void raise_again_if_dropped() noexcept {
 void install_gil_guards(py::module_& module) {
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
   bind_exit_guard(module);
+  register_fork_handlers({.child = &become_main_thread});
   set_interrupt_hook(&signal_pending);
   set_blocking_call_hook(&run_without_gil);
 #ifdef ARTIFEX_CHECK_LOCKS

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a signal handler raises reaches the caller as it is, whatever the caller waits in."""
+"""What a signal handler raises reaches the caller as it is, whatever the caller waits in, also in forked children."""
 
+import atexit
+import contextlib
+import os
+import resource
 import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -86,3 +92,53 @@ def exit_with(code):
 
 def test_sys_exit_in_a_handler_ends_a_loop_of_reads(own_process):
     own_process(exit_at_sigterm, code=3)
+
+
+def fork_in_a_thread(kind):
+    """In the child the forking thread is the main thread."""
+    import warnings
+
+    from artifex_devices import cluster, models, planner
+
+    warnings.simplefilter("ignore", DeprecationWarning)  # fork with threads, from Python 3.12 on
+    model = models.transformer("llama-2-7b", batch=64, sequence=4096)
+    machine = cluster.tpu("v5e", (16, 16))
+    tour.place()
+    ended = []
+
+    def wait_for_ctrl_c():
+        """A search takes 8 s of this thread's time."""
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        begin_s = time.thread_time()
+        with contextlib.suppress(KeyboardInterrupt):
+            planner.suggest(model, machine, max_axes=3)
+        assert time.thread_time() - begin_s < 2
+
+    def work_after_exit():
+        atexit._run_exitfuncs()
+        tour.whole()
+
+    work = {"Ctrl-C": wait_for_ctrl_c, "exit": work_after_exit}[kind]
+
+    def fork():
+        child = os.fork()
+        if child == 0:
+            status = 1
+            with contextlib.suppress(BaseException):
+                resource.setrlimit(resource.RLIMIT_CPU, (60, 60))  # ends a child that works forever
+                work()
+                tour.place()
+                status = 7
+            os._exit(status)
+        ended.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    thread = threading.Thread(target=fork)
+    thread.start()
+    thread.join()
+    assert ended == [7]
+
+
+@pytest.mark.parametrize("kind", ["Ctrl-C", "exit"])
+def test_a_child_forked_in_another_thread(own_process, kind):
+    own_process(fork_in_a_thread, kind)
