@@ -81,6 +81,10 @@ DeviceTopology topology_for_devices(const py::object& devices) {
           kOperation, first.cast<const Device&>().to_string(), client->uid(), device.to_string(), position,
           device.client().uid());
     }
+    if (position >= client->device_count()) {  // an iterator may have no end
+      throw_error("{}: devices has more than {} entries; expected each of the {} devices at most once; write devices()",
+                  kOperation, client->device_count(), client->device_count());
+    }
     ++position;
   }
   if (client == nullptr) throw_error("{}: devices is empty; expected at least one device; write devices()", kOperation);

@@ -36,6 +36,10 @@ Layout make_layout(py::handle minor_to_major, py::handle tiling, py::handle elem
     if (std::ssize(tiles) > Layout::kMaxTiles) break;  // the constructor raises
     const std::string what = fmt::format("tiling[{}]", tiles.size());
     check_sequence(tile, what.c_str(), "a tuple of ints");
+    const Py_ssize_t sizes = PySequence_Size(tile.ptr());
+    if (sizes < 0) throw py::error_already_set();
+    if (sizes > Layout::kMaxRank)
+      throw_error("Layout: {} has {} sizes; expected at most {}; combine them", what, sizes, Layout::kMaxRank);
     tiles.push_back(dims_from_python(tile, "Layout", what));
   }
   return {dims_from_python(minor_to_major, "Layout", "minor_to_major"), std::move(tiles),

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "artifex_devices/sharding/named_sharding.h"
 #include "bindings.h"
 #include "mesh_arguments.h"
+#include "python_arguments.h"
 #include "safe_repr.h"
 
 namespace artifex_devices::bindings {
@@ -39,6 +41,13 @@ using AbstractMeshClass = py::class_<AbstractMesh>;
 using ShardingClass = py::class_<Sharding, std::shared_ptr<Sharding>>;
 using NamedShardingClass = py::class_<NamedSharding, Sharding, std::shared_ptr<NamedSharding>>;
 using SpecClass = py::class_<PartitionSpec>;
+
+/// The entries of a spec that an iterable gives.
+py::tuple entries_of(py::handle object, std::string_view what) {
+  py::list entries;
+  for_each_dimension(object, "update", what, [&](py::handle item) { entries.append(item); });
+  return py::tuple(entries);
+}
 
 const AbstractMesh& axes_of(const Mesh& mesh) { return mesh.abstract_mesh(); }
 const AbstractMesh& axes_of(const AbstractMesh& mesh) { return mesh; }
@@ -191,7 +200,7 @@ std::shared_ptr<NamedSharding> updated_sharding(const std::shared_ptr<NamedShard
         py::str(", ").attr("join")(unknown).cast<std::string>());
   }
   if (!py::isinstance<PartitionSpec>(arguments["spec"])) {
-    arguments["spec"] = py::type::of<PartitionSpec>()(*py::tuple(py::object(arguments["spec"])));
+    arguments["spec"] = py::type::of<PartitionSpec>()(*entries_of(py::object(arguments["spec"]), "spec"));
   }
   return py::type::of<NamedSharding>()(**arguments).cast<std::shared_ptr<NamedSharding>>();
 }
@@ -226,7 +235,7 @@ void bind_members_of(SpecClass bound) {
               "update: partitions is {} ({}); expected a tuple of entries; write partitions=('x', None)",
               safe_repr(partitions), Py_TYPE(partitions.ptr())->tp_name);
         }
-        return SpecObject(py::type::of<PartitionSpec>()(*py::tuple(partitions)));
+        return SpecObject(py::type::of<PartitionSpec>()(*entries_of(partitions, "partitions")));
       },
       py::arg("partitions") = py::none(),
       R"(Returns a PartitionSpec with other entries, or itself for None; TypeError unless they can be iterated over.

@@ -309,7 +309,9 @@ py::object int64_ndarray(const Dims& shape, const std::vector<int64_t>& values) 
 py::tuple tuple_from_dims(const Dims& dims) {
   py::tuple result(static_cast<size_t>(dims.size()));
   for (int64_t i = 0; i < dims.size(); ++i) {
-    PyTuple_SET_ITEM(result.ptr(), i, PyLong_FromLongLong(dims[i]));
+    PyObject* const number = PyLong_FromLongLong(dims[i]);
+    if (number == nullptr) throw py::error_already_set();
+    PyTuple_SET_ITEM(result.ptr(), i, number);
   }
   return result;
 }
@@ -342,10 +344,9 @@ Dims dims_from_python(py::handle object, std::string_view operation, std::string
     throw_error<TypeMismatch>("{}: {} is of type {}; expected a tuple of ints, got {}; write it as (8, 16)", operation,
                               what, type_name(object), safe_repr(object));
   }
-  int64_t i = 0;
-  for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {
-    dims.push_back(index_from_python(item, operation, fmt::format("{}[{}]", what, i++)));
-  }
+  for_each_dimension(object, operation, what, [&](py::handle item) {
+    dims.push_back(index_from_python(item, operation, fmt::format("{}[{}]", what, dims.size())));
+  });
   return dims;
 }
 

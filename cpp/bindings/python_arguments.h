@@ -31,6 +31,25 @@ inline void clear_refused_buffer() {
   PyErr_Clear();
 }
 
+constexpr int64_t kMaxDimensions = 64;  // NumPy's
+
+/// Calls `each` with the items of an iterable that has one for each dimension. Throws InvalidArgument after 64 of them,
+/// as an iterator may have no end.
+template <class Each>
+void for_each_dimension(py::handle object, std::string_view operation, std::string_view what, Each each) {
+  int64_t count = 0;
+  for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {
+    if (++count > kMaxDimensions) {
+      const Py_ssize_t size = PyObject_Size(object.ptr());
+      PyErr_Clear();  // an iterator has no size
+      const std::string found = size > 0 ? std::to_string(size) : fmt::format("more than {}", kMaxDimensions);
+      throw_error("{}: {} has {} entries; expected at most {}, NumPy's limit of dimensions; join dimensions", operation,
+                  what, found, kMaxDimensions);
+    }
+    each(item);
+  }
+}
+
 /// Copies the bytes of a bytes, bytearray, memoryview or other contiguous buffer. Throws TypeMismatch for other objects
 /// and InvalidArgument for more than `max_bytes`.
 inline std::string bytes_argument(py::handle object, std::string_view operation, int64_t max_bytes) {

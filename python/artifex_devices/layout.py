@@ -12,7 +12,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from artifex_devices._base.checks import check_int, check_sequence, check_sequence_of_ints, check_type, wrong_value
+from artifex_devices._base.checks import (
+    MAX_DIMENSIONS,
+    check_int,
+    check_sequence,
+    check_sequence_of_ints,
+    check_type,
+    wrong_value,
+)
 from artifex_devices._core import Device, PjRtLayout, Sharding, SingleDeviceSharding
 from artifex_devices._core import Layout as XlaLayout
 
@@ -55,13 +62,16 @@ class Layout:
         tiling: Sequence[Sequence[int]] | None = None,
         sub_byte_element_size_in_bits: int = 0,
     ) -> None:
-        self.major_to_minor = check_sequence_of_ints("Layout", "major_to_minor", major_to_minor, "write (0, 1)")
+        self.major_to_minor = check_sequence_of_ints(
+            "Layout", "major_to_minor", major_to_minor, "write (0, 1)", maximum=MAX_DIMENSIONS
+        )
         self.tiling: tuple[tuple[int, ...], ...] | None = None
         if tiling is not None:
             fix = "write ((8, 128),)"
             tiles = check_sequence("Layout", "tiling", tiling, "a sequence of tiles", fix)
             self.tiling = tuple(
-                check_sequence_of_ints("Layout", f"tiling[{i}]", tile, fix) for i, tile in enumerate(tiles)
+                check_sequence_of_ints("Layout", f"tiling[{i}]", tile, fix, maximum=MAX_DIMENSIONS)
+                for i, tile in enumerate(tiles)
             )
         bits = sub_byte_element_size_in_bits
         self.sub_byte_element_size_in_bits = check_int("Layout", "sub_byte_element_size_in_bits", bits, "leave it out")

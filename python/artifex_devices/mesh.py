@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.checks import check_type, wrong_type
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_type, wrong_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import more_devices
 from artifex_devices._core import AbstractMesh, Device, Mesh
@@ -164,7 +164,7 @@ def _axes_of(operation: str, mesh_shape: Any) -> list[tuple[Hashable, int]]:
     axes: list[tuple[Hashable, int]] = []
     wrong_types: list[str] = []
     wrong_values: list[str] = []
-    for number, pair in enumerate(pairs):
+    for number, pair in enumerate(bounded_list(operation, "mesh_shape", pairs, MAX_DIMENSIONS)):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             wrong_types.append(f"entry {number} is {safe_repr(pair)}, not a pair of name and size")
             continue

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar, overload
 
-from artifex_devices._base.checks import check_callable, check_type
+from artifex_devices._base.checks import bounded_list, check_callable, check_type
 from artifex_devices._base.leaf_types import K, LeafT, NamedTupleT
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._tree.flatten import IsLeaf, flatten
@@ -337,7 +337,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
         (True, False)
     """
     check_type("all_leaves", "iterable", iterable, Iterable, "an iterable", "write [value]")
-    items = list(iterable)
+    items = bounded_list("all_leaves", "iterable", iterable)
     if is_leaf is None:
         return not any(is_tree_node(type(item)) for item in items)
     leaves = flatten(items, is_leaf)[0]

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from artifex_devices._base.checks import check_type, wrong_type
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_type, wrong_type
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Sharding
@@ -54,7 +54,7 @@ class ShapeDtypeStruct:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype is None; expected a dtype; give np.float32")
         try:
-            sizes = tuple(operator.index(size) for size in shape)
+            sizes = tuple(map(operator.index, bounded_list("ShapeDtypeStruct", "shape", shape, MAX_DIMENSIONS)))
         except TypeError:
             fix = "write (8, 4)"
             raise wrong_type("ShapeDtypeStruct", "shape", shape, "a sequence of integers", fix) from None

@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+import itertools
 import numbers
 import operator
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import Any, TypeVar
 
 from artifex_devices._base.safe_repr import safe_repr
@@ -17,6 +18,8 @@ from artifex_devices._base.text import alternatives
 
 _Error = TypeVar("_Error", bound=Exception)
 _FIX = "correct it"
+MAX_DIMENSIONS = 64  # NumPy's
+MAX_ITEMS = 1 << 20  # of a sequence that is an argument
 _LARGEST = sys.float_info.max  # larger integers have no float
 
 
@@ -165,14 +168,40 @@ def check_choice(
         raise wrong_value(operation, name, value, alternatives(listed), fix)
 
 
-def check_sequence(operation: str, name: str, values: Any, expected: str, fix: str = _FIX) -> list[Any]:
-    """Returns the values as a list; a text or what cannot be iterated over is a TypeError."""
+def bounded_list(
+    operation: str, name: str, values: Iterable[Any], maximum: int = MAX_ITEMS, fix: str = "shorten it"
+) -> list[Any]:
+    """Returns the values as a list; ValueError for more than `maximum`, as an iterator may have no end.
+
+    MAX_ITEMS bounds iterators only, not lists and other values with a length.
+    """
+    if maximum == MAX_ITEMS and isinstance(values, Sized):
+        return list(values)
+    listed = list(itertools.islice(values, maximum + 1))
+    if len(listed) <= maximum:
+        return listed
+    count = len(values) if isinstance(values, Sized) else f"more than {maximum}"
+    limit = ", NumPy's limit of dimensions" if maximum == MAX_DIMENSIONS else ""
+    raise ValueError(f"{operation}: {name} has {count} entries; expected at most {maximum}{limit}; {fix}")
+
+
+def check_sequence(
+    operation: str, name: str, values: Any, expected: str, fix: str = _FIX, *, maximum: int = MAX_ITEMS
+) -> list[Any]:
+    """Returns the values as a list.
+
+    Raises:
+        TypeError: `values` is a text, or cannot be iterated over.
+        ValueError: It has more than `maximum` entries.
+    """
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise wrong_type(operation, name, values, expected, fix)
-    return list(values)
+    return bounded_list(operation, name, values, maximum, fix)
 
 
-def check_sequence_of_ints(operation: str, name: str, values: Any, fix: str = "write (2, 4)") -> tuple[int, ...]:
-    """Returns the values as a tuple of ints; anything else is a TypeError."""
-    listed = check_sequence(operation, name, values, "a sequence of ints", fix)
+def check_sequence_of_ints(
+    operation: str, name: str, values: Any, fix: str = "write (2, 4)", *, maximum: int = MAX_ITEMS
+) -> tuple[int, ...]:
+    """Returns the values as a tuple of ints; errors as of check_sequence, and TypeError for other entries."""
+    listed = check_sequence(operation, name, values, "a sequence of ints", fix, maximum=maximum)
     return tuple(check_int(operation, f"{name}[{i}]", value, fix) for i, value in enumerate(listed))

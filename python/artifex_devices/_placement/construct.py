@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
-from artifex_devices._base.checks import check_callable, check_type
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_callable, check_type
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, Sharding, _array_from_callback, _array_from_parts
@@ -299,7 +299,7 @@ def _in_parts(wanted: slice, parts: list[tuple[int, int]]) -> slice:
 
 
 def _checked_shape(operation: str, global_shape: Any, ndim: int, name: str) -> tuple[int, ...]:
-    shape = tuple(global_shape)
+    shape = tuple(bounded_list(operation, "global_shape", global_shape, MAX_DIMENSIONS))
     if len(shape) != ndim or not all(isinstance(size, (int, np.integer)) for size in shape):
         raise ValueError(
             f"{operation}: {name}global_shape does not fit the data; expected {ndim} sizes, got "

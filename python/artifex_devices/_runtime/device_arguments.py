@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import operator
 from collections.abc import Iterable
 from typing import Any
@@ -16,6 +17,8 @@ from artifex_devices._runtime.devices import devices
 from artifex_devices.tree_util import tree_leaves
 
 _HOW = "take one from artifex_devices.devices()"
+
+_MAX_NAMED = 8  # entries of a list in a message
 
 
 def check_device(operation: str, name: str, device: Any) -> Device:
@@ -37,11 +40,12 @@ def check_devices(operation: str, listed: Iterable[Device] | None) -> list[Devic
         if not isinstance(entry, Device)
     ]
     if wrong:
+        wrong[_MAX_NAMED:] = ["..."] if len(wrong) > _MAX_NAMED else []
         raise TypeError(
             f"{operation}: devices{', devices'.join(wrong)}; expected Devices; take them from artifex_devices.devices()"
         )
     if len(set(found)) < len(found):
-        repeated = sorted({str(entry) for entry in found if found.count(entry) > 1})
+        repeated = sorted(str(entry) for entry, count in collections.Counter(found).items() if count > 1)
         raise ValueError(
             f"{operation}: {', '.join(repeated)} named more than once in devices; expected each device once; "
             "drop the repetition"

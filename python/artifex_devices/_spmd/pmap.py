@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import tree_util
-from artifex_devices._base.checks import check_callable, check_choice, check_int, check_type, wrong_type
+from artifex_devices._base.checks import bounded_list, check_callable, check_choice, check_int, check_type, wrong_type
 from artifex_devices._base.clearable_cache import WorldCache
 from artifex_devices._base.text import more_devices
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
@@ -112,7 +112,7 @@ def pmap(
 
 def _devices(operation: str, devices: Any) -> tuple[Device, ...]:
     is_sequence = isinstance(devices, Iterable) and not isinstance(devices, str)
-    chosen = tuple(devices) if is_sequence else (devices,)
+    chosen = tuple(bounded_list(operation, "devices", devices)) if is_sequence else (devices,)
     for device in chosen:
         fix = "take them from devices()" + (f": devices=ad.devices()[:{device}]" if isinstance(device, int) else "")
         check_type(operation, "an entry of devices", device, Device, "a Device", fix)

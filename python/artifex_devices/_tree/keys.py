@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from artifex_devices._base.checks import check_str, check_type
+from artifex_devices._base.checks import bounded_list, check_str, check_type
 from artifex_devices._base.public_path import public
 
 KeyEntry = TypeVar("KeyEntry", bound=Any)
@@ -111,6 +111,7 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
     """
     check_type("keystr", "keys", keys, Iterable, "a path of tree_flatten_with_path")
     check_str("keystr", "separator", separator, 'write separator="/"')
+    path = bounded_list("keystr", "keys", keys)
     if simple:
-        return separator.join(str(key._value if isinstance(key, _Key) else key) for key in keys)
-    return separator.join(map(str, keys))
+        return separator.join(str(key._value if isinstance(key, _Key) else key) for key in path)
+    return separator.join(map(str, path))

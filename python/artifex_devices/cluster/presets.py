@@ -9,6 +9,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import (
+    MAX_DIMENSIONS,
     check_int,
     check_number,
     check_sequence_of_ints,
@@ -56,7 +57,9 @@ def tpu(generation: str, shape: Sequence[int], *, slices: int = 1, host_memory: 
         (1024, (True, True, True), 256)
     """
     _check_name("tpu", "generation", generation)
-    sizes = check_sequence_of_ints("cluster.tpu", "shape", shape, "write cluster.tpu('v5p', (4, 4, 8))")
+    sizes = check_sequence_of_ints(
+        "cluster.tpu", "shape", shape, "write cluster.tpu('v5p', (4, 4, 8))", maximum=MAX_DIMENSIONS
+    )
     if any(abs(size) >= 2**31 for size in sizes):
         raise wrong_value("cluster.tpu", "shape", sizes, "numbers of chips below 2**31")
     count, memory = _count("tpu", "slices", slices), _figure("tpu", "host_memory", host_memory)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._base.checks import wrong_value
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, wrong_value
 from artifex_devices._base.html import NotebookText, page, preformatted
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -173,7 +173,7 @@ def explain(
     if axis_names is None:
         axis_names = mesh.axis_names if is_mesh else range(devices.ndim)
     try:
-        names: tuple[Hashable, ...] = tuple(axis_names)
+        names: tuple[Hashable, ...] = tuple(bounded_list("explain", "axis_names", axis_names, MAX_DIMENSIONS))
     except TypeError:
         expected = "a sequence with one name for each axis"
         raise TypeError(

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._base.checks import wrong_type, wrong_value
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, wrong_type, wrong_value
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import more_devices
 
@@ -64,10 +65,6 @@ def create_device_mesh(
         (1, 0, 3)
     """
     shape = _sizes(mesh_shape)
-    if len(shape) > 64:
-        raise ValueError(
-            f"create_device_mesh: mesh_shape has {len(shape)} axes; expected at most NumPy's 64; join some"
-        )
     if search not in ("jax", "exact"):
         raise wrong_value("create_device_mesh", "search", search, '"jax" or "exact"', 'leave it out for "jax"')
     if search == "jax" and traffic is not None:
@@ -131,7 +128,8 @@ def create_hybrid_device_mesh(
         [[0, 1, 4, 5], [2, 3, 6, 7]]
     """
     try:
-        outside = tuple(operator.index(size) for size in dcn_mesh_shape)
+        sizes = bounded_list("create_hybrid_device_mesh", "dcn_mesh_shape", dcn_mesh_shape, MAX_DIMENSIONS)
+        outside = tuple(map(operator.index, sizes))
     except TypeError:
         raise TypeError(
             f"create_hybrid_device_mesh: dcn_mesh_shape is {safe_repr(dcn_mesh_shape)}; expected a sequence of ints; "
@@ -165,7 +163,7 @@ def create_hybrid_device_mesh(
 
 def _listed(operation: str, devices: Iterable[Any] | None) -> list[Any]:
     try:
-        return list(_core._devices() if devices is None else devices)
+        return _core._devices() if devices is None else bounded_list(operation, "devices", devices)
     except TypeError:
         fix = "pass devices() or those of a cluster"
         raise wrong_type(operation, "devices", devices, "a sequence of devices", fix) from None
@@ -174,9 +172,12 @@ def _listed(operation: str, devices: Iterable[Any] | None) -> list[Any]:
 def _sizes(shape: Any) -> tuple[int, ...]:
     """The sizes as ints. JAX takes everything that int() takes."""
     try:
-        listed = tuple(shape)
+        listed = tuple(itertools.islice(shape, MAX_DIMENSIONS + 1))  # an iterator may have no end
     except TypeError:
         raise wrong_type("create_device_mesh", "mesh_shape", shape, "a sequence of ints", "write (2, 4)") from None
+    if len(listed) > MAX_DIMENSIONS:
+        count = len(shape) if isinstance(shape, Sized) else f"more than {MAX_DIMENSIONS}"
+        raise ValueError(f"create_device_mesh: mesh_shape has {count} axes; expected at most NumPy's 64; join some")
     try:
         return tuple(int(size) for size in listed)
     except (TypeError, ValueError, OverflowError):

@@ -12,6 +12,7 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import (
+    MAX_DIMENSIONS,
     check_choice,
     check_int,
     check_sequence_of_ints,
@@ -99,7 +100,7 @@ def plan_reshard(
         fix, most, expected = "write 16 * 2**30", 2**63 - 1, "a number of bytes or None"
         name = "memory_limit"
         memory_limit = check_int("plan_reshard", name, memory_limit, fix, minimum=0, maximum=most, expected=expected)
-    sizes = check_sequence_of_ints("plan_reshard", "shape", shape, "write (4096, 4096)")
+    sizes = check_sequence_of_ints("plan_reshard", "shape", shape, "write (4096, 4096)", maximum=MAX_DIMENSIONS)
     nbytes = math.prod(sizes) * kind.itemsize
     if nbytes >= 2**63 > math.prod(sizes):
         raise ValueError(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from artifex_devices._base.checks import check_number, check_type, wrong_type
+from artifex_devices._base.checks import bounded_list, check_number, check_type, wrong_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import _fit_training
@@ -96,7 +96,7 @@ def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = Non
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         fix = "write [plan_training(..., measured=12.5)]"
         raise wrong_type("fit", "measured", measured, "plans with measured seconds", fix)
-    plans: list[TrainingPlan] = list(given)
+    plans: list[TrainingPlan] = bounded_list("fit", "measured", given)
     for i, plan in enumerate(plans):
         check_type("fit", f"measured[{i}]", plan, TrainingPlan, "a TrainingPlan", "make one by plan_training")
         if plan.measured is None:

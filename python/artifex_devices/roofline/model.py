@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_type, wrong_type, wrong_value
+from artifex_devices._base.checks import bounded_list, check_type, wrong_type, wrong_value
 from artifex_devices._base.html import facts, page
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -183,11 +183,12 @@ class Roofline:
             (True, True)
         """
         check_type("to_svg", "points", points, Iterable, "a sequence of RooflinePoints", "leave it out")
+        more = bounded_list("to_svg", "points", points)
         by_batch = batch_points(batches, self.weight_bytes, _ELEMENT_BYTES[self.dtype], layer)
         note = "points: one product with a weight matrix, by batch size"
         if layer is not None:
             note += f", of {layer[0]} inputs and {layer[1]} outputs"
-        return roofline_svg(self, [*by_batch, *points], network_bandwidth, [note] if by_batch else [])
+        return roofline_svg(self, [*by_batch, *more], network_bandwidth, [note] if by_batch else [])
 
     def _repr_html_(self) -> str:
         bandwidth = rate_text(self.memory_bandwidth, "B/s")

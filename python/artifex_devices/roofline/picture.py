@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_int, check_number, check_type, wrong_value
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_int, check_number, check_type, wrong_value
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
@@ -49,12 +49,12 @@ def batch_points(
     if layer is not None:
         expected, fix = "two sizes, inputs and outputs", "write layer=(4096, 16384)"
         check_type("to_svg", "layer", layer, Iterable, expected, fix)
-        sizes = [_size("layer", size) for size in layer]
+        sizes = [_size("layer", size) for size in bounded_list("to_svg", "layer", layer, MAX_DIMENSIONS)]
         if len(sizes) != 2:
             raise wrong_value("to_svg", "layer", layer, expected, fix)
     check_type("to_svg", "batches", batches, Iterable, "a sequence of ints", "write to_svg([1, 64])")
     points = []
-    for each in batches:
+    for each in bounded_list("to_svg", "batches", batches):
         batch = _size("batches", each)
         moved = weight_bytes
         if sizes is not None:

@@ -13,10 +13,13 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import allocate, check_host_operand
 from artifex_devices._array_ops.core.layout import Placement, common_placement, is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.errors import ShardingTypeError
+
+_SHORTER = "give one for each dimension"
 
 
 def operand(operation: str, x: Any) -> Any:
@@ -123,6 +126,20 @@ def one_axis(operation: str, axis: Any, ndim: int) -> int:
     return np.lib.array_utils.normalize_axis_index(axis, ndim, operation)
 
 
+def size_tuple(operation: str, shape: Any, name: str = "shape") -> tuple[Any, ...]:
+    """The sizes that `shape` means: an int, or an iterable, which may have no end."""
+    return tuple(bounded_list(operation, name, shape, MAX_DIMENSIONS, _SHORTER)) if np.iterable(shape) else (shape,)
+
+
+def axis_tuple(
+    operation: str, axis: Any, ndim: int, name: str | None = None, *, allow_duplicate: bool = False
+) -> tuple[int, ...]:
+    """What NumPy's normalize_axis_tuple returns, also for an iterable, which may have no end."""
+    if np.iterable(axis):
+        axis = bounded_list(operation, name or "axis", axis, MAX_DIMENSIONS, _SHORTER)
+    return np.lib.array_utils.normalize_axis_tuple(axis, ndim, name, allow_duplicate)
+
+
 def normal_axes(axis: Any, ndim: int, *, scalar_has_axis: bool = True) -> tuple[int, ...]:
     """The dimensions that `axis` means, ascending; all for None.
 
@@ -132,7 +149,7 @@ def normal_axes(axis: Any, ndim: int, *, scalar_has_axis: bool = True) -> tuple[
         return tuple(range(ndim))
     if ndim == 0 and scalar_has_axis and axis in (0, -1):
         return ()
-    return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
+    return tuple(sorted(axis_tuple("reduction", axis, ndim)))
 
 
 def refuse_bool_axis(operation: str, axis: Any) -> None:

@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
-from artifex_devices._array_ops.core.arguments import array_operand, host_target
+from artifex_devices._array_ops.core.arguments import array_operand, axis_tuple, host_target
 from artifex_devices._array_ops.core.dispatch import implements_each
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.shape.rearranging import roll
@@ -20,7 +19,7 @@ def _transform(function: Any, a: Any, lengths: Any, axes: Any, norm: Any, out: A
     x = array_operand(name, a)
     if axes is None:
         axes = range(x.ndim) if lengths is None else range(x.ndim - len(lengths), x.ndim)
-    dims = normalize_axis_tuple(axes, x.ndim, allow_duplicate=True)
+    dims = axis_tuple(name, axes, x.ndim, allow_duplicate=True)
 
     def compute(block: Any, shift: int = 0) -> Any:
         shifted = tuple(d + shift for d in dims)
@@ -51,6 +50,6 @@ def _along_several(
 @implements_each(np.fft.fftshift, np.fft.ifftshift)
 def _shift(function: Any, x: Any, axes: Any = None) -> Any:
     values = array_operand(f"fft.{function.__name__}", x)
-    dims = tuple(range(values.ndim)) if axes is None else normalize_axis_tuple(axes, values.ndim)
+    dims = tuple(range(values.ndim)) if axes is None else axis_tuple("fftshift", axes, values.ndim)
     sign = 1 if function is np.fft.fftshift else -1
     return roll(values, tuple(sign * (values.shape[d] // 2) for d in dims), dims)

@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
-from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, require_unsharded
+from artifex_devices._array_ops.core.arguments import array_operand, axis_tuple, normal_axes, require_unsharded
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
@@ -23,7 +22,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Ar
     values = array_operand("norm", x)
     if axis is None and ord is None:
         return _vector("norm", values, 2, tuple(range(values.ndim)), keepdims)
-    axes = tuple(range(values.ndim)) if axis is None else normalize_axis_tuple(axis, values.ndim)
+    axes = tuple(range(values.ndim)) if axis is None else axis_tuple("norm", axis, values.ndim)
     if len(axes) == 1:
         return _vector("norm", values, 2 if ord is None else ord, axes, keepdims)
     if len(axes) == 2:
@@ -44,7 +43,7 @@ def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any
 @implements(np.linalg.matrix_norm)
 def _matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Array:
     values = array_operand("matrix_norm", x)
-    rows, columns = normalize_axis_tuple((-2, -1), values.ndim)
+    rows, columns = axis_tuple("matrix_norm", (-2, -1), values.ndim)
     return _matrix("matrix_norm", values, ord, (rows, columns), keepdims)
 
 

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.arguments import as_array, check_order, on_host
+from artifex_devices._array_ops.core.arguments import as_array, check_order, on_host, size_tuple
 from artifex_devices._array_ops.core.blocks import Box, allocate
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import is_split, sharding_with, spec_of
@@ -33,7 +33,7 @@ def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
     `value` is a number, ZERO, or None for uninitialized memory. `device` is None for the default device, a Device, or a
     Sharding, which may be replaced as by `fitting`.
     """
-    sizes = tuple(shape) if np.iterable(shape) else (shape,)
+    sizes = size_tuple(operation, shape)
     fix = "take one from artifex_devices.devices() or from x.sharding"
     check_type(operation, "device", device, (Device, Sharding, type(None)), "None, a Device or a Sharding", fix)
     if isinstance(device, Sharding):
@@ -84,7 +84,7 @@ def _like(
 ) -> Array:
     check_order(operation, order)
     kind = a.dtype if dtype is None else np.dtype(dtype)
-    sizes = a.shape if shape is None else tuple(shape) if np.iterable(shape) else (shape,)
+    sizes = a.shape if shape is None else size_tuple(operation, shape)
     if device is None and sizes == a.shape:
         return _filled_at(operation, sizes, value, kind, a.sharding, committed=a.committed)
     return filled(operation, sizes, value, kind, device)
@@ -114,7 +114,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """np.broadcast_to, as a copy: new dimensions and those that had size 1 are not sharded."""
     if not isinstance(array, Array):
         return np.broadcast_to(array, shape)
-    wanted = tuple(operator.index(size) for size in shape) if np.iterable(shape) else (operator.index(shape),)
+    wanted = tuple(map(operator.index, size_tuple("broadcast_to", shape)))
     offset = len(wanted) - array.ndim
     fits = offset >= 0 and all(size in (1, wanted[offset + d]) for d, size in enumerate(array.shape))
     if not fits or min(wanted, default=0) < 0:
@@ -162,7 +162,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
 
 @implements(np.tile)
 def _tile(A: Any, reps: Any) -> Array:  # noqa: N803 - NumPy's name
-    counts = [operator.index(n) for n in reps] if np.iterable(reps) else [operator.index(reps)]
+    counts = list(map(operator.index, size_tuple("tile", reps, "reps")))
     x: Array = A
     if len(counts) > x.ndim:
         x = expand_dims(x, tuple(range(len(counts) - x.ndim)))

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import on_host
+from artifex_devices._array_ops.core.arguments import axis_tuple, on_host
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, copy_views, tiling
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import Spec, any_explicit, is_split, sharding_with, spec_of
@@ -72,7 +72,7 @@ def copy_boxes(
 @implements(np.transpose)  # np.permute_dims is the same function
 def transpose(a: Array, axes: Any = None) -> Array:
     """np.transpose."""
-    order = tuple(reversed(range(a.ndim))) if axes is None else normalize_axis_tuple(axes, a.ndim, "axes")
+    order = tuple(reversed(range(a.ndim))) if axes is None else axis_tuple("transpose", axes, a.ndim, "axes")
     if len(order) != a.ndim:
         raise ValueError(
             f"transpose: axes does not name every dimension; expected {a.ndim} of them, got {axes} for shape {a.shape}"
@@ -117,8 +117,8 @@ def swapaxes(a: Array, axis1: Any, axis2: Any) -> Array:
 
 @implements(np.moveaxis)
 def _moveaxis(a: Array, source: Any, destination: Any) -> Array:
-    sources = normalize_axis_tuple(source, a.ndim, "source")
-    destinations = normalize_axis_tuple(destination, a.ndim, "destination")
+    sources = axis_tuple("moveaxis", source, a.ndim, "source")
+    destinations = axis_tuple("moveaxis", destination, a.ndim, "destination")
     if len(sources) != len(destinations):
         raise ValueError(
             f"moveaxis: source and destination differ in length; expected equal lengths, got {source} and {destination}"
@@ -132,7 +132,7 @@ def _moveaxis(a: Array, source: Any, destination: Any) -> Array:
 @implements(np.flip)
 def flip(m: Array, axis: Any = None) -> Array:
     """np.flip: along a sharded dimension devices exchange their shards."""
-    dims = set(range(m.ndim)) if axis is None else set(normalize_axis_tuple(axis, m.ndim))
+    dims = set(range(m.ndim)) if axis is None else set(axis_tuple("flip", axis, m.ndim))
     turned: Any = (*(slice(None, None, -1 if d in dims else 1) for d in range(m.ndim)), ...)
 
     def pieces(box: Box) -> Iterator[tuple[Box, Box]]:
@@ -167,7 +167,7 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
     if axis is None:
         rolled: Array = reshape(roll(ravel(a), shift, 0), a.shape)
         return rolled
-    axes = normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
+    axes = axis_tuple("roll", axis, a.ndim, allow_duplicate=True)
     shifts = [0] * a.ndim
     for by, d in np.broadcast(on_host("roll", shift, "shift"), np.asarray(axes)):
         shifts[d] += operator.index(by)
@@ -205,7 +205,7 @@ def _rolled(part: slice, by: int, size: int) -> list[tuple[slice, slice]]:
 
 @implements(np.rot90)
 def _rot90(m: Array, k: int = 1, axes: Any = (0, 1)) -> Array:
-    i, j = normalize_axis_tuple(axes, m.ndim)
+    i, j = axis_tuple("rot90", axes, m.ndim)
     turns = k % 4
     if turns == 0:
         return m

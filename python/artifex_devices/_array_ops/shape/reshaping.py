@@ -9,11 +9,10 @@ import operator
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.arguments import refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import axis_tuple, refuse_bool_axis, size_tuple
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.layout import Spec, is_split, sharding_with, spec_of
@@ -67,7 +66,7 @@ def _full_shape(a: Array, shape: Any) -> tuple[int, ...]:
     try:
         wanted = [operator.index(shape)]
     except TypeError:
-        wanted = [operator.index(size) for size in shape]
+        wanted = [operator.index(size) for size in size_tuple("reshape", shape)]
     holes = [d for d, size in enumerate(wanted) if size == -1]
     known = math.prod(size for size in wanted if size != -1)
     if len(holes) == 1 and known > 0 and a.size % known == 0:
@@ -104,7 +103,7 @@ def squeeze(a: Array, axis: Any = None) -> Array:
     elif not a.ndim and axis in (0, -1):
         return a  # NumPy treats a number as one element
     else:
-        gone = set(normalize_axis_tuple(axis, a.ndim))
+        gone = set(axis_tuple("squeeze", axis, a.ndim))
         long = sorted(d for d in gone if a.shape[d] != 1)
         if long:
             raise ValueError(
@@ -132,7 +131,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
         return np.expand_dims(a, axis)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
-    new = normalize_axis_tuple(axes, ndim)
+    new = axis_tuple("expand_dims", axes, ndim)
     old = iter(zip(a.shape, spec_of(a), strict=True))
     merged = [(1, ()) if d in new else next(old) for d in range(ndim)]
     return same_bytes("expand_dims", a, tuple(size for size, _ in merged), tuple(axes for _, axes in merged))
