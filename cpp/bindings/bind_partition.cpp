@@ -301,6 +301,7 @@ py::object axis_sizes_by_name(const AbstractMesh& mesh) {
 }
 
 void bind_partition(py::module_& module) {
+  create_axis_name_table();
   bind_axis_type(module);
   bind_partition_spec(module);
   bind_abstract_mesh(module);

@@ -11,10 +11,13 @@
 namespace artifex_devices::bindings {
 namespace {
 
-// Maps in both directions. Holds Python objects; never destroyed.
+// Maps in both directions. Holds Python objects; never destroyed. A name is in `by_id` before its object is in the
+// dict.
 struct AxisNameTable {
-  PyObject* id_of_object = PyDict_New();
-  std::unordered_map<int32_t, std::pair<AxisName, PyObject*>> by_id;
+  PyObject* id_of_object = nullptr;
+  std::unordered_map<int32_t, std::pair<AxisName, py::object>> by_id;
+
+  AxisName name_of(PyObject* id) const { return by_id.at(static_cast<int32_t>(PyLong_AsLong(id))).first; }
 };
 
 AxisNameTable& table() {
@@ -22,15 +25,14 @@ AxisNameTable& table() {
   return *created;
 }
 
-// Created at load, under the GIL; later, Python code run by PyDict_New could release the GIL during creation.
-[[maybe_unused]] const AxisNameTable& g_names_made_at_load = table();
-
 }  // namespace
+
+void create_axis_name_table() { table().id_of_object = py::dict().release().ptr(); }
 
 AxisName axis_name_from_python(py::handle object, std::string_view operation) {
   AxisNameTable& known = table();
   if (PyObject* id = sleeping_at_exit([&] { return PyDict_GetItemWithError(known.id_of_object, object.ptr()); })) {
-    return known.by_id.at(static_cast<int32_t>(PyLong_AsLong(id))).first;
+    return known.name_of(id);
   }
   if (PyErr_Occurred()) {
     if (PyErr_ExceptionMatches(PyExc_TypeError) == 0)
@@ -45,17 +47,24 @@ AxisName axis_name_from_python(py::handle object, std::string_view operation) {
   }
   // A lone surrogate has no UTF-8: a str with one is treated as any other hashable.
   const bool is_text = PyUnicode_Check(object.ptr()) && PyUnicode_AsUTF8(object.ptr()) != nullptr;
-  PyErr_Clear();
+  if (PyErr_Occurred()) {
+    if (PyErr_ExceptionMatches(PyExc_UnicodeError) == 0) throw py::error_already_set();
+    PyErr_Clear();
+  }
   const AxisName name = is_text ? AxisName(object.cast<std::string>()) : AxisName::foreign(safe_repr(object));
-  known.by_id[name.id()] = {name, py::object(py::reinterpret_borrow<py::object>(object)).release().ptr()};
-  const py::int_ id(name.id());
-  check(sleeping_at_exit([&] { return PyDict_SetItem(known.id_of_object, object.ptr(), id.ptr()); }));
-  return name;
+  const bool is_new = known.by_id.try_emplace(name.id(), name, py::reinterpret_borrow<py::object>(object)).second;
+  // Code of the object may have let another thread add an equal one since the look-up: then that one counts.
+  const py::int_ added(name.id());
+  PyObject* const id =
+      sleeping_at_exit([&] { return PyDict_SetDefault(known.id_of_object, object.ptr(), added.ptr()); });
+  if (is_new && (id == nullptr || known.name_of(id) != name)) known.by_id.erase(name.id());
+  if (id == nullptr) throw py::error_already_set();
+  return known.name_of(id);
 }
 
 py::object axis_name_to_python(AxisName name) {
   const auto found = table().by_id.find(name.id());
-  if (found != table().by_id.end()) return py::reinterpret_borrow<py::object>(found->second.second);
+  if (found != table().by_id.end()) return found->second.second;
   return py::str(name.text());  // a name created in C++
 }
 
@@ -70,9 +79,8 @@ std::vector<AxisName> axis_names_from_python(py::handle object, std::string_view
         "{}: axis_names is of type {}; expected a tuple of names, got {}; write ('data', 'model')", operation,
         Py_TYPE(object.ptr())->tp_name, safe_repr(object));
   }
-  for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {
-    names.push_back(axis_name_from_python(item, operation));
-  }
+  for_each_dimension(object, operation, "axis_names",
+                     [&](py::handle item) { names.push_back(axis_name_from_python(item, operation)); });
   return names;
 }
 

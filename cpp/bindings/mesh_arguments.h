@@ -13,6 +13,9 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
+/// Called once, at import, before the other functions.
+void create_axis_name_table();
+
 /// A mesh axis name is any hashable Python object except None. Equal objects are one AxisName; names are never freed.
 AxisName axis_name_from_python(py::handle object, std::string_view operation);
 py::object axis_name_to_python(AxisName name);
