@@ -13,8 +13,20 @@
 #include "scopes.h"
 #include "world.h"
 
-PYBIND11_MODULE(_core, module) {
+namespace {
+
+constexpr const char* kSubInterpreter =
+    "artifex_devices: the import is in a sub-interpreter; expected the main interpreter, as a process has one set of "
+    "devices and workers; import it there, or start a process by multiprocessing's \"spawn\"";
+
+bool is_in_main_interpreter() { return PyInterpreterState_Get() == PyInterpreterState_Main(); }
+
+}  // namespace
+
+// PyInit__core, below, calls pybind11's function for this name.
+PYBIND11_MODULE(_core_of_main_interpreter, module) {
   using namespace artifex_devices::bindings;
+  if (!is_in_main_interpreter()) throw pybind11::import_error(kSubInterpreter);  // Python 3.13: PyInit__core was not
   module.doc() = "The compiled core of artifex_devices. Use the names that the package re-exports.";
   install_gil_guards(module);
   load_numpy();
@@ -69,4 +81,11 @@ PYBIND11_MODULE(_core, module) {
   check_allocations(module);
   install_pickle_functions(module);
   name_public_modules(module);
+}
+
+// pybind11 creates objects in the first interpreter that initializes a module of it, so this check comes before.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
+  if (is_in_main_interpreter()) return PyInit__core_of_main_interpreter();
+  PyErr_SetString(PyExc_ImportError, kSubInterpreter);
+  return nullptr;
 }

@@ -14,6 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import artifex_devices._core  # noqa: F401 - first, as it refuses sub-interpreters, in which NumPy warns
+
+# isort: split
 import numpy as np
 
 # Names of JAX that need its compiler or its tracing, and what to use instead.
