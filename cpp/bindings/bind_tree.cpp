@@ -51,19 +51,22 @@ bool is_same_data(const Node& a, const Node& b) {
 }
 
 /// Whether two structures are equal as tuples.
-bool are_equal(PyObject* first, PyObject* second, int* depth) {
-  if (first == second) return true;
-  if (first == Py_None || second == Py_None) return false;
-  const Node a(first);
-  const Node b(second);
-  if (a.type != b.type || a.count != b.count || a.children_are_leaves() != b.children_are_leaves()) return false;
-  if (!is_same_data(a, b)) return false;
-  if (a.is_of_none() || a.children_are_leaves()) return true;
-  const Level level(depth);
-  for (Py_ssize_t i = 0; i < a.count; ++i) {
-    if (!are_equal(a.child(i), b.child(i), depth)) return false;
+bool are_equal(PyObject* first, PyObject* second) {
+  Levels<std::pair<NodeVisit, NodeVisit>> open;
+  for (;;) {
+    if (first != second) {
+      if (first == Py_None || second == Py_None) return false;
+      const Node a(first);
+      const Node b(second);
+      if (a.type != b.type || a.count != b.count || a.children_are_leaves() != b.children_are_leaves()) return false;
+      if (!is_same_data(a, b)) return false;
+      if (!a.is_of_none() && !a.children_are_leaves()) open.enter({{a}, {b}});
+    }
+    while (!open.empty() && !open.innermost().first.has_next()) open.leave();
+    if (open.empty()) return true;
+    first = open.innermost().first.next_child();
+    second = open.innermost().second.next_child();
   }
-  return true;
 }
 
 /// The Python functions and types that the caller passes.
@@ -85,9 +88,15 @@ struct KnownKeys {
 
   bool is_empty() const { return !sorted; }
   static bool is_of(const Client&) { return false; }
+  /// Of the first and the last key, as keys that were created together have similar addresses.
+  static size_t hash(const std::array<PyObject*, kMaxKeys>& keys, size_t count) {
+    constexpr size_t kFactor = 0x9E3779B97F4A7C15U;  // 2^64 / golden ratio (Knuth, volume 3, 6.4)
+    if (count == 0) return 0;
+    return (hash_pointer(keys[0]) * kFactor + hash_pointer(keys[count - 1])) * kFactor;
+  }
 };
 
-auto& g_known_keys = make_recent_cache<KnownKeys, 64>("sorted keys of dicts");
+auto& g_known_keys = make_recent_cache<KnownKeys, 256>("sorted keys of dicts");
 
 class Flattening {
  public:
@@ -95,21 +104,28 @@ class Flattening {
 
   /// Returns the node of a tree. A leaf is appended to the leaves, and its node is None.
   py::object open(PyObject* tree) {
-    if (opener_.keys_of != Py_None) return open_with_path(tree, steal(PyTuple_New(0)));
-    if (opener_.is_leaf != Py_None && is_yes(call(opener_.is_leaf, tree))) return leaf(tree);
-    PyTypeObject* type = Py_TYPE(tree);
-    if (type == last_leaf_) return leaf(tree);
-    if (type == &PyDict_Type) return open_dict(tree);
-    if (type == &PyList_Type || type == &PyTuple_Type) return open_sequence(tree, type, Py_None);
-    if (tree == Py_None) return none_node();
-    const int is_plain = PySet_Contains(opener_.plain, as_object(type));
-    check(is_plain >= 0);
-    if (is_plain == 0) {
-      const py::object level = call(opener_.one_level, tree);
-      if (!level.is_none()) return open_level(type, level);
+    const bool takes_path = opener_.keys_of != Py_None;
+    py::object done = takes_path ? begin_with_path(tree, steal(PyTuple_New(0))) : begin(tree);
+    while (!done || !open_.empty()) {
+      Open& inner = open_.innermost();
+      if (done) inner.children.add(std::exchange(done, {}));
+      const Py_ssize_t i = inner.next++;
+      // A list may change while functions of registered types run.
+      if (i >= inner.children.max_count() || i >= PySequence_Fast_GET_SIZE(inner.values.ptr())) {
+        done = end(&inner);
+        open_.leave();
+        continue;
+      }
+      const py::object child = borrow(PySequence_Fast_GET_ITEM(inner.values.ptr(), i));
+      if (is_known_leaf(child.ptr())) {
+        leaf(child.ptr());
+        inner.children.add_leaf();
+        continue;
+      }
+      done = takes_path ? begin_with_path(child.ptr(), longer_path(inner.path, PyTuple_GET_ITEM(inner.keys.ptr(), i)))
+                        : begin(child.ptr());
     }
-    last_leaf_ = type;
-    return leaf(tree);
+    return done;
   }
 
  private:
@@ -131,27 +147,6 @@ class Flattening {
     return children;
   }
 
-  py::object open_level(PyTypeObject* type, const py::object& level) {
-    return open_sequence(children_of(level), type, PyTuple_GET_ITEM(level.ptr(), 1));
-  }
-
-  py::object open_with_path(PyObject* tree, const py::object& path) {
-    if (is_yes(call(opener_.is_leaf, path.ptr(), tree))) return leaf(tree);
-    if (tree == Py_None) return none_node();
-    const py::object level = call(opener_.one_level, tree);
-    if (level.is_none()) return leaf(tree);
-    const Level deeper(&depth_);
-    PyObject* const values = children_of(level);
-    PyObject* const data = PyTuple_GET_ITEM(level.ptr(), 1);
-    const Py_ssize_t count = PyTuple_GET_SIZE(values);
-    const py::object keys = keys_of_children(opener_.keys_of, Py_TYPE(tree), data, count);
-    Children children(count);
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      children.add(open_with_path(PyTuple_GET_ITEM(values, i), longer_path(path, PyTuple_GET_ITEM(keys.ptr(), i))));
-    }
-    return node(Py_TYPE(tree), data, children.take());
-  }
-
   /// The children of one node: counted as long as all are leaves.
   class Children {
    public:
@@ -167,6 +162,8 @@ class Flattening {
       }
       ++count_;
     }
+    void add_leaf() { ++count_; }
+    Py_ssize_t max_count() const { return max_count_; }
     bool are_leaves() const { return !nodes_; }
     /// Has fewer children than expected if a list shrank meanwhile.
     py::object take() {
@@ -194,23 +191,56 @@ class Flattening {
     return none_node_;
   }
 
-  /// The node of a list or tuple of children.
-  py::object open_sequence(PyObject* sequence, PyTypeObject* type, PyObject* data) {
-    const Level level(&depth_);
-    Children children(PySequence_Fast_GET_SIZE(sequence));
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence);
-    // A list may change while functions of registered types run.
-    for (Py_ssize_t i = 0; i < size && i < PySequence_Fast_GET_SIZE(sequence); ++i) {
-      const py::object child = borrow(PySequence_Fast_GET_ITEM(sequence, i));
-      children.add(open(child.ptr()));
+  /// A node whose children are being opened.
+  struct Open {
+    py::object type;
+    py::object data;
+    py::object values;           // list or tuple of the children
+    KnownKeys* known = nullptr;  // of a dict with such keys
+    py::object path = {};        // only if is_leaf takes the path
+    py::object keys = {};        // the same; of the children
+    Children children;
+    Py_ssize_t next = 0;
+  };
+
+  /// Whether it is a leaf, as the last one of its type was.
+  bool is_known_leaf(PyObject* tree) const { return opener_.is_leaf == Py_None && Py_TYPE(tree) == last_leaf_; }
+
+  /// Returns the node of a leaf or of None; otherwise begins the node, whose children come next, and returns null.
+  py::object begin(PyObject* tree) {
+    if (opener_.is_leaf != Py_None && is_yes(call(opener_.is_leaf, tree))) return leaf(tree);
+    if (is_known_leaf(tree)) return leaf(tree);
+    PyTypeObject* type = Py_TYPE(tree);
+    if (type == &PyDict_Type) return begin_dict(tree);
+    if (type == &PyList_Type || type == &PyTuple_Type) return enter(type, Py_None, borrow(tree));
+    if (tree == Py_None) return none_node();
+    const int is_plain = PySet_Contains(opener_.plain, as_object(type));
+    check(is_plain >= 0);
+    if (is_plain == 0) {
+      const py::object level = call(opener_.one_level, tree);
+      if (!level.is_none()) return enter(type, PyTuple_GET_ITEM(level.ptr(), 1), borrow(children_of(level)));
     }
-    return node(type, data, children.take());
+    last_leaf_ = type;
+    return leaf(tree);
   }
 
-  py::object open_dict(PyObject* tree) {
-    const Level level(&depth_);
+  py::object begin_with_path(PyObject* tree, const py::object& path) {
+    if (is_yes(call(opener_.is_leaf, path.ptr(), tree))) return leaf(tree);
+    if (tree == Py_None) return none_node();
+    const py::object level = call(opener_.one_level, tree);
+    if (level.is_none()) return leaf(tree);
+    const py::object values = borrow(children_of(level));
+    PyObject* const data = PyTuple_GET_ITEM(level.ptr(), 1);
+    const py::object keys = keys_of_children(opener_.keys_of, Py_TYPE(tree), data, PyTuple_GET_SIZE(values.ptr()));
+    enter(Py_TYPE(tree), data, values);
+    open_.innermost().path = path;
+    open_.innermost().keys = keys;
+    return {};
+  }
+
+  py::object begin_dict(PyObject* tree) {
     const Py_ssize_t size = PyDict_GET_SIZE(tree);
-    if (size > static_cast<Py_ssize_t>(KnownKeys::kMaxKeys)) return open_big_dict(tree);
+    if (size > static_cast<Py_ssize_t>(KnownKeys::kMaxKeys)) return begin_big_dict(tree);
     std::array<PyObject*, KnownKeys::kMaxKeys> keys{};
     std::array<py::object, KnownKeys::kMaxKeys> values;
     PyObject* key = nullptr;
@@ -221,30 +251,57 @@ class Flattening {
       keys[count] = key;
       values[count++] = borrow(value);
     }
-    KnownKeys& entry = g_known_keys.place(count + (keys[0] == nullptr ? 0 : hash_pointer(keys[0])));
-    if (!is_of(entry, keys, count) && !learn(&entry, tree, keys, count)) return open_big_dict(tree);
-    // Opening the children may replace `entry`.
-    const py::object sorted = entry.sorted;
-    const py::object node_of_leaves = entry.node_of_leaves;
+    KnownKeys& entry = g_known_keys.place(KnownKeys::hash(keys, count));
+    if (!is_of(entry, keys, count) && !learn(&entry, tree, keys, count)) return begin_big_dict(tree);
+    const auto end = values.begin() + static_cast<std::ptrdiff_t>(count);
+    if (entry.node_of_leaves && std::all_of(values.begin(), end, [&](const py::object& each) {
+          return is_known_leaf(each.ptr());
+        })) {  // as most dicts
+      open_.check_depth();
+      for (size_t i = 0; i < count; ++i) leaf(values[entry.order[i]].ptr());
+      return entry.node_of_leaves;
+    }
+    const py::object data = entry.sorted;  // creating the tuple may run any code
     const std::array<size_t, KnownKeys::kMaxKeys> order = entry.order;
-    Children children(size);
-    for (size_t i = 0; i < count; ++i) children.add(open(values[order[i]].ptr()));
-    if (!children.are_leaves()) return node(&PyDict_Type, sorted.ptr(), children.take());
-    if (node_of_leaves) return node_of_leaves;
-    py::object result = node(&PyDict_Type, sorted.ptr(), children.take());
-    if (entry.sorted.is(sorted)) entry.node_of_leaves = result;
-    return result;
+    py::object sorted = steal(PyTuple_New(static_cast<Py_ssize_t>(count)));
+    for (size_t i = 0; i < count; ++i) {
+      PyTuple_SET_ITEM(sorted.ptr(), static_cast<Py_ssize_t>(i), values[order[i]].release().ptr());
+    }
+    enter(&PyDict_Type, data.ptr(), std::move(sorted));
+    open_.innermost().known = &entry;
+    return {};
   }
 
-  py::object open_big_dict(PyObject* tree) {
+  py::object begin_big_dict(PyObject* tree) {
     const py::object sorted = sorted_keys(tree);
     const Py_ssize_t size = PyTuple_GET_SIZE(sorted.ptr());
-    std::vector<py::object> values;
-    values.reserve(static_cast<size_t>(size));
-    for (Py_ssize_t i = 0; i < size; ++i) values.push_back(value_at(tree, PyTuple_GET_ITEM(sorted.ptr(), i)));
-    Children children(size);
-    for (const py::object& value : values) children.add(open(value.ptr()));
-    return node(&PyDict_Type, sorted.ptr(), children.take());
+    py::object values = steal(PyTuple_New(size));
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      PyTuple_SET_ITEM(values.ptr(), i, value_at(tree, PyTuple_GET_ITEM(sorted.ptr(), i)).release().ptr());
+    }
+    return enter(&PyDict_Type, sorted.ptr(), std::move(values));
+  }
+
+  /// Begins a node. Returns null.
+  py::object enter(PyTypeObject* type, PyObject* data, py::object values) {
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(values.ptr());
+    open_.enter({.type = borrow(as_object(type)),
+                 .data = borrow(data),
+                 .values = std::move(values),
+                 .children = Children(count)});
+    return {};
+  }
+
+  static py::object end(Open* open) {
+    auto* const type = reinterpret_cast<PyTypeObject*>(open->type.ptr());
+    // Opening the children may have replaced the entry.
+    KnownKeys* const known = open->known != nullptr && open->children.are_leaves() && open->known->sorted.is(open->data)
+                                 ? open->known
+                                 : nullptr;
+    if (known != nullptr && known->node_of_leaves) return known->node_of_leaves;
+    py::object result = node(type, open->data.ptr(), open->children.take());
+    if (known != nullptr && known->sorted.is(open->data)) known->node_of_leaves = result;
+    return result;
   }
 
   static py::object value_at(PyObject* tree, PyObject* key) {
@@ -304,7 +361,7 @@ class Flattening {
   PyObject* leaves_;
   PyTypeObject* last_leaf_ = nullptr;  // kept alive by its leaf in the list
   py::object none_node_;
-  int depth_ = 0;
+  Levels<Open> open_;
 };
 
 PyObject* tree_open(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
@@ -313,17 +370,18 @@ PyObject* tree_open(PyObject*, PyObject* const* arguments, Py_ssize_t count) noe
   return guarded([&]() -> py::object {
     const Opener opener{arguments[1], arguments[2], arguments[3], arguments[4]};
     const py::object leaves = steal(PyList_New(0));
-    const py::object node = Flattening(opener, leaves.ptr()).open(arguments[0]);
-    return steal(PyTuple_Pack(2, leaves.ptr(), node.ptr()));
+    try {
+      const py::object node = Flattening(opener, leaves.ptr()).open(arguments[0]);
+      return steal(PyTuple_Pack(2, leaves.ptr(), node.ptr()));
+    } catch (const TooDeep&) {  // unlike a RecursionError of a function that the caller passed
+      return py::none();
+    }
   });
 }
 
 PyObject* tree_equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
   if (!has_count(count, 2, "_tree_equal")) return nullptr;
-  return guarded([&]() -> py::object {
-    int depth = 0;
-    return py::bool_(are_equal(arguments[0], arguments[1], &depth));
-  });
+  return guarded([&]() -> py::object { return py::bool_(are_equal(arguments[0], arguments[1])); });
 }
 
 template <auto function>
@@ -334,7 +392,8 @@ PyCFunction as_method() {
 std::array<PyMethodDef, 11> g_functions = {{
     {"_tree_open", as_method<&tree_open>(), METH_FASTCALL,
      "_tree_open(tree: object, plain: set, one_level: collections.abc.Callable, is_leaf: collections.abc.Callable | "
-     "None, keys_of: collections.abc.Callable | None) -> tuple\n\nReturns the leaves and the node of a tree; the node of a leaf is None."},
+     "None, keys_of: collections.abc.Callable | None) -> tuple | None\n\nReturns the leaves and the node of a tree, where "
+     "the node of a leaf is None; None for a tree of too many levels."},
     {"_tree_build", as_method<&tree_build>(), METH_FASTCALL,
      "_tree_build(node: object, leaves: list, make_node: collections.abc.Callable) -> typing.Any\n\nReturns the tree "
      "of a node with these leaves."},

@@ -10,41 +10,68 @@ class Building {
   Building(PyObject* leaves, PyObject* make_node) : leaves_(leaves), make_node_(make_node) {}
 
   py::object build(PyObject* structure) {
-    if (structure == Py_None) return next();
-    const Node node(structure);
-    if (node.is_of_none()) return py::none();
-    const Level level(&depth_);
-    if (node.children_are_leaves() && node.count > PyList_GET_SIZE(leaves_) - at_) fail_structure();
-    if (node.type == &PyDict_Type) {
-      py::object result = steal(PyDict_New());
-      for (Py_ssize_t i = 0; i < node.count; ++i) {
-        PyObject* value = build_child(node.child(i)).release().ptr();
-        const bool is_set =
-            sleeping_at_exit([&] { return PyDict_SetItem(result.ptr(), PyTuple_GET_ITEM(node.data, i), value); }) == 0;
-        Py_DECREF(value);
-        check(is_set);
+    py::object done = begin(structure);
+    while (!done || !open_.empty()) {
+      Open& inner = open_.innermost();
+      if (done) add(&inner, std::exchange(done, {}));
+      if (inner.visit.has_next()) {
+        done = begin(inner.visit.next_child());
+      } else {
+        done = end(inner);
+        open_.leave();
       }
-      return result;
     }
-    if (node.type == &PyTuple_Type) {
-      py::object result = steal(PyTuple_New(node.count));
-      for (Py_ssize_t i = 0; i < node.count; ++i) {
-        PyTuple_SET_ITEM(result.ptr(), i, build_child(node.child(i)).release().ptr());
-      }
-      return result;
-    }
-    py::object result = steal(PyList_New(node.count));
-    for (Py_ssize_t i = 0; i < node.count; ++i) {
-      PyList_SET_ITEM(result.ptr(), i, build_child(node.child(i)).release().ptr());
-    }
-    if (node.type == &PyList_Type) return result;
-    return call(make_node_, as_object(node.type), node.data, result.ptr());
+    return done;
   }
 
  private:
-  py::object build_child(PyObject* child) { return child == Py_None ? next() : build(child); }
+  struct Open {
+    NodeVisit visit;
+    py::object children;  // those built so far: a dict, tuple or list
+  };
 
-  py::object next() {
+  /// Returns a leaf or None; otherwise begins the node, whose children come next, and returns null.
+  py::object begin(PyObject* structure) {
+    if (structure == Py_None) return next_leaf();
+    const Node node(structure);
+    if (node.is_of_none()) return py::none();
+    if (node.children_are_leaves() && node.count > PyList_GET_SIZE(leaves_) - at_) fail_structure();
+    py::object children = steal(node.type == &PyDict_Type    ? PyDict_New()
+                                : node.type == &PyTuple_Type ? PyTuple_New(node.count)
+                                                             : PyList_New(node.count));
+    Open open{{node}, std::move(children)};
+    if (node.children_are_leaves()) {  // as most nodes
+      open_.check_depth();
+      while (open.visit.has_next()) {
+        ++open.visit.next;
+        add(&open, next_leaf());
+      }
+      return end(open);
+    }
+    open_.enter(std::move(open));
+    return {};
+  }
+
+  static void add(Open* to, py::object child) {
+    const Py_ssize_t i = to->visit.next - 1;
+    PyObject* const children = to->children.ptr();
+    if (PyDict_CheckExact(children)) {
+      PyObject* const key = PyTuple_GET_ITEM(to->visit.node.data, i);
+      check(sleeping_at_exit([&] { return PyDict_SetItem(children, key, child.ptr()); }) == 0);
+    } else if (PyTuple_CheckExact(children)) {
+      PyTuple_SET_ITEM(children, i, child.release().ptr());
+    } else {
+      PyList_SET_ITEM(children, i, child.release().ptr());
+    }
+  }
+
+  py::object end(Open& node) {
+    PyTypeObject* const type = node.visit.node.type;
+    if (type == &PyDict_Type || type == &PyTuple_Type || type == &PyList_Type) return std::move(node.children);
+    return call(make_node_, as_object(type), node.visit.node.data, node.children.ptr());
+  }
+
+  py::object next_leaf() {
     if (at_ >= PyList_GET_SIZE(leaves_)) fail_structure();
     return borrow(PyList_GET_ITEM(leaves_, at_++));
   }
@@ -52,7 +79,7 @@ class Building {
   PyObject* leaves_;
   PyObject* make_node_;
   Py_ssize_t at_ = 0;
-  int depth_ = 0;
+  Levels<Open> open_;
 };
 
 class Collecting {
@@ -61,6 +88,27 @@ class Collecting {
 
   /// Returns false if the tree has another structure.
   bool collect(PyObject* structure, PyObject* tree) {
+    if (!begin(structure, tree)) return false;
+    while (!open_.empty()) {
+      Open& inner = open_.innermost();
+      if (!inner.visit.has_next()) {
+        open_.leave();
+        continue;
+      }
+      const py::object value = next_value(inner);
+      if (!value || !begin(inner.visit.next_child(), value.ptr())) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Open {
+    NodeVisit visit;
+    py::object values;  // a dict, tuple or list
+  };
+
+  /// Begins the node of a tree, whose children come next; returns false if the tree has another.
+  bool begin(PyObject* structure, PyObject* tree) {
     if (structure == Py_None) {
       check(PyList_Append(found_, tree) == 0);
       return true;
@@ -68,37 +116,35 @@ class Collecting {
     const Node node(structure);
     if (Py_TYPE(tree) != node.type) return false;
     if (node.is_of_none()) return true;
-    const Level level(&depth_);
-    if (node.type == &PyDict_Type) {
-      if (PyDict_GET_SIZE(tree) != node.count) return false;
-      for (Py_ssize_t i = 0; i < node.count; ++i) {
-        PyObject* value =
-            sleeping_at_exit([&] { return PyDict_GetItemWithError(tree, PyTuple_GET_ITEM(node.data, i)); });
-        if (value == nullptr) {
-          check(PyErr_Occurred() == nullptr);
-          return false;
-        }
-        if (!collect(node.child(i), borrow(value).ptr())) return false;
-      }
-      return true;
+    py::object values = borrow(tree);
+    if (node.type != &PyDict_Type && node.type != &PyList_Type && node.type != &PyTuple_Type) {
+      values = call(children_of_, tree, node.data);
+      if (!PyTuple_CheckExact(values.ptr())) return false;
     }
-    if (node.type == &PyList_Type || node.type == &PyTuple_Type) return collect_each(node, tree);
-    const py::object children = call(children_of_, tree, node.data);
-    return !children.is_none() && PyTuple_CheckExact(children.ptr()) && collect_each(node, children.ptr());
+    const Py_ssize_t count =
+        PyDict_CheckExact(values.ptr()) ? PyDict_GET_SIZE(values.ptr()) : PySequence_Fast_GET_SIZE(values.ptr());
+    if (count != node.count) return false;
+    open_.enter({{node}, std::move(values)});
+    return true;
   }
 
- private:
-  bool collect_each(const Node& node, PyObject* values) {
-    for (Py_ssize_t i = 0; i < node.count && i < PySequence_Fast_GET_SIZE(values); ++i) {
-      const py::object value = borrow(PySequence_Fast_GET_ITEM(values, i));
-      if (!collect(node.child(i), value.ptr())) return false;
+  /// The tree at the next child of a node, or null where there is none: a function of a registered type may have
+  /// changed the list or dict.
+  static py::object next_value(const Open& node) {
+    const Py_ssize_t i = node.visit.next;
+    PyObject* const values = node.values.ptr();
+    if (PyDict_CheckExact(values)) {
+      PyObject* const key = PyTuple_GET_ITEM(node.visit.node.data, i);
+      PyObject* value = sleeping_at_exit([&] { return PyDict_GetItemWithError(values, key); });
+      check(value != nullptr || PyErr_Occurred() == nullptr);
+      return borrow(value);
     }
-    return PySequence_Fast_GET_SIZE(values) == node.count;
+    return i < PySequence_Fast_GET_SIZE(values) ? borrow(PySequence_Fast_GET_ITEM(values, i)) : py::object();
   }
 
   PyObject* found_;
   PyObject* children_of_;
-  int depth_ = 0;
+  Levels<Open> open_;
 };
 
 }  // namespace

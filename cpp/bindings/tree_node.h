@@ -5,6 +5,9 @@
 
 #include <pybind11/pybind11.h>
 
+#include <utility>
+#include <vector>
+
 #include "cpython_calls.h"
 
 namespace artifex_devices::bindings::trees {
@@ -26,24 +29,32 @@ inline void check(bool succeeded) {
 
 inline PyObject* as_object(PyTypeObject* type) { return reinterpret_cast<PyObject*>(type); }
 
-/// One level of a tree. The library has its own limit, which is equal in every Python and at any depth of calls.
-class Level {
+/// A tree has more than kMaxLevels levels. Functions report it as a RecursionError of Python.
+class TooDeep : public std::exception {
  public:
-  explicit Level(int* depth) : depth_(depth) {
-    if (++*depth_ <= kMaxLevels) return;
-    --*depth_;
-    PyErr_Format(PyExc_RecursionError,
-                 "a tree is nested too deep; expected at most %d levels, got more; wrap the inner levels in a leaf of "
-                 "your own type",
-                 kMaxLevels);
-    throw py::error_already_set();
+  const char* what() const noexcept override { return "a tree is nested too deep"; }
+};
+
+/// The nodes whose children a traversal visits, outermost first. They are on the heap, as the stack of a thread may be
+/// small; so the limit is equal in every thread and at any depth of calls.
+template <class Frame>
+class Levels {
+ public:
+  bool empty() const { return frames_.empty(); }
+  Frame& innermost() { return frames_.back(); }
+  /// Throws TooDeep if there cannot be another level inside.
+  void check_depth() const {
+    if (frames_.size() >= static_cast<size_t>(kMaxLevels)) throw TooDeep();
   }
-  ~Level() { --*depth_; }
-  Level(const Level&) = delete;
-  Level& operator=(const Level&) = delete;
+  /// References to frames are invalid from then on.
+  void enter(Frame frame) {
+    check_depth();
+    frames_.push_back(std::move(frame));
+  }
+  void leave() { frames_.pop_back(); }
 
  private:
-  int* depth_;
+  std::vector<Frame> frames_;
 };
 
 [[noreturn]] inline void fail_structure() {
@@ -83,10 +94,30 @@ struct Node {
   bool is_of_none() const { return type == Py_TYPE(Py_None); }
 };
 
+/// A node of a structure and its next child.
+struct NodeVisit {
+  Node node;
+  Py_ssize_t next = 0;
+
+  bool has_next() const { return next < node.count; }
+  PyObject* next_child() { return node.child(next++); }
+};
+
 /// Runs `work` and turns its exceptions into Python errors.
 template <class Work>
 PyObject* guarded(Work&& work) noexcept {
-  return translated([&] { return work().release().ptr(); });
+  return translated([&] {
+    try {
+      return work().release().ptr();
+    } catch (const TooDeep&) {
+      PyErr_Format(
+          PyExc_RecursionError,
+          "a tree is nested too deep; expected at most %d levels, got more; wrap the inner levels in a leaf of "
+          "your own type",
+          kMaxLevels);
+      throw py::error_already_set();
+    }
+  });
 }
 
 /// Calls a Python function, which may be the user's.

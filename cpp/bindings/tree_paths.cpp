@@ -33,18 +33,32 @@ class Paths {
  public:
   Paths(PyObject* found, PyObject* keys_of) : found_(found), keys_of_(keys_of) {}
 
-  void add(PyObject* structure, const py::object& path) {
-    if (structure == Py_None) return check(PyList_Append(found_, path.ptr()) == 0);
-    const Node node(structure);
-    if (node.is_of_none()) return;
-    const Level level(&depth_);
-    const py::object keys = keys_of(node);
-    for (Py_ssize_t i = 0; i < node.count; ++i) {
-      add(node.child(i), longer_path(path, PyTuple_GET_ITEM(keys.ptr(), i)));
+  void add(PyObject* structure) {
+    begin(structure, steal(PyTuple_New(0)));
+    while (!open_.empty()) {
+      Open& inner = open_.innermost();
+      if (inner.visit.has_next()) {
+        const py::object path = longer_path(inner.path, PyTuple_GET_ITEM(inner.keys.ptr(), inner.visit.next));
+        begin(inner.visit.next_child(), path);
+      } else {
+        open_.leave();
+      }
     }
   }
 
  private:
+  struct Open {
+    NodeVisit visit;
+    py::object path;
+    py::object keys;  // of the children
+  };
+
+  void begin(PyObject* structure, const py::object& path) {
+    if (structure == Py_None) return check(PyList_Append(found_, path.ptr()) == 0);
+    const Node node(structure);
+    if (!node.is_of_none()) open_.enter({{node}, path, keys_of(node)});
+  }
+
   /// Returns a tuple of at least node.count keys.
   py::object keys_of(const Node& node) {
     const bool is_sequence = node.type == &PyList_Type || node.type == &PyTuple_Type;
@@ -67,7 +81,7 @@ class Paths {
 
   PyObject* found_;
   PyObject* keys_of_;
-  int depth_ = 0;
+  Levels<Open> open_;
 };
 
 }  // namespace
@@ -94,7 +108,7 @@ PyObject* tree_paths(PyObject*, PyObject* const* arguments, Py_ssize_t count) no
   if (!has_count(count, 2, "_tree_paths")) return nullptr;
   return guarded([&]() -> py::object {
     const py::object found = steal(PyList_New(0));
-    Paths(found.ptr(), arguments[1]).add(arguments[0], steal(PyTuple_New(0)));
+    Paths(found.ptr(), arguments[1]).add(arguments[0]);
     return found;
   });
 }

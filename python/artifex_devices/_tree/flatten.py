@@ -31,13 +31,14 @@ def flatten(
     if is_leaf is not None:
         check_callable("tree_flatten", "is_leaf", is_leaf, "a function of a node", "leave it out")
     try:
-        leaves, node = _tree_open(tree, PLAIN, one_level, is_leaf, keys_of if takes_path else None)
+        opened = _tree_open(tree, PLAIN, one_level, is_leaf, keys_of if takes_path else None)
     except UnsortableKeysError as error:
         for _ in _walk(tree, is_leaf, takes_path):
             pass  # raises the error with the path
         raise _unsortable(tree, (), error) from None
-    except RecursionError as error:
-        raise RecursionError(_too_deep(tree, is_leaf, takes_path)) from error
+    if opened is None:  # not for a RecursionError of the caller's functions: a walk would call them again
+        raise RecursionError(_too_deep(tree, is_leaf, takes_path))
+    leaves, node = opened
     return leaves, PyTreeDef(node, len(leaves))
 
 

@@ -11,7 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from artifex_devices._base.checks import check_callable, check_type, wrong_type
+from artifex_devices._base.checks import bounded_list, check_callable, check_type, wrong_type
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import (
@@ -196,7 +196,7 @@ class PyTreeDef:
         return _tree_equal(self._node, other._node) if isinstance(other, PyTreeDef) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._node)
+        return hash(tuple(_tree_rows(self._node)))  # nested tuples of many levels could overflow a small stack
 
     def __repr__(self) -> str:
         return f"PyTreeDef({_tree_text(self._node)})"
@@ -210,7 +210,7 @@ LEAF = PyTreeDef(None, 1)
 
 def _values(operation: str, name: str, values: Any) -> list[Any]:
     check_type(operation, name, values, Iterable, "an iterable", "write [value]")
-    return list(values)
+    return bounded_list(operation, name, values)
 
 
 def as_treedef(operation: str, treedef: Any) -> PyTreeDef:
