@@ -56,7 +56,8 @@ PyObject* close_scheduler(PyObject* self, PyObject*) {
     scheduler.participants.clear();
     scheduler.program = py::none();
     scheduler.outcomes = py::list();
-    scheduler.host = scheduler.hub = scheduler.context = scheduler.wait = scheduler.root = py::object();
+    scheduler.host = scheduler.hub = scheduler.context = py::object();
+    scheduler.wait = scheduler.root = scheduler.foreign = py::object();
     scheduler.seats = py::list();
     scheduler.seat_of.clear();
     scheduler.starting = nullptr;
@@ -101,12 +102,15 @@ PyObject* end_turns(PyObject* self, PyObject*) {
   });
 }
 
-// wait_by(wait, root): waits call wait(me, frame), except in plain bodies called by the frame of `root`.
+// wait_by(wait, root, foreign): waits call wait(me, frame), except in plain bodies called by the frame of `root`, and
+// while no module of `foreign` is imported.
 PyObject* wait_by(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
-    if (count != 2) throw py::type_error("wait_by: expected wait and the code of the frame that calls bodies, or None");
+    if (count != 3 || !PyTuple_CheckExact(args[2]))
+      throw py::type_error("wait_by: expected wait, the code of the frame that calls bodies or None, and a tuple");
     scheduler_of(self).wait = py::reinterpret_borrow<py::object>(args[0]);
     scheduler_of(self).root = py::reinterpret_borrow<py::object>(args[1]);
+    scheduler_of(self).foreign = py::reinterpret_borrow<py::object>(args[2]);
     Py_RETURN_NONE;
   });
 }
@@ -308,8 +312,8 @@ void bind_scheduler(py::module_& module) {
        "know(self: _Stage, operation: str, axis_name: object, x: object, meeting: object, groups: list, signature: "
        "int) -> None\n\nMakes _arrive handle arrays like x, with one group for each participant or one for all."},
       {"wait_by", fast(&wait_by), METH_FASTCALL,
-       "wait_by(self: _Stage, wait: object, root: object) -> None\n\nMakes waits call wait(me, frame), unless they are "
-       "plain."},
+       "wait_by(self: _Stage, wait: object, root: object, foreign: tuple) -> None\n\nMakes waits call wait(me, frame), "
+       "unless they are plain. All are plain while no module of `foreign` is imported."},
       {"plain", &know_plain, METH_O,
        "plain(self: _Stage, code: object) -> None\n\nMakes waits of this body plain where the code `root` calls it."},
       {"begin_turns", fast(&begin_turns), METH_FASTCALL,

@@ -48,6 +48,7 @@ struct Scheduler {
   py::object context;              // context of the caller
   py::object wait;                 // wait(me, frame), if the executor handles waits; else the scheduler does
   py::object root;                 // code of the frame that calls bodies, if the scheduler still handles plain waits
+  py::object foreign;              // tuple of names of modules; while none is imported, every wait is plain
   py::list seats;                  // at least one for each participant
   Py_ssize_t used = 0;             // number of used seats
   size_t begun = 0;                // number of participants that have begun

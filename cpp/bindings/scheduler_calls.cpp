@@ -19,9 +19,23 @@ bool same_name(PyObject* a, PyObject* b) {
   return a == b || (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b) && PyUnicode_Compare(a, b) == 0);
 }
 
-// Whether no frame of another package can be between the body's line and its start.
+bool is_any_imported(const py::object& names) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.ptr()); ++i) {
+    const int is_imported = PyDict_Contains(PyImport_GetModuleDict(), PyTuple_GET_ITEM(names.ptr(), i));
+    if (is_imported != 0) {
+      check(is_imported);
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether no frame of a foreign package can be between the body's line and its start. A body may import one at any
+// time.
 bool is_plain(const Scheduler& scheduler, const ParticipantObject& me, const py::object& frame) {
-  if (scheduler.is_ordered || me.code != scheduler.plain.ptr() || scheduler.root.is_none()) return false;
+  if (scheduler.is_ordered || scheduler.root.is_none()) return false;
+  if (!is_any_imported(scheduler.foreign)) return true;
+  if (me.code != scheduler.plain.ptr()) return false;
   PyFrameObject* back = PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.ptr()));
   if (back == nullptr) return false;
   const py::object above = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(back));

@@ -2948,9 +2948,9 @@ class _Stage:
         Returns the switch to a participant that has begun.
         """
 
-    def wait_by(self, wait: typing.Any, root: typing.Any) -> None:
+    def wait_by(self, wait: typing.Any, root: typing.Any, foreign: tuple[typing.Any, ...]) -> None:
         """
-        Makes waits call wait(me, frame), unless they are plain.
+        Makes waits call wait(me, frame), unless they are plain. All are plain while no module of `foreign` is imported.
         """
 
 class _Chain:
@@ -3347,6 +3347,11 @@ class _MeshDevices:
         """
         Platform of the last device.
         """
+
+def _abandon_scope(owner: typing.Any) -> None:
+    """
+    Skips the scopes of this owner from now on, in all contexts.
+    """
 
 def _accelerator_links(machine: Machine, addresses: collections.abc.Sequence[str]) -> typing.Any:
     """
@@ -4516,9 +4521,9 @@ def _tree_open(
     one_level: collections.abc.Callable[..., typing.Any],
     is_leaf: collections.abc.Callable[..., typing.Any] | None,
     keys_of: collections.abc.Callable[..., typing.Any] | None,
-) -> tuple[typing.Any, ...]:
+) -> tuple[typing.Any, ...] | None:
     """
-    Returns the leaves and the node of a tree; the node of a leaf is None.
+    Returns the leaves and the node of a tree, where the node of a leaf is None; None for a tree of too many levels.
     """
 
 def _tree_paths(node: typing.Any, keys_of: collections.abc.Callable[..., typing.Any]) -> list[typing.Any]:

@@ -128,15 +128,10 @@ class _Turns:
 
     def wait(self, me: Participant, frame: FrameType) -> None:
         """Lets the others run until this participant, which calls it from `frame`, may go on."""
-        del frame
-        self.stage.suspend(me)()
-        self.stage.resumed(me)
-
-    def wait_watching(self, me: Participant, frame: FrameType) -> None:
-        """As `wait`, where there may be foreign frames."""
         back = frame.f_back
         is_plain = frame.f_code is self.plain and back is not None and back.f_code is _WORK
-        if not is_plain or self.foreign_frames:
+        # Asked at each wait: a body, or what it calls, may import a foreign package.
+        if self.foreign_frames or not (is_plain or sys.modules.keys().isdisjoint(_FOREIGN)):
             self._watch(me, frame)
         del back, frame
         self.stage.suspend(me)()
@@ -233,11 +228,8 @@ def run(program: Program, function: Callable[..., Any]) -> None:
     turns = _Turns(program, function)
     stage = program.stage
     stage.begin_turns(turns, turns.hub, contextvars.copy_context(), seats)
-    if sys.modules.keys().isdisjoint(_FOREIGN):
-        program.wait = turns.wait
-    else:
-        program.wait = turns.wait_watching
-        stage.wait_by(turns.wait_watching, _WORK)
+    program.wait = turns.wait
+    stage.wait_by(turns.wait, _WORK, tuple(_FOREIGN))
     try:
         turns.run()
     except BaseException:  # Ctrl-C between two participants, or out of memory

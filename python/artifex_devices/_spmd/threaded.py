@@ -153,7 +153,7 @@ def run(program: Program, function: Callable[..., Any]) -> None:
         rendezvous.wait(me.position, timeout_s)
 
     program.wait = wait
-    program.stage.wait_by(wait, None)
+    program.stage.wait_by(wait, None, ())
     participants = program.participants
     workers = _take(len(participants))
     running = set(range(len(participants)))
