@@ -56,13 +56,16 @@ void set_meshes_entered(const py::object& meshes) {
 
 void leave_mesh(const Mesh& self) {
   const py::tuple entered = meshes_entered();
-  if (entered.empty() || &entered[entered.size() - 1].cast<const Mesh&>() != &self) {
-    throw_error<Unavailable>(
-        "Mesh: a mesh was left that is not the innermost one entered, {}; expected meshes to be left in reverse order; "
-        "use `with` blocks",
-        self.to_string());
-  }
-  set_meshes_entered(entered[py::slice(0, static_cast<py::ssize_t>(entered.size()) - 1, 1)]);
+  const auto count = static_cast<py::ssize_t>(entered.size());
+  py::ssize_t at = count - 1;
+  while (at >= 0 && &entered[static_cast<size_t>(at)].cast<const Mesh&>() != &self) --at;
+  // It ends even if it is not the innermost one, as the mesh of a generator that is closed in another mesh's block.
+  if (at >= 0) set_meshes_entered(entered[py::slice(0, at, 1)] + entered[py::slice(at + 1, count, 1)]);
+  if (at >= 0 && at == count - 1) return;
+  throw_error<Unavailable>(
+      "Mesh: a mesh was left that is not the innermost one entered, {}; expected meshes to be left in reverse order; "
+      "use `with` blocks",
+      self.to_string());
 }
 
 std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py::handle types) {

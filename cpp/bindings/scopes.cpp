@@ -35,12 +35,15 @@ constexpr std::array<const char*, kScopedOptions> kNames = {
 };
 constexpr std::array<std::string_view, 3> kPlatforms = {"cpu", "gpu", "tpu"};
 
-// A context variable holds a tuple: the value, the tuple of the scope around it (or None), and the object that entered
-// it.
+// A context variable holds a tuple: the value, the tuple of the scope around it (or None), and the token of the object
+// that entered it.
 constexpr Py_ssize_t kValue = 0;
 constexpr Py_ssize_t kOuter = 1;
 constexpr Py_ssize_t kOwner = 2;
 std::array<PyObject*, kScopedOptions> variables{};
+
+// Set of tokens whose object is gone after it could not leave a scope: these scopes are skipped.
+PyObject* abandoned = nullptr;
 
 // The process's values: owned, or null where none is set.
 std::array<PyObject*, kScopedOptions> process_values{};
@@ -194,7 +197,14 @@ void read_environment() {
 py::object frame_of(ScopedOption option) {
   PyObject* value = nullptr;
   if (PyContextVar_Get(variables[slot(option)], Py_None, &value) < 0) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(value);
+  auto frame = py::reinterpret_steal<py::object>(value);
+  while (PySet_GET_SIZE(abandoned) > 0 && !frame.is_none()) {
+    const int is_abandoned = PySet_Contains(abandoned, PyTuple_GET_ITEM(frame.ptr(), kOwner));
+    if (is_abandoned < 0) throw py::error_already_set();
+    if (is_abandoned == 0) break;
+    frame = py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(frame.ptr(), kOuter));
+  }
+  return frame;
 }
 
 void set_frame(ScopedOption option, py::handle frame) {
@@ -347,6 +357,10 @@ void bind_scopes(py::module_& module) {
     variables[i] = PyContextVar_New(kNames[i], nullptr);
     if (variables[i] == nullptr) throw py::error_already_set();
   }
+  abandoned = py::set().release().ptr();
+  module.def(
+      "_abandon_scope", [](const py::object& owner) { py::reinterpret_borrow<py::set>(abandoned).add(owner); },
+      py::arg("owner"), "Skips the scopes of this owner from now on, in all contexts.");
   module.def("_check_scope", &check_scope, py::arg("name"), py::arg("value"), py::arg("operation"));
   module.def("_enter_scope", &enter_scope, py::arg("names"), py::arg("value"), py::arg("owner"));
   module.def("_leave_scope", &leave_scope, py::arg("names"), py::arg("owner"), py::arg("operation"));

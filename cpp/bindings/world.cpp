@@ -60,7 +60,7 @@ void forget(const Client& client) {
 struct Frame {
   ClientRef client;
   py::object outer;  // the Frame around this one, or None
-  // It was left when there was no memory to update the context: it is skipped from then on.
+  // It was left without an update of the context: it is skipped from then on.
   bool is_left = false;
 };
 
@@ -101,11 +101,21 @@ void pop_world(const py::object& frame) {
         "reverse order of entering; leave the inner one first, or use `with` blocks");
   }
   Frame& left = frame_in(frame);
-  if (!set_current_frame(left.outer)) {
+  py::object outer = left.outer;
+  while (!outer.is_none() && frame_in(outer).is_left) outer = py::object(frame_in(outer).outer);
+  if (!set_current_frame(outer)) {
     PyErr_Clear();
     left.is_left = true;
   }
   forget(*left.client);
+}
+
+/// Closes a world that is not the innermost one, or is one of another context.
+void close_world(const py::object& frame) noexcept {
+  if (frame.is_none()) return;
+  Frame& closed = frame_in(frame);
+  closed.is_left = true;
+  forget(*closed.client);
 }
 
 void replace_base(const std::optional<ClientRef>& client) {
@@ -125,6 +135,18 @@ class WorldScope {
  public:
   WorldScope(py::object make, bool all_threads, py::object make_outer)
       : make_(std::move(make)), all_threads_(all_threads), make_outer_(std::move(make_outer)) {}
+  WorldScope(const WorldScope&) = delete;
+  WorldScope& operator=(const WorldScope&) = delete;
+
+  /// Closes worlds that were left out of order, as by a generator that was closed in another world: nobody can leave
+  /// them any more.
+  ~WorldScope() {
+    for (const Frames& each : frames_) {
+      if (!each.is_refused) continue;
+      close_world(each.own);
+      close_world(each.outer);
+    }
+  }
 
   py::object enter() {
     const py::object outer = make_outer_.is_none() ? py::none() : make_outer_();
@@ -154,6 +176,7 @@ class WorldScope {
     if (frames_.back().own.is_none()) {
       replace_base(std::nullopt);
     } else {
+      frames_.back().is_refused = true;
       pop_world(frames_.back().own);  // if it throws, the world can be left later
     }
     if (!frames_.back().outer.is_none()) pop_world(frames_.back().outer);
@@ -169,6 +192,7 @@ class WorldScope {
     ClientRef client;
     py::object own = py::none();    // None for a replaced base client
     py::object outer = py::none();  // the world around it that was opened with it, or None
+    bool is_refused = false;        // it was not the innermost world when it was to be left
   };
 
   py::object make_;
@@ -331,8 +355,11 @@ Example:
   module.def("_pop_world", &pop_world, py::arg("frame"));
   py::class_<WorldScope> scope(module, "_WorldScope", "Context manager of `simulate`: opens a world and leaves it.");
   scope
-      .def(py::init<py::object, bool, py::object>(), py::arg("make"), py::arg("all_threads"),
-           py::arg("make_outer") = py::none(), "`make_outer`: creates the client of a world around it, or None.")
+      .def(py::init([](py::object make, bool all_threads, py::object make_outer) {
+             return std::make_unique<WorldScope>(std::move(make), all_threads, std::move(make_outer));
+           }),
+           py::arg("make"), py::arg("all_threads"), py::arg("make_outer") = py::none(),
+           "`make_outer`: creates the client of a world around it, or None.")
       .def("__enter__", &WorldScope::enter, "Opens the world and returns its client.")
       .def(
           "__exit__", [](WorldScope& self, const py::object&, const py::object&, const py::object&) { self.leave(); },

@@ -8,6 +8,7 @@ threads that the user starts, but in the library's own threads, which run in the
 from __future__ import annotations
 
 import contextlib
+import weakref
 from typing import Any, ClassVar
 
 from artifex_devices import _core
@@ -23,12 +24,18 @@ class _Scope(contextlib.ContextDecorator):
 
     def __init__(self, value: Any) -> None:
         self._value = _core._check_scope(self._options[-1], value, type(self).__name__)
+        self._token = object()  # stands for this object in contexts, which do not keep it alive
 
     def __enter__(self) -> None:
-        _core._enter_scope(list(self._options), self._value, self)
+        _core._enter_scope(list(self._options), self._value, self._token)
 
     def __exit__(self, *_: object) -> None:
-        _core._leave_scope(list(self._options), self, type(self).__name__)
+        try:
+            _core._leave_scope(list(self._options), self._token, type(self).__name__)
+        except RuntimeError:  # in a generator that is closed in another scope, nobody can leave this one later
+            weakref.finalize(self, _core._abandon_scope, self._token).atexit = False
+            del self  # the traceback must not keep it alive
+            raise
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._value!r})"

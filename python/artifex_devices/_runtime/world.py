@@ -48,7 +48,8 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
             is unknown or does not fit `world`.
         FileNotFoundError: The file does not exist.
         TypeError: `world` is of another type.
-        RuntimeError: Worlds are left out of order, or all_threads=True is active already.
+        RuntimeError: Worlds are left out of order, or all_threads=True is active already. A world that was left out of
+            order stays open until it is left again, or until the object that opened it is released.
 
     Example:
         >>> import artifex_devices as ad
