@@ -89,18 +89,19 @@ py::tuple explanation_to_python(const MeshDevices& devices, const Dims& shape, c
 
 void bind_mesh_orders(py::module_& module) {
   py::class_<MeshDevices>(module, "_MeshDevices", "Devices to lay a mesh over.")
-      .def(py::init([](const py::list& devices, const py::function& text, std::string platform, std::string device_kind,
-                       const std::vector<std::array<int64_t, 6>>& rows, int64_t without_coords) {
-             MeshDevices result{std::move(platform),        std::move(device_kind), {}, without_coords, nullptr,
-                                device_texts(devices, text)};
-             for (const auto& [id, x, y, z, core, slice] : rows) {
-               result.devices.push_back({id, {x, y, z}, core, slice});
-             }
-             return result;
-           }),
-           py::arg("devices"), py::arg("text"), py::arg("platform"), py::arg("device_kind"), py::arg("rows"),
-           py::arg("without_coords"),
-           "Rows are (id, x, y, z, core_on_chip, slice_index); `text` describes a device in error messages.")
+      .def(
+          py::init([](const py::list& devices, const py::function& text, std::string platform, std::string device_kind,
+                      const std::vector<std::array<int64_t, 6>>& rows, int64_t without_coords) {
+            auto result = std::unique_ptr<MeshDevices>(new MeshDevices{
+                std::move(platform), std::move(device_kind), {}, without_coords, nullptr, device_texts(devices, text)});
+            for (const auto& [id, x, y, z, core, slice] : rows) {
+              result->devices.push_back({id, {x, y, z}, core, slice});
+            }
+            return result;
+          }),
+          py::arg("devices"), py::arg("text"), py::arg("platform"), py::arg("device_kind"), py::arg("rows"),
+          py::arg("without_coords"),
+          "Rows are (id, x, y, z, core_on_chip, slice_index); `text` describes a device in error messages.")
       .def_static(
           "of_cluster",
           [](const py::list& devices, const py::function& text) -> std::optional<MeshDevices> {

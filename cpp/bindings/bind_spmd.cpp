@@ -65,8 +65,10 @@ void bind_process_map(py::module_& module) {
       py::arg("sizes"), py::arg("axes"),
       "The groups of participants that differ along these axes only, each row-major over them as they are listed.");
   py::class_<ProcessMap>(module, "_ProcessMap", "Which processes run the participants of a mesh.")
-      .def(py::init<int64_t, std::vector<int64_t>, std::vector<std::vector<int64_t>>>(), py::arg("process"),
-           py::arg("sizes"), py::arg("holders"))
+      .def(py::init([](int64_t process, std::vector<int64_t> sizes, std::vector<std::vector<int64_t>> holders) {
+             return std::make_unique<ProcessMap>(process, std::move(sizes), std::move(holders));
+           }),
+           py::arg("process"), py::arg("sizes"), py::arg("holders"))
       .def_property_readonly(
           "processes", [](const ProcessMap& self) { return tuple_of(self.processes()); },
           "All processes that run a participant, ascending.")

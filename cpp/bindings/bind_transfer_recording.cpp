@@ -74,7 +74,7 @@ void host_element(const ArrayRef& array, const std::string& operation) {
 void bind_transfer_recording(py::module_& module) {
   py::class_<TransferRecording>(module, "_TransferRecording",
                                 "Records the transfers of this process from now to stop().")
-      .def(py::init<>())
+      .def(py::init([] { return std::make_unique<TransferRecording>(); }))
       .def("stop", &TransferRecording::stop)
       .def("routes", &routes_of,
            "Rows of direction, source, kind of its device, destination, kind of its device, calls and bytes.")

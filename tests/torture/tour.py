@@ -126,6 +126,11 @@ def worlds():
         equal(ad.device_put(BIG, over(P("x"))), BIG)
 
 
+def seeded_worlds():
+    with ad.simulate(4, seed=7):
+        equal(ad.device_put(ad.device_put(BIG, over(P("x"))), over(P(None, "x"))), BIG)
+
+
 KINDS = {
     each.__name__: each
     for each in (
@@ -149,6 +154,7 @@ KINDS = {
         views,
         pickles,
         worlds,
+        seeded_worlds,
     )
 }
 
