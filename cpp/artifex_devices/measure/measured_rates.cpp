@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/topology/kernel_files.h"
 #include "artifex_devices/topology/machine.h"
 #include "artifex_devices/topology/system_files.h"
 
@@ -90,10 +90,8 @@ int64_t parse_cache_size(const std::string& text) {  // "32768K"
 }
 
 std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+  const std::string text = read_kernel_file(path).text;
+  return text.substr(0, text.find('\n'));
 }
 
 }  // namespace

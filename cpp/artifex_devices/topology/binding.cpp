@@ -10,11 +10,6 @@
 namespace artifex_devices {
 namespace {
 
-struct FreeBitmap {
-  void operator()(hwloc_bitmap_s* set) const noexcept { hwloc_bitmap_free(set); }
-};
-using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
-
 // Returns the topology to bind with, or null: on machines that are not live, hwloc reports success and does nothing.
 hwloc_topology_t bindable(const Machine& machine) noexcept {
   const auto* loaded = dynamic_cast<const LoadedMachine*>(&machine);

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <new>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "artifex_devices/topology/folder_entries.h"
+#include "artifex_devices/topology/kernel_files.h"
 
 // Limits of control groups. A process is in one group of version 2 and in one of each controller of version 1; every
 // ancestor group up to the mount point limits it.
@@ -25,18 +24,14 @@ struct Mount {
   std::string controllers;  // "" for version 2
 };
 
-// Like std::getline, which treats lack of memory as the end of the file. Call with errno 0.
-bool next_line(std::istream& stream, std::string& line, char separator = '\n') {
-  if (std::getline(stream, line, separator)) return true;
-  if (stream.bad() && (errno == 0 || errno == ENOMEM)) throw std::bad_alloc();
-  return false;
-}
-
-std::vector<std::string> split(const std::string& text, char separator) {
+// The lines of a text, or other parts of one; a separator at its end begins no further part.
+std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
-  errno = 0;
-  std::istringstream stream(text);
-  for (std::string part; next_line(stream, part, separator);) parts.push_back(part);
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
   return parts;
 }
 
@@ -59,10 +54,6 @@ std::string unescaped(const std::string& text) {
   return plain;
 }
 
-std::string problem_with(const std::string& path) {
-  return fmt::format("{} cannot be read ({})", path, std::strerror(errno != 0 ? errno : ENOENT));
-}
-
 // A container may have replaced the mount point.
 std::string folder_problem(const std::string& path) {
   std::error_code error;
@@ -74,10 +65,9 @@ std::string folder_problem(const std::string& path) {
 std::vector<Mount> read_mounts(const std::string& root, std::vector<std::string>& problems) {
   std::vector<Mount> mounts;
   const std::string path = root + "/proc/self/mountinfo";
-  errno = 0;
-  std::ifstream file(path);
-  if (!file) problems.push_back(problem_with(path));
-  for (std::string line; next_line(file, line);) {
+  const KernelFile file = read_kernel_file(path);
+  if (file.error != 0) problems.push_back(file.problem(path));
+  for (const std::string& line : split(file.text, '\n')) {
     // id parent device root point options [tags...] - type source super-options
     const std::vector<std::string> fields = split(line, ' ');
     const auto dash = std::ranges::find(fields, "-");
@@ -131,14 +121,14 @@ class GroupReader {
 
  private:
   std::string first_line(const std::string& path) {
-    errno = 0;
-    std::ifstream file(path);
-    std::string line;
-    if (next_line(file, line)) {
-      report_.files.push_back({path, line});
-    } else if (errno != ENOENT && errno != ENOTDIR) {  // groups have files for enabled controllers only
-      report_.problems.push_back(errno == 0 ? path + " is empty" : problem_with(path));
+    const KernelFile file = read_kernel_file(path);
+    if (file.error == ENOENT || file.error == ENOTDIR) return "";  // groups have files for enabled controllers only
+    if (std::string problem = file.problem(path); !problem.empty()) {
+      report_.problems.push_back(std::move(problem));
+      return "";
     }
+    std::string line = file.text.substr(0, file.text.find('\n'));
+    report_.files.push_back({path, line});
     return line;
   }
 
@@ -198,10 +188,9 @@ CgroupReport read_cgroup_report(const std::string& root) {
   GroupReader reader(report);
   const std::vector<Mount> mounts = read_mounts(root, report.problems);
   const std::string list = root + "/proc/self/cgroup";
-  errno = 0;
-  std::ifstream file(list);
-  if (!file) report.problems.push_back(problem_with(list));
-  for (std::string line; next_line(file, line);) {
+  const KernelFile file = read_kernel_file(list);
+  if (file.error != 0) report.problems.push_back(file.problem(list));
+  for (const std::string& line : split(file.text, '\n')) {
     const size_t first = line.find(':');  // "4:memory:/path", "0::/path"
     const size_t second = line.find(':', first == std::string::npos ? first : first + 1);
     if (second == std::string::npos) continue;

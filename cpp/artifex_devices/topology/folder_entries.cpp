@@ -8,6 +8,8 @@
 #include <memory>
 #include <string_view>
 
+#include "artifex_devices/topology/kernel_files.h"
+
 namespace artifex_devices {
 
 std::vector<std::string> folder_entries(const std::string& folder, std::error_code& error, size_t most) {
@@ -19,6 +21,7 @@ std::vector<std::string> folder_entries(const std::string& folder, std::error_co
   std::vector<std::string> found;
   if (!open) {
     error.assign(errno, std::generic_category());
+    refuse_shortage(error.value(), folder);
     return found;
   }
   while (found.size() < most) {

@@ -3,50 +3,42 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <set>
+#include <sstream>
 #include <system_error>
 
 #include "artifex_devices/topology/folder_entries.h"
+#include "artifex_devices/topology/kernel_files.h"
 
 namespace artifex_devices {
 namespace {
 
 constexpr const char* kGpus = "/proc/driver/nvidia/gpus";
 
-// The node of "Node: 255" in /proc/driver/nvidia/gpus/0004:04:00.0/numa_status; -1 if the file has none.
-int node_of_gpu(const std::string& path) {
-  std::ifstream file(path);
+// The node of "Node: 255" in /proc/driver/nvidia/gpus/0004:04:00.0/numa_status; -1 if the text has none.
+int node_of_gpu(const std::string& text) {
+  std::istringstream words(text);
   std::string word;
   int node = -1;
-  while (file >> word) {
-    if (word == "Node:") return file >> node ? node : -1;
+  while (words >> word) {
+    if (word == "Node:") return words >> node ? node : -1;
   }
   return -1;
 }
 
 }  // namespace
 
-int64_t node_meminfo_bytes(const std::string& path, const std::string& key) {
-  std::ifstream file(path);
-  std::string word;
-  int64_t kib = 0;
-  while (file >> word) {
-    if (word == key && file >> kib && kib > 0 && kib < (int64_t{1} << 50)) return kib * 1024;
-  }
-  return 0;
-}
-
-int64_t gpu_node_bytes(const std::string& key, const std::string& root) {
+int64_t gpu_node_bytes(std::string_view key, const std::string& root) {
   std::error_code error;
   std::set<int> nodes;
   for (const std::string& name : folder_entries(root + kGpus, error)) {
-    nodes.insert(node_of_gpu(fmt::format("{}{}/{}/numa_status", root, kGpus, name)));
+    nodes.insert(node_of_gpu(read_kernel_file(fmt::format("{}{}/{}/numa_status", root, kGpus, name)).text));
   }
   int64_t bytes = 0;
   for (const int node : nodes) {
-    if (node >= 0)
-      bytes += node_meminfo_bytes(fmt::format("{}/sys/devices/system/node/node{}/meminfo", root, node), key);
+    if (node < 0) continue;
+    const std::string table = fmt::format("{}/sys/devices/system/node/node{}/meminfo", root, node);
+    bytes += bytes_in_table(read_kernel_file(table).text, key);
   }
   return bytes;
 }

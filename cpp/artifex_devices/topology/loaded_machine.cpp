@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <new>
 #include <string_view>
 
 #include "artifex_devices/base/throw_error.h"
@@ -38,6 +39,14 @@ bool is_gpu_memory(const hwloc_obj* node) noexcept {
 }
 
 void DestroyTopology::operator()(hwloc_topology* topology) const noexcept { hwloc_topology_destroy(topology); }
+
+void DestroyBitmap::operator()(hwloc_bitmap_s* set) const noexcept { hwloc_bitmap_free(set); }
+
+Bitmap new_bitmap() {
+  Bitmap set(hwloc_bitmap_alloc());
+  if (!set) throw std::bad_alloc();
+  return set;
+}
 
 LoadedMachine::LoadedMachine(OwnTopology topology, std::string source, bool is_live, const std::string& operation)
     : topology_(topology.release()), source_(std::move(source)), is_live_(is_live) {
@@ -147,16 +156,13 @@ void LoadedMachine::find_cpu_domains() {
   }
   std::ranges::sort(cpu_domains_, {}, [](const CpuDomain& domain) { return domain.cpus.cpus; });
 
-  const hwloc_bitmap_t set = hwloc_bitmap_alloc();
+  const Bitmap set = new_bitmap();
   for (CpuDomain& domain : cpu_domains_) {
-    if (set) {
-      hwloc_bitmap_zero(set);
-      for (const int cpu : domain.cpus.cpus) hwloc_bitmap_set(set, static_cast<unsigned>(cpu));
-      domain.cores = std::max(hwloc_get_nbobjs_inside_cpuset_by_type(topology_, set, HWLOC_OBJ_CORE), 0);
-    }
+    hwloc_bitmap_zero(set.get());
+    for (const int cpu : domain.cpus.cpus) hwloc_bitmap_set(set.get(), static_cast<unsigned>(cpu));
+    domain.cores = std::max(hwloc_get_nbobjs_inside_cpuset_by_type(topology_, set.get(), HWLOC_OBJ_CORE), 0);
     if (domain.cores == 0) domain.cores = static_cast<int>(domain.cpus.cpus.size());
   }
-  hwloc_bitmap_free(set);
 }
 
 void LoadedMachine::sum_up() noexcept {
@@ -166,7 +172,7 @@ void LoadedMachine::sum_up() noexcept {
   usable_memory_bytes_ = host_memory_bytes();
 }
 
-void LoadedMachine::apply_limits(std::optional<double> cpus, std::optional<int64_t> memory_bytes) noexcept {
+void LoadedMachine::apply_limits(std::optional<double> cpus, std::optional<int64_t> memory_bytes) {
   if (cpus && *cpus < usable_cpus_) usable_cpus_ = std::max(static_cast<int>(std::ceil(*cpus)), 1);
   // A single node has all memory; its own file lacks hot-plugged memory on some systems, and containers may hide it.
   const int64_t system = system_memory_bytes();

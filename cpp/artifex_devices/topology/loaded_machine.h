@@ -7,6 +7,7 @@
 
 #include "artifex_devices/topology/machine.h"
 
+struct hwloc_bitmap_s;
 struct hwloc_obj;
 struct hwloc_topology;  // hwloc.h is included by topology/*.cpp alone
 
@@ -20,6 +21,13 @@ using OwnTopology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
 /// Returns whether a NUMA node of hwloc is memory of a GPU.
 bool is_gpu_memory(const hwloc_obj* node) noexcept;
+
+struct DestroyBitmap {
+  void operator()(hwloc_bitmap_s* set) const noexcept;
+};
+using Bitmap = std::unique_ptr<hwloc_bitmap_s, DestroyBitmap>;
+/// An empty set. Throws std::bad_alloc.
+Bitmap new_bitmap();
 
 /// A machine with an hwloc topology (null if hwloc could not load it).
 class LoadedMachine final : public Machine {
@@ -44,7 +52,7 @@ class LoadedMachine final : public Machine {
   hwloc_topology* topology() const noexcept { return topology_; }
 
   /// Applies limits of the live machine that hwloc does not report.
-  void apply_limits(std::optional<double> cpus, std::optional<int64_t> memory_bytes) noexcept;
+  void apply_limits(std::optional<double> cpus, std::optional<int64_t> memory_bytes);
   /// Divides the memory of each node by the number of `shares` that have CPUs of it. `nodes` are all nodes of the
   /// machine.
   void divide_memory(const std::vector<NumaNode>& nodes, const std::vector<CpuSet>& shares) noexcept;

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <iterator>
-#include <limits>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "artifex_devices/base/affinity.h"
@@ -17,6 +16,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/cpu_share.h"
 #include "artifex_devices/topology/gpu_memory.h"
+#include "artifex_devices/topology/kernel_files.h"
 #include "artifex_devices/topology/loaded_machine.h"
 #include "artifex_devices/topology/system_files.h"
 
@@ -44,35 +44,41 @@ bool ask_for_devices(hwloc_topology_t topology) {
 
 // hwloc restricts the topology itself, but reads the binding from /proc, which may be hidden.
 bool restrict_to(hwloc_topology_t topology, const CpuSet& cpus) {
-  hwloc_bitmap_t set = hwloc_bitmap_alloc();
-  if (!set) return false;
-  bool is_built = true;
-  for (const int cpu : cpus.cpus) is_built = hwloc_bitmap_set(set, static_cast<unsigned>(cpu)) == 0 && is_built;
-  const bool done = is_built && hwloc_topology_restrict(topology, set, 0) == 0;
-  hwloc_bitmap_free(set);
-  return done;
+  const Bitmap set = new_bitmap();
+  for (const int cpu : cpus.cpus) {
+    if (hwloc_bitmap_set(set.get(), static_cast<unsigned>(cpu)) != 0) throw std::bad_alloc();
+  }
+  return hwloc_topology_restrict(topology, set.get(), 0) == 0;
 }
 
-hwloc_topology* load_topology(const std::string* xml, const CpuSet& cpus, bool with_devices = false) {
+// Returns null where hwloc refuses.
+OwnTopology load_topology(const std::string* xml, const CpuSet& cpus, bool with_devices = false) {
   hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) < 0) return nullptr;
+  if (hwloc_topology_init(&topology) < 0) throw std::bad_alloc();  // its only error
+  OwnTopology own(topology);
   const unsigned long flags = HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING |
                               HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_MEMBINDING | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
   const bool loaded =
       hwloc_topology_set_flags(topology, flags) == 0 && (!with_devices || ask_for_devices(topology)) &&
       (!xml || hwloc_topology_set_xmlbuffer(topology, xml->c_str(), static_cast<int>(xml->size() + 1)) == 0) &&
       hwloc_topology_load(topology) == 0 && (xml || with_devices || restrict_to(topology, cpus));
-  if (loaded) return topology;
-  hwloc_topology_destroy(topology);
-  return nullptr;
+  return loaded ? std::move(own) : nullptr;
 }
 
-std::shared_ptr<LoadedMachine> as_machine(hwloc_topology* topology) {
-  OwnTopology own(topology);
-  if (!own) return nullptr;
+// hwloc takes a file that it cannot open for one that is not there.
+OwnTopology load_from_system(const CpuSet& cpus, bool with_devices) {
+  constexpr int kOpenAtOnce = 16;  // more than hwloc 2 has open
+  require_descriptors(kOpenAtOnce);
+  OwnTopology topology = load_topology(nullptr, cpus, with_devices);
+  require_descriptors(kOpenAtOnce);  // other threads may have taken them meanwhile
+  return topology;
+}
+
+std::shared_ptr<LoadedMachine> as_machine(OwnTopology topology) {
+  if (!topology) return nullptr;
   try {
-    return std::make_shared<LoadedMachine>(std::move(own), "live", true, "live");
-  } catch (const std::exception&) {
+    return std::make_shared<LoadedMachine>(std::move(topology), "live", true, "live");
+  } catch (const Error&) {
     return nullptr;
   }
 }
@@ -103,15 +109,9 @@ CpuSet affinity_cpus() {
 }
 
 int64_t system_memory_bytes(const std::string& root, bool with_swap) {
-  std::ifstream file(root + "/proc/meminfo");
-  std::string key;
-  int64_t bytes = 0;
-  while (file >> key) {
-    int64_t kib = 0;
-    const bool counts = key == "MemTotal:" || (with_swap && key == "SwapTotal:");
-    if (counts && file >> kib && kib > 0 && kib < (int64_t{1} << 50)) bytes += kib * 1024;
-    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
+  const KernelFile file = read_kernel_file(root + "/proc/meminfo");
+  int64_t bytes = bytes_in_table(file.text, "MemTotal:");
+  if (with_swap) bytes += bytes_in_table(file.text, "SwapTotal:");
   bytes = std::max<int64_t>(bytes - gpu_node_bytes("MemTotal:", root), 0);
   struct sysinfo system = {};
   if (bytes == 0 && root.empty() && ::sysinfo(&system) == 0) {  // a container without /proc
@@ -125,7 +125,7 @@ std::shared_ptr<const Machine> load_live_machine(const LiveShare* share) {
   std::shared_ptr<LoadedMachine> machine;
   const CpuSet cpus = share ? share->mine : affinity_cpus();
   if (variable_that_replaces_machine().empty() && sysfs_problem(cpus).empty()) {
-    machine = as_machine(load_topology(nullptr, cpus));
+    machine = as_machine(load_from_system(cpus, false));
     if (machine && !has_cpus(*machine, cpus)) machine = nullptr;  // inconsistent files
   }
   if (!machine) {
@@ -143,7 +143,7 @@ std::shared_ptr<const Machine> load_live_machine(const LiveShare* share) {
 LiveIoTopology::LiveIoTopology() {
   const std::lock_guard lock(g_loading);
   if (variable_that_replaces_machine().empty() && sysfs_problem(affinity_cpus()).empty()) {
-    topology_ = load_topology(nullptr, {}, true);
+    topology_ = load_from_system({}, true).release();
   }
 }
 

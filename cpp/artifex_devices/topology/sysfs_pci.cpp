@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 
 #include "artifex_devices/topology/folder_entries.h"
+#include "artifex_devices/topology/kernel_files.h"
 #include "artifex_devices/topology/pci_functions.h"
 
 // The PCI bus and the KFD in Linux's sysfs. Files there are small; longer ones are truncated.
@@ -18,10 +18,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostBytes = 8192;
 
 std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMostBytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  std::string text = read_kernel_file(path.string(), kMostBytes).text;
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text;
 }

@@ -14,12 +14,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <limits>
 
 #include "artifex_devices/topology/cgroup.h"
 #include "artifex_devices/topology/folder_entries.h"
 #include "artifex_devices/topology/gpu_memory.h"
+#include "artifex_devices/topology/kernel_files.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 // Files of /sys and /proc: containers may hide some or all of them.
@@ -27,16 +26,7 @@ namespace artifex_devices {
 namespace {
 
 // Returns "" if the file is readable and not empty, otherwise the reason.
-std::string file_problem(const std::string& path) {
-  // Not by a stream, which treats lack of memory as an empty file.
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  std::array<char, 4096> text;  // a page: CPU masks cannot be read by single bytes
-  const ssize_t bytes = file < 0 ? -1 : read(file, text.data(), text.size());
-  const int error = errno;
-  if (file >= 0) close(file);
-  if (bytes < 0) return fmt::format("{} cannot be read ({})", path, std::strerror(error));
-  return bytes > 0 ? "" : fmt::format("{} is empty", path);
-}
+std::string file_problem(const std::string& path) { return read_kernel_file(path).problem(path); }
 
 // For a file that old kernels do not have.
 std::string content_problem(const std::string& path) {
@@ -128,19 +118,9 @@ MemoryPolicy memory_policy() {
 }
 
 std::optional<int64_t> available_memory_bytes(const std::string& root) {
-  std::FILE* file = std::fopen((root + "/proc/meminfo").c_str(), "re");
-  if (file == nullptr) return std::nullopt;
-  std::array<char, 128> line{};
-  std::optional<int64_t> bytes;
-  while (!bytes && std::fgets(line.data(), static_cast<int>(line.size()), file) != nullptr) {
-    long long kib = -1;
-    if (std::sscanf(line.data(), "MemAvailable: %lld kB", &kib) != 1) continue;
-    if (kib < 0 || kib > (std::numeric_limits<int64_t>::max() >> 10)) break;
-    bytes = static_cast<int64_t>(kib) << 10;
-  }
-  std::fclose(file);
-  if (bytes) bytes = std::max<int64_t>(*bytes - gpu_node_bytes("MemFree:", root), 0);
-  return bytes;
+  const int64_t bytes = bytes_in_table(read_kernel_file(root + "/proc/meminfo").text, "MemAvailable:");
+  if (bytes == 0) return std::nullopt;
+  return std::max<int64_t>(bytes - gpu_node_bytes("MemFree:", root), 0);
 }
 
 int64_t resident_memory_bytes() noexcept {

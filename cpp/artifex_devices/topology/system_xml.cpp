@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <limits>
 #include <map>
+#include <memory>
+#include <new>
 
 #include "artifex_devices/topology/folder_entries.h"
-#include "artifex_devices/topology/gpu_memory.h"
+#include "artifex_devices/topology/kernel_files.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 // Our own description of the running machine, used if environment variables make hwloc show another one.
@@ -23,27 +22,28 @@ struct Node {
   int64_t memory_bytes = 0;
 };
 
+struct FreeText {
+  void operator()(char* text) const noexcept { std::free(text); }
+};
 std::string bits(const std::vector<int>& indexes) {
-  const hwloc_bitmap_t set = hwloc_bitmap_alloc();
-  for (const int index : indexes) hwloc_bitmap_set(set, static_cast<unsigned>(index));
+  const Bitmap set = new_bitmap();
+  for (const int index : indexes) hwloc_bitmap_set(set.get(), static_cast<unsigned>(index));
   char* text = nullptr;
-  hwloc_bitmap_asprintf(&text, set);
-  std::string printed = text ? text : "0x0";
-  std::free(text);
-  hwloc_bitmap_free(set);
-  return printed;
+  hwloc_bitmap_asprintf(&text, set.get());
+  const std::unique_ptr<char, FreeText> printed(text);
+  if (!printed) throw std::bad_alloc();
+  return printed.get();
 }
 
 // "0-3,8" less what is not allowed.
 CpuSet parse_list(const std::string& list, const CpuSet& allowed) {
   CpuSet cpus;
-  const hwloc_bitmap_t set = hwloc_bitmap_alloc();
-  if (hwloc_bitmap_list_sscanf(set, list.c_str()) == 0) {
+  const Bitmap set = new_bitmap();
+  if (hwloc_bitmap_list_sscanf(set.get(), list.c_str()) == 0) {
     for (const int cpu : allowed.cpus) {
-      if (hwloc_bitmap_isset(set, static_cast<unsigned>(cpu))) cpus.cpus.push_back(cpu);
+      if (hwloc_bitmap_isset(set.get(), static_cast<unsigned>(cpu))) cpus.cpus.push_back(cpu);
     }
   }
-  hwloc_bitmap_free(set);
   return cpus;
 }
 
@@ -56,10 +56,10 @@ std::map<int, Node> read_nodes(const std::string& root, const CpuSet& affinity) 
     if (!name.starts_with("node")) continue;
     const auto [end, bad] = std::from_chars(name.data() + 4, name.data() + name.size(), index);
     if (bad != std::errc{} || end != name.data() + name.size() || index < 0) continue;
-    std::ifstream file(folder + "/" + name + "/cpulist");
-    std::string list;
-    std::getline(file, list);
-    Node node{parse_list(list, affinity), node_meminfo_bytes(folder + "/" + name + "/meminfo", "MemTotal:")};
+    const std::string list = read_kernel_file(folder + "/" + name + "/cpulist").text;
+    // "Node 0 MemTotal:        6121688 kB"
+    const std::string table = read_kernel_file(folder + "/" + name + "/meminfo").text;
+    Node node{parse_list(list.substr(0, list.find('\n')), affinity), bytes_in_table(table, "MemTotal:")};
     if (!node.cpus.cpus.empty()) nodes[index] = std::move(node);
   }
   size_t covered = 0;

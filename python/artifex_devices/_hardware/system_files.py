@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -19,10 +20,12 @@ class SystemFiles:
         self._root = Path(root)
 
     def read(self, path: str) -> tuple[str | None, str | None]:
-        """Returns the stripped text, or None and the reason."""
+        """Returns the stripped text, or None and the reason; OSError where no file can be opened."""
         try:
             content = read_regular_file(self._root / path.lstrip("/"), _MOST_BYTES)
         except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):  # callers store what they read
+                raise
             return None, f"{path} cannot be read ({error.strerror or error})"
         except ValueError as error:
             return None, f"{path} {error}"

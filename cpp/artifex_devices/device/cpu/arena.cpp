@@ -136,7 +136,7 @@ int64_t Arena::trim_all() {
 }
 
 Block* Arena::State::take_again(int64_t bytes) {
-  const int64_t usable = usable_memory_bytes_now();
+  const int64_t usable = usable_bytes_now();
   const auto can_fit = [&] { return bytes <= usable - (mapped_bytes() - Arena::total_cached_bytes()); };
   for (int tries = 0; tries < kMostTries; ++tries) {
     const int seen = ended_releases();

@@ -31,11 +31,7 @@ bool claim(int64_t bytes) noexcept {
     if (count_mapped(bytes, usable)) return true;
     if (dropped == 0 && !wait_for_release(seen)) break;
   }
-  try {
-    return count_mapped(bytes, usable_memory_bytes_now());  // with swap space, or the limit was raised
-  } catch (const std::bad_alloc&) {                         // no memory for the query
-    return false;
-  }
+  return count_mapped(bytes, usable_bytes_now());
 }
 
 }  // namespace
@@ -50,6 +46,14 @@ int64_t usable_bytes() noexcept {
     g_usable_bytes.store(bytes, std::memory_order_relaxed);
   }
   return bytes;
+}
+
+int64_t usable_bytes_now() noexcept {
+  try {
+    return usable_memory_bytes_now();  // with swap space, or the limit was raised
+  } catch (const std::exception&) {    // no memory or file for the query
+    return usable_bytes();
+  }
 }
 
 int64_t cache_bound() noexcept {

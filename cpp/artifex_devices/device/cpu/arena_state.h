@@ -232,6 +232,8 @@ bool offer_pages(std::byte* data, int64_t bytes) noexcept;
 /// Memory that the process may use, read from the machine at the first use; tests set it.
 extern std::atomic<int64_t> g_usable_bytes;
 int64_t usable_bytes() noexcept;
+/// The same, asked again; where that fails, usable_bytes().
+int64_t usable_bytes_now() noexcept;
 
 /// Bytes that all arenas have mapped with take_pages.
 int64_t mapped_bytes() noexcept;
