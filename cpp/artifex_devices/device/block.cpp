@@ -22,7 +22,13 @@ std::byte* Block::host_data() const {
 }
 
 void Block::mark_as_exported() {
-  if (!is_exported_.exchange(true) && space_ != nullptr) space_->add_exported(*this);
+  if (is_exported_.exchange(true) || space_ == nullptr) return;
+  try {
+    space_->add_exported(*this);
+  } catch (...) {
+    is_exported_.store(false);
+    throw;
+  }
 }
 
 bool can_hold(const MemorySpace& space, const Block& block) noexcept {

@@ -85,7 +85,8 @@ class DriverCopies {
     for (const auto& [gpu, stream] : streams_) {
       try {
         cuda::wait_for_stream(driver_, *gpu, stream, poll_);
-      } catch (...) {  // NOLINT(bugprone-empty-catch) an error is being thrown already
+      } catch (...) {  // an error is being thrown already; without memory for an event the stream is waited for
+        static_cast<void>(driver_.synchronize_stream(stream));
       }
     }
   }

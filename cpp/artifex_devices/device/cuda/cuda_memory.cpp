@@ -97,18 +97,41 @@ void CudaMemory::give_to_driver(uint64_t address) noexcept {
   static_cast<void>(driver->pop_context(&ours));
 }
 
-void CudaMemory::add_free(uint64_t address, int64_t bytes) {
-  free_[address] = bytes;
-  by_size_.emplace(bytes, address);
+CudaMemory::Parts::iterator CudaMemory::add_free(uint64_t address, int64_t bytes) {
+  const auto part = parts_.emplace(address, Part{bytes}).first;
+  try {
+    by_size_.emplace(bytes, address);
+  } catch (...) {
+    parts_.erase(part);
+    throw;
+  }
+  return part;
 }
 
-void CudaMemory::remove_free(uint64_t address, int64_t bytes) {
-  free_.erase(address);
-  by_size_.erase({bytes, address});
-}
-
-std::map<uint64_t, CudaMemory::Region>::iterator CudaMemory::region_of(uint64_t address) {
+std::map<uint64_t, CudaMemory::Region>::iterator CudaMemory::region_of(uint64_t address) noexcept {
   return std::prev(regions_.upper_bound(address));
+}
+
+uint64_t CudaMemory::add_region(int64_t bytes, bool is_reserved) {
+  const uint64_t address = take_from_driver(bytes);
+  if (address == 0) return 0;
+  try {
+    const std::lock_guard lock(mutex_);
+    const auto part = add_free(address, bytes);
+    try {
+      regions_[address] = {bytes, 0, is_reserved};
+    } catch (...) {
+      by_size_.erase({bytes, address});
+      parts_.erase(part);
+      throw;
+    }
+    stats_.bytes_mapped += bytes;
+    if (is_reserved) stats_.bytes_preallocated += bytes;
+  } catch (...) {
+    give_to_driver(address);
+    throw;
+  }
+  return address;
 }
 
 /// The smallest free part that fits; 0 without one.
@@ -116,80 +139,86 @@ uint64_t CudaMemory::take_from_regions(int64_t bytes) {
   const auto found = by_size_.lower_bound({bytes, 0});
   if (found == by_size_.end()) return 0;
   const auto [room, address] = *found;
-  remove_free(address, room);
   if (room > bytes) add_free(address + static_cast<uint64_t>(bytes), room - bytes);
+  Part& part = parts_.at(address);
+  part.bytes = bytes;
+  part.size = by_size_.extract(found);
   region_of(address)->second.in_use += bytes;
   return address;
 }
 
-uint64_t CudaMemory::take_with_new_region(int64_t bytes) {
-  int64_t region_bytes = std::max(rounded_up(bytes, kRegionUnit), kRegionBytes);
-  uint64_t region = take_from_driver(region_bytes);
+uint64_t CudaMemory::new_region_for(int64_t bytes) {
+  const int64_t least = rounded_up(bytes, kRegionUnit);
+  uint64_t region = add_region(std::max(least, kRegionBytes), false);
   if (region == 0) {
     trim();
-    region = take_from_driver(region_bytes);
+    region = add_region(std::max(least, kRegionBytes), false);
   }
-  if (region == 0 && region_bytes > rounded_up(bytes, kRegionUnit)) {
-    region_bytes = rounded_up(bytes, kRegionUnit);
-    region = take_from_driver(region_bytes);
-  }
-  if (region == 0) return 0;
-  const std::lock_guard lock(mutex_);
-  regions_[region] = {region_bytes, 0, false};
-  stats_.bytes_mapped += region_bytes;
-  add_free(region, region_bytes);
-  return take_from_regions(bytes);
+  if (region == 0 && kRegionBytes > least) region = add_region(least, false);
+  return region;
 }
 
-void CudaMemory::give_to_regions(uint64_t address, int64_t bytes, bool to_driver) noexcept {
+uint64_t CudaMemory::take_with_new_region(int64_t bytes) {
+  while (new_region_for(bytes) != 0) {
+    const std::lock_guard lock(mutex_);
+    if (const uint64_t address = take_from_regions(bytes)) return address;  // else another thread has taken it
+  }
+  return 0;
+}
+
+void CudaMemory::give_to_regions(uint64_t address, bool to_driver) noexcept {
   uint64_t empty = 0;
   {
     const std::lock_guard lock(mutex_);
     const auto region = region_of(address);
-    region->second.in_use -= bytes;
+    const uint64_t region_end = region->first + static_cast<uint64_t>(region->second.bytes);
+    auto part = parts_.find(address);
+    Sizes::node_type size = std::move(part->second.size);
+    region->second.in_use -= part->second.bytes;
     // Free neighbours in the same region become one part with it.
-    const auto next = free_.find(address + static_cast<uint64_t>(bytes));
-    if (next != free_.end() && next->first < region->first + static_cast<uint64_t>(region->second.bytes)) {
-      bytes += next->second;
-      remove_free(next->first, next->second);
+    const auto next = std::next(part);
+    if (next != parts_.end() && next->first < region_end && next->second.is_free()) {
+      by_size_.erase({next->second.bytes, next->first});
+      part->second.bytes += next->second.bytes;
+      parts_.erase(next);
     }
-    const auto after = free_.lower_bound(address);
-    if (after != free_.begin()) {
-      const auto before = std::prev(after);
-      if (before->first >= region->first && before->first + static_cast<uint64_t>(before->second) == address) {
-        const auto [begin, size] = *before;
-        remove_free(begin, size);
-        address = begin;
-        bytes += size;
-      }
+    if (part->first > region->first && std::prev(part)->second.is_free()) {
+      const auto before = std::prev(part);
+      by_size_.erase({before->second.bytes, before->first});
+      before->second.bytes += part->second.bytes;
+      parts_.erase(part);
+      part = before;
     }
+    size.value() = {part->second.bytes, part->first};
+    by_size_.insert(std::move(size));
     if (region->second.in_use == 0 && to_driver && !region->second.is_reserved) {
       empty = region->first;
-      stats_.bytes_mapped -= region->second.bytes;
-      regions_.erase(region);
-    } else {
-      add_free(address, bytes);
+      forget_region(region);
     }
   }
   if (empty != 0) give_to_driver(empty);
 }
 
-void CudaMemory::trim() {
-  std::vector<uint64_t> empty;
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto region = regions_.begin(); region != regions_.end();) {
-      if (region->second.in_use > 0 || region->second.is_reserved) {
-        ++region;
-        continue;
-      }
-      remove_free(region->first, region->second.bytes);
-      stats_.bytes_mapped -= region->second.bytes;
-      empty.push_back(region->first);
-      region = regions_.erase(region);
-    }
-  }
-  for (const uint64_t address : empty) give_to_driver(address);
+void CudaMemory::forget_region(std::map<uint64_t, Region>::iterator region) noexcept {
+  const auto [address, described] = *region;
+  by_size_.erase({described.bytes, address});
+  parts_.erase(address);
+  stats_.bytes_mapped -= described.bytes;
+  regions_.erase(region);
+}
+
+uint64_t CudaMemory::take_empty_region() noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto region = std::ranges::find_if(
+      regions_, [](const auto& each) { return each.second.in_use == 0 && !each.second.is_reserved; });
+  if (region == regions_.end()) return 0;
+  const uint64_t address = region->first;
+  forget_region(region);
+  return address;
+}
+
+void CudaMemory::trim() noexcept {
+  while (const uint64_t address = take_empty_region()) give_to_driver(address);
 }
 
 BlockRef CudaMemory::allocate(int64_t bytes) {
@@ -254,7 +283,7 @@ void CudaMemory::release(Block* block) noexcept {
     if (!divides_regions()) stats_.bytes_mapped -= capacity;
   }
   if (divides_regions()) {
-    give_to_regions(address, capacity, to_driver);
+    give_to_regions(address, to_driver);
   } else {
     give_to_driver(address);
   }
@@ -262,24 +291,19 @@ void CudaMemory::release(Block* block) noexcept {
 
 std::shared_ptr<void> CudaMemory::preallocate(int64_t bytes, std::string_view operation) {
   const int64_t region_bytes = rounded_up(std::max<int64_t>(bytes, 1), kRegionUnit);
-  const uint64_t region = take_from_driver(region_bytes);
+  const uint64_t region = add_region(region_bytes, true);
   if (region == 0) {
     throw_error<OutOfMemory>(
         "RESOURCE_EXHAUSTED: {}: GPU {} has no {} bytes to preallocate, of {}; expected a smaller memory_fraction; write "
         "preallocate=False, or end other processes that use the GPU",
         operation, gpu_.ordinal(), region_bytes, gpu_.facts().memory_bytes);
   }
-  const std::lock_guard lock(mutex_);
-  regions_[region] = {region_bytes, 0, true};
-  stats_.bytes_mapped += region_bytes;
-  stats_.bytes_preallocated += region_bytes;
-  add_free(region, region_bytes);
-  return {nullptr, [this, region](void*) {
+  return {nullptr, [this, region](void*) {  // also called if the pointer cannot be created
             if (cuda::driver_for_release() == nullptr) return;
             bool is_empty = false;
             {
-              const std::lock_guard again(mutex_);
-              Region& reserved = regions_[region];
+              const std::lock_guard lock(mutex_);
+              Region& reserved = regions_.find(region)->second;
               reserved.is_reserved = false;
               stats_.bytes_preallocated -= reserved.bytes;
               is_empty = reserved.in_use == 0;

@@ -38,15 +38,23 @@ class CudaMemory final : public MemorySpace {
   void add_exported(const Block& block) override;
   void remove_exported(const Block& block) noexcept override;
   /// Returns all empty regions to the driver.
-  void trim();
+  void trim() noexcept;
 
  private:
+  using Sizes = std::set<std::pair<int64_t, uint64_t>>;  // bytes and address of free parts
   struct Region {
     int64_t bytes = 0;
     int64_t in_use = 0;
     bool is_reserved = false;  // preallocated: stays
   };
-  struct Totals;
+  /// A part of a region: a block in use, or free memory.
+  struct Part {
+    int64_t bytes = 0;
+    Sizes::node_type size = {};  // while in use: its entry of by_size_, so that its release allocates nothing
+
+    bool is_free() const noexcept { return size.empty(); }
+  };
+  using Parts = std::map<uint64_t, Part>;
 
   CudaMemory(const cuda::Gpu& gpu, MemoryKind kind, AllocatorKind allocator);
   void release(Block* block) noexcept override;
@@ -59,17 +67,23 @@ class CudaMemory final : public MemorySpace {
   void give_to_driver(uint64_t address) noexcept;
   uint64_t take_from_regions(int64_t bytes);
   uint64_t take_with_new_region(int64_t bytes);
-  void give_to_regions(uint64_t address, int64_t bytes, bool to_driver) noexcept;
-  void add_free(uint64_t address, int64_t bytes);
-  void remove_free(uint64_t address, int64_t bytes);
-  std::map<uint64_t, Region>::iterator region_of(uint64_t address);
+  /// Adds a region with room for a block; returns 0 where the driver has no memory, even after trim().
+  uint64_t new_region_for(int64_t bytes);
+  void give_to_regions(uint64_t address, bool to_driver) noexcept;
+  /// Adds a free region. Takes it from the driver first; returns 0 where that has no memory.
+  uint64_t add_region(int64_t bytes, bool is_reserved);
+  Parts::iterator add_free(uint64_t address, int64_t bytes);
+  std::map<uint64_t, Region>::iterator region_of(uint64_t address) noexcept;
+  /// Removes an empty region and returns its address, or 0 if there is none.
+  uint64_t take_empty_region() noexcept;
+  void forget_region(std::map<uint64_t, Region>::iterator region) noexcept;
 
   const cuda::Gpu& gpu_;
   AllocatorKind allocator_;
   mutable Mutex<"CUDA memory"> mutex_;
-  std::map<uint64_t, Region> regions_;              // by address
-  std::map<uint64_t, int64_t> free_;                // bytes by address
-  std::set<std::pair<int64_t, uint64_t>> by_size_;  // the same by bytes and address
+  std::map<uint64_t, Region> regions_;  // by address
+  Parts parts_;                         // of all regions, by address; without gaps, and no two free ones in a row
+  Sizes by_size_;                       // the free ones
   MemorySpaceStats stats_;
 };
 

@@ -42,6 +42,7 @@ StagingBuffer* take_buffer(const Driver& driver) {
       pool.free.pop_back();
       return buffer;
     }
+    pool.free.reserve(pool.free.capacity() + 1);  // so that its return cannot fail
   }
   auto buffer = std::make_unique<StagingBuffer>();
   void* data = nullptr;
