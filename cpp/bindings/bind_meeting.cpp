@@ -104,8 +104,9 @@ PyObject* fast_shared_meet(PyObject* self, PyObject* const* arguments, Py_ssize_
   }
   const std::optional<RecordedGroup*> group = group_of(arguments[4]);
   if (!group) return nullptr;
-  return shared_meet(*held, static_cast<uint8_t>(PyLong_AsLong(arguments[0])), arguments[1], arguments[2], arguments[3],
-                     *group);
+  const long kind = PyLong_AsLong(arguments[0]);
+  if (kind == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  return shared_meet(*held, static_cast<uint8_t>(kind), arguments[1], arguments[2], arguments[3], *group);
 }
 
 py::bytes bytes_from(std::string_view view) { return {view.data(), view.size()}; }

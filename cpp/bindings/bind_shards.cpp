@@ -192,8 +192,22 @@ void select_into(py::handle out, py::handle condition, py::handle one, py::handl
   if (!done) throw_error<TypeMismatch>("select: elements of {} bytes are not handled", itemsize(target.dtype));
 }
 
+// Raises what a signal handler has raised while the exception `during`, if there is one, was on its way.
+[[noreturn]] void raise_interruption(const std::exception_ptr& interruption, py::object during) {
+  if (during && PyErr_Occurred()) {
+    PyObject* type = nullptr;
+    PyObject* value = nullptr;
+    PyObject* trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (value != during.ptr()) PyException_SetContext(value, during.release().ptr());
+    PyErr_Restore(type, value, trace);
+  }
+  std::rethrow_exception(interruption);
+}
+
 // Calls every task once, on this thread and on workers that may enter Python. Raises the first exception after all have
-// ended.
+// ended; after Ctrl-C the exception of its handler, with the other one as its context.
 void run_parallel(const py::list& tasks) {
   std::atomic<bool> failed{false};
   py::object error;  // written under the GIL
@@ -215,14 +229,20 @@ void run_parallel(const py::list& tasks) {
     if (!failed.exchange(true)) error = raised;
   };
   const auto count = static_cast<int64_t>(tasks.size());
+  std::exception_ptr interruption;
   if (Py_IsInitialized() == 0) {  // in a finalizer of the interpreter's end: workers cannot take the GIL
     for (int64_t i = 0; i < count && !failed; ++i) run_task(i);
   } else {
-    const ReleaseGil release;
-    WorkerPool::python().parallel_for(count, -1, [&](int64_t i) {
-      if (!failed.load(std::memory_order_relaxed)) with_gil([&] { run_task(i); });
-    });
+    try {
+      const ReleaseGil release;
+      WorkerPool::python().parallel_for(count, -1, [&](int64_t i) {
+        if (!failed.load(std::memory_order_relaxed)) with_gil([&] { run_task(i); });
+      });
+    } catch (const std::exception&) {
+      interruption = std::current_exception();
+    }
   }
+  if (interruption) raise_interruption(interruption, error);
   if (!error) return;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
   throw py::error_already_set();

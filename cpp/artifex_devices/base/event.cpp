@@ -51,13 +51,16 @@ class TracedWait {
   TracedWait() noexcept : begin_ns_(trace_begin_ns()) {}
   ~TracedWait() {
     if (begin_ns_ == 0) return;
-    TraceEvent event{.kind = TraceKind::kWait, .name = "wait for data", .begin_ns = begin_ns_};
-    event.end_ns = trace_clock_ns();
-    if (const auto line = caller_line()) {
-      event.file = line->file;
-      event.line = line->line;
+    const int64_t end_ns = trace_clock_ns();
+    try {
+      TraceEvent event{.kind = TraceKind::kWait, .name = "wait for data", .begin_ns = begin_ns_, .end_ns = end_ns};
+      if (auto line = caller_line()) {
+        event.file = std::move(line->file);
+        event.line = line->line;
+      }
+      add_trace(std::move(event));
+    } catch (const std::bad_alloc&) {  // the wait is missing from the traces
     }
-    add_trace(std::move(event));
   }
   TracedWait(const TracedWait&) = delete;
   TracedWait& operator=(const TracedWait&) = delete;

@@ -35,7 +35,7 @@ class Job {
         if (!std::exchange(first, false)) before_each();
         if (lost_by_fork()) return;
       } catch (...) {
-        fail_with(std::current_exception());
+        interrupt_with(std::current_exception());
         return;
       }
       const int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
@@ -51,18 +51,10 @@ class Job {
   }
 
   /// Prevents further items from starting. The first error is the error of the job.
-  void fail_with(std::exception_ptr error) noexcept {
-    if (lost_by_fork()) {  // only this thread has this copy of the job; its lock may be held
-      error_ = std::move(error);
-      return;
-    }
-    {
-      const std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::move(error);
-    }
-    const int64_t claimed = next_.exchange(count_, std::memory_order_relaxed);
-    if (claimed < count_) ended(count_ - claimed);
-  }
+  void fail_with(std::exception_ptr error) noexcept { stop_with(std::move(error), false); }
+
+  /// The same, where the error replaces that of an item: a signal has reached the caller and is reported only once.
+  void interrupt_with(std::exception_ptr error) noexcept { stop_with(std::move(error), true); }
 
   /// The first error, or null.
   std::exception_ptr failure() {
@@ -81,7 +73,7 @@ class Job {
           check_interrupt();
         } catch (...) {
           interrupted = true;
-          fail_with(std::current_exception());
+          interrupt_with(std::current_exception());
         }
         if (lost_by_fork()) fail_lost();  // before the lock: a worker of the parent may have held it
       }
@@ -103,6 +95,19 @@ class Job {
  private:
   /// Returns whether this is a forked child's copy of a job of its parent.
   bool lost_by_fork() const noexcept { return generation_ != fork_generation(); }
+
+  void stop_with(std::exception_ptr error, bool replaces) noexcept {
+    if (lost_by_fork()) {  // only this thread has this copy of the job; its lock may be held
+      error_ = std::move(error);
+      return;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      if (!error_ || replaces) error_.swap(error);
+    }
+    const int64_t claimed = next_.exchange(count_, std::memory_order_relaxed);
+    if (claimed < count_) ended(count_ - claimed);
+  }
 
   [[noreturn]] void fail_lost() {
     if (error_) std::rethrow_exception(std::move(error_));

@@ -390,6 +390,8 @@ void WorkerPool::run_jobs(std::span<const JobRef> jobs, std::span<const int> lan
     try {
       if (error) job->fail_with(error);
       job->wait();
+    } catch (const Interrupted&) {
+      error = std::current_exception();
     } catch (...) {
       if (!error) error = std::current_exception();
     }

@@ -436,6 +436,33 @@ TEST_F(WorkerPoolTest, EndsTheWaitForWorkersOnInterrupt) {
   EXPECT_TRUE(worker_ended.load());
 }
 
+TEST_F(WorkerPoolTest, ThrowsTheInterruptThatComesAfterTheErrorOfAnItem) {
+  static std::atomic<bool> failed;
+  static std::atomic<bool> asked;
+  set_interrupt_hook([] {
+    if (!failed) return false;
+    asked = true;
+    return true;
+  });
+  const auto caller = std::this_thread::get_id();
+  const auto body = [&](int64_t) {
+    if (std::this_thread::get_id() != caller) {
+      while (!asked) std::this_thread::yield();  // the caller, which has failed, waits for this item
+      return;
+    }
+    failed = true;
+    throw std::runtime_error("of an item");
+  };
+  for (int round = 0; round < 20; ++round) {
+    failed = asked = false;
+    EXPECT_THROW(pool().parallel_for(2, -1, body), Interrupted);
+    failed = asked = false;
+    const std::vector<WorkerPool::Work> work{{.count = 2, .lane = 0, .body = body},
+                                             {.count = 2, .lane = 1, .body = body}};
+    EXPECT_THROW(pool().parallel_for(work), Interrupted);
+  }
+}
+
 TEST_F(WorkerPoolTest, NeverCallsTheInterruptHookOnAWorker) {
   static std::thread::id caller;
   static std::atomic<int> elsewhere;

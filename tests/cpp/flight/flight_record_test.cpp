@@ -166,6 +166,30 @@ TEST_F(FlightRecords, CanBeWrittenByThreads) {
   EXPECT_EQ(counts, (std::vector<int>{0, 200, 200, 200, 200}));
 }
 
+TEST_F(FlightRecords, KeepEachEventWholeWhileThreadsWriteOverTheEventsOfOthers) {
+  constexpr uint64_t kEach = 20'000;  // so that the slots of all events are taken again and again
+  FlightRecorder recorder(path(0), 0, 1, "host");
+  std::vector<std::jthread> threads;
+  for (uint64_t thread = 1; thread <= 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      FlightGroup group({0});
+      for (uint64_t i = 1; i <= kEach; ++i) {
+        const uint64_t mark = thread * kEach + i;
+        const uint64_t event = recorder.begin_meeting(group, {.text = "text", .digest = mark});
+        recorder.end(event, FlightOutcome::kDone, mark);
+      }
+    });
+  }
+  threads.clear();
+  const FlightRecord record = read_flight_record(path(0));
+  EXPECT_EQ(record.events.size(), kFlightEventsKept);
+  for (const FlightEvent& event : record.events) {
+    EXPECT_EQ(event.bytes, event.digest) << event.number;
+    EXPECT_EQ(event.outcome, FlightOutcome::kDone) << event.number;
+    EXPECT_GT(event.number, 4 * kEach - kFlightEventsKept);
+  }
+}
+
 TEST_F(FlightRecords, DoNotEndAProcessWhoseFileIsTruncated) {
   const pid_t child = fork();
   if (child == 0) {
