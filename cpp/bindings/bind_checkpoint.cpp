@@ -91,13 +91,9 @@ void add_ndarrays(HeldPart& self, const py::dict& ndarrays, const std::string& o
   }
 }
 
-std::shared_ptr<StoredCheckpoint> open_stored(std::vector<std::string> paths, const std::string& manifest,
-                                              const std::string& operation, std::optional<int> folder) {
+std::shared_ptr<StoredCheckpoint> open_stored(const std::string& path, const std::string& operation) {
   const ReleaseGil release;
-  std::optional<Folder> opened;
-  if (folder) opened.emplace(*folder, operation);
-  return std::make_shared<StoredCheckpoint>(
-      StoredCheckpoint::open({std::move(paths), std::move(opened)}, manifest, operation));
+  return std::make_shared<StoredCheckpoint>(StoredCheckpoint::open(path, operation));
 }
 
 // An instance of a subclass of NamedTuple; its own constructor is several times slower.
@@ -116,16 +112,23 @@ py::dict arrays_by_name(const StoredCheckpoint& self, const py::type& type) {
   py::dict rows;
   for (size_t i = 0; i < self.arrays.size(); ++i) {
     const StoredArray& array = self.arrays[i];
-    rows[py::str(array.name)] = named_tuple(
-        type, py::make_tuple(i, tuple_from_dims(array.shape), dtype_or_none(array), array.type, self.bytes(i)));
+    rows[py::str(array.name)] =
+        named_tuple(type, py::make_tuple(i, tuple_from_dims(array.shape), dtype_or_none(array), array.type));
   }
   return rows;
+}
+
+// A name in a folder may be any bytes.
+py::str file_name(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
 }
 
 // The dimension of complex numbers is left out of the parts.
 py::dict describe(const StoredCheckpoint& self, const py::type& array_type, const py::type& part_type) {
   std::vector<py::str> files;
-  for (const std::string& path : self.files.paths()) files.emplace_back(path.substr(path.rfind('/') + 1));
+  for (const std::string& path : self.files.paths()) files.push_back(file_name(path));
   py::dict rows;
   for (const StoredArray& array : self.arrays) {
     py::tuple parts(array.tensors.size());
@@ -142,8 +145,9 @@ py::dict describe(const StoredCheckpoint& self, const py::type& array_type, cons
           named_tuple(part_type, py::make_tuple(files[self.file_of_tensor[array.tensors[k]]], tuple_from_dims(origin),
                                                 tuple_from_dims(shape), tensor.end - tensor.begin));
     }
-    rows[py::str(array.name)] = named_tuple(
-        array_type, py::make_tuple(tuple_from_dims(array.shape), dtype_or_none(array), array.type, std::move(parts)));
+    rows[py::str(array.name)] =
+        named_tuple(array_type, py::make_tuple(tuple_from_dims(array.shape), dtype_or_none(array), array.type,
+                                               std::move(parts), array.is_shape_derived));
   }
   return rows;
 }
@@ -234,16 +238,14 @@ void bind_checkpoint(py::module_& module) {
           "bytes_written", [](const HeldPart& self) { return self.part.bytes_written(); }, "Bytes written so far.");
   py::class_<StoredCheckpoint, std::shared_ptr<StoredCheckpoint>>(module, "_StoredCheckpoint",
                                                                   "The headers of all files of a checkpoint.")
-      .def(py::init(&open_stored), py::arg("paths"), py::arg("manifest"), py::arg("operation"),
-           py::arg("folder") = py::none(),
-           "Reads the headers of safetensors files, and checkpoint.json unless its path is empty. `folder` is the "
-           "descriptor of their open folder, in which all files are opened; None opens one file by its path.")
+      .def(py::init(&open_stored), py::arg("path"), py::arg("operation"),
+           "Reads the headers of a folder, of one safetensors file, or of the files of an index.")
       .def("arrays", &arrays_by_name, py::arg("type"),
-           "By name, an instance of a NamedTuple of number, shape, dtype or None, stored type and bytes.")
+           "By name, an instance of a NamedTuple of number, shape, dtype or None, and stored type.")
       .def(
           "describe", &describe, py::arg("array_type"), py::arg("part_type"),
-          "By name, an instance of a NamedTuple of shape, dtype or None, stored type and parts, which are instances of "
-          "one of file, origin, shape and bytes.")
+          "By name, an instance of a NamedTuple of shape, dtype or None, stored type, parts, which are instances of one "
+          "of file, origin, shape and bytes, and whether the shape is derived from the parts.")
       .def_property_readonly(
           "process_count",
           [](const StoredCheckpoint& self) -> py::object {

@@ -2636,21 +2636,19 @@ class _StoredCheckpoint:
     The headers of all files of a checkpoint.
     """
 
-    def __init__(
-        self, paths: collections.abc.Sequence[str], manifest: str, operation: str, folder: int | None = None
-    ) -> None:
+    def __init__(self, path: str, operation: str) -> None:
         """
-        Reads the headers of safetensors files, and checkpoint.json unless its path is empty. `folder` is the descriptor of their open folder, in which all files are opened; None opens one file by its path.
+        Reads the headers of a folder, of one safetensors file, or of the files of an index.
         """
 
     def arrays(self, type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
         """
-        By name, an instance of a NamedTuple of number, shape, dtype or None, stored type and bytes.
+        By name, an instance of a NamedTuple of number, shape, dtype or None, and stored type.
         """
 
     def describe(self, array_type: type[typing.Any], part_type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
         """
-        By name, an instance of a NamedTuple of shape, dtype or None, stored type and parts, which are instances of one of file, origin, shape and bytes.
+        By name, an instance of a NamedTuple of shape, dtype or None, stored type, parts, which are instances of one of file, origin, shape and bytes, and whether the shape is derived from the parts.
         """
 
     def read(self, requests: list[typing.Any], verify: bool, operation: str) -> int:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/base/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <system_error>
 
 #include "artifex_devices/base/interrupt.h"
@@ -102,19 +104,53 @@ void File::sync() const {
   }
 }
 
-Folder::Folder(int descriptor, std::string_view operation) : fd_(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) {
-  if (fd_ >= 0) return;
-  const int code = errno;
-  throw FileError(fmt::format("{}: cannot open the folder: {}", operation, reason(code)), code);
+Folder::Folder(std::string path, std::string_view operation) : path_(std::move(path)), operation_(operation) {
+  do {
+    fd_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  } while (fd_ < 0 && errno == EINTR);
+  if (fd_ < 0) fail("cannot open the folder", errno);
 }
 
-Folder::~Folder() {
-  if (fd_ >= 0) ::close(fd_);
+Folder::~Folder() { ::close(fd_); }
+
+void Folder::fail(std::string_view what, int code) const {
+  throw FileError(fmt::format("{}: {}: {}: {}", operation_, printable(path_), what, reason(code)), code);
 }
 
-std::string read_regular_file(const std::string& path, int64_t max_bytes, std::string_view operation) {
+bool Folder::is_at_path() const noexcept {
+  struct stat here{};
+  struct stat there{};
+  return ::fstat(fd_, &here) == 0 && ::stat(path_.c_str(), &there) == 0 && here.st_dev == there.st_dev &&
+         here.st_ino == there.st_ino;
+}
+
+std::vector<std::string> Folder::names() const {
+  constexpr auto kClose = [](DIR* stream) { ::closedir(stream); };
+  const int copy = ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);  // closedir closes its descriptor
+  const std::unique_ptr<DIR, decltype(kClose)> stream(copy < 0 ? nullptr : ::fdopendir(copy));
+  if (!stream) {
+    const int code = errno;
+    if (copy >= 0) ::close(copy);
+    fail("cannot list the folder", code);
+  }
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+  }
+  if (errno != 0) fail("cannot list the folder", errno);
+  std::ranges::sort(names);
+  return names;
+}
+
+bool Folder::contains(const std::string& name) const noexcept { return ::faccessat(fd_, name.c_str(), F_OK, 0) == 0; }
+
+std::string read_regular_file(const std::string& path, int64_t max_bytes, std::string_view operation,
+                              const Folder* folder) {
   constexpr int64_t kPiece = int64_t{16} << 20;
-  const File file = File::open(path, operation);
+  const File file = File::open(path, operation, folder);
   const int64_t bytes = file.bytes();
   if (bytes > max_bytes) {
     throw_error("{}: {} has {} bytes; expected at most {}; correct the path", operation, python_repr(path), bytes,

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "artifex_devices/base/error.h"
 
@@ -60,25 +61,36 @@ class File {
   int fd_ = -1;
 };
 
-/// An open folder, which has the same files wherever it is renamed to.
+/// An open folder, which has the same files wherever it is renamed to. Failures throw FileError.
 class Folder {
  public:
-  /// Duplicates the descriptor of an open folder.
-  Folder(int descriptor, std::string_view operation);
-  Folder(Folder&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Folder(std::string path, std::string_view operation);
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
-  Folder& operator=(Folder&&) = delete;
   ~Folder();
+
+  /// The path at which it was opened.
+  const std::string& path() const noexcept { return path_; }
+  /// Whether the path still has this folder.
+  bool is_at_path() const noexcept;
+  /// The names of its entries, sorted.
+  std::vector<std::string> names() const;
+  /// Whether it has a file of this name, which may be a link.
+  bool contains(const std::string& name) const noexcept;
 
  private:
   friend class File;
+  [[noreturn]] void fail(std::string_view what, int code) const;
+
+  std::string path_;
+  std::string operation_;
   int fd_ = -1;
 };
 
 /// Returns the bytes of a regular file, which is an InvalidArgument if it has more than `max_bytes`. Pipes and devices,
-/// whose read may never end, are refused without reading them. Interruptible.
-std::string read_regular_file(const std::string& path, int64_t max_bytes, std::string_view operation);
+/// whose read may never end, are refused without reading them. `folder` as in File::open. Interruptible.
+std::string read_regular_file(const std::string& path, int64_t max_bytes, std::string_view operation,
+                              const Folder* folder = nullptr);
 
 /// Returns an absolute path without symbolic links, whose last name need not exist. Nothing if more of it is missing,
 /// or if it cannot be followed.

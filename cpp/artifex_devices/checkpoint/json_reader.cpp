@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/wire.h"
 
@@ -56,6 +57,8 @@ bool JsonReader::next_member(bool& first, std::string& name) {
     ++position_;
     return false;
   }
+  constexpr size_t kMembersPerCheck = 1 << 14;
+  if (++members_ % kMembersPerCheck == 0) check_interrupt();
   if (!first) expect(',');
   first = false;
   name = string();

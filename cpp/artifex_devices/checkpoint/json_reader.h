@@ -9,7 +9,7 @@ namespace artifex_devices {
 
 /// Reads JSON from untrusted text, value by value, without a tree of the document. Every fault throws InvalidArgument
 /// `<what>: the JSON is not valid at byte 12: expected ...`. Takes linear time, and memory for the returned values
-/// only. Example:
+/// only. Interruptible between members of objects. Example:
 ///   JsonReader json(text, "the header");
 ///   json.begin_object();
 ///   for (bool first = true; json.next_member(first, name);) total += json.integer();
@@ -52,6 +52,7 @@ class JsonReader {
   std::string_view text_;
   std::string_view what_;
   size_t position_ = 0;
+  size_t members_ = 0;
   bool allows_lone_surrogates_ = false;
 };
 

@@ -7,24 +7,16 @@
 
 #include "artifex_devices/base/file.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/python_repr.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/checkpoint/boxes.h"
 #include "artifex_devices/checkpoint/crc32c.h"
 #include "artifex_devices/checkpoint/staging.h"
+#include "artifex_devices/checkpoint/stored_parts.h"
 
 namespace artifex_devices {
 namespace {
-
-/// The box of an array that a tensor has, without the dimension of pairs.
-IndexDomain box_of(const StoredTensor& tensor, int64_t rank) {
-  IndexDomain box{Dims(rank, 0), Dims(rank, 0)};
-  for (int64_t d = 0; d < rank; ++d) {
-    box.origin[d] = tensor.origin ? (*tensor.origin)[d] : 0;
-    box.shape[d] = tensor.shape[d];
-  }
-  return box;
-}
 
 class BoxReader {
  public:
@@ -60,10 +52,9 @@ class BoxReader {
     const int64_t rank = request.shape.size();
     std::vector<IndexDomain> boxes;
     for (const ReadRequest::Stored& stored : request.stored) {
-      check_type(request, *stored.tensor);
+      check_part(options_.operation, request.name, request.dtype, request.shape, *stored.tensor);
       boxes.push_back(box_of(*stored.tensor, rank));
     }
-    check_disjoint(request, boxes);
     std::vector<int64_t> missing;
     for (const BoxMemory& destination : request.destinations) missing.push_back(destination.box.volume());
     for (size_t i = 0; i < boxes.size(); ++i) {
@@ -79,44 +70,8 @@ class BoxReader {
     for (size_t k = 0; k < missing.size(); ++k) {
       if (missing[k] == 0) continue;
       throw_error("{}: {} elements of {} at {} are in no file; expected shape {}; a file of another process is missing",
-                  options_.operation, missing[k], request.name, to_string(request.destinations[k].box.origin),
-                  to_string(request.shape));
-    }
-  }
-
-  void check_type(const ReadRequest& request, const StoredTensor& tensor) const {
-    const StoredType type = stored_type(request.dtype);
-    const bool is_natural = dtype_of_stored(tensor.type) == request.dtype;
-    const int64_t rank = request.shape.size() + (type.is_pair && !is_natural ? 1 : 0);
-    bool fits = tensor.shape.size() == rank && (is_natural || tensor.type == type.name);
-    if (fits && rank > request.shape.size()) fits = tensor.shape.back() == 2;
-    for (int64_t d = 0; fits && d < request.shape.size(); ++d) {
-      const int64_t origin = tensor.origin ? (*tensor.origin)[d] : 0;
-      fits = origin + tensor.shape[d] <= request.shape[d];
-    }
-    if (fits) return;
-    throw_error("{}: {} is stored as {} of shape {}; expected a part of {} of shape {}; the checkpoint is damaged",
-                options_.operation, request.name, tensor.type, to_string(tensor.shape), name(request.dtype),
-                to_string(request.shape));
-  }
-
-  void check_disjoint(const ReadRequest& request, std::vector<IndexDomain> boxes) const {
-    constexpr size_t kMaxBoxes = 1 << 14;
-    if (boxes.size() > kMaxBoxes) {
-      throw_error("{}: {} is stored in {} parts; expected at most {}", options_.operation, request.name, boxes.size(),
-                  kMaxBoxes);
-    }
-    const auto begin = [](const IndexDomain& box) { return box.origin.empty() ? 0 : box.origin[0]; };
-    std::ranges::sort(boxes, {}, begin);
-    for (size_t i = 0; i < boxes.size(); ++i) {
-      const int64_t end = boxes[i].origin.empty() ? 1 : boxes[i].origin[0] + boxes[i].shape[0];
-      for (size_t k = i + 1; k < boxes.size() && begin(boxes[k]) < end; ++k) {
-        if (!intersect(boxes[i], boxes[k])) continue;
-        throw_error(
-            "{}: two stored parts of {} overlap, at {} and {}; expected each element once; the checkpoint is "
-            "damaged or mixed from several",
-            options_.operation, request.name, to_string(boxes[i].origin), to_string(boxes[k].origin));
-      }
+                  options_.operation, missing[k], printable(request.name),
+                  to_string(request.destinations[k].box.origin), to_string(request.shape));
     }
   }
 
@@ -208,7 +163,7 @@ class BoxReader {
     throw_error(
         "{}: {}: the checksum of {} bytes of {} is {:08x}; expected {:08x}; the file is damaged, restore another "
         "checkpoint",
-        options_.operation, file.path(), bytes, region.request->name, found, expected);
+        options_.operation, printable(file.path()), bytes, printable(region.request->name), found, expected);
   }
 
   const StoredFiles& stored_files_;

@@ -33,9 +33,9 @@ struct ReadOptions {
 };
 
 /// Fills the destinations with exactly the bytes that they need, by positional reads of large pieces on the workers,
-/// where possible directly into their memory. Returns the number of bytes read. Interruptible. Throws InvalidArgument
-/// for stored boxes of another type, boxes that overlap, missing parts, truncated files and wrong checksums, and
-/// FileError.
+/// where possible directly into their memory. The stored boxes must not overlap. Returns the number of bytes read.
+/// Interruptible. Throws InvalidArgument for stored boxes of another type, missing parts, truncated files and wrong
+/// checksums, and FileError.
 int64_t read_boxes(const StoredFiles& files, std::vector<ReadRequest> requests, const ReadOptions& options);
 
 }  // namespace artifex_devices

@@ -4,13 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <unordered_map>
 
+#include "artifex_devices/base/python_repr.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/checkpoint/boxes.h"
+#include "artifex_devices/checkpoint/foreign_format.h"
 #include "artifex_devices/checkpoint/json_reader.h"
 
 namespace artifex_devices {
@@ -127,8 +128,8 @@ class HeaderParser {
       json_.fail("a tensor with dtype, shape and two data_offsets before this");
     }
     if ((*range)[0] > (*range)[1] || (*range)[1] > data_bytes_) {
-      fail("bytes {} to {} of tensor {} are outside the {} bytes of data", (*range)[0], (*range)[1], tensor.name,
-           data_bytes_);
+      fail("bytes {} to {} of tensor {} are outside the {} bytes of data", (*range)[0], (*range)[1],
+           printable(tensor.name), data_bytes_);
     }
     tensor.shape = std::move(*shape);
     if (const auto dtype = dtype_of_stored(tensor.type)) {
@@ -136,8 +137,8 @@ class HeaderParser {
       for (const int64_t size : tensor.shape) bytes = bytes ? checked_mul(*bytes, size) : bytes;
       if (std::ranges::find(tensor.shape, 0) != tensor.shape.end()) bytes = 0;
       if (!bytes || *bytes != (*range)[1] - (*range)[0]) {
-        fail("tensor {} of shape {} and type {} has {} bytes", tensor.name, to_string(tensor.shape), tensor.type,
-             (*range)[1] - (*range)[0]);
+        fail("tensor {} of shape {} and type {} has {} bytes", printable(tensor.name), to_string(tensor.shape),
+             tensor.type, (*range)[1] - (*range)[0]);
       }
     }
     tensor.begin = data_begin_ + (*range)[0];
@@ -148,7 +149,7 @@ class HeaderParser {
   void check_names() {
     by_name_.reserve(tensors_.size());
     for (size_t i = 0; i < tensors_.size(); ++i) {
-      if (!by_name_.emplace(tensors_[i].name, i).second) fail("tensor {} occurs twice", tensors_[i].name);
+      if (!by_name_.emplace(tensors_[i].name, i).second) fail("tensor {} occurs twice", printable(tensors_[i].name));
     }
   }
 
@@ -205,7 +206,7 @@ class HeaderParser {
         fits = end && (!tensor.global_shape || *end <= (*tensor.global_shape)[d]);
       }
       if (!fits) {
-        fail("tensor {} of shape {} does not fit at {} into {}", tensor.name, to_string(tensor.shape),
+        fail("tensor {} of shape {} does not fit at {} into {}", printable(tensor.name), to_string(tensor.shape),
              to_string(*tensor.origin), tensor.global_shape ? to_string(*tensor.global_shape) : "its array");
       }
     });
@@ -218,7 +219,7 @@ class HeaderParser {
       if (!dtype) return;
       const int64_t count = PieceGrid(tensor.shape, itemsize(*dtype)).count();
       if (static_cast<int64_t>(digits.size() / 8) != count || digits.size() % 8 != 0) {
-        fail("tensor {} has {} digits of checksums; expected {} for {} pieces", tensor.name, digits.size(),
+        fail("tensor {} has {} digits of checksums; expected {} for {} pieces", printable(tensor.name), digits.size(),
              static_cast<uint64_t>(count) * 8, count);
       }
       tensor.checksums.resize(static_cast<size_t>(count));
@@ -226,7 +227,7 @@ class HeaderParser {
         const char* begin = digits.data() + 8 * i;
         const auto result = std::from_chars(begin, begin + 8, tensor.checksums[i], 16);
         if (result.ec != std::errc() || result.ptr != begin + 8)
-          fail("the checksums of {} are not numbers", tensor.name);
+          fail("the checksums of {} are not numbers", printable(tensor.name));
       }
     });
   }
@@ -262,20 +263,26 @@ std::vector<StoredTensor> parse_safetensors(std::string_view header, int64_t fil
 }
 
 std::vector<StoredTensor> read_safetensors(const File& file, std::string_view operation) {
-  const std::string what = fmt::format("{}: {}", operation, file.path());
+  const std::string what = fmt::format("{}: {}", operation, printable(file.path()));
   const int64_t bytes = file.bytes();
-  std::array<unsigned char, kLengthBytes> text{};
+  std::string head(static_cast<size_t>(std::min<int64_t>(bytes, kForeignFormatBytes)), '\0');
+  file.read(head.data(), static_cast<int64_t>(head.size()), 0);
+  // A safetensors file may begin with the first bytes of another format, but then its length is valid.
+  const auto check_format = [&] {
+    if (const std::string_view format = foreign_format(head); !format.empty()) throw_error("{} {}", what, format);
+  };
   if (bytes < kLengthBytes) {
+    check_format();
     throw_error(
         "{}: the file has {} bytes; expected a safetensors file, which begins with the length of its header; "
         "the file is damaged or not a safetensors file",
         what, bytes);
   }
-  file.read(text.data(), kLengthBytes, 0);
   uint64_t length = 0;
-  for (size_t i = kLengthBytes; i > 0; --i) length = (length << 8) | text[i - 1];
+  for (size_t i = kLengthBytes; i > 0; --i) length = (length << 8) | static_cast<unsigned char>(head[i - 1]);
   const int64_t most = std::min(bytes - kLengthBytes, kMaxSafetensorsHeader);
   if (length > static_cast<uint64_t>(most)) {
+    check_format();
     throw_error("{}: the header has {} bytes; expected at most {}; the file is damaged or not a safetensors file", what,
                 length, most);
   }

@@ -35,6 +35,9 @@ Manifest parse_manifest(std::string_view text, std::string_view what);
 struct StoredArray {
   std::string name;
   Dims shape;
+  /// Whether no file states the shape, which is then that of the parts that are there: a last part that is missing
+  /// cannot be noticed.
+  bool is_shape_derived = false;
   std::optional<DType> dtype;   // nothing: `type` has no dtype here
   std::string type;             // in the files; empty without a part
   std::vector<size_t> tensors;  // numbers of its parts
@@ -48,14 +51,14 @@ struct StoredCheckpoint {
   std::vector<StoredArray> arrays;
   std::optional<Manifest> manifest;  // its arrays have become `arrays`
 
-  /// Reads the headers, and the manifest unless its path is empty. Interruptible. Throws FileError, and InvalidArgument
-  /// for files that are damaged or of several checkpoints.
-  static StoredCheckpoint open(StoredFiles files, const std::string& manifest, std::string_view operation);
+  /// Reads the headers of a folder, of one safetensors file, or of the files of an index, again if a save replaces the
+  /// folder meanwhile. Interruptible. Throws FileError, also if saves replace the folder all the time, and
+  /// InvalidArgument for files that are damaged, of several checkpoints or not those of the index, and for arrays whose
+  /// parts overlap or are not all there.
+  static StoredCheckpoint open(const std::string& path, std::string_view operation);
 
   /// A request to read array `number`, without destinations; the parts refer to this checkpoint.
   ReadRequest request(size_t number) const;
-  /// Bytes of the parts of array `number`.
-  int64_t bytes(size_t number) const;
 };
 
 }  // namespace artifex_devices

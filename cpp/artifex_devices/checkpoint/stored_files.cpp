@@ -8,7 +8,7 @@
 namespace artifex_devices {
 
 std::shared_ptr<const File> StoredFiles::open_first(size_t number, std::string_view operation) {
-  auto file = std::make_shared<const File>(File::open(paths_[number], operation, folder()));
+  auto file = std::make_shared<const File>(File::open(paths_[number], operation, folder_.get()));
   if (files_.size() == number && number < kOpen) files_.push_back(file);
   return file;
 }
@@ -16,7 +16,7 @@ std::shared_ptr<const File> StoredFiles::open_first(size_t number, std::string_v
 std::shared_ptr<const File> StoredFiles::open(size_t number, std::string_view operation) const {
   if (number < files_.size()) return files_[number];
   try {
-    return std::make_shared<const File>(File::open(paths_[number], operation, folder()));
+    return std::make_shared<const File>(File::open(paths_[number], operation, folder_.get()));
   } catch (const FileError& error) {
     if (error.code() != ENOENT) throw;
     throw FileError(fmt::format("{}: {} was removed or replaced while the checkpoint was read; expected a checkpoint "
@@ -24,10 +24,6 @@ std::shared_ptr<const File> StoredFiles::open(size_t number, std::string_view op
                                 operation, paths_[number]),
                     ESTALE);
   }
-}
-
-File StoredFiles::open_beside(const std::string& path, std::string_view operation) const {
-  return File::open(path, operation, folder());
 }
 
 }  // namespace artifex_devices

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,8 +23,8 @@ class StoredFiles {
   static constexpr size_t kOpen = 64;
 
   StoredFiles() = default;
-  /// `folder` has the last names of all paths. Nothing: a path is opened as it is.
-  StoredFiles(std::vector<std::string> paths, std::optional<Folder> folder)
+  /// `folder` has the last names of all paths. Null: a path is opened as it is.
+  StoredFiles(std::vector<std::string> paths, std::shared_ptr<const Folder> folder)
       : paths_(std::move(paths)), folder_(std::move(folder)) {}
 
   const std::vector<std::string>& paths() const noexcept { return paths_; }
@@ -34,14 +33,10 @@ class StoredFiles {
   std::shared_ptr<const File> open_first(size_t number, std::string_view operation);
   /// Opens file `number`, which open_first has opened.
   std::shared_ptr<const File> open(size_t number, std::string_view operation) const;
-  /// Opens another file of the folder.
-  File open_beside(const std::string& path, std::string_view operation) const;
 
  private:
-  const Folder* folder() const noexcept { return folder_ ? &*folder_ : nullptr; }
-
   std::vector<std::string> paths_;
-  std::optional<Folder> folder_;
+  std::shared_ptr<const Folder> folder_;
   std::vector<std::shared_ptr<const File>> files_;  // that stay open
 };
 

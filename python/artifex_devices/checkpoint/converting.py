@@ -32,7 +32,7 @@ def convert(
     Arrays are copied in pieces of 1 MiB: none is in memory as a whole, and no device is used.
 
     Args:
-        source: Folder of a checkpoint of any program that `restore` reads, or one safetensors file.
+        source: Folder of a checkpoint of any program that `restore` reads, one safetensors file, or an index.
         target: Folder of the new checkpoint.
         num_files: Number of files. Each has an equal part of each array, as that many processes would save it.
         overwrite: Whether a checkpoint at `target` is replaced.

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artifex_devices._base.public_path import public
-from artifex_devices._base.text import bytes_text, table_lines
+from artifex_devices._base.text import bytes_text, printable, table_lines
 from artifex_devices.checkpoint.folders import check_path
+from artifex_devices.checkpoint.named_leaves import list_of
 from artifex_devices.checkpoint.stored import PartMetadata, Stored
 
 
@@ -26,12 +27,15 @@ class ArrayMetadata(NamedTuple):
         dtype: Its dtype; None for a type of the file that has no dtype here.
         type: Type in the files, such as F32.
         parts: The stored boxes.
+        shape_is_derived: Whether no file states the shape, as in checkpoints of torch.distributed.checkpoint. It is
+            then that of the parts that are there, and a part missing at the end cannot be noticed.
     """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any] | None
     type: str
     parts: tuple[PartMetadata, ...]
+    shape_is_derived: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -70,6 +74,7 @@ class CheckpointMetadata:
                 "type": array.type,
                 "nbytes": array.nbytes,
                 "parts": [part._asdict() for part in array.parts],
+                "shape_is_derived": array.shape_is_derived,
             }
             for name, array in self.arrays.items()
         }
@@ -84,22 +89,26 @@ class CheckpointMetadata:
         rows = [("name", "dtype", "shape", "parts", "bytes")]
         for name, array in self.arrays.items():
             dtype = array.type if array.dtype is None else array.dtype.name
-            rows.append((name, dtype, str(array.shape), str(len(array.parts)), bytes_text(array.nbytes)))
-        rows += [(name, type(value).__name__, _text(value, repr)[:40], "", "") for name, value in self.values.items()]
+            parts = str(len(array.parts))
+            rows.append((printable(name), printable(dtype), str(array.shape), parts, bytes_text(array.nbytes)))
+        for name, value in self.values.items():
+            rows.append((printable(name), type(value).__name__, _text(value, repr)[:40], "", ""))
         files = len({part.file for array in self.arrays.values() for part in array.parts})
         total = f"{len(self.arrays)} arrays, {bytes_text(self.nbytes)} in {files} files"
-        return "\n".join([self.path, *table_lines(rows), total])
+        derived = [name for name, array in self.arrays.items() if array.shape_is_derived]
+        note = [f"shape derived from the parts present, no file states it: {list_of(derived)}"] if derived else []
+        return "\n".join([printable(self.path), *table_lines(rows), *note, total])
 
 
 def metadata(path: Any) -> CheckpointMetadata:
     """Returns the contents of a checkpoint: names, shapes, dtypes, stored parts and bytes. No device is used.
 
     Args:
-        path: Folder of the checkpoint, or one safetensors file.
+        path: Folder of the checkpoint, one safetensors file, or an index of safetensors files.
 
     Raises:
-        FileNotFoundError: `path` has no checkpoint.
-        ValueError: It is damaged.
+        FileNotFoundError: `path` has no checkpoint, or an index names a file that is not there.
+        ValueError: It is damaged or not complete, or several files do not say that they belong together.
 
     Example:
         >>> import tempfile

@@ -30,11 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The subcommands and their options."""
     actions = parser.add_subparsers(title="what to do", metavar="<what>", dest="action", required=True)
     info = add_parser(actions, "info", "a table of arrays and values", "Lists a checkpoint.", EXAMPLES, run=_info)
-    info.add_argument("path", metavar="PATH", help="folder of a checkpoint, or one safetensors file")
+    info.add_argument("path", metavar="PATH", help="folder of a checkpoint, one safetensors file, or an index")
     info.add_argument("--json", action="store_true", help="everything as JSON")
     text = "Copies a checkpoint piece by piece; no array is in memory as a whole."
     convert = add_parser(actions, "convert", "a copy in another number of files", text, EXAMPLES, run=_convert)
-    convert.add_argument("source", metavar="SOURCE", help="folder of a checkpoint, or one safetensors file")
+    convert.add_argument("source", metavar="SOURCE", help="folder of a checkpoint, one safetensors file, or an index")
     convert.add_argument("target", metavar="TARGET", help="folder of the new checkpoint")
     convert.add_argument("--files", type=partial(count_of, most=99_999), default=1, help="number of files (default 1)")
     convert.add_argument("--overwrite", action="store_true", help="replace a checkpoint at TARGET")

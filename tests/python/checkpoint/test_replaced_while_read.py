@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints that another save replaces or removes while they are read: one whole save, or an error that says it."""
+"""Checkpoints that another save replaces while they are read: one whole save, or an error that says it.
+
+tests/cpp/checkpoint/stored_checkpoint_open_test.cpp has saves that come while the headers are read.
+"""
 
 import errno
 import os
@@ -10,7 +13,6 @@ import numpy as np
 import pytest
 from artifex_devices import _core, checkpoint
 from artifex_devices.checkpoint import restoring
-from artifex_devices.checkpoint.stored import Stored
 
 
 def tree(turn):
@@ -31,49 +33,27 @@ def path(tmp_path):
     return tmp_path / "c"
 
 
-def replace_once(path, before, monkeypatch, owner, name):
-    """Lets a save replace the checkpoint at the first call of a function, before or after the call."""
+def replace_before(path, monkeypatch, owner, name):
+    """Lets a save replace the checkpoint before the first call of a function."""
     function = getattr(owner, name)
     turns = iter([2])
 
     def replacing(*args, **options):
-        result = None if before else function(*args, **options)
         for turn in turns:
             checkpoint.save(path, tree(turn), overwrite=True)
-        return function(*args, **options) if before else result
+        return function(*args, **options)
 
     monkeypatch.setattr(owner, name, replacing)
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "before", "expected"),
-    [
-        (Stored, "_open_folder", False, 2),  # opened, not listed
-        (Stored, "_find_files", False, 2),  # listed, no file is open
-        (Stored, "_read_headers", False, 2),  # the check at the end of the headers
-        (restoring, "_read", True, 1),  # files are open
-    ],
-)
-def test_a_restore_returns_one_whole_save(path, owner, name, before, expected, monkeypatch):
-    replace_once(path, before, monkeypatch, owner, name)
-    assert turn_of(checkpoint.restore(path, verify=True)) == expected
+def test_a_restore_reads_the_checkpoint_whose_headers_it_has_read(path, monkeypatch):
+    replace_before(path, monkeypatch, restoring, "_read")
+    assert turn_of(checkpoint.restore(path, verify=True)) == 1
     assert turn_of(checkpoint.restore(path)) == 2
 
 
-@pytest.mark.parametrize("name", ["_open_folder", "_find_files"])
-def test_metadata_and_convert_read_one_whole_save(path, name, monkeypatch):
-    replace_once(path, False, monkeypatch, Stored, name)
-    found = checkpoint.metadata(path)
-    assert (found.values["turn"], found.arrays["w"].shape) == (2, (3000,))
-    monkeypatch.undo()
-    checkpoint.save(path, tree(1), overwrite=True)
-    replace_once(path, False, monkeypatch, Stored, name)
-    checkpoint.convert(path, path.parent / "copy", num_files=2)
-    assert turn_of(checkpoint.restore(path.parent / "copy", verify=True)) == 2
-
-
 def test_convert_copies_the_checkpoint_that_it_has_opened(path, monkeypatch):
-    replace_once(path, True, monkeypatch, _core, "_add_stored")
+    replace_before(path, monkeypatch, _core, "_add_stored")
     checkpoint.convert(path, path.parent / "copy", num_files=3)
     assert turn_of(checkpoint.restore(path.parent / "copy", verify=True)) == 1
 
@@ -96,7 +76,7 @@ def test_a_file_that_is_replaced_after_its_header_was_read_is_read_as_it_was(pat
 def test_files_that_are_not_open_when_they_are_removed_are_an_error_with_the_cause(path, monkeypatch):
     many = path.parent / "many"
     checkpoint.convert(path, many, num_files=70)
-    replace_once(many, True, monkeypatch, restoring, "_read")
+    replace_before(many, monkeypatch, restoring, "_read")
     text = (
         r"checkpoint\.restore: .*\.safetensors was removed or replaced while the checkpoint was read; .*call it again$"
     )
@@ -104,49 +84,6 @@ def test_files_that_are_not_open_when_they_are_removed_are_an_error_with_the_cau
         checkpoint.restore(many)
     assert caught.value.errno == errno.ESTALE
     assert turn_of(checkpoint.restore(many)) == 2
-
-
-def test_a_step_that_is_removed_while_it_is_read_is_an_error_with_the_cause(tmp_path, monkeypatch):
-    manager = checkpoint.Manager(tmp_path, max_to_keep=1)
-    manager.save(1, tree(1))
-    find = Stored._find_files
-
-    def retire_and_find(self, folder):
-        manager.save(2, tree(2))
-        monkeypatch.undo()
-        return find(self, folder)
-
-    monkeypatch.setattr(Stored, "_find_files", retire_and_find)
-    with pytest.raises(FileNotFoundError, match=r"1' was removed while it was read; expected a checkpoint"):
-        manager.restore(1)
-
-
-def test_a_checkpoint_that_is_replaced_at_each_try_is_an_error(path, monkeypatch):
-    turns = iter(range(2, 1000))
-    find = Stored._find_files
-
-    def replace_and_find(self, folder):
-        checkpoint.save(path, tree(next(turns)), overwrite=True)
-        return find(self, folder)
-
-    monkeypatch.setattr(Stored, "_find_files", replace_and_find)
-    monkeypatch.setattr(checkpoint.stored, "_TRIES", 3)
-    with pytest.raises(
-        OSError, match=r"c' was replaced by another save each of the 3 times that it was read"
-    ) as caught:
-        checkpoint.restore(path)
-    assert caught.value.errno == errno.ESTALE
-    assert next(turns) == 5
-
-
-def test_a_damaged_checkpoint_is_an_error_of_the_first_try(path, monkeypatch):
-    os.truncate(path / "shard-00001-model-00001-of-00001.safetensors", 100)
-    tries = []
-    find = Stored._find_files
-    monkeypatch.setattr(Stored, "_find_files", lambda self, folder: tries.append(1) or find(self, folder))
-    with pytest.raises(ValueError, match="the file is damaged"):
-        checkpoint.restore(path)
-    assert tries == [1]
 
 
 def test_restores_beside_saves_return_whole_saves(path):
