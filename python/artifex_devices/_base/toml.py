@@ -45,7 +45,7 @@ def read_toml(operation: str, path: str) -> tuple[dict[str, Any], str]:
         refusal.errno = error.errno
         raise refusal from None
     except ValueError as error:
-        problem = f"{path!r} is not a path: {error}" if "\0" in path else f"{printable(path)} {error}"
+        problem = f"{path!r} is not a path: it has a null character" if "\0" in path else f"{printable(path)} {error}"
         raise ValueError(f"{operation}: {problem}; {hint}") from None
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")

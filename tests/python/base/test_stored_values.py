@@ -130,7 +130,7 @@ def test_what_is_not_a_regular_file_is_refused_with_the_number_of_its_error(tmp_
     os.mkfifo(pipe)
     with pytest.raises(ValueError, match="is not a regular file; expected a TOML file; correct the path"):
         toml.read_toml("f", str(pipe))
-    with pytest.raises(ValueError, match="is not a path: embedded null"):
+    with pytest.raises(ValueError, match="is not a path: it has a null character; expected a TOML"):
         toml.read_toml("f", "a\0b")
 
 

@@ -391,7 +391,7 @@ def test_a_missing_file_is_reported(tmp_path):
     ):
         cluster.from_toml(tmp_path)
     with pytest.raises(
-        ValueError, match=r"^cluster.from_toml: 'a\\x00' is not a path: embedded null byte; expected a TOML"
+        ValueError, match=r"^cluster.from_toml: 'a\\x00' is not a path: it has a null character; expected a TOML"
     ):
         cluster.from_toml("a\0")
     with pytest.raises(FileNotFoundError):
