@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces for which there is no memory.
+// Traces that run out of memory.
 #include <optional>
 #include <string>
 #include <vector>
