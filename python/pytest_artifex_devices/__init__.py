@@ -18,14 +18,13 @@ from pytest_artifex_devices import processes
 if TYPE_CHECKING:
     import artifex_devices as ad
 
-_FIXTURES = {"devices": "simulated_devices", "processes": "process_count"}  # by mark
 _DEFAULT_WORLD = 8
-_EXAMPLES = {"devices": "1, 8", "processes": "1, 2, 4"}
+_EXAMPLES = {"artifex_devices": "1, 8", "artifex_processes": "1, 2, 4"}  # by mark, which has the name of its fixture
 
 
 @pytest.fixture
-def simulated_devices(request: pytest.FixtureRequest) -> Iterator[list[ad.Device]]:
-    """The devices of the world that the test runs in: 8, or those of `@pytest.mark.devices(...)`."""
+def artifex_devices(request: pytest.FixtureRequest) -> Iterator[list[ad.Device]]:
+    """The devices of the world that the test runs in: 8, or those of `@pytest.mark.artifex_devices(...)`."""
     import artifex_devices as ad
 
     with ad.simulate(getattr(request, "param", _DEFAULT_WORLD)):
@@ -33,16 +32,16 @@ def simulated_devices(request: pytest.FixtureRequest) -> Iterator[list[ad.Device
 
 
 @pytest.fixture
-def mesh(simulated_devices: list[ad.Device]) -> ad.Mesh:
+def artifex_mesh(artifex_devices: list[ad.Device]) -> ad.Mesh:
     """A mesh of all simulated devices along one Auto axis "x"."""
     import artifex_devices as ad
 
-    return ad.make_mesh((len(simulated_devices),), ("x",), (ad.AxisType.Auto,), devices=simulated_devices)
+    return ad.make_mesh((len(artifex_devices),), ("x",), (ad.AxisType.Auto,), devices=artifex_devices)
 
 
 @pytest.fixture
-def process_count(request: pytest.FixtureRequest) -> int:
-    """The number of processes in which the test runs: 1, or one of `@pytest.mark.processes(...)`."""
+def artifex_processes(request: pytest.FixtureRequest) -> int:
+    """The number of processes in which the test runs: 1, or one of `@pytest.mark.artifex_processes(...)`."""
     count: int = getattr(request, "param", 1)
     return count
 
@@ -51,25 +50,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the options of tests in several processes."""
     group = parser.getgroup("artifex_devices")
     group.addoption(
-        "--real-processes", action="store_true", help="run tests marked with processes under mpiexec, not simulated"
+        "--artifex-real-processes",
+        action="store_true",
+        help="run tests marked artifex_processes under mpiexec, not simulated",
     )
     group.addoption(
-        "--schedules", type=int, default=1, metavar="N", help="run tests marked with processes under N schedules"
+        "--artifex-schedules",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run tests marked artifex_processes under N schedules",
     )
     group.addoption(
-        "--schedule-seed", type=int, metavar="SEED", help="the first schedule; the default is that of the mark"
+        "--artifex-schedule-seed", type=int, metavar="SEED", help="the first schedule; the default is that of the mark"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the marks."""
     config.addinivalue_line(
-        "markers", "devices(*worlds): run the test once in each world, an argument of artifex_devices.simulate"
+        "markers", "artifex_devices(*worlds): run the test once in each world, an argument of artifex_devices.simulate"
     )
     config.addinivalue_line(
         "markers",
-        "processes(*counts, devices=2, seed=0, faults=()): run the test in each of so many simulated processes; see "
-        "artifex_devices.testing.run_processes",
+        "artifex_processes(*counts, devices=2, seed=0, faults=()): run the test in each of so many simulated "
+        "processes; see artifex_devices.testing.run_processes",
     )
 
 
@@ -79,41 +84,41 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str
     if not collector.istestfunction(obj, name):
         return
     own = getattr(obj, "pytestmark", ())
-    for mark, fixture in _FIXTURES.items():
+    for mark in _EXAMPLES:
         if collector.get_closest_marker(mark) is not None or any(each.name == mark for each in own):
-            pytest.mark.usefixtures(fixture)(getattr(obj, "__func__", obj))
+            pytest.mark.usefixtures(mark)(getattr(obj, "__func__", obj))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs a marked test once in each world, or with each number of processes."""
-    worlds = metafunc.definition.get_closest_marker("devices")
-    counts = metafunc.definition.get_closest_marker("processes")
+    worlds = metafunc.definition.get_closest_marker("artifex_devices")
+    counts = metafunc.definition.get_closest_marker("artifex_processes")
     if worlds is not None:
         expected = "numbers of devices or descriptions of worlds"
         _check_mark(metafunc, worlds, bool(worlds.args) and not worlds.kwargs, expected)
-        metafunc.parametrize(_FIXTURES["devices"], worlds.args, indirect=True, ids=_world_id)
+        metafunc.parametrize("artifex_devices", worlds.args, indirect=True, ids=_world_id)
     if counts is not None:
         is_right = bool(counts.args) and all(type(each) is int and each > 0 for each in counts.args)
         is_right = is_right and counts.kwargs.keys() <= {"devices", "seed", "faults"}
         _check_mark(metafunc, counts, is_right, "numbers of processes, and at most devices, seed and faults")
         if worlds is not None:
             raise pytest.UsageError(
-                f"{metafunc.definition.nodeid}: it has the marks devices and processes; expected one of them; write "
-                "@pytest.mark.processes(2, devices=4)"
+                f"{metafunc.definition.nodeid}: it has the marks artifex_devices and artifex_processes; expected one "
+                "of them; write @pytest.mark.artifex_processes(2, devices=4)"
             )
         ids = [f"{count}-process{'' if count == 1 else 'es'}" for count in counts.args]
-        metafunc.parametrize(_FIXTURES["processes"], counts.args, indirect=True, ids=ids)
+        metafunc.parametrize("artifex_processes", counts.args, indirect=True, ids=ids)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Runs a test with the mark `processes` in each process."""
-    mark = pyfuncitem.get_closest_marker("processes")
+    """Runs a test with the mark `artifex_processes` in each process."""
+    mark = pyfuncitem.get_closest_marker("artifex_processes")
     if mark is None:
         return None
     config, arguments = pyfuncitem.config, mark.kwargs
-    seed = config.getoption("--schedule-seed")
-    count: Any = pyfuncitem.funcargs["process_count"]
+    seed = config.getoption("--artifex-schedule-seed")
+    count: Any = pyfuncitem.funcargs["artifex_processes"]
     settings = processes.Settings(
         count,
         arguments.get("devices", 2),
@@ -124,10 +129,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if processes.is_in_job():
         processes.initialize_once()
         pyfuncitem.obj(**values)
-    elif config.getoption("--real-processes"):
+    elif config.getoption("--artifex-real-processes"):
         processes.run_real(pyfuncitem, settings)
     else:
-        processes.run_simulated(lambda: pyfuncitem.obj(**values), settings, config.getoption("--schedules"))
+        processes.run_simulated(lambda: pyfuncitem.obj(**values), settings, config.getoption("--artifex-schedules"))
     return True
 
 

@@ -67,7 +67,7 @@ def _raise(
     number, error = min(errors, key=lambda each: isinstance(each[1], CollectiveError))
     notes = [
         f"process {number} of {settings.processes}, schedule {seed}; run it again with "
-        f"--schedule-seed {seed} or @pytest.mark.processes({settings.processes}, seed={seed})"
+        f"--artifex-schedule-seed {seed} or @pytest.mark.artifex_processes({settings.processes}, seed={seed})"
     ]
     if shared_globals:
         notes.append(f"several processes have changed {', '.join(shared_globals)}; real ones would each have their own")
@@ -125,7 +125,7 @@ def run_real(item: pytest.Function, settings: Settings) -> None:
     """Runs a test in processes that mpiexec starts, each of which runs pytest for it; fails where one of them fails."""
     with tempfile.TemporaryDirectory() as folder:
         command = [_mpiexec(), "-n", str(settings.processes), sys.executable, "-m", "pytest", "-q"]
-        command += ["-p", "no:cacheprovider", f"--rootdir={item.config.rootpath}", "--real-processes"]
+        command += ["-p", "no:cacheprovider", f"--rootdir={item.config.rootpath}", "--artifex-real-processes"]
         command += ["-n0"] if item.config.pluginmanager.hasplugin("xdist") else []
         command.append(f"{item.path}::{item.nodeid.partition('::')[2]}")
         environment = {**os.environ, _OUTCOMES: folder, "JAX_NUM_CPU_DEVICES": str(settings.devices)}
@@ -156,8 +156,8 @@ def _mpiexec() -> str:
     found = str(beside) if beside.exists() else shutil.which("mpiexec")
     if found is None or importlib.util.find_spec("mpi4py") is None:
         raise pytest.UsageError(
-            "--real-processes: MPI is not installed; expected mpi4py and mpiexec; pip install 'artifex_devices[mpi]', "
-            "or leave the option out for simulated processes"
+            "--artifex-real-processes: MPI is not installed; expected mpi4py and mpiexec; "
+            "pip install 'artifex_devices[mpi]', or leave the option out for simulated processes"
         )
     return found
 

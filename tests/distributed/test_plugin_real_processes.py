@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mark `processes` of the pytest plugin with processes that mpiexec starts."""
+"""The mark `artifex_processes` of the pytest plugin with processes that mpiexec starts."""
 
 import re
 import subprocess
@@ -15,15 +15,15 @@ import os
 import artifex_devices as ad, numpy as np, pytest
 from artifex_devices import distributed, multihost_utils
 
-@pytest.mark.processes(2, 3, devices=1)
+@pytest.mark.artifex_processes(2, 3, devices=1)
 @pytest.mark.parametrize("value", [5])
-def test_passes(process_count, value):
+def test_passes(artifex_processes, value):
     assert distributed.is_initialized()
-    assert (ad.process_count(), ad.device_count()) == (process_count, process_count)
+    assert (ad.process_count(), ad.device_count()) == (artifex_processes, artifex_processes)
     pids = multihost_utils.process_allgather(os.getpid())
-    assert len(set(pids.tolist())) == process_count
+    assert len(set(pids.tolist())) == artifex_processes
 
-@pytest.mark.processes(2)
+@pytest.mark.artifex_processes(2)
 def test_fails():
     print("before", ad.process_index())
     if ad.process_index() == 1:
@@ -35,7 +35,16 @@ def test_fails():
 def test_marked_tests_run_under_mpiexec(tmp_path):
     find_mpiexec()
     (tmp_path / "test_jobs.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--real-processes", "-v", "test_jobs.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "--artifex-real-processes",
+        "-v",
+        "test_jobs.py",
+    ]
     done = subprocess.run(
         command, cwd=tmp_path, env=environment_of(None, {}), capture_output=True, text=True, timeout=120, check=False
     )

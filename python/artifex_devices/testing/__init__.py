@@ -7,8 +7,8 @@ often break code: reversed, stepped, transposed, unaligned, broadcast and read-o
 hypothesis: `pip install hypothesis`. `run_processes` runs a program of several processes in this one, and finds its
 deadlocks and mismatches; see the guide "Test multi-host code on a laptop".
 
-pytest loads the fixtures `simulated_devices` and `mesh` and the mark `devices` by itself; see the guide "Test with
-pytest".
+pytest loads the fixtures `artifex_devices` and `artifex_mesh` and the mark `artifex_devices` by itself; see the guide
+"Test with pytest".
 
 Example:
     >>> from hypothesis import given

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mark `processes` of the pytest plugin, run by pytest itself."""
+"""The mark `artifex_processes` of the pytest plugin, run by pytest itself."""
 
 import re
 
@@ -29,12 +29,12 @@ def run(pytester):
 def test_a_mark_runs_a_test_with_each_number_of_processes(run):
     result = run(
         """
-@pytest.mark.processes(1, 2, 4)
-def test_gather(process_count):
-    assert (ad.process_count(), ad.local_device_count()) == (process_count, 2)
-    assert multihost_utils.process_allgather(ad.process_index()).tolist() == list(range(process_count))
+@pytest.mark.artifex_processes(1, 2, 4)
+def test_gather(artifex_processes):
+    assert (ad.process_count(), ad.local_device_count()) == (artifex_processes, 2)
+    assert multihost_utils.process_allgather(ad.process_index()).tolist() == list(range(artifex_processes))
 
-@pytest.mark.processes(3, devices=1)
+@pytest.mark.artifex_processes(3, devices=1)
 class TestClass:
     @pytest.mark.parametrize("value", [5, 6])
     def test_devices(self, value, tmp_path):
@@ -57,7 +57,7 @@ def test_outside(): assert ad.process_count() == 1
 
 
 FAILING = """
-@pytest.mark.processes(3)
+@pytest.mark.artifex_processes(3)
 def test_job():
     print("before", ad.process_index())
     if ad.process_index() == 1:
@@ -71,9 +71,8 @@ def test_failures_and_output_are_grouped_by_process(run):
     result.assert_outcomes(failed=1)
     text = result.stdout.str()
     assert re.search(r"^E +ValueError: boom$", text, re.MULTILINE)
-    assert (
-        "process 1 of 3, schedule 0; run it again with --schedule-seed 0 or @pytest.mark.processes(3, seed=0)" in text
-    )
+    again = "--artifex-schedule-seed 0 or @pytest.mark.artifex_processes(3, seed=0)"
+    assert f"process 1 of 3, schedule 0; run it again with {again}" in text
     for number in (0, 2):
         assert re.search(
             rf"--- process {number}\nE +artifex_devices.errors.CollectiveError: sync_global_devices: ", text
@@ -84,7 +83,7 @@ def test_failures_and_output_are_grouped_by_process(run):
 
 
 RACE = """
-@pytest.mark.processes(2)
+@pytest.mark.artifex_processes(2)
 def test_race(tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()
     if ad.process_index() == 0:
@@ -98,10 +97,10 @@ def test_race(tmp_path_factory):
 
 
 def test_schedules_are_explored_and_the_failing_one_is_printed(run):
-    result = run(RACE, "--schedules", "50")
+    result = run(RACE, "--artifex-schedules", "50")
     result.assert_outcomes(failed=1)
-    seed = re.search(r"--schedule-seed (\d+) or", result.stdout.str())[1]
-    again = run(RACE, "--schedule-seed", seed)
+    seed = re.search(r"--artifex-schedule-seed (\d+) or", result.stdout.str())[1]
+    again = run(RACE, "--artifex-schedule-seed", seed)
     again.assert_outcomes(failed=1)
     assert f"schedule {seed};" in again.stdout.str()
 
@@ -111,7 +110,7 @@ def test_faults_of_the_mark(run):
 from artifex_devices.errors import CollectiveError
 from artifex_devices.testing import kill
 
-@pytest.mark.processes(2, seed=3, faults=[kill(1)])
+@pytest.mark.artifex_processes(2, seed=3, faults=[kill(1)])
 def test_survivor():
     with pytest.raises(CollectiveError, match="ended without notice"):
         multihost_utils.sync_global_devices("here")
@@ -122,10 +121,19 @@ def test_survivor():
 @pytest.mark.parametrize(
     ("mark", "problem"),
     [
-        ("processes()", "the mark processes has the arguments () and {}; expected numbers of processes"),
-        ("processes(0)", "the mark processes has the arguments (0,) and {}; expected numbers of processes"),
-        ("processes(2, world=3)", "has the arguments (2,) and {'world': 3}; expected numbers of processes"),
-        ("processes(2)\n@pytest.mark.devices(2)", "it has the marks devices and processes; expected one of them"),
+        (
+            "artifex_processes()",
+            "the mark artifex_processes has the arguments () and {}; expected numbers of processes",
+        ),
+        (
+            "artifex_processes(0)",
+            "the mark artifex_processes has the arguments (0,) and {}; expected numbers of processes",
+        ),
+        ("artifex_processes(2, world=3)", "has the arguments (2,) and {'world': 3}; expected numbers of processes"),
+        (
+            "artifex_processes(2)\n@pytest.mark.artifex_devices(2)",
+            "it has the marks artifex_devices and artifex_processes; expected one of them",
+        ),
     ],
 )
 def test_wrong_marks_are_refused(run, mark, problem):
@@ -141,7 +149,7 @@ import dataclasses
 class FrozenError(Exception):
     code: int
 
-@pytest.mark.processes(2)
+@pytest.mark.artifex_processes(2)
 def test_raises():
     raise FrozenError(7)
 """)

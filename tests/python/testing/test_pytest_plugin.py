@@ -25,11 +25,11 @@ def run(pytester):
 
 def test_fixtures_open_a_world_of_8_devices(run):
     result = run("""
-def test_devices(simulated_devices, mesh):
-    assert [device.id for device in simulated_devices] == [0, 1, 2, 3, 4, 5, 6, 7]
-    assert simulated_devices == ad.devices()
-    assert mesh.devices.tolist() == simulated_devices
-    assert (dict(mesh.shape), mesh.axis_types) == ({"x": 8}, (ad.AxisType.Auto,))
+def test_devices(artifex_devices, artifex_mesh):
+    assert [device.id for device in artifex_devices] == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert artifex_devices == ad.devices()
+    assert artifex_mesh.devices.tolist() == artifex_devices
+    assert (dict(artifex_mesh.shape), artifex_mesh.axis_types) == ({"x": 8}, (ad.AxisType.Auto,))
 """)
     result.assert_outcomes(passed=1)
 
@@ -38,7 +38,7 @@ def test_the_world_ends_with_the_test(run):
     result = run("""
 worlds = []
 
-@pytest.mark.devices(3)
+@pytest.mark.artifex_devices(3)
 def test_inside():
     worlds.append(ad.devices()[0].client)
     assert ad.device_count() == 3
@@ -52,15 +52,15 @@ def test_outside():
 def test_a_mark_runs_a_test_in_each_world(run):
     result = run(
         """
-@pytest.mark.devices(1, 8, 64)
-def test_one(simulated_devices): assert len(simulated_devices) == ad.device_count()
+@pytest.mark.artifex_devices(1, 8, 64)
+def test_one(artifex_devices): assert len(artifex_devices) == ad.device_count()
 
-@pytest.mark.devices("2 nodes x 4")
+@pytest.mark.artifex_devices("2 nodes x 4")
 class TestTwo:
     def test_node(self): assert ad.devices()[7].numa_nodes == [1]
 
-    @pytest.mark.devices(2)
-    def test_closest(self, mesh): assert mesh.size == 2
+    @pytest.mark.artifex_devices(2)
+    def test_closest(self, artifex_mesh): assert artifex_mesh.size == 2
 """,
         "-v",
     )
@@ -75,15 +75,15 @@ class TestTwo:
 
 def test_a_mark_of_a_module_applies_to_all_its_tests(run):
     result = run("""
-pytestmark = pytest.mark.devices(5)
+pytestmark = pytest.mark.artifex_devices(5)
 
 @pytest.fixture
-def rows(mesh): return ad.device_put(np.zeros((5, 1)), ad.NamedSharding(mesh, ad.P("x")))
+def rows(artifex_mesh): return ad.device_put(np.zeros((5, 1)), ad.NamedSharding(artifex_mesh, ad.P("x")))
 
 def test_marked(rows): assert len(rows.sharding.device_set) == ad.device_count() == 5
 
 @pytest.mark.parametrize("size", [1, 2])
-def test_other_parameters(size, simulated_devices): assert len(simulated_devices) == 5
+def test_other_parameters(size, artifex_devices): assert len(artifex_devices) == 5
 """)
     result.assert_outcomes(passed=3)
 
@@ -93,28 +93,52 @@ def test_the_world_is_open_before_other_fixtures_of_a_marked_test(run):
 @pytest.fixture
 def count(): return ad.device_count()
 
-@pytest.mark.devices(6)
+@pytest.mark.artifex_devices(6)
 def test_count(count): assert count == 6
 """)
     result.assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(
-    ("mark", "got"), [("devices()", r"\(\) and {}"), ("devices(8, size=2)", r"\(8,\) and {'size': 2}")]
+    ("mark", "got"), [("artifex_devices()", r"\(\) and {}"), ("artifex_devices(8, size=2)", r"\(8,\) and {'size': 2}")]
 )
 def test_a_wrong_mark_is_a_usage_error(run, mark, got):
     result = run(f"@pytest.mark.{mark}\ndef test_it(): pass\n")
     assert result.ret != 0
     assert re.search(
-        rf"test_worlds.py::test_it: the mark devices has the arguments {got}; expected numbers of devices or "
-        r"descriptions of worlds; write @pytest.mark.devices\(1, 8\)",
+        rf"test_worlds.py::test_it: the mark artifex_devices has the arguments {got}; expected numbers of devices or "
+        r"descriptions of worlds; write @pytest.mark.artifex_devices\(1, 8\)",
         result.stdout.str() + result.stderr.str(),
     )
 
 
 def test_the_mark_is_registered(run):
-    result = run("@pytest.mark.devices(2)\ndef test_it(): pass\n", "--strict-markers")
+    result = run("@pytest.mark.artifex_devices(2)\ndef test_it(): pass\n", "--strict-markers")
     result.assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("option", "pattern", "added"),
+    [
+        ("--fixtures", r"^(\w+)(?: \[| -- )", {"artifex_devices", "artifex_mesh", "artifex_processes"}),
+        ("--markers", r"^@pytest\.mark\.(\w+)", {"artifex_devices", "artifex_processes"}),
+        (
+            "--help",
+            r"^ +(--?[\w-]+|\w+ \()",
+            {"--artifex-real-processes", "--artifex-schedule-seed", "--artifex-schedules"},
+        ),
+    ],
+)
+def test_all_names_begin_with_artifex(pytester, option, pattern, added):
+    """Other names could replace those of another test suite."""
+
+    def names(*arguments):
+        result = pytester.runpytest_subprocess("-p", "no:xdist", option, *arguments)
+        return set(re.findall(pattern, result.stdout.str(), re.MULTILINE))
+
+    without = names("-p", "no:artifex_devices")
+    assert len(without) >= 10
+    assert names() - without == added
 
 
 def test_pytest_starts_without_loading_the_library(pytester):
