@@ -89,15 +89,6 @@ void bind_accelerators(py::module_& module) {
       },
       py::arg("machine"), py::arg("root"), py::arg("nvml_library"));
   module.def(
-      "_accelerator_links",
-      [](const std::shared_ptr<Machine>& machine, const std::vector<std::string>& addresses) -> py::object {
-        const auto links = accelerator_links(*machine, addresses);
-        if (!links) return py::none();
-        return py::make_tuple(links->kind, links->is_switched, links->bandwidth);
-      },
-      py::arg("machine"), py::arg("addresses"),
-      "(\"NVLink\" or \"xGMI\", whether behind switches, bytes/s) of a recorded machine, or None.");
-  module.def(
       "_derived_batch_size",
       [](const std::string& hardware) -> py::object {
         const Accelerator* row = find_accelerator_by_name(hardware);

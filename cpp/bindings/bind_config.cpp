@@ -2,7 +2,6 @@
 #include <pybind11/pybind11.h>
 
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/worker_pool.h"
 #include "bindings.h"
 
 namespace artifex_devices::bindings {
@@ -11,7 +10,6 @@ void bind_config(py::module_& module) {
   module.def(
       "_config_write", [](const std::string& name, int64_t value) { config_option(name).store(value); },
       py::arg("name"), py::arg("value"));
-  module.def("_running_workers", [] { return WorkerPool::process().running_workers(); });
 }
 
 }  // namespace artifex_devices::bindings

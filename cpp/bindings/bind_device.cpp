@@ -214,7 +214,6 @@ Raises:
       [](const std::string& platform, int64_t id) { return handle_of(find_devices(platform, {id})[0]); },
       py::arg("platform"), py::arg("id"));
   module.def("_devices", [] { return py::list(devices_of(current_client())); });
-  module.def("_device_count", [] { return current_client()->device_count(); });
   module.def(
       "_forget_recent", [] { clear_recent_caches(nullptr); }, "Clears the caches of meshes, shardings and index maps.");
   module.def("_recent_sizes", &recent_cache_sizes, "Returns the number of entries of each cache, by its name.");

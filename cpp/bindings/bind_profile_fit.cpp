@@ -32,7 +32,7 @@ py::dict kinds_dict(const PerKind<double>& values) {
 
 ProfileKind kind_from_python(const std::string& name) {
   const std::optional<ProfileKind> kind = profile_kind_from_name(name);
-  if (!kind) throw_error("profile: {:?} is not a kind of operation; expected a name of _profile_kinds()", name);
+  if (!kind) throw_error("profile: {:?} is not a kind of operation; expected one of profile_parts.h", name);
   return *kind;
 }
 
@@ -78,16 +78,9 @@ py::dict profile_fit_of(const py::dict& shape, const std::shared_ptr<Cluster>& c
   return result;
 }
 
-std::vector<std::string> profile_kind_names() {
-  std::vector<std::string> names;
-  for (int i = 0; i < kProfileKindCount; ++i) names.emplace_back(to_string(static_cast<ProfileKind>(i)));
-  return names;
-}
-
 }  // namespace
 
 void bind_profile_fit(py::module_& module) {
-  module.def("_profile_kinds", &profile_kind_names, "Names of the kinds of operations of a profile.");
   module.def("_profile_parts", &profile_parts_of, py::arg("spans"), py::arg("steps"),
              "Seconds of a step by kind: busy and alone, then idle and all. `spans`: kind, begin and end of each.");
   module.def(

@@ -289,9 +289,6 @@ void bind_layout(py::module_& module) {
       "Returns the instruction sets that loops are compiled for and this processor supports, the oldest first.");
   module.def(
       "_copy_isa", [] { return std::string(to_string(active_isa())); }, "Returns the instruction set that copies use.");
-  module.def(
-      "_use_copy_isa", [](const std::string& name) { set_active_isa(name, "_use_copy_isa"); }, py::arg("name"),
-      "Makes all later copies use one of them.");
   // For counts of instructions that are equal on every processor, and to find bugs of one instruction set.
   constexpr const char* kVariable = "ARTIFEX_DEVICES_COPY_ISA";
   if (const char* name = std::getenv(kVariable)) set_active_isa(name, kVariable);

@@ -235,14 +235,6 @@ access.
       },
       "Returns the versions that the core was built with (dict of texts).");
   module.def(
-      "_share_cpus",
-      [](const std::shared_ptr<Machine>& machine, int parts) {
-        std::vector<std::vector<int>> shares;
-        for (CpuSet& share : share_cpus(*machine, parts)) shares.push_back(std::move(share.cpus));
-        return shares;
-      },
-      py::arg("machine"), py::arg("parts"), "Returns the CPUs of a machine for each of `parts` processes.");
-  module.def(
       "_plan_cpu_shares",
       [](const ProcessPlaces& places, std::string_view bind_flag) {
         std::vector<std::pair<int, std::vector<int>>> shares;

@@ -65,13 +65,6 @@ void bind_narrow(py::module_& module) {
       },
       py::arg("x"), py::arg("operation"), py::arg("path") = "",
       "Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.");
-  module.def(
-      "_placed_dtype",
-      [](const py::object& dtype) {
-        const DType requested = dtype_from_python(dtype, "dtype");
-        return numpy_dtype(must_narrow(requested) ? narrow_dtype(requested) : requested);
-      },
-      py::arg("dtype"), "Returns the dtype that data of `dtype` has after it is placed in this context.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -3351,11 +3351,6 @@ def _abandon_scope(owner: typing.Any) -> None:
     Skips the scopes of this owner from now on, in all contexts.
     """
 
-def _accelerator_links(machine: Machine, addresses: collections.abc.Sequence[str]) -> typing.Any:
-    """
-    ("NVLink" or "xGMI", whether behind switches, bytes/s) of a recorded machine, or None.
-    """
-
 def _add_stored(part: _SavePart, stored: _StoredCheckpoint, index: int, count: int) -> None:
     """
     Adds part `index` of `count` of each stored array to a _SavePart, which reads it while it writes.
@@ -3646,7 +3641,6 @@ def _describe_process(
     """
 
 def _device_assignment(data: typing.Any) -> DeviceAssignment: ...
-def _device_count() -> int: ...
 def _device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
 def _device_topology(data: typing.Any) -> DeviceTopology: ...
 def _devices() -> list[typing.Any]: ...
@@ -4065,11 +4059,6 @@ def _pipeline_timeline(
     (stage, microbatch, chunk, is_backward, start, end) of each pass of a pipeline.
     """
 
-def _placed_dtype(dtype: typing.Any) -> typing.Any:
-    """
-    Returns the dtype that data of `dtype` has after it is placed in this context.
-    """
-
 def _placed_mesh_svg(
     title: str,
     axes: collections.abc.Sequence[tuple[str, int, str]],
@@ -4166,11 +4155,6 @@ def _process_groups(sharding: Sharding, ndim: int, operation: str) -> list[list[
 def _process_parts(sharding: Sharding, shape: typing.Any, operation: str) -> dict[int, list[list[tuple[int, int]]]]:
     """
     For each process, (begin, end) of the distinct parts of each dimension that it holds, ascending.
-    """
-
-def _profile_kinds() -> list[str]:
-    """
-    Names of the kinds of operations of a profile.
     """
 
 def _profile_parts(spans: collections.abc.Sequence[tuple[str, float, float]], steps: int) -> tuple[typing.Any, ...]:
@@ -4276,7 +4260,6 @@ def _run_parallel(tasks: list[typing.Any]) -> None:
     Calls each task once, on threads of the library and this one. Raises the first exception.
     """
 
-def _running_workers() -> int: ...
 def _safe_repr(object: typing.Any) -> str:
     """
     Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
@@ -4334,11 +4317,6 @@ def _shape_problems(shape: dict[typing.Any, typing.Any]) -> list[str]:
 def _sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Sharding:
     """
     The sharding on the devices of `placement` with the spec that _spec_in would return for it.
-    """
-
-def _share_cpus(machine: Machine, parts: int) -> list[list[int]]:
-    """
-    Returns the CPUs of a machine for each of `parts` processes.
     """
 
 def _shutdown() -> None:
@@ -4540,11 +4518,6 @@ def _tree_text(node: typing.Any) -> str:
     """
 
 def _trim() -> int: ...
-def _use_copy_isa(name: str) -> None:
-    """
-    Makes all later copies use one of them.
-    """
-
 def _use_participant_variable(variable: typing.Any) -> None:
     """
     Sets the context variable of the current participant, permanently.

@@ -13,10 +13,6 @@ bool positive(double value) noexcept { return std::isfinite(value) && value > 0;
 
 }  // namespace
 
-double Roofline::attainable_flops(double flops_per_byte) const noexcept {
-  return std::min(peak_flops, flops_per_byte * memory_bandwidth);
-}
-
 double Roofline::critical_batch(double weight_bytes) const {
   if (!positive(weight_bytes)) {
     throw_error(

@@ -23,9 +23,6 @@ struct Roofline {
 
   double ridge_point() const noexcept { return peak_flops / memory_bandwidth; }
 
-  /// Returns the highest FLOP/s that a computation with `flops_per_byte` can reach.
-  double attainable_flops(double flops_per_byte) const noexcept;
-
   /// Returns the smallest batch at which a product with a weight matrix is limited by arithmetic, if the batch is far
   /// smaller than the matrix's sides, so that nearly all bytes read are weights: weight_bytes * peak / (2 * bandwidth).
   /// Throws InvalidArgument unless weight_bytes is positive and finite.

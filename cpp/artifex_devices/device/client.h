@@ -211,8 +211,6 @@ class Client : public std::enable_shared_from_this<Client> {
   void close() noexcept { closed_.store(true, std::memory_order_release); }
   bool is_closed() const noexcept { return closed_.load(std::memory_order_acquire); }
   int64_t device_count() const noexcept { return count_; }
-  /// The ids of this process's devices begin at first_local_device().
-  int64_t first_local_device() const noexcept { return first_local_; }
   int64_t local_device_count() const noexcept { return local_count_; }
   /// The first local device, used if no device is named.
   Device* default_device() const noexcept { return &devices_[static_cast<size_t>(first_local_)]; }

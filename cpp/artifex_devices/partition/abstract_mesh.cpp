@@ -68,10 +68,6 @@ std::optional<int64_t> AbstractMesh::find(AxisName name) const noexcept {
   return std::nullopt;
 }
 
-AbstractMesh AbstractMesh::with_axis_types(AxisType type) const {
-  return AbstractMesh(names_, sizes_, std::vector<AxisType>(names_.size(), type));
-}
-
 std::string AbstractMesh::axes_text() const {
   std::string text;
   for (int64_t i = 0; i < rank(); ++i) {

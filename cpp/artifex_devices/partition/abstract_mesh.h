@@ -56,7 +56,6 @@ class AbstractMesh {
   bool empty() const noexcept { return names_.empty(); }
   /// Index of the axis, or an empty optional.
   std::optional<int64_t> find(AxisName name) const noexcept;
-  AbstractMesh with_axis_types(AxisType type) const;
 
   /// "'x': 2, 'y': 4"; names are quoted but not escaped, as in JAX
   std::string axes_text() const;

@@ -204,13 +204,6 @@ int64_t ReshardPlan::bytes_over(LinkKind link) const {
   return std::accumulate(bytes.begin() + static_cast<int64_t>(link), bytes.end(), int64_t{0});
 }
 
-std::vector<ReshardCopy> ReshardPlan::list_copies() const {
-  std::vector<ReshardCopy> copies;
-  copies.reserve(static_cast<size_t>(copy_count_));
-  for_each_copy([&](const ReshardCopy& copy) { copies.push_back(copy); });
-  return copies;
-}
-
 CutRange ReshardPlan::cuts_of_process(int process) const {
   const int64_t rank = tile_strides_.size();
   CutRange range{Dims(rank, INT64_MAX), Dims(rank, -1)};

@@ -97,8 +97,6 @@ class ReshardPlan {
   /// The same for the copies into one destination buffer.
   template <class F>
   void for_copies_into(int64_t destination, F&& f) const;
-  /// All copies in that order, in memory proportional to their number.
-  std::vector<ReshardCopy> list_copies() const;
 
   /// The source buffer that a destination buffer reads a tile from.
   int64_t source_of(int64_t tile, int64_t destination) const {

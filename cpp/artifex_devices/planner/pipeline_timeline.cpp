@@ -134,10 +134,4 @@ std::vector<PipelineTask> pipeline_timeline(const PipelineShape& shape) {
   return tasks;
 }
 
-double end_of(const std::vector<PipelineTask>& tasks) noexcept {
-  double end = 0;
-  for (const PipelineTask& task : tasks) end = std::max(end, task.end);
-  return end;
-}
-
 }  // namespace artifex_devices

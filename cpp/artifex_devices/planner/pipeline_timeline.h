@@ -33,7 +33,4 @@ struct PipelineShape {
 /// passes. Example: 4 equal stages and 8 microbatches of 3 s finish after 33 s: 24 s of work and a bubble of 3/8.
 std::vector<PipelineTask> pipeline_timeline(const PipelineShape& shape);
 
-/// End of the last task.
-double end_of(const std::vector<PipelineTask>& tasks) noexcept;
-
 }  // namespace artifex_devices

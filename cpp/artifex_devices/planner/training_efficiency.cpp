@@ -101,12 +101,6 @@ double quantised(double m, double n, double rows, double columns, double process
 
 std::string_view to_string(Factor factor) noexcept { return kFactorNames[static_cast<size_t>(factor)]; }
 
-std::optional<Factor> factor_from_name(std::string_view name) noexcept {
-  const auto* const found = std::ranges::find(kFactorNames, name);
-  if (found == kFactorNames.end()) return std::nullopt;
-  return static_cast<Factor>(found - kFactorNames.begin());
-}
-
 Efficiency ideal_efficiency() {
   Efficiency result;
   for (int i = 0; i < kFactorCount; ++i) {

@@ -34,7 +34,6 @@ enum class Factor : uint8_t {
 };
 inline constexpr int kFactorCount = 18;
 std::string_view to_string(Factor factor) noexcept;  // "matmul", "matmul_float8", "tile_rows", ...
-std::optional<Factor> factor_from_name(std::string_view name) noexcept;
 
 /// Factors with their sources. An immutable value that callers replace in parts.
 struct Efficiency {

@@ -234,10 +234,6 @@ int64_t expert_layers(const TransformerShape& shape) {
   return shape.experts > 0 ? (shape.layers - shape.dense_layers) / shape.expert_period : 0;
 }
 
-bool is_windowed(const TransformerShape& shape, int64_t layer) {
-  return shape.window > 0 && (shape.full_attention_period == 0 || (layer + 1) % shape.full_attention_period != 0);
-}
-
 int64_t windowed_layers(const TransformerShape& shape) {
   if (shape.window == 0) return 0;
   return shape.layers - (shape.full_attention_period > 0 ? shape.layers / shape.full_attention_period : 0);

@@ -104,9 +104,8 @@ void check_shape(const TransformerShape& shape);  // throws InvalidArgument with
 LayerKind layer_kind(const TransformerShape& shape, int64_t layer);
 int64_t expert_layers(const TransformerShape& shape);  // number of layers with experts
 
-/// Whether a layer attends to the last `window` tokens only.
-bool is_windowed(const TransformerShape& shape, int64_t layer);
-int64_t windowed_layers(const TransformerShape& shape);
+int64_t windowed_layers(
+    const TransformerShape& shape);  // number of layers that attend to the last `window` tokens only
 
 /// The shape has passed `check_shape`.
 LayerParameters layer_parameters(const TransformerShape& shape, LayerKind kind);

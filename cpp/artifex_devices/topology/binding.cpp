@@ -56,16 +56,4 @@ bool interleave_memory(const Machine& machine, void* data, size_t bytes) noexcep
                                 HWLOC_MEMBIND_BYNODESET) == 0;
 }
 
-int memory_node(const Machine& machine, const void* data) noexcept {
-  const hwloc_topology_t topology = bindable(machine);
-  if (!topology || !data) return -1;
-  if (!hwloc_topology_get_support(topology)->membind->get_area_memlocation) return -1;
-  const Bitmap set(hwloc_bitmap_alloc());
-  if (!set || hwloc_get_area_memlocation(topology, data, 1, set.get(), HWLOC_MEMBIND_BYNODESET) < 0) return -1;
-  if (hwloc_bitmap_weight(set.get()) != 1) return -1;
-  const hwloc_obj_t node =
-      hwloc_get_numanode_obj_by_os_index(topology, static_cast<unsigned>(hwloc_bitmap_first(set.get())));
-  return node ? static_cast<int>(node->logical_index) : -1;
-}
-
 }  // namespace artifex_devices

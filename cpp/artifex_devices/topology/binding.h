@@ -18,7 +18,4 @@ bool bind_memory(const Machine& machine, int numa_logical_index, void* data, siz
 /// Asks the system to interleave the pages of [data, data + bytes) over all NUMA nodes.
 bool interleave_memory(const Machine& machine, void* data, size_t bytes) noexcept;
 
-/// Returns the NUMA node (logical index) of the page at `data`, or -1 if it cannot be determined.
-int memory_node(const Machine& machine, const void* data) noexcept;
-
 }  // namespace artifex_devices

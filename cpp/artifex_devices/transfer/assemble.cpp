@@ -306,8 +306,6 @@ ShardWriter::ShardWriter(Dims shape, DType dtype, ShardingRef sharding, std::str
       storage_(Storage::allocate(sharding_, domains_, dtype_, operation)),
       is_written_(static_cast<size_t>(storage_->buffer_count()), false) {}
 
-Dims ShardWriter::shape_of(int64_t position) const { return domains_.domain(sharding_->grid().tile(position)).shape; }
-
 bool ShardWriter::write(int64_t position, const HostView& source) {
   const int64_t buffer = sharding_->buffers().buffer(sharding_->grid(), position);
   const int64_t size = itemsize(dtype_);

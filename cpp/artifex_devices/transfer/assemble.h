@@ -43,9 +43,7 @@ class ShardWriter {
   /// Charges and allocates. Throws as Sharding::domains and Storage::allocate.
   ShardWriter(Dims shape, DType dtype, ShardingRef sharding, std::string_view operation);
 
-  /// The shape of the part at `position`.
-  Dims shape_of(int64_t position) const;
-  /// Copies the part at `position` of that shape and of the array's dtype; `source` has been read when it returns. For
+  /// Copies the part at `position`, of the array's dtype; `source` has been read when it returns. For
   /// a replica that shares its memory with an earlier position the bits are compared instead: false if they differ.
   bool write(int64_t position, const HostView& source);
   /// Copies the value of a fully replicated array to all devices of this process.

@@ -190,26 +190,4 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
   return view;
 }
 
-void device_get_into(const ArrayRef& array, const HostView& destination) {
-  constexpr std::string_view kOperation = "device_get_into";
-  array->check_alive(kOperation);
-  array->check_addressable(kOperation);
-  std::string wrong;
-  const auto differ = [&wrong](std::string_view what, const auto& expected, const auto& got) {
-    wrong += fmt::format("{}{}: expected {}, got {}", wrong.empty() ? "" : "; ", what, expected, got);
-  };
-  if (destination.shape != array->shape()) differ("shape", to_string(array->shape()), to_string(destination.shape));
-  if (destination.dtype != array->dtype()) differ("dtype", name(array->dtype()), name(destination.dtype));
-  if (destination.byte_strides.size() != destination.shape.size()) {
-    differ("number of strides", destination.shape.size(), destination.byte_strides.size());
-  }
-  if (!destination.writable) differ("writable", true, false);
-  if (!wrong.empty()) {
-    throw_error("{}: destination does not fit the array; {}; give a writable array of the same shape and dtype",
-                kOperation, wrong);
-  }
-  wait_for(array->ready_event());
-  gather(*array, array->sharding()->domains(array->shape(), kOperation), destination.data, destination.byte_strides);
-}
-
 }  // namespace artifex_devices

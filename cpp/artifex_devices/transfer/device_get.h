@@ -28,7 +28,4 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array);
 void check_host_read(const Array& array, const TransferGuards& guards, bool is_explicit, std::string_view operation,
                      std::string_view repair = {});
 
-/// Gathers into memory of the caller (any strides, writable, same shape and dtype).
-void device_get_into(const ArrayRef& array, const HostView& destination);
-
 }  // namespace artifex_devices

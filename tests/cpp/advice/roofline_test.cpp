@@ -19,12 +19,6 @@ TEST(Roofline, EquatesRidgePointAndCriticalBatchOf16BitWeights) {
   EXPECT_DOUBLE_EQ(kV5e.critical_batch(1.0), kV5e.ridge_point() / 2);  // int8 weights, bfloat16 products
 }
 
-TEST(Roofline, AttainsTheLowerOfBothLimits) {
-  EXPECT_DOUBLE_EQ(kV5e.attainable_flops(1.0), 8.19e11);
-  EXPECT_DOUBLE_EQ(kV5e.attainable_flops(1e6), 1.97e14);
-  EXPECT_DOUBLE_EQ(kV5e.attainable_flops(kV5e.ridge_point()), 1.97e14);
-}
-
 // I D F / (D F - I (D + F)) for I = 240.5 and 16 bits.
 TEST(Roofline, CountsActivationsInTheExactCriticalBatch) {
   const Roofline line = make_roofline(240.5, 1.0);

@@ -191,17 +191,6 @@ TEST_F(Placements, HandleFaultsOfAsynchronousReads) {
   }
 }
 
-TEST_F(Placements, HandleFaultsOfReadsIntoCallerMemory) {
-  ByteArray memory(static_cast<size_t>(64 * 256 * 4));
-  HostView target = big_;
-  target.data = memory.data();
-  expect_safe("device_get_into", [&] {
-    std::ranges::fill(memory, std::byte{0});
-    device_get_into(device_put(big_, both_, true), target);
-    return text_of(values(target));
-  });
-}
-
 TEST_F(Placements, HandleFaultsOfAssembly) {
   expect_safe("assemble", [&] {
     Assembly assembly{.operation = "assemble", .shape = Dims{64, 256}, .sharding = rows_, .parts = {}, .dtype = {}};

@@ -131,8 +131,8 @@ TEST(AbstractMesh, ComparesNamesSizesAndTypes) {
   EXPECT_EQ(mesh.hash(), AbstractMesh({AxisName("x"), AxisName("y")}, {2, 4}).hash());
   EXPECT_NE(mesh, AbstractMesh({AxisName("y"), AxisName("x")}, {2, 4}));
   EXPECT_NE(mesh, AbstractMesh({AxisName("x"), AxisName("y")}, {4, 2}));
-  EXPECT_NE(mesh, mesh.with_axis_types(AxisType::kExplicit));
-  EXPECT_EQ(mesh, mesh.with_axis_types(AxisType::kExplicit).with_axis_types(AxisType::kAuto));
+  EXPECT_NE(mesh, AbstractMesh({AxisName("x"), AxisName("y")}, {2, 4}, {AxisType::kExplicit, AxisType::kExplicit}));
+  EXPECT_EQ(mesh, AbstractMesh({AxisName("x"), AxisName("y")}, {2, 4}, {AxisType::kAuto, AxisType::kAuto}));
 }
 
 TEST(AbstractMesh, ReportsAllFaultsAtOnce) {

@@ -27,9 +27,15 @@ std::vector<BufferPlace> places(const TileGrid& grid, int64_t per_arena, int64_t
   return made;
 }
 
+std::vector<ReshardCopy> copies_of(const ReshardPlan& plan) {
+  std::vector<ReshardCopy> copies;
+  plan.for_each_copy([&](const ReshardCopy& copy) { copies.push_back(copy); });
+  return copies;
+}
+
 std::vector<std::string> copies_text(const ReshardPlan& plan) {
   std::vector<std::string> lines;
-  for (const ReshardCopy& copy : plan.list_copies()) {
+  for (const ReshardCopy& copy : copies_of(plan)) {
     lines.push_back(fmt::format("{}->{} {}+{} {} bytes link {}", copy.source, copy.destination,
                                 to_string(copy.box.origin), to_string(copy.box.shape), copy.bytes,
                                 static_cast<int>(copy.link)));
@@ -59,7 +65,7 @@ TEST(ReshardPlan, ReusesEveryBufferOfEqualShardings) {
   const TileGrid grid(line(4), P({SpecEntry(x)}));
   const ReshardPlan plan(domains(grid, {8}), places(grid, 1), domains(grid, {8}), places(grid, 1), 4);
   EXPECT_EQ(plan.reused(), (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
-  EXPECT_TRUE(plan.list_copies().empty());
+  EXPECT_TRUE(copies_of(plan).empty());
   EXPECT_EQ(plan.bytes_reused(), 32);
 }
 
@@ -68,7 +74,7 @@ TEST(ReshardPlan, ReusesEqualBoxesOfOtherDevicesInTheSameArena) {
   // The same tiles on devices 2 and 3 of an arena of four.
   const ReshardPlan plan(domains(grid, {8}), places(grid, 4), domains(grid, {8}), places(grid, 4, 2), 4);
   EXPECT_EQ(plan.reused(), (Pairs{{0, 0}, {1, 1}}));
-  EXPECT_TRUE(plan.list_copies().empty());
+  EXPECT_TRUE(copies_of(plan).empty());
 }
 
 TEST(ReshardPlan, CopiesEqualBoxesOfOtherArenas) {
@@ -106,7 +112,7 @@ TEST(ReshardPlan, ReadsTheNearestReplicaOfManyProcesses) {
   };
   const ReshardPlan plan(domains(replicated, {8}), from, domains(parts, {8}), to, 1);
   std::vector<std::pair<int64_t, LinkKind>> chosen;
-  for (const ReshardCopy& copy : plan.list_copies()) chosen.emplace_back(copy.source, copy.link);
+  for (const ReshardCopy& copy : copies_of(plan)) chosen.emplace_back(copy.source, copy.link);
   EXPECT_EQ(chosen, (std::vector<std::pair<int64_t, LinkKind>>{{3, LinkKind::kSameDevice},
                                                                {2, LinkKind::kSameArena},
                                                                {2, LinkKind::kOtherArena},
@@ -128,7 +134,7 @@ TEST(ReshardPlan, AlternatesBetweenEquallyNearReplicas) {
   const TileGrid quarters(line(4), P({SpecEntry(x)}));
   const ReshardPlan plan(domains(replicated, {4}), from, domains(quarters, {4}), places(quarters, 1, 10), 1);
   std::vector<int64_t> sources;
-  for (const ReshardCopy& copy : plan.list_copies()) sources.push_back(copy.source);
+  for (const ReshardCopy& copy : copies_of(plan)) sources.push_back(copy.source);
   EXPECT_EQ(sources, (std::vector<int64_t>{0, 1, 0, 1}));
 }
 
@@ -146,7 +152,7 @@ TEST(ReshardPlan, MovesNothingForEmptyArraysAndTiles) {
   const Dims huge_beside_zero{0, int64_t{1} << 40, int64_t{1} << 40};
   for (const Dims& shape : {Dims{0}, huge_beside_zero}) {
     const ReshardPlan plan(domains(two, shape), places(two, 1), domains(four, shape), places(four, 1), 8);
-    EXPECT_TRUE(plan.list_copies().empty());
+    EXPECT_TRUE(copies_of(plan).empty());
     EXPECT_TRUE(plan.reused().empty());
     EXPECT_EQ(ingress_bytes(domains(two, shape), {0, 1}, domains(four, shape), {0, 1, 2, 3}, 8),
               (std::vector<int64_t>{0, 0, 0, 0}));
@@ -213,7 +219,7 @@ void check_plan(const ShardDomains& source, const std::vector<BufferPlace>& from
   int64_t between_devices = 0;
   int64_t between_arenas = 0;
   std::pair<int64_t, Dims> previous{-1, {}};
-  for (const ReshardCopy& copy : plan.list_copies()) {
+  for (const ReshardCopy& copy : copies_of(plan)) {
     const BufferPlace& target = at(to, copy.destination);
     const IndexDomain whole = destination.domain(target.tile);
     ASSERT_TRUE(contains(source.domain(at(from, copy.source).tile), copy.box));
@@ -300,7 +306,7 @@ TEST(ReshardPlan, DeliversTheBytesThatEachDeviceLacksForRandomShardings) {
     }
     const ReshardPlan plan(source, source_places, destination, destination_places, 2);
     std::vector<int64_t> planned(ingress.size(), 0);
-    for (const ReshardCopy& copy : plan.list_copies()) {
+    for (const ReshardCopy& copy : copies_of(plan)) {
       if (copy.link != LinkKind::kSameDevice) planned[static_cast<size_t>(copy.destination)] += copy.bytes;
     }
     ASSERT_EQ(ingress, planned) << describe(a) << " to " << describe(b) << " " << to_string(shape);
@@ -314,7 +320,7 @@ TEST(ReshardPlan, CostsTimeProportionalToItsCopies) {
   const TileGrid to(line(size / 2), P({SpecEntry(x)}));
   const Dims shape{size * 2};
   const ReshardPlan plan(domains(from, shape), places(from, 1), domains(to, shape), places(to, 1), 4);
-  EXPECT_EQ(plan.list_copies().size(), static_cast<size_t>(size));
+  EXPECT_EQ(copies_of(plan).size(), static_cast<size_t>(size));
   EXPECT_EQ(plan.bytes_copied(), size * 8);
   EXPECT_EQ(plan.bytes_over(LinkKind::kSameArena), (size - 1) * 8);  // device 0 keeps its first half
 }

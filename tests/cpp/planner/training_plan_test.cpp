@@ -170,7 +170,8 @@ TEST(PipelineTimeline, HasTheBubblesOfNarayanan) {
                                          std::pair{PipelineSchedule::kInterleaved, int64_t{2}}}) {
     const PipelineShape shape{schedule, 8, chunks, std::vector<double>(4, 1), std::vector<double>(4, 2)};
     const double bubble = 3.0 / static_cast<double>(8 * chunks);
-    EXPECT_NEAR(end_of(pipeline_timeline(shape)), 24 * (1 + bubble), 1e-9) << to_string(schedule);
+    EXPECT_NEAR(std::ranges::max(pipeline_timeline(shape), {}, &PipelineTask::end).end, 24 * (1 + bubble), 1e-9)
+        << to_string(schedule);
   }
   EXPECT_THROW(pipeline_timeline({PipelineSchedule::kInterleaved, 6, 2, {1, 1, 1, 1}, {1, 1, 1, 1}}), InvalidArgument);
 }

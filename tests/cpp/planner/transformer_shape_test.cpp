@@ -75,11 +75,7 @@ TEST(TransformerShape, WindowsByPeriod) {
   shape.window = 100;
   EXPECT_EQ(windowed_layers(shape), 7);
   shape.full_attention_period = 3;
-  int64_t count = 0;
-  for (int64_t i = 0; i < shape.layers; ++i) count += is_windowed(shape, i) ? 1 : 0;
-  EXPECT_EQ(count, 5);
   EXPECT_EQ(windowed_layers(shape), 5);
-  EXPECT_FALSE(is_windowed(shape, 2));
   const int64_t each = 2 * 2 * 16;
   EXPECT_EQ(cache_elements_per_token(shape), 7 * each);
   EXPECT_EQ(cache_elements(shape, 1000), each * (2 * 1000 + 5 * 100));

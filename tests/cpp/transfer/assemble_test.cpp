@@ -96,7 +96,7 @@ TEST(ShardWriter, WritesEachPartOnceAndComparesReplicas) {
   ShardWriter writer({4, 3}, DType::kInt16, sharding, "test");
   for (int64_t p = 0; p < 4; ++p) {
     HostView part = source;
-    part.shape = writer.shape_of(p);
+    part.shape = {2, 3};
     part.data = static_cast<std::byte*>(source.data) + (p / 2) * 12;
     EXPECT_TRUE(writer.write(p, part));
   }

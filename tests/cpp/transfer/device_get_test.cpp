@@ -111,7 +111,6 @@ TEST(DeviceGet, RefusesDeletedArrays) {
   EXPECT_EQ(error_of<DeletedArray>([&] { device_get(array); }),
             "device_get: the Array of shape (8,) and dtype int8 was deleted; create it again, or delete or donate it "
             "only after its last use");
-  EXPECT_THROW(device_get_into(array, test::dense(random, {8}, DType::kInt8)), DeletedArray);
 }
 
 TEST(DeviceGet, WaitsForTheArrayAndRethrowsItsError) {
@@ -133,16 +132,6 @@ TEST(DeviceGet, WaitsForTheArrayAndRethrowsItsError) {
     }
     writer.join();
   }
-}
-
-TEST(DeviceGetInto, ReportsAllMismatches) {
-  Random random(8);
-  const ArrayRef array = device_put(test::dense(random, {8}, DType::kInt8), named(make_world(1, 4), {4}, {"a"}), true);
-  HostView into = test::dense(random, {4}, DType::kInt16);
-  into.writable = false;
-  EXPECT_EQ(error_of<InvalidArgument>([&] { device_get_into(array, into); }),
-            "device_get_into: destination does not fit the array; shape: expected (8,), got (4,); dtype: expected "
-            "int8, got int16; writable: expected true, got false; give a writable array of the same shape and dtype");
 }
 
 TEST(DeviceGet, ReturnsOneValueToConcurrentReaders) {

@@ -51,18 +51,6 @@ def test_cpus_as_linux_lists_them():
 
 
 @pytest.mark.parametrize(
-    ("machine", "parts", "expected"),
-    [
-        ("numa:2 core:2 pu:2", 2, [[0, 1, 2, 3], [4, 5, 6, 7]]),
-        ("numa:2 core:2 pu:1", 3, [[0], [1], [2, 3]]),
-        ("numa:1 core:2 pu:2", 3, [[0, 1], [0, 1], [2, 3]]),
-    ],
-)
-def test_a_machines_cpus_are_shared_out_by_domains_then_cores(machine, parts, expected):
-    assert _core._share_cpus(_core.Machine.from_synthetic(machine), parts) == expected
-
-
-@pytest.mark.parametrize(
     ("variables", "name", "count"),
     [
         ({"PMI_RANK": "1", "PMI_SIZE": "4"}, "mpiexec of MPICH", 4),
