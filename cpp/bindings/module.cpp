@@ -77,8 +77,6 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_narrow(module);
   reject_uninitialized(module);
   install_argument_errors(module);
-  guard_casts(module);
-  check_allocations(module);
   install_pickle_functions(module);
   name_public_modules(module);
 }

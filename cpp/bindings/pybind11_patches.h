@@ -13,18 +13,6 @@ namespace py = pybind11;
 /// raises TypeError, where pybind11 would return uninitialized memory.
 void reject_uninitialized(const py::module_& module);
 
-/// Reports a failed allocation of a Python object: casts throw std::bad_alloc, and calls of classes raise MemoryError,
-/// where pybind11 would write through the null pointer of tp_alloc.
-void check_allocations(const py::module_& module);
-
-/// Keeps a shared C++ object alive where the allocation of its Python object fails. pybind11 marks the Python object as
-/// the owner before it adds it to its table, and if that throws, destroys the C++ object that others still hold. Casts
-/// cost one more indirect call.
-///
-/// If __init__ creates the object, an error of that table ends the process, unless the function of py::init returns the
-/// holder (std::unique_ptr, std::shared_ptr) and not the value: so all of them do.
-void guard_casts(const py::module_& module);
-
 /// Raises TypeError in this library's form for arguments that a bound function cannot take: operation, argument,
 /// expected and received type. pybind11's text lists C++ signatures and the repr of every argument. Classes without a
 /// constructor name the functions that return their objects.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to be preloaded, with which calls of one other library for memory, pages or threads fail: of the extension
-// module, and of none else, so that Python's and NumPy's own calls are never refused. test_injected_faults.py builds
-// it.
+// A library to be preloaded, in which calls of one other library for pages or threads fail: calls of the extension
+// module only, so that Python's and NumPy's own calls are never refused. test_injected_faults.py builds it.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -10,8 +9,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 
 namespace {
 
@@ -20,7 +17,7 @@ std::atomic<int> g_armed{-1};
 std::atomic<long> g_calls{0}, g_first{0};
 std::atomic<bool> g_and_later{false};
 
-enum Kind { kNew, kMap, kThread };
+enum Kind { kMap, kThread };
 
 bool is_theirs(const void* caller) {
   const auto at = reinterpret_cast<uintptr_t>(caller);
@@ -34,18 +31,6 @@ bool fails(Kind kind, const void* caller) {
   return number == first || (first > 0 && number > first && g_and_later.load());
 }
 
-void* allocate(size_t bytes, size_t alignment, const void* caller) {
-  if (fails(kNew, caller)) return nullptr;
-  if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes == 0 ? 1 : bytes);
-  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-void* allocate_or_throw(size_t bytes, size_t alignment, const void* caller) {
-  void* data = allocate(bytes, alignment, caller);
-  if (data == nullptr) throw std::bad_alloc();
-  return data;
-}
-
 template <class F>
 F next(const char* name) {
   return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
@@ -54,25 +39,6 @@ F next(const char* name) {
 }  // namespace
 
 #define CALLER __builtin_return_address(0)
-
-void* operator new(size_t bytes) { return allocate_or_throw(bytes, 0, CALLER); }
-void* operator new[](size_t bytes) { return allocate_or_throw(bytes, 0, CALLER); }
-void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes, 0, CALLER); }
-void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes, 0, CALLER); }
-void* operator new(size_t bytes, std::align_val_t to) {
-  return allocate_or_throw(bytes, static_cast<size_t>(to), CALLER);
-}
-void* operator new[](size_t bytes, std::align_val_t to) {
-  return allocate_or_throw(bytes, static_cast<size_t>(to), CALLER);
-}
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete[](void* data) noexcept { std::free(data); }
-void operator delete(void* data, size_t) noexcept { std::free(data); }
-void operator delete[](void* data, size_t) noexcept { std::free(data); }
-void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
-void operator delete[](void* data, std::align_val_t) noexcept { std::free(data); }
-void operator delete(void* data, size_t, std::align_val_t) noexcept { std::free(data); }
-void operator delete[](void* data, size_t, std::align_val_t) noexcept { std::free(data); }
 
 extern "C" {
 

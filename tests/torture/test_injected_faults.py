@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each kind of work with the n-th call of the extension for memory, pages or threads refused, for n = 1, 2, ...
+"""Each kind of work with the n-th call of the extension for pages or threads refused, for n = 1, 2, ...
 
 Each time: the work's value, or MemoryError, or RuntimeError about threads; then nothing lives and nothing is charged
 that was not before, the same work gives its value, and no object is lost. Only the extension's own calls are refused
@@ -21,15 +21,14 @@ import pytest
 import tour
 
 SOURCE = Path(__file__).resolve().parent / "short_of.cpp"
-CALLS = {"memory": 0, "pages": 1, "threads": 2}
+CALLS = {"pages": 0, "threads": 1}
 MOST_CALLS = 25  # that are refused of one kind of work in one way; of more every k-th is
 
-ROUNDS = {"memory": 4, "pages": 2, "threads": 4}  # the last two are compared; caches fill in those before
+ROUNDS = {"pages": 2, "threads": 4}  # the last two are compared; caches fill in those before
 MOST_NEW_OBJECTS = 10  # from one round to the next; found are -2 to 2
 
 # (what is refused, kinds of work that ask for it), a process each
 WORK = [
-    *(("memory", list(tour.KINDS)[i::4]) for i in range(4)),
     ("pages", ["place", "reshard", "copy_to_host"]),
     ("threads", ["reshard", "donate", "copy_to_host", "wait"]),
 ]

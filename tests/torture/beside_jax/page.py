@@ -41,7 +41,8 @@ The library's promises under failures and bad input, and the behaviour of the sa
 8. After a fork the child may end, or use the library.
 9. Prefetching keeps the order, returns all batches before an error, reads no further than `buffer_size`, and ends with
    its reader.
-10. Memory is counted exactly; limits and shortages are errors that state the requested bytes.
+10. Memory of Arrays is counted exactly; the limits of devices, of the cgroup and of the address space are errors that
+    state the requested bytes.
 11. Sizes are computed in checked 64-bit arithmetic, before anything is allocated.
 12. Moves keep each bit; max and min keep NaN; sums have a fixed order.
 13. Files are parsed with limits; an unreadable file is an error.
@@ -51,6 +52,13 @@ The library's promises under failures and bad input, and the behaviour of the sa
 
 `tests/torture/README.md` lists the tests of each promise, and known exceptions. `make test-torture` runs those
 that need a separate process.
+
+What is not promised: the library uses only public interfaces of CPython, pybind11 and NumPy
+([decision 0037](decisions/0037-no-internals-of-others.md)), so it has their limits.
+
+- **The last bytes of memory.** If CPython, NumPy, pybind11 or greenlet cannot allocate one of its small objects, the
+  call usually raises MemoryError, but the process may also hang or end. Limits of devices (`Device.set_bytes_limit`)
+  raise ResourceExhaustedError long before, and leave enough memory for Python.
 
 ## Comparison with JAX
 
