@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/planner_accuracy.md: plan_training beside the measured runs of bench/published_runs.json.
 
-It also writes the errors that plans show, the rows of python/artifex_devices/planner/training_errors.py.
+It also writes the errors that plans show, the rows of python/artifex_devices/planner/training/published.py.
 
 Of the runs of each chip, in the order of the file, each third one is held out: no factor is fitted to it. So are runs
 marked `held_out`: those whose parallelism is not published, and the only one of its chip.
@@ -23,11 +23,11 @@ from typing import Any
 
 from artifex_devices import _core, cluster, models, planner
 from artifex_devices.planner import Efficiency, EfficiencyFit, TrainingConfig, TrainingPlan
-from artifex_devices.planner.training_fit import quantile
+from artifex_devices.planner.training.efficiency_fit import quantile
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "planner_accuracy.md"
-ERRORS = HERE.parent / "python" / "artifex_devices" / "planner" / "training_errors.py"
+ERRORS = HERE.parent / "python" / "artifex_devices" / "planner" / "training" / "published.py"
 TEXT = (HERE / "planner_accuracy.md").read_text(encoding="utf-8")
 DATA = json.loads((HERE / "published_runs.json").read_text(encoding="utf-8"))
 COMPILED = json.loads((HERE / "compiled_memory.json").read_text(encoding="utf-8"))
@@ -234,7 +234,7 @@ def fitted_rows() -> list[str]:
 
 
 def errors_module() -> str:
-    """The text of training_errors.py with the current rows: errors of the runs of each chip that are held out."""
+    """The text of training/published.py with the current rows: errors of the runs of each chip that are held out."""
     found = outcomes()
     rows = []
     for chip in dict.fromkeys(each.run.chip for each in found):

@@ -52,7 +52,7 @@ LAZY = (
     "batch_measurement.report",
     "calibration.processes",
     "distributed",
-    "planner.training_nearest",
+    "planner.training.nearest",
     "roofline.picture",
     "tree_util",
 )
@@ -188,7 +188,10 @@ def check_public_paths(root: Path) -> Iterator[str]:
     inner = {
         f"{path.parent.name}.{path.stem}"
         for name in public
-        for path in (package / name).glob("*.py")
+        for path in (
+            *(package / name).glob("*.py"),
+            *(found.parent for found in (package / name).glob("*/__init__.py")),
+        )
         if path.stem != "__init__"
     }
     inner -= {"experimental.shard_map"}

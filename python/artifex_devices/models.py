@@ -9,11 +9,9 @@ from typing import Any
 from artifex_devices._base.checks import check_number, wrong_type, wrong_value
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices.planner.hf_config import from_hf_config
-from artifex_devices.planner.step_builder import StepBuilder
-from artifex_devices.planner.step_checks import is_count, plain
-from artifex_devices.planner.step_model import Operation, Optimizer, StepModel, Tensor
-from artifex_devices.planner.transformer_shape import SHAPES, ShapeParameters, TransformerShape
+from artifex_devices.planner.plain_numbers import is_count, plain
+from artifex_devices.planner.shape import SHAPES, ShapeParameters, TransformerShape, from_hf_config
+from artifex_devices.planner.step import Operation, Optimizer, StepBuilder, StepModel, Tensor
 
 __all__ = [
     "SHAPES", "Operation", "Optimizer", "ShapeParameters", "StepModel", "Tensor", "TransformerShape", "from_hf_config",

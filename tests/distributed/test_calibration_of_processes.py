@@ -7,7 +7,7 @@ import artifex_devices as ad
 import pytest
 from artifex_devices import calibration
 from artifex_devices.calibration import measurement as calibration_measurement
-from artifex_devices.planner.calibration_values import Calibration
+from artifex_devices.planner.calibration.values import Calibration
 
 pytestmark = pytest.mark.real_processes
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import textwrap
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
@@ -53,6 +54,19 @@ def rate_text(value: float, unit: str) -> str:
         return seconds_text(value)
     factor, sign = next(((each, sign) for each, sign in _THOUSANDS if value >= each), (1.0, ""))
     return f"{value / factor:.4g} {sign}{unit}"
+
+
+def count_text(value: float) -> str:
+    """Formats four digits and a unit of a thousand: "4.194M".
+
+    Example:
+        >>> count_text(4194304), count_text(468.1), count_text(7e9), count_text(float("inf"))
+        ('4.194M', '468.1', '7G', 'inf')
+    """
+    for factor, unit in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if factor <= value < math.inf:
+            return f"{value / (1e3 if unit == 'k' else factor):.4g}{unit}"
+    return f"{value:.4g}"
 
 
 def printable(text: str) -> str:

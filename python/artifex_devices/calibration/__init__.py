@@ -6,14 +6,7 @@ See docs/how_to/calibrate.md for the model and its limits.
 
 from artifex_devices.calibration.accuracy import CalibrationCheck, CheckedRow
 from artifex_devices.calibration.run import calibrate, check
-from artifex_devices.planner.calibration_values import (
-    TERMS,
-    Calibration,
-    CalibrationConditions,
-    Link,
-    ProcessLink,
-    Sample,
-)
+from artifex_devices.planner.calibration import TERMS, Calibration, CalibrationConditions, Link, ProcessLink, Sample
 
 __all__ = [
     "TERMS",

@@ -30,7 +30,7 @@ from artifex_devices.calibration.cases import (
     time_cases,
 )
 from artifex_devices.planner import plan_collective, plan_reshard
-from artifex_devices.planner.calibration_values import Calibration
+from artifex_devices.planner.calibration import Calibration
 
 _REPEATS = 3
 _MEMORY_SHARE = 16

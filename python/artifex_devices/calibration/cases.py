@@ -17,7 +17,7 @@ from artifex_devices._base.timing import without_garbage_collection
 from artifex_devices._core import Mesh, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._spmd.shard_map import shard_map
-from artifex_devices.planner.machine_plans import collective_terms, executor_for, reshard_terms
+from artifex_devices.planner.collective import collective_terms, executor_for, reshard_terms
 
 BODIES: dict[str, tuple[str, Callable[[Any, int], Any], bool]] = {
     "all_gather": ("all_gather", lambda block, _: lax.all_gather(block, "i", tiled=True), True),

@@ -26,7 +26,7 @@ from artifex_devices.calibration.cases import (
     reshard_case,
     time_cases,
 )
-from artifex_devices.planner.calibration_values import Calibration, CalibrationConditions, Link, fitted
+from artifex_devices.planner.calibration import Calibration, CalibrationConditions, Link, fitted
 from artifex_devices.roofline.measurement import conditions_before
 
 _DEVICES = 6  # simulated ones; the check has 4 and 8

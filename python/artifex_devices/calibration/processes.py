@@ -17,7 +17,7 @@ from artifex_devices._placement.device_put import device_put
 from artifex_devices._runtime.devices import devices
 from artifex_devices._spmd.shard_map import shard_map
 from artifex_devices.distributed import job
-from artifex_devices.planner.calibration_values import ProcessLink
+from artifex_devices.planner.calibration import ProcessLink
 
 _SMALL = 16  # floats
 _LARGE_BYTES = 16 << 20  # sent by each process, and the block of each device in a sum

@@ -17,8 +17,8 @@ from artifex_devices._base.raised_exceptions import context_manager
 from artifex_devices._hardware.fingerprint import machine_fingerprint
 from artifex_devices.calibration.accuracy import CalibrationCheck, check_rows
 from artifex_devices.calibration.measurement import measure_calibration
-from artifex_devices.planner.calibration_values import Calibration
-from artifex_devices.planner.machine_plans import check_calibration
+from artifex_devices.planner.calibration import Calibration
+from artifex_devices.planner.collective import check_calibration
 from artifex_devices.roofline.cache import check_cache, find_or_measure, measurement_lock, measurement_path
 
 _ROUNDS = 10

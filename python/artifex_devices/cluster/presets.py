@@ -25,7 +25,7 @@ from artifex_devices._hardware.detection import path_text
 from artifex_devices._hardware.find import find_accelerators
 from artifex_devices._hardware.rate_limits import RANGE_TEXT, is_sane
 from artifex_devices.accelerators import source_notes
-from artifex_devices.planner.calibration_values import Calibration
+from artifex_devices.planner.calibration import Calibration
 from artifex_devices.roofline.measured import MeasuredRoofline
 
 _GENERATIONS = ("v4", "v5e", "v5p", "v6e", "7x")

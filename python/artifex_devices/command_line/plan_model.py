@@ -17,7 +17,7 @@ from artifex_devices.command_line.mesh_argument import add_mesh, lay_mesh
 
 if TYPE_CHECKING:
     from artifex_devices.models import TransformerShape
-    from artifex_devices.planner.step_model import StepModel
+    from artifex_devices.planner.step import StepModel
 
 
 MODEL_FORMS = """\

@@ -1,31 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Costs of reshards, collectives and training steps before they run: bytes, seconds, memory, on other machines too."""
 
-from artifex_devices.planner.collective_plan import Algorithm, CollectiveBound, CollectivePlan, Estimate
-from artifex_devices.planner.collective_planner import plan_collective
-from artifex_devices.planner.efficiency import Efficiency
-from artifex_devices.planner.inference_planner import InferencePlan, InferenceSeconds, plan_inference
-from artifex_devices.planner.profile import Profile, read_profile
-from artifex_devices.planner.profile_fit import ProfileFit, fit_profile
-from artifex_devices.planner.reshard_plan import Copy, LowerBound, PlanStep, ReshardPlan
-from artifex_devices.planner.reshard_planner import plan_reshard
-from artifex_devices.planner.step_planner import plan_step
-from artifex_devices.planner.step_values import (
+from artifex_devices.planner.collective import Algorithm, CollectiveBound, CollectivePlan, Estimate, plan_collective
+from artifex_devices.planner.inference import InferencePlan, InferenceSeconds, plan_inference
+from artifex_devices.planner.profile import Profile, ProfileFit, fit_profile, read_profile
+from artifex_devices.planner.reshard import Copy, LowerBound, PlanStep, ReshardPlan, plan_reshard
+from artifex_devices.planner.step import (
+    SearchSpace,
     StepCollective,
     StepMemory,
     StepPlan,
     StepProduct,
     StepRegime,
     StepSeconds,
+    Suggestion,
+    Suggestions,
+    plan_step,
+    suggest,
 )
-from artifex_devices.planner.suggestion import suggest
-from artifex_devices.planner.suggestion_values import SearchSpace, Suggestion, Suggestions
-from artifex_devices.planner.training_choices import TrainingChoice, TrainingSpace, TrainingSuggestions
-from artifex_devices.planner.training_config import TrainingConfig
-from artifex_devices.planner.training_fit import EfficiencyFit, fit
-from artifex_devices.planner.training_plan import TrainingPlan, TrainingSeconds, TrainingStage
-from artifex_devices.planner.training_planner import plan_training
-from artifex_devices.planner.training_search import suggest_training
+from artifex_devices.planner.training import (
+    Efficiency,
+    EfficiencyFit,
+    TrainingChoice,
+    TrainingConfig,
+    TrainingPlan,
+    TrainingSeconds,
+    TrainingSpace,
+    TrainingStage,
+    TrainingSuggestions,
+    fit,
+    plan_training,
+    suggest_training,
+)
 
 __all__ = [
     "Algorithm",

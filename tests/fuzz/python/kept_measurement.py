@@ -7,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from artifex_devices.planner.calibration_values import Calibration
+from artifex_devices.planner.calibration.values import Calibration
 from artifex_devices.roofline.cache import read_measurement, write_measurement
 from artifex_devices.roofline.measured import MeasuredRoofline
 from oracle import LONGEST, require
@@ -15,8 +15,8 @@ from oracle import LONGEST, require
 MODULES = (
     "artifex_devices.roofline.cache",
     "artifex_devices._base.state_validation",
-    "artifex_devices.planner.calibration_values",
-    "artifex_devices.planner.calibration_text",
+    "artifex_devices.planner.calibration.values",
+    "artifex_devices.planner.calibration.text",
     "artifex_devices.roofline.measured",
     "json",
 )

@@ -11,10 +11,10 @@ from artifex_devices.planner import read_profile
 from oracle import check_refusal, require
 
 MODULES = (
-    "artifex_devices.planner.profile",
-    "artifex_devices.planner.profile_names",
-    "artifex_devices.planner.profile_tracks",
-    "artifex_devices.planner.trace_file",
+    "artifex_devices.planner.profile.values",
+    "artifex_devices.planner.profile.names",
+    "artifex_devices.planner.profile.tracks",
+    "artifex_devices.planner.profile.trace_file",
 )
 _FILE = Path(tempfile.mkdtemp(prefix="fuzz-")) / "trace.json"
 

@@ -12,7 +12,8 @@ import pytest
 from artifex_devices import cluster, models
 from artifex_devices._base.regular_file import decompressed, read_regular_file
 from artifex_devices.command_line import main
-from artifex_devices.planner import read_profile, trace_file
+from artifex_devices.planner import read_profile
+from artifex_devices.planner.profile import trace_file
 
 READERS = {
     "bytes": (lambda path: read_regular_file(path, 100), ""),

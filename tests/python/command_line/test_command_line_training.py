@@ -16,8 +16,8 @@ from artifex_devices.planner import (
     TrainingConfig,
     plan_training,
     suggest_training,
-    training_config,
 )
+from artifex_devices.planner.training import config
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "how_to" / "plan_a_training_run.md").read_text(encoding="utf-8")
@@ -127,11 +127,11 @@ def test_every_field_has_an_option(capsys):
 @pytest.mark.parametrize(
     ("option", "choices"),
     [
-        ("--context-method", training_config.CONTEXT_METHODS),
-        ("--schedule", training_config.SCHEDULES),
-        ("--recompute", training_config.RECOMPUTES),
-        ("--optimizer", training_config.OPTIMIZERS),
-        ("--dtype", training_config.FORMATS),
+        ("--context-method", config.CONTEXT_METHODS),
+        ("--schedule", config.SCHEDULES),
+        ("--recompute", config.RECOMPUTES),
+        ("--optimizer", config.OPTIMIZERS),
+        ("--dtype", config.FORMATS),
     ],
 )
 def test_choices_of_options_are_those_of_the_configuration(option, choices, capsys):

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from artifex_devices import cluster, mesh_utils, models
+from artifex_devices._base.text import count_text
 from artifex_devices.models import Operation, Optimizer, StepModel, Tensor
 from artifex_devices.planner import plan_collective, plan_step
-from artifex_devices.planner.step_text import count_text
 from artifex_devices.sharding import Mesh
 from hypothesis import given
 from hypothesis import strategies as st

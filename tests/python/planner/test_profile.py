@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from artifex_devices import P, lax, profiler
 from artifex_devices.planner import read_profile
-from artifex_devices.planner.profile_names import CONTAINER, compiled_patterns, kind_of
+from artifex_devices.planner.profile.names import CONTAINER, compiled_patterns, kind_of
 
 
 def kernel(name, begin, end, device=0, category="kernel", **arguments):

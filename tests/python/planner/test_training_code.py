@@ -4,7 +4,8 @@
 import artifex_devices as ad
 import pytest
 from artifex_devices import P, cluster, models
-from artifex_devices.planner import TrainingConfig, plan_training, training_code
+from artifex_devices.planner import TrainingConfig, plan_training
+from artifex_devices.planner.training import code as training_code
 
 DENSE = "--num-layers 32 --hidden-size 4096 --ffn-hidden-size {mlp} --num-attention-heads 32 --seq-length 4096"
 SIZES = "--micro-batch-size {micro} --global-batch-size 64 --tensor-model-parallel-size {tensor}"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from artifex_devices import cluster, models
 from artifex_devices.planner import Efficiency, TrainingConfig, plan_training, suggest_training
-from artifex_devices.planner.tensor_dtypes import TENSOR_KINDS
+from artifex_devices.planner.training.tensor_dtypes import TENSOR_KINDS
 
 # Layer 0 has an MLP, layer 1 eight routed experts and a shared one.
 SHAPE = models.TransformerShape(

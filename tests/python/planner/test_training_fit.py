@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from artifex_devices import cluster, planner
 from artifex_devices.planner import Efficiency, TrainingConfig, plan_training
-from artifex_devices.planner.training_fit import quantile
+from artifex_devices.planner.training.efficiency_fit import quantile
 
 NODE = cluster.dgx("h100")
 POD = cluster.dgx("h100", nodes=4)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from artifex_devices import cluster, models
 from artifex_devices.planner import Efficiency, TrainingConfig, plan_training, suggest_training
-from artifex_devices.planner.training_errors import ROWS, published_error
-from artifex_devices.planner.training_nearest import changes, nearest_fits
+from artifex_devices.planner.training.nearest import changes, nearest_fits
+from artifex_devices.planner.training.published import ROWS, published_error
 
 PAGE = (Path(__file__).parents[3] / "docs" / "planner_accuracy.md").read_text(encoding="utf-8")
 MOE = models.TransformerShape("moe", 24, 2048, 8192, 16, 16, 128, 32000, experts=8, experts_per_token=2)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from artifex_devices import cluster, models
 from artifex_devices.planner import TrainingChoice, TrainingConfig, plan_training, suggest_training
-from artifex_devices.planner.training_nearest import changes, nearest_fits
+from artifex_devices.planner.training.nearest import changes, nearest_fits
 
 SMALL = models.TransformerShape("small", 8, 1024, 4096, 16, 16, 64, 32000)
 DEEP = replace(SMALL, layers=16)

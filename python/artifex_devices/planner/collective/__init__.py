@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Costs of collectives, on clusters and on this machine."""
+
+from artifex_devices.planner.collective.machine import (
+    calibrated,
+    check_calibration,
+    collective_terms,
+    copies_estimate,
+    executor_for,
+    reshard_terms,
+)
+from artifex_devices.planner.collective.planner import plan_collective
+from artifex_devices.planner.collective.values import (
+    Algorithm,
+    CollectiveBound,
+    CollectivePlan,
+    Estimate,
+    rates_of,
+    time_text,
+)
+
+__all__ = [
+    "Algorithm",
+    "CollectiveBound",
+    "CollectivePlan",
+    "Estimate",
+    "calibrated",
+    "check_calibration",
+    "collective_terms",
+    "copies_estimate",
+    "executor_for",
+    "plan_collective",
+    "rates_of",
+    "reshard_terms",
+    "time_text",
+]

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles of other programs, and what they say about a plan."""
+
+from artifex_devices.planner.profile.fit import ProfileFit, fit_profile
+from artifex_devices.planner.profile.values import Profile, read_profile
+
+__all__ = ["Profile", "ProfileFit", "fit_profile", "read_profile"]

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes of transformers, and the files that have them."""
+
+from artifex_devices.planner.shape.hf_config import from_hf_config
+from artifex_devices.planner.shape.transformer import SHAPES, ShapeParameters, TransformerShape
+
+__all__ = ["SHAPES", "ShapeParameters", "TransformerShape", "from_hf_config"]

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Costs of a step that einsums describe, and the search for its shardings."""
+
+from artifex_devices.planner.step.builder import StepBuilder
+from artifex_devices.planner.step.choices import SearchSpace, Suggestion, Suggestions
+from artifex_devices.planner.step.model import Operation, Optimizer, StepModel, Tensor
+from artifex_devices.planner.step.planner import plan_step
+from artifex_devices.planner.step.search import suggest
+from artifex_devices.planner.step.values import (
+    StepCollective,
+    StepMemory,
+    StepPlan,
+    StepProduct,
+    StepRegime,
+    StepSeconds,
+)
+
+__all__ = [
+    "Operation",
+    "Optimizer",
+    "SearchSpace",
+    "StepBuilder",
+    "StepCollective",
+    "StepMemory",
+    "StepModel",
+    "StepPlan",
+    "StepProduct",
+    "StepRegime",
+    "StepSeconds",
+    "Suggestion",
+    "Suggestions",
+    "Tensor",
+    "plan_step",
+    "suggest",
+]

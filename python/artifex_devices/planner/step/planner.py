@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Costs of a training or forward step before it runs, on other machines too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from artifex_devices import _core
+from artifex_devices._base.checks import check_type, wrong_type
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import Cluster, Mesh
+from artifex_devices.planner.collective import Estimate, rates_of
+from artifex_devices.planner.step.model import StepModel, description_of
+from artifex_devices.planner.step.text import axis_texts
+from artifex_devices.planner.step.values import (
+    StepCollective,
+    StepMemory,
+    StepPlan,
+    StepProduct,
+    StepRegime,
+    StepSeconds,
+)
+
+
+def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Any]) -> StepPlan:
+    """Plans memory, FLOPs, collectives, seconds and bounds of one step of a model that rules shard over a mesh.
+
+    Args:
+        model: The step: tensors, operations, optimiser. `artifex_devices.models` has functions that make some.
+        mesh: Mesh of devices of a cluster, or of GPUs of the catalogue (`simulate("4 x h100")`). The links under its
+            axes matter.
+        rules: Logical axis to the mesh axis that shards it, by name, or several, or None. Logical axes that are left
+            out are not sharded.
+
+    Returns:
+        A StepPlan; `print` shows it as a table.
+
+    Raises:
+        ValueError: A rule is about an unknown axis; dimensions do not divide; a mesh axis shards two dimensions of one
+            tensor; groups of the mesh are not boxes of the cluster. The text names every mistake of one kind.
+        TypeError: An argument has the wrong type.
+        RuntimeError: A rate of the cluster that is needed is not known, such as the FLOP/s of a dtype.
+
+    Example:
+        >>> from artifex_devices import cluster, mesh_utils, models
+        >>> from artifex_devices.planner import plan_step
+        >>> from artifex_devices.sharding import Mesh
+        >>> pod = cluster.tpu("v5p", (4, 4, 4))
+        >>> mesh = Mesh(mesh_utils.create_device_mesh((16, 4), pod.devices()), ("data", "tensor"))
+        >>> model = models.transformer("llama-2-7b", batch=64, sequence=4096)
+        >>> plan = plan_step(model, mesh, {"batch": "data", "embed": "data", "mlp": "tensor", "kv_heads": "tensor"})
+        >>> plan.fits, plan.bound
+        (True, 'compute')
+    """
+    check_type("plan_step", "model", model, StepModel, "a StepModel", "make one by artifex_devices.models")
+    checked_mesh: Any = mesh
+    network = _core._network_of_device(mesh.devices.flat[0]) if isinstance(checked_mesh, Mesh) and mesh.size else None
+    if not isinstance(network, Cluster):
+        fix = "make one of cluster.tpu('v5p', (4, 4, 4)).devices()"
+        raise wrong_type("plan_step", "mesh", mesh, "a Mesh of a cluster's devices", fix)
+    names = mesh.axis_names
+    sharded = _sharded_axes(model, names, rules)
+    bits = [sum(1 << names.index(axis) for axis in sharded[logical]) for logical in model.logical_axes]
+    found = _core._plan_step(description_of(model), network, mesh, list(axis_texts(names).values()), bits)
+    return step_plan(model, network, dict(zip(names, mesh.axis_sizes, strict=True)), sharded, found)
+
+
+def _sharded_axes(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[str, tuple[Any, ...]]:
+    """Mesh axes by the logical axis that they shard."""
+    check_type("plan_step", "rules", rules, Mapping, "a mapping", "write {'batch': 'data', 'mlp': 'tensor'}")
+    result: dict[str, tuple[Any, ...]] = dict.fromkeys(model.logical_axes, ())
+    wrong = []
+    for logical, value in rules.items():
+        axes = () if value is None else (value,) if isinstance(value, str) or _is_in(value, names) else value
+        if not isinstance(axes, Sequence) or not all(isinstance(axis, str) or _is_in(axis, names) for axis in axes):
+            rule, expected = f"the rule of {safe_repr(logical)}", "an axis of the mesh, several, or None"
+            raise wrong_type("plan_step", rule, value, expected, "write 'data', ('data', 'tensor') or None")
+        if logical not in result:
+            meant = did_you_mean(logical, model.logical_axes) if isinstance(logical, str) else ""
+            wrong.append(
+                f"{safe_repr(logical)} is not a logical axis of the model ({', '.join(model.logical_axes)}){meant}"
+            )
+        unknown = [axis for axis in axes if axis not in names]
+        if unknown:
+            texts = [name for name in names if isinstance(name, str)]
+            wrong.append(
+                f"{safe_repr(logical)} is sharded over "
+                f"{', '.join(f'{safe_repr(axis)}{did_you_mean(axis, texts)}' for axis in unknown)}, which the mesh "
+                f"does not have ({', '.join(axis_texts(names).values())})"
+            )
+        if len(set(axes)) != len(axes):
+            wrong.append(f"{safe_repr(logical)} names an axis twice: {tuple(axes)}")
+        result[logical] = tuple(axes)
+    if wrong:
+        raise ValueError(
+            f"plan_step: {'; '.join(wrong)}; expected logical axes of the model to axes of the mesh; correct the rules"
+        )
+    return result
+
+
+def _is_in(axis: Any, names: tuple[Any, ...]) -> bool:
+    """Whether it is the name of a mesh axis, and not a number that equals one (True, 1.0)."""
+    return any(type(axis) is type(name) and axis == name for name in names)
+
+
+def step_plan(
+    model: StepModel,
+    cluster: Cluster,
+    mesh_shape: dict[Any, int],
+    rules: dict[str, tuple[Any, ...]],
+    found: dict[str, Any],
+) -> StepPlan:
+    """Builds the plan from what the core found."""
+    products = tuple(StepProduct(*each) for each in found["products"])
+    collectives = []
+    for *first, bits, devices, count, nbytes, received, estimate in found["collectives"]:
+        axes = tuple(name for place, name in enumerate(mesh_shape) if bits >> place & 1)
+        parts: tuple[Any, ...] = (*first, axes, devices, count, nbytes, received, Estimate(*estimate))
+        collectives.append(StepCollective(*parts))
+    return StepPlan(
+        model=model,
+        cluster=cluster,
+        mesh_shape=MappingProxyType(mesh_shape),
+        rules=MappingProxyType(rules),
+        memory=StepMemory(**found["memory"]),
+        products=products,
+        collectives=tuple(collectives),
+        seconds=StepSeconds(*found["seconds"]),
+        **{name: found[name] for name in ("largest_batch", "update_bytes", "bound", "serial_bound")},
+        regimes=tuple(StepRegime(*each) for each in found["regimes"]),
+        serial_regimes=tuple(StepRegime(*each) for each in found["serial_regimes"]),
+        seconds_from=rates_of(cluster, {product.format for product in products}),
+    )

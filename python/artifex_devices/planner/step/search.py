@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search for the mesh and the rules that suit a model on a cluster; every option is priced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices import _core, mesh_utils
+from artifex_devices._base.checks import check_int, check_type, wrong_type
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.progress import progress_bar
+from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import Cluster, Mesh
+from artifex_devices.planner.step.choices import SearchSpace, Suggestion, Suggestions, memory_text
+from artifex_devices.planner.step.model import StepModel, description_of
+from artifex_devices.planner.step.planner import step_plan
+
+_MAX_AXES = 4
+
+
+def suggest(
+    model: StepModel,
+    cluster: Cluster,
+    top: int = 5,
+    *,
+    max_axes: int = 2,
+    axes: Sequence[str] | None = None,
+    overlap: bool = True,
+    progress: bool = True,
+) -> Suggestions:
+    """Finds the best meshes and rules for a model on all devices of a cluster.
+
+    The search tries every mesh of 1 to `max_axes` axes with the devices in order of id and in JAX's order, and on each
+    mesh every set of rules: each mesh axis may shard any set of logical axes. It is exhaustive, so the answer is the
+    best of this space by the model of `plan_step`. The space does not include pipeline parallelism, where layers have
+    devices of their own.
+
+    Better means fewer seconds; between equals (to 1 in 2**24) fewer seconds by the other measure, with or without
+    overlap; then less memory, fewer mesh axes, fewer sharded dimensions. Meshes that shard the same axes into as many
+    parts count once.
+
+    Args:
+        model: The step; `artifex_devices.models` has functions that make some.
+        cluster: Cluster whose devices are used, all of them.
+        top: Number of options to return.
+        max_axes: Maximum number of mesh axes, 1 to 4. Each axis multiplies the search by the number of sets of logical
+            axes.
+        axes: Logical axes that rules may shard, or None for all dimensions of a product's operands and results.
+        overlap: Whether seconds are those of a step whose communication overlaps with its products
+            (`StepSeconds.overlapped`) or not (`serial`).
+        progress: Whether to show a progress bar on standard error, if that is a terminal. Ctrl-C always ends the
+            search.
+
+    Returns:
+        Suggestions; `print` shows them as a table with the reasons.
+
+    Raises:
+        ValueError: `top` or `max_axes` is out of range, an axis is not the model's, or the space is too large.
+        TypeError: An argument has the wrong type.
+        RuntimeError: A rate of the cluster that is needed is not known.
+
+    Example:
+        >>> from artifex_devices import cluster, models
+        >>> from artifex_devices.planner import suggest
+        >>> small = models.mlp(embed=1024, mlp=4096, layers=4, tokens=2**16)
+        >>> found = suggest(small, cluster.tpu("v5e", (4, 4)), top=1)
+        >>> dict(found.options[0].plan.mesh_shape), found.options[0].rules
+        ({'data': 16}, {'batch': ('data',), 'embed': ('data',)})
+    """
+    check_type("suggest", "model", model, StepModel, "a StepModel", "make one by artifex_devices.models")
+    check_type("suggest", "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
+    count = check_int("suggest", "top", top, minimum=1, maximum=1000)
+    max_axes = check_int("suggest", "max_axes", max_axes, minimum=1, maximum=_MAX_AXES)
+    for name, value in (("overlap", overlap), ("progress", progress)):
+        check_type("suggest", name, value, (bool, np.bool_), "True or False", "correct it")
+    shardable = _shardable_axes(model, axes)
+    devices = cluster.devices()
+    placed = [
+        (shape, order, ids)
+        for shape in _core._mesh_shapes(len(devices), max_axes)
+        for order, ids in _orders(cluster, devices, shape).items()
+    ]
+    described = description_of(model)
+    meshes = [(shape, ids.tolist()) for shape, _, ids in placed]
+    numbers = [model.logical_axes.index(axis) for axis in shardable]
+    candidates = _core._suggestion_candidates(described, meshes, numbers)
+    with progress_bar("suggest", candidates, is_wanted=bool(progress)) as report:
+        found = _core._suggest_steps(described, cluster, meshes, numbers, bool(overlap), count, report)
+    unsharded = [axis for axis in model.logical_axes if axis not in shardable]
+    options = sum(2 ** (len(shape) * len(shardable)) for shape, _, _ in placed)
+    space = SearchSpace(
+        axes=shardable,
+        max_axes=max_axes,
+        meshes=len(placed),
+        options=options,
+        rules_unfit=options - found["possible"] - found["without_network"],
+        without_network=found["without_network"],
+        too_large=found["too_large"],
+        fit=found["possible"] - found["too_large"],
+        excluded=(
+            "pipeline parallelism (layers with devices of their own)",
+            f"meshes of more than {max_axes} axes, and of some of the devices only",
+            "orders of devices other than by id and JAX's",
+            *([f"sharding of {', '.join(unsharded)}"] if unsharded else []),
+        ),
+    )
+
+    def option(each: dict[str, Any]) -> Suggestion:
+        shape, order, ids = placed[each["mesh"]]
+        names = tuple(each["axis_names"])
+        rules = {
+            logical: tuple(name for place, name in enumerate(names) if bits >> place & 1)
+            for logical, bits in zip(model.logical_axes, each["rules"], strict=True)
+        }
+        plan = step_plan(model, cluster, dict(zip(names, shape, strict=True)), rules, each["plan"])
+        mesh = Mesh(np.array([devices[number] for number in ids], object).reshape(shape), names)
+        why = each["why"]
+        if not plan.fits:
+            why = f"does not fit: {memory_text(plan)}{'; ' * bool(why)}{why}"
+        return Suggestion(mesh, {logical: used for logical, used in rules.items() if used}, order, plan, why)
+
+    options_found = tuple(map(option, found["options"]))
+    too_large, smallest = (each and option(each) for each in (found["fastest_too_large"], found["smallest"]))
+    batch = found["largest_batch"]
+    fits_with = (f"{model.batch_axes[0]}={batch:.0f}",) if 0 < batch < np.inf else ()
+    return Suggestions(model, cluster, bool(overlap), options_found, too_large, smallest, space, fits_with)
+
+
+def _orders(cluster: Cluster, devices: Sequence[Any], shape: list[int]) -> dict[str, NDArray[np.int64]]:
+    """Device ids by position, by the name of the order; JAX's order only where it differs."""
+    orders = {"id": np.arange(len(devices))}
+    if cluster.platform != "tpu" or (cluster.slices > 1 and shape[0] % cluster.slices):
+        return orders
+    try:
+        if cluster.slices > 1:
+            inside = [shape[0] // cluster.slices, *shape[1:]]
+            between = [cluster.slices, *[1] * (len(shape) - 1)]
+            mesh = mesh_utils.create_hybrid_device_mesh(inside, between, devices, allow_split_physical_axes=True)
+        else:
+            mesh = mesh_utils.create_device_mesh(shape, devices, allow_split_physical_axes=True)
+    except NotImplementedError:  # JAX's rule has no such mesh for this torus
+        return orders
+    ids = np.array([device.id for device in mesh.flat])
+    if not np.array_equal(ids, orders["id"]):
+        orders["jax"] = ids
+    return orders
+
+
+def _shardable_axes(model: StepModel, axes: Any) -> tuple[str, ...]:
+    if axes is None:
+        tensors = {tensor.name: tensor for tensor in model.tensors}
+        products = [each for each in model.operations if each.kind != "elementwise"]
+        used = {axis for each in products for name in (*each.inputs, each.output) for axis in tensors[name].axes}
+        return tuple(axis for axis in model.logical_axes if axis in used)
+    names = tuple(axes) if np.iterable(axes) and not isinstance(axes, str) else (None,)
+    if not all(isinstance(axis, str) for axis in names):
+        raise wrong_type("suggest", "axes", axes, "a sequence of logical axes, or None", "write ('batch', 'mlp')")
+    unknown = [
+        f"{safe_repr(axis)}{did_you_mean(axis, model.logical_axes)}" for axis in names if axis not in model.logical_axes
+    ]
+    if unknown:
+        raise ValueError(
+            f"suggest: the model has no logical axes {', '.join(unknown)}; expected some of "
+            f"{', '.join(model.logical_axes)}; correct them"
+        )
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a search for a training configuration found, and its options as code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+from artifex_devices import _core
+from artifex_devices._base.public_path import public
+from artifex_devices._base.svg import Picture
+from artifex_devices._base.text import bytes_text
+from artifex_devices._core import Cluster
+from artifex_devices.planner.report import Layout, Report
+from artifex_devices.planner.shape import TransformerShape
+from artifex_devices.planner.training.code import jax_code, maxtext_flags, megatron_flags, mesh_code
+from artifex_devices.planner.training.config import TrainingConfig
+from artifex_devices.planner.training.text import choices_table, error_text, rates_text, ways_text
+from artifex_devices.planner.training.values import TrainingPlan, config_content
+
+_SHOWN_FRONT = 8
+_COLUMNS_TEXT = "stages x chunks of a pipeline; micro: sequences of a microbatch; data: the rest of the devices"
+_NOT_CONSISTENT = (
+    "no combination divides the batch, the layers and the cluster; change the batch, the sequence or the pinned fields"
+)
+
+
+@public("artifex_devices.planner")
+@dataclass(frozen=True, eq=False)
+class TrainingChoice:
+    """One configuration of a search.
+
+    Attributes:
+        plan: Its plan.
+    """
+
+    plan: TrainingPlan
+
+    @property
+    def config(self) -> TrainingConfig:
+        """The configuration."""
+        return self.plan.config
+
+    def to_mesh_code(self) -> str:
+        """Returns Python code of the mesh and the PartitionSpecs for this library."""
+        return mesh_code(self.plan)
+
+    def to_jax_code(self) -> str:
+        """Returns Python code of the mesh and the PartitionSpecs for JAX."""
+        return jax_code(self.plan)
+
+    def to_megatron_flags(self) -> str:
+        """Returns the command-line options of Megatron-LM."""
+        return megatron_flags(self.plan)
+
+    def to_maxtext_flags(self) -> str:
+        """Returns the command-line settings of MaxText."""
+        return maxtext_flags(self.plan)
+
+
+@public("artifex_devices.planner")
+@dataclass(frozen=True, eq=False)
+class TrainingSpace:
+    """The space of a search and what became of it.
+
+    Attributes:
+        choices: Values of each searched field.
+        max_tensor: Largest tensor parallelism.
+        memory_limit: Bytes of a device that may be used.
+        combinations: Number of combinations.
+        consistent: Combinations that fit the model, the batch and the cluster.
+        too_large: Consistent ones that do not fit in memory.
+        skipped: Those that are known to be no faster: a bound shows it, or they offload and fit without.
+        priced: Those whose seconds were computed.
+    """
+
+    choices: Mapping[str, tuple[Any, ...]]
+    max_tensor: int
+    memory_limit: float
+    combinations: int
+    consistent: int
+    too_large: int
+    skipped: int
+    priced: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "choices": dict(self.choices)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, choices=MappingProxyType(dict(state["choices"])))
+
+
+@public("artifex_devices.planner")
+@dataclass(frozen=True, eq=False)
+class TrainingSuggestions(Report):
+    """Options of a training run, fastest first; `print` shows them.
+
+    Attributes:
+        shape: The model.
+        cluster: The devices.
+        config: What all options share.
+        options: Fastest configurations that fit on all devices.
+        front: Configurations that no other one beats in seconds, memory and number of devices at once.
+        nearest: Where nothing fits, the configurations that need the least memory.
+        ways_out: Where nothing fits, changes that would make it fit, each tried.
+        space: The space that was searched.
+    """
+
+    shape: TransformerShape
+    cluster: Cluster
+    config: TrainingConfig
+    options: tuple[TrainingChoice, ...]
+    front: tuple[TrainingChoice, ...]
+    nearest: tuple[TrainingChoice, ...]
+    ways_out: tuple[str, ...]
+    space: TrainingSpace
+
+    @property
+    def best(self) -> TrainingChoice:
+        """The fastest option; where nothing fits, the one that needs the least memory.
+
+        Raises:
+            ValueError: No combination is consistent with the batch and the cluster.
+        """
+        if self.options:
+            return self.options[0]
+        if self.nearest:
+            return self.nearest[0]
+        raise ValueError(
+            "suggest_training: no combination divides the batch, the layers and the cluster; expected a batch that "
+            f"data parallelism divides, got {self.config.batch}; change the batch or the pinned fields"
+        )
+
+    def to_svg(self) -> Picture:
+        """Draws the front, the options and the nearest: seconds over memory of a device.
+
+        Raises:
+            ValueError: There are no configurations to draw.
+        """
+        points = [
+            (
+                each.plan.memory / 1e9,
+                each.plan.seconds,
+                0 if each.plan.devices == self.cluster.device_count else 1,
+                text,
+            )
+            for each, text in self._drawn()
+        ]
+        notes = ["no other configuration is better in seconds, memory and devices at once; seconds are of the model"]
+        if any(each.plan.devices < self.cluster.device_count for each, _ in self._drawn()):
+            notes.append(f"blue: all {self.cluster.device_count} devices; orange: fewer, as the labels say")
+        title = f"{self.shape.name} on {self.cluster.name}: seconds of a step over memory of a device"
+        return Picture(_core._front_svg(title, "GB of a device", "seconds of a step", points, notes))
+
+    def _limit_text(self) -> str:
+        space, parts = self.space, self.cluster.parts
+        text = f"{bytes_text(int(space.memory_limit))} of a device"
+        if not any(True in space.choices[name] for name in ("offload_optimizer", "offload_activations")):
+            return text
+        if parts["host_memory_bytes"] is None:
+            return f"{text}, a host's memory is not known"
+        size, source = parts["host_memory_bytes"]
+        part = space.memory_limit * parts["devices_per_chip"] / parts["memory_bytes"][0]
+        return f"{text}, {bytes_text(int(part * size))} of a host [{source}]"
+
+    def _drawn(self) -> list[tuple[TrainingChoice, str]]:
+        chosen = self.front or self.options or self.nearest
+        return [(each, f"{each.plan.devices} devices: {ways_text(each.config)}") for each in chosen]
+
+    def _layout(self) -> Layout:
+        space = self.space
+        facts = [
+            ("batch", f"{self.config.batch} x {self.config.sequence} tokens"),
+            (
+                "searched",
+                f"{space.combinations:,} combinations: {space.consistent:,} consistent, {space.too_large:,} too large, "
+                f"{space.skipped:,} skipped as no faster, {space.priced:,} priced",
+            ),
+            ("limit", f"{self._limit_text()}, tensor at most {space.max_tensor}"),
+            ("seconds", "expected (model): published rates (table) with the factors of Efficiency"),
+        ]
+        plans = [choice.plan for choice in (*self.options, *self.front, *self.nearest)]
+        if plans:
+            facts.append(("error", error_text(plans[0]._error())))
+            facts.append(("rates", rates_text(self.cluster, self.config)))
+        if not self.options and not self.nearest:
+            facts.append(("fits", _NOT_CONSISTENT))
+        elif not self.options:
+            facts.append(("fits", "nothing fits; the nearest are below"))
+            facts.extend(("" if i else "fits with", text) for i, text in enumerate(self.ways_out))
+        shown = self.front[:_SHOWN_FRONT]
+        of = f", {len(shown)} of {len(self.front)}" if len(self.front) > len(shown) else ""
+        if self.front:
+            facts.append(("front", "no other configuration is better in time, memory and devices at once"))
+        if plans:
+            facts.append(("columns", _COLUMNS_TEXT))
+        common, head, rows = choices_table(
+            [
+                ("options, fastest first", [each.plan for each in self.options]),
+                (f"front{of}", [each.plan for each in shown]),
+                ("nearest, least memory first", [each.plan for each in self.nearest]),
+            ]
+        )
+        title = f"training {self.shape.name} on {self.cluster.name}"
+        return Layout(title, [*facts, *common], head, rows)
+
+    def _content(self) -> dict[str, Any]:
+        def content(choice: TrainingChoice) -> dict[str, Any]:
+            plan = choice.plan
+            return {
+                "config": config_content(plan.config),
+                "devices": plan.devices,
+                "memory": plan.memory,
+                "host_memory": plan.host_memory,
+                "seconds": plan.seconds,
+                "roofline": plan.roofline.total,
+                "mfu": plan.mfu,
+            }
+
+        space = self.space
+        drawn = self._drawn()
+        error = drawn[0][0].plan._error() if drawn else None
+        return {
+            "kind": "training suggestions",
+            "model": self.shape.name,
+            "cluster": self.cluster.name,
+            "batch": self.config.batch,
+            "sequence": self.config.sequence,
+            "options": [content(each) for each in self.options],
+            "front": [content(each) for each in self.front],
+            "nearest": [content(each) for each in self.nearest],
+            "ways_out": list(self.ways_out),
+            "seconds_from": rates_text(self.cluster, self.config),
+            "error": None if error is None else asdict(error),
+            "space": {**vars(space), "choices": {key: list(value) for key, value in space.choices.items()}},
+        }
