@@ -36,10 +36,10 @@ PlacementTarget target_from_python(py::handle object) {
   }
   if (py::isinstance<Device>(object)) return {sharding_of(object.cast<Device*>()), true};
   // A PartitionSpec, a Format or a Memory; Python raises for anything else.
-  const auto resolved = call_python(python_modules::kTargets, "resolve_target", object).cast<py::tuple>();
+  const auto resolved = call_python(python_modules::kTargets, "placement_for_device_put", object).cast<py::tuple>();
   PlacementTarget target = target_from_python(resolved[0]);
   if (!resolved[1].is_none()) target.layout = std::make_shared<const Layout>(resolved[1].cast<const Layout&>());
-  if (resolved.size() > 2) {
+  if (!resolved[2].is_none()) {
     target.memory_kind = memory_kind_from_name(resolved[2].cast<std::string>(), "device_put");
     target.committed = true;
   }

@@ -2140,10 +2140,11 @@ class Array:
         """
         The Array placed on a Device or by a Sharding, as `device_put(x, device)` places it.
 
-                `device` is a Device or a Sharding, as `Array.device` returns them; `stream` must be None.
+                `device` is a Device or a Sharding, as `Array.device` returns them, or another target of `device_put`; `stream`
+                must be None.
 
                 Raises:
-                    TypeError: device is neither a Device nor a Sharding.
+                    TypeError: device is not a target of `device_put`.
                     ValueError: stream is not None.
 
                 Example:

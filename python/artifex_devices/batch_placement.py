@@ -9,6 +9,7 @@ from artifex_devices import _core
 from artifex_devices._core import Array, Sharding
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._tree.prefix import per_leaf
+from artifex_devices.layout import Format
 
 __all__ = ["batch_share", "place_batch"]
 
@@ -21,7 +22,7 @@ def place_batch(operation: str, batch: Any, target: Any) -> Any:
     Args:
         operation: Name of the operation, for messages.
         batch: Tree of arrays and numbers. Arrays in it are moved from their placement.
-        target: A Device or Sharding, or a prefix tree of them.
+        target: A target that `resolve_target` returned.
 
     Raises:
         ValueError: A part does not fit the sharding, or does not determine the global shape.
@@ -35,11 +36,11 @@ def place_batch(operation: str, batch: Any, target: Any) -> Any:
     places = _places(operation, batch, target, len(leaves))
     placed = []
     for number, (leaf, place) in enumerate(zip(leaves, places, strict=True)):
-        if isinstance(leaf, Array) or not isinstance(place, Sharding) or place.is_fully_addressable:
-            placed.append(device_put(leaf, place))
-            continue
-        path = tree_util.keystr(structure.paths()[number])
-        placed.append(array_from_local_data(operation, place, leaf, None, f"leaf {path}: " if path else ""))
+        sharding = place.sharding if isinstance(place, Format) else place
+        if not isinstance(leaf, Array) and isinstance(sharding, Sharding) and not sharding.is_fully_addressable:
+            path = tree_util.keystr(structure.paths()[number])
+            leaf = array_from_local_data(operation, sharding, leaf, None, f"leaf {path}: " if path else "")
+        placed.append(device_put(leaf, place))
     return tree_util.tree_unflatten(structure, placed)
 
 
@@ -66,11 +67,12 @@ def _places(operation: str, batch: Any, target: Any, count: int) -> list[Any]:
     return places if isinstance(places, list) else [places] * count
 
 
-def batch_share(sharding: Sharding, length: int, dimension: int = 0) -> slice:
-    """The rows of a batch that this process holds.
+def batch_share(sharding: Any, length: int, dimension: int = 0) -> slice:
+    """Returns the rows of a batch that this process holds.
 
     Args:
-        sharding: Sharding of the global batch; only its effect on `dimension` counts.
+        sharding: Sharding of the global batch, or another target of `device_put`; only its effect on `dimension`
+            counts.
         length: Size of that dimension in the global batch.
         dimension: Number of the dimension.
 
@@ -87,4 +89,7 @@ def batch_share(sharding: Sharding, length: int, dimension: int = 0) -> slice:
         ...     batch_share(ad.NamedSharding(ad.Mesh(np.array(ad.devices()), ("data",)), ad.P("data")), 64)
         slice(0, 64, None)
     """
-    return slice(*_core._batch_share(sharding, length, dimension))
+    from artifex_devices._placement.target import resolve_target, sharding_of_new
+
+    target = resolve_target("batch_share", sharding, "sharding")
+    return slice(*_core._batch_share(sharding_of_new("batch_share", target), length, dimension))

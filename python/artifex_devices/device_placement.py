@@ -13,7 +13,7 @@ from artifex_devices import _core
 from artifex_devices._base.checks import check_type
 from artifex_devices._base.leaf_types import ArrayLeaf, ArrayLeafT, Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec, Sharding
+from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._hardware.batch_size import (
     BatchSizeRecommendation,
     HardwareType,
@@ -22,7 +22,8 @@ from artifex_devices._hardware.batch_size import (
     validate_batch_size,
 )
 from artifex_devices._placement.device_put import device_put
-from artifex_devices._runtime.device_arguments import check_device, check_devices, check_target, whole_number
+from artifex_devices._placement.target import resolve_target
+from artifex_devices._runtime.device_arguments import check_device, check_devices, whole_number
 from artifex_devices._runtime.devices import device_count, devices
 from artifex_devices.batch_placement import place_batch
 from artifex_devices.prefetch import Prefetcher, prefetch_to_device
@@ -86,16 +87,16 @@ class DevicePlacement:
         return device_count()
 
     @overload
-    def place_on_device(self, data: Leaf, device: Device | Sharding | None = None) -> Array: ...
+    def place_on_device(self, data: Leaf, device: Any = None) -> Array: ...
     @overload
-    def place_on_device(self, data: dict[K, LeafT], device: Device | Sharding | None = None) -> dict[K, Array]: ...
+    def place_on_device(self, data: dict[K, LeafT], device: Any = None) -> dict[K, Array]: ...
     @overload
-    def place_on_device(self, data: NamedTupleT, device: Device | Sharding | None = None) -> NamedTupleT: ...
+    def place_on_device(self, data: NamedTupleT, device: Any = None) -> NamedTupleT: ...
     @overload
-    def place_on_device(self, data: Container, device: Device | Sharding | None = None) -> Any: ...
+    def place_on_device(self, data: Container, device: Any = None) -> Any: ...
     @overload
-    def place_on_device(self, data: T, device: Device | Sharding | None = None) -> T: ...
-    def place_on_device(self, data: Any, device: Device | Sharding | None = None) -> Any:
+    def place_on_device(self, data: T, device: Any = None) -> T: ...
+    def place_on_device(self, data: Any, device: Any = None) -> Any:
         """Places data on one device, by default the default device; see the function of the same name."""
         return _place("DevicePlacement.place_on_device", data, self._default_device if device is None else device)
 
@@ -115,7 +116,7 @@ class DevicePlacement:
         Args:
             data: Tree of arrays and numbers. If the sharding has devices of several processes, an ndarray is this
                 process's part of the batch.
-            sharding: A Sharding (or a Device) for all leaves, or a tree of them that is a prefix of `data`.
+            sharding: A target of `device_put` for all leaves, or a tree of them that is a prefix of `data`.
 
         Returns:
             The tree with an Array of that sharding for each leaf.
@@ -366,21 +367,22 @@ class DevicePlacement:
 
 
 @overload
-def place_on_device(data: Leaf, device: Device | Sharding | None = None) -> Array: ...
+def place_on_device(data: Leaf, device: Any = None) -> Array: ...
 @overload
-def place_on_device(data: dict[K, LeafT], device: Device | Sharding | None = None) -> dict[K, Array]: ...
+def place_on_device(data: dict[K, LeafT], device: Any = None) -> dict[K, Array]: ...
 @overload
-def place_on_device(data: NamedTupleT, device: Device | Sharding | None = None) -> NamedTupleT: ...
+def place_on_device(data: NamedTupleT, device: Any = None) -> NamedTupleT: ...
 @overload
-def place_on_device(data: Container, device: Device | Sharding | None = None) -> Any: ...
+def place_on_device(data: Container, device: Any = None) -> Any: ...
 @overload
-def place_on_device(data: T, device: Device | Sharding | None = None) -> T: ...
-def place_on_device(data: Any, device: Device | Sharding | None = None) -> Any:
+def place_on_device(data: T, device: Any = None) -> T: ...
+def place_on_device(data: Any, device: Any = None) -> Any:
     """Places data on one device.
 
     Args:
         data: Tree of arrays and numbers.
-        device: Target device, or a Sharding; None for the default device, as in `DevicePlacement()`.
+        device: Target device, or another target of `device_put`; None for the default device, as in
+            `DevicePlacement()`.
 
     Returns:
         The tree with an Array on that device for each leaf. Data that is on it already is not copied.
@@ -409,13 +411,11 @@ def distribute_batch(data: Container, sharding: Any) -> Any: ...
 def distribute_batch(data: T, sharding: Any) -> T: ...
 def distribute_batch(data: Any, sharding: Any) -> Any:
     """Distributes data over devices; see `DevicePlacement.distribute_batch`."""
-    check_target("distribute_batch", sharding)
-    return place_batch("distribute_batch", data, sharding)
+    return place_batch("distribute_batch", data, resolve_target("distribute_batch", sharding))
 
 
 def _place(operation: str, data: Any, target: Any) -> Any:
-    check_target(operation, target, tree=False)
-    return device_put(data, target)
+    return device_put(data, resolve_target(operation, target))
 
 
 def _parts_of(mesh: Mesh, mesh_axis: Hashable) -> int:

@@ -21,7 +21,7 @@ from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._core import Array
-from artifex_devices._runtime.device_arguments import check_target
+from artifex_devices._placement.target import resolve_target
 from artifex_devices.batch_placement import exchanges_sizes, place_batch
 
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
@@ -437,10 +437,11 @@ def prefetch_to_device(
 
     Args:
         iterator: The source of batches, each a pytree of arrays.
-        device_or_sharding: The target: a Device, a Sharding, or a tree of them that is a prefix of each batch; None for
-            the default device. If a sharding has devices of several processes, each process reads its own part of the
-            batches. If that sharding has `uneven="last-short"` too, the processes exchange the sizes of their parts in
-            `next`, which places the batch: all of them call it together.
+        device_or_sharding: A target of `device_put`, or a tree of them that is a prefix of each batch; None for the
+            default device. A PartitionSpec is bound to the mesh that is set at this call. If a sharding has devices of
+            several processes, each process reads its own part of the batches. If that sharding has
+            `uneven="last-short"` too, the processes exchange the sizes of their parts in `next`, which places the
+            batch: all of them call it together.
         buffer_size: Number of batches read in advance, at least 1.
 
     Returns:
@@ -461,7 +462,7 @@ def prefetch_to_device(
     """
     name = "prefetch_to_device"
     size = check_int(name, "buffer_size", buffer_size, "write 2, or use device_put in the loop", minimum=1)
-    check_target(name, device_or_sharding)
+    target = resolve_target(name, device_or_sharding)
     try:
         source = iter(iterator)
     except TypeError:
@@ -469,11 +470,11 @@ def prefetch_to_device(
         raise wrong_type(name, "iterator", iterator, expected, fix) from None
 
     def place(batch: Any) -> Any:
-        if not exchanges_sizes(name, batch, device_or_sharding):
-            return place_batch(name, batch, device_or_sharding)
+        if not exchanges_sizes(name, batch, target):
+            return place_batch(name, batch, target)
         from artifex_devices import tree_util
 
         copied = tree_util.tree_map(lambda leaf: leaf if isinstance(leaf, Array) else np.array(leaf), batch)
-        return _Unplaced(lambda: place_batch(name, copied, device_or_sharding))
+        return _Unplaced(lambda: place_batch(name, copied, target))
 
     return Prefetcher(source, place, size)

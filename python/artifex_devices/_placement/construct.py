@@ -15,9 +15,10 @@ from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, Sharding, _array_from_callback, _array_from_parts
 from artifex_devices._placement.device_put import device_put
-from artifex_devices._placement.target import PLACES, sharding_for
+from artifex_devices._placement.target import PLACES, resolve_target, sharding_for, sharding_of_new
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
 from artifex_devices._tree.prefix import per_leaf
+from artifex_devices.layout import Format
 
 _process_groups = clearable_cache(maxsize=1024)(_core._process_groups)
 _process_parts = clearable_cache(maxsize=256)(_core._process_parts)
@@ -162,11 +163,13 @@ def _check_shapes(operation: str, sharding: Any, local_data: Any) -> None:
 
 def _from_all_processes(operation: str, sharding: Any, local_data: Any, global_shape: Any) -> Any:
     treedef = tree_util.tree_structure(local_data)
-    places = per_leaf(operation, "sharding", sharding, local_data, PLACES)
+    places = per_leaf(operation, "sharding", resolve_target(operation, sharding), local_data, PLACES)
     arrays = []
     for i, (name, leaf, shape) in enumerate(_with_shapes(operation, local_data, global_shape)):
-        target = sharding_for(operation, "sharding", places[i] if isinstance(places, list) else places, np.ndim(leaf))
-        arrays.append(array_from_local_data(operation, target, leaf, shape, f"leaf {name}: " if name else ""))
+        target = places[i] if isinstance(places, list) else places
+        where = sharding_of_new(operation, target)
+        array = array_from_local_data(operation, where, leaf, shape, f"leaf {name}: " if name else "")
+        arrays.append(device_put(array, target))
     return tree_util.tree_unflatten(treedef, arrays)
 
 
@@ -207,6 +210,7 @@ def _global_shape(operation: str, sharding: Sharding, local: tuple[int, ...], na
 
 def needs_agreement(sharding: Any) -> bool:
     """Whether processes must exchange the sizes of their parts, because the last ones may be shorter."""
+    sharding = sharding.sharding if isinstance(sharding, Format) else sharding
     is_uneven = isinstance(sharding, NamedSharding) and sharding.uneven is not None
     return is_uneven and not sharding.is_fully_addressable
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of data other than Device and Sharding: PartitionSpec, Format and memory.Space."""
+"""Targets of data: what a public argument that says where data goes may be."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from artifex_devices import tree_util
 from artifex_devices._base.checks import check_type, wrong_type
-from artifex_devices._core import Device, Mesh, PartitionSpec, Sharding
+from artifex_devices._core import Device, Mesh, PartitionSpec, Sharding, SingleDeviceSharding, _default_device
+from artifex_devices._core import Layout as XlaLayout
 from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices._runtime.memory_kinds import MemorySpace, kind_of_space
 from artifex_devices.layout import Format, check_format, requested_layout
@@ -21,19 +23,58 @@ _EXPECTED = (
 )
 
 
-def resolve_target(device: Any) -> tuple[Any, ...]:
-    """Called by the core for a target of `device_put` other than None, a Device or a Sharding.
+def resolve_target(operation: str, target: Any, argument: str = "the target") -> Any:
+    """Returns a target, or a tree of them, as device_put takes it in any thread.
 
-    Returns the Sharding, or None, and the xla_client.Layout to store values in (None: that of an Array, else
-    row-major); for a memory.Space also the memory kind. ValueError for other targets.
+    PartitionSpecs are bound to the mesh of set_mesh, and a Format without a layout is its sharding. What remains is
+    None, a Device, a Sharding, a Format with a layout, a memory.Space, or a tree of these.
+
+    Raises:
+        TypeError: A leaf is of another type.
+        ValueError: A PartitionSpec, and no mesh is set.
     """
-    if isinstance(device, MemorySpace):
-        return None, None, kind_of_space("device_put", device)
-    if isinstance(device, PartitionSpec):
-        return sharding_of_spec("device_put", device), None
-    if isinstance(device, Format):
-        return device.sharding, requested_layout("device_put", device)
-    raise wrong_type("device_put", "device", device, _EXPECTED, _target_repair(device), ValueError)
+
+    def resolve(leaf: Any) -> Any:
+        if not isinstance(leaf, PLACES):
+            raise wrong_type(operation, argument, leaf, _EXPECTED, _target_repair(leaf))
+        leaf = leaf.sharding if isinstance(leaf, Format) and leaf.layout is None else leaf
+        return sharding_of_spec(operation, leaf)
+
+    if isinstance(target, PLACES):
+        return resolve(target)
+    return tree_util.tree_map(resolve, target, is_leaf=lambda node: isinstance(node, PLACES))
+
+
+class Placement(NamedTuple):
+    """What one target asks for; None leaves the part to the value, as an Array has it, or to the default."""
+
+    sharding: Sharding | None
+    layout: XlaLayout | None  # in which shards are stored; None: that of an Array, else row-major
+    memory_kind: str | None
+
+
+def placement_of_target(operation: str, target: Any) -> Placement:
+    """Returns the placement of one resolved target; ValueError for a Layout or a Space that nothing can have."""
+    if isinstance(target, MemorySpace):
+        return Placement(None, None, kind_of_space(operation, target))
+    if isinstance(target, Format):
+        return Placement(target.sharding, requested_layout(operation, target), None)
+    return Placement(SingleDeviceSharding(target) if isinstance(target, Device) else target, None, None)
+
+
+def sharding_of_new(operation: str, target: Any) -> Sharding:
+    """Returns the sharding that device_put gives host data for one resolved target."""
+    sharding, _, memory_kind = placement_of_target(operation, target)
+    if sharding is None:
+        sharding = SingleDeviceSharding(_default_device())
+    return sharding if memory_kind is None else sharding.with_memory_kind(memory_kind)
+
+
+def placement_for_device_put(device: Any) -> Placement:
+    """Called by the core for a target of device_put other than None, a Device or a Sharding; ValueError for others."""
+    if not isinstance(device, PLACES):
+        raise wrong_type("device_put", "device", device, _EXPECTED, _target_repair(device), ValueError)
+    return placement_of_target("device_put", resolve_target("device_put", device))
 
 
 def _target_repair(device: Any) -> str:

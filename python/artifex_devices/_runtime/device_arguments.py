@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of arguments that are devices or targets of data."""
+"""Checks of arguments that are devices or numbers of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import numpy as np
 
 from artifex_devices._base.checks import check_sequence, check_type, wrong_type
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Device, Sharding
+from artifex_devices._core import Device
 from artifex_devices._runtime.devices import devices
-from artifex_devices.tree_util import tree_leaves
 
 _HOW = "take one from artifex_devices.devices()"
 
@@ -59,11 +58,3 @@ def whole_number(operation: str, name: str, value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise wrong_type(operation, name, value, "an integer", f"use int({name}) if it is whole") from None
-
-
-def check_target(operation: str, target: Any, *, tree: bool = True) -> None:
-    """Raises TypeError unless `target` is a Device or a Sharding, or with `tree` a tree of them and None."""
-    kinds = (Device, Sharding)
-    expected = "a Device, a Sharding or a tree of them" if tree else "a Device or a Sharding"
-    for leaf in tree_leaves(target) if tree and not isinstance(target, kinds) else [target]:
-        check_type(operation, "the target", leaf, kinds, expected, "take a device from artifex_devices.devices()")

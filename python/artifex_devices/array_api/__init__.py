@@ -3,8 +3,8 @@
 
 Functions are NumPy's own, which compute on the devices of the shards. If a function does not support a sharding over
 Auto axes, it replicates the Array first, because code for all array libraries cannot choose a placement. Creation
-functions create Arrays on `device=`, a Device or a Sharding. Each other NumPy function that supports Arrays has its own
-name, such as `xp.pad`. Other functions are absent: `hasattr(xp, "extract")` is False.
+functions create Arrays on `device=`, a target of `device_put`. Each other NumPy function that supports Arrays has its
+own name, such as `xp.pad`. Other functions are absent: `hasattr(xp, "extract")` is False.
 
 Example:
     >>> import numpy as np, artifex_devices as ad

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.shape.creation import ZERO, filled, fitting
-from artifex_devices._base.checks import check_type
+from artifex_devices._base.checks import wrong_type
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, Device, Sharding
+from artifex_devices._core import Array, Device
 from artifex_devices._placement.device_put import device_put
+from artifex_devices._placement.target import resolve_target
 
 # The dtypes that replace 64-bit dtypes with jax_enable_x64=False.
 _NARROW: dict[Any, np.dtype[Any]] = {
@@ -32,7 +33,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     Args:
         obj: An Array, ndarray, number, or nested lists.
         dtype: Dtype of the result; None does not change it.
-        device: A Device, a Sharding, or None for the device of an Array and the default device for host data.
+        device: A target of `device_put`, or None for the device of an Array and the default device for host data.
         copy: True to copy always, False to raise if a copy is needed, None to copy if needed.
 
     Returns:
@@ -40,10 +41,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
 
     Raises:
         ValueError: copy is False, and the data must be copied.
-        TypeError: obj is not an array of numbers, or device is neither a Device nor a Sharding.
+        TypeError: obj is not an array of numbers, or device is not a target of `device_put`.
     """
-    if device is not None:
-        _check_device("asarray", device)
+    device = resolve_target("asarray", device, "device")
     if not isinstance(obj, Array):
         if copy is False:
             raise ValueError(
@@ -113,11 +113,6 @@ def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
     return value.astype(kind)
 
 
-def _check_device(operation: str, device: Any) -> None:
-    fix = "take one from artifex_devices.devices() or from x.device"
-    check_type(operation, "device", device, (Device, Sharding), "a Device or a Sharding", fix)
-
-
 def to_device(x: Array, device: Any, stream: Any = None) -> Array:
     """The work of Array.to_device."""
     if stream is not None:
@@ -125,16 +120,15 @@ def to_device(x: Array, device: Any, stream: Any = None) -> Array:
             f"to_device: streams are not supported; expected None, got {safe_repr(stream)}; leave it out and use "
             "block_until_ready()"
         )
-    _check_device("to_device", device)
-    moved: Array = device_put(x, fitting(device, x.shape))
+    if device is None:
+        raise wrong_type("to_device", "device", device, "a Device or a Sharding", "take one from x.device")
+    moved: Array = device_put(x, fitting(resolve_target("to_device", device, "device"), x.shape))
     return moved
 
 
 def placed(operation: str, value: NDArray[Any], device: Any) -> Array:
-    """An ndarray as an Array on `device`: a Device, a Sharding, or None for the default device."""
-    if device is not None:
-        _check_device(operation, device)
-    array: Array = device_put(value, fitting(device, value.shape))
+    """Places an ndarray on `device`, a target of device_put."""
+    array: Array = device_put(value, fitting(resolve_target(operation, device, "device"), value.shape))
     return array
 
 

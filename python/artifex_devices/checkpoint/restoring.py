@@ -10,11 +10,14 @@ import numpy as np
 from artifex_devices import _core, tree_util
 from artifex_devices._array.shape_dtype import ShapeDtypeStruct
 from artifex_devices._base.checks import check_bool, wrong_type
-from artifex_devices._core import Array, Sharding
+from artifex_devices._core import Array
+from artifex_devices._placement.device_put import device_put
+from artifex_devices._placement.target import PLACES, resolve_target, sharding_of_new
 from artifex_devices.checkpoint.folders import check_path
 from artifex_devices.checkpoint.manifest import VALUE_TYPES
 from artifex_devices.checkpoint.named_leaves import list_of, name_leaves
 from artifex_devices.checkpoint.stored import Stored
+from artifex_devices.layout import Format
 
 _SHOWN = 8  # faults in a message
 _OPERATION = "checkpoint.restore"
@@ -28,10 +31,10 @@ def restore(path: Any, like: Any = None, *, strict: bool = True, verify: bool = 
 
     Args:
         path: Folder of the checkpoint, or one safetensors file.
-        like: Tree that says what to restore. A ShapeDtypeStruct with a sharding, an Array or a Sharding becomes an
-            Array so placed; a Sharding takes shape and dtype of the checkpoint. A ShapeDtypeStruct without a sharding
-            and an ndarray become ndarrays. A bool, int, float, complex number or text becomes the stored value. None
-            restores everything as a dict of ndarrays and values by name.
+        like: Tree that says what to restore. A ShapeDtypeStruct with a sharding, an Array, a Sharding or another target
+            of `device_put` becomes an Array so placed; a target takes shape and dtype of the checkpoint. A
+            ShapeDtypeStruct without a sharding and an ndarray become ndarrays. A bool, int, float, complex number or
+            text becomes the stored value. None restores everything as a dict of ndarrays and values by name.
         strict: Whether a name in the checkpoint that `like` lacks is an error.
         verify: Whether checksums are compared; pieces of 1 MiB are then read completely.
 
@@ -67,6 +70,7 @@ def restore(path: Any, like: Any = None, *, strict: bool = True, verify: bool = 
         _read(stored, names, leaves, verify)
         return dict(zip(names, leaves, strict=True))
     leaves, structure = tree_util.tree_flatten(like)
+    leaves = [resolve_target(_OPERATION, leaf) if isinstance(leaf, PLACES) else leaf for leaf in leaves]
     names = name_leaves(_OPERATION, structure)
     _check_names(stored, names, strict)
     faults: list[str] = []
@@ -82,9 +86,7 @@ def restore(path: Any, like: Any = None, *, strict: bool = True, verify: bool = 
         )
     found = [_destination(stored, name, leaf) for name, leaf in zip(names, leaves, strict=True)]
     _read(stored, names, found, verify)
-    scalars = [type(leaf) is not np.ndarray and isinstance(leaf, np.generic) for leaf in leaves]
-    done = [value[()] if is_scalar else value for value, is_scalar in zip(found, scalars, strict=True)]
-    return tree_util.tree_unflatten(structure, done)
+    return tree_util.tree_unflatten(structure, list(map(_finished, leaves, found)))
 
 
 def _check_names(stored: Stored, names: list[str], strict: bool) -> None:
@@ -112,14 +114,14 @@ def _fault(stored: Stored, name: str, leaf: Any) -> str:
             return f"is an array in the checkpoint; expected a value of type {type(leaf).__name__}"
         kind = type(stored.values[name])
         return "" if kind is type(leaf) else f"is a value of type {kind.__name__}; expected {type(leaf).__name__}"
-    if not isinstance(leaf, (Array, ShapeDtypeStruct, Sharding, np.ndarray, np.generic)):
+    if not isinstance(leaf, (Array, ShapeDtypeStruct, np.ndarray, np.generic, *PLACES)):
         expected = "a ShapeDtypeStruct, a Sharding, an Array, an ndarray or a number"
         raise wrong_type(_OPERATION, f"the leaf {name!a} of `like`", leaf, expected, "write ad.ShapeDtypeStruct(...)")
     if array is None:
         return f"is the value {stored.values[name]!a} in the checkpoint; expected an array"
     if array.dtype is None:
         return f"is stored as {array.type}, which has no dtype here"
-    if isinstance(leaf, Sharding):
+    if isinstance(leaf, PLACES):
         return ""
     if tuple(leaf.shape) == array.shape and leaf.dtype == array.dtype:
         return ""
@@ -137,10 +139,17 @@ def _destination(stored: Stored, name: str, leaf: Any) -> Any:
     if name in stored.values:
         return stored.values[name]
     array = stored.arrays[name]
-    sharding = leaf if isinstance(leaf, Sharding) else getattr(leaf, "sharding", None)
+    sharding = sharding_of_new(_OPERATION, leaf) if isinstance(leaf, PLACES) else getattr(leaf, "sharding", None)
     if sharding is None:
         return _whole(stored, name)
     return _core._checkpoint_array(array.shape, stored.dtype_of(name), sharding, _OPERATION)
+
+
+def _finished(leaf: Any, value: Any) -> Any:
+    """Returns the value that was read in the form that the leaf asks for."""
+    if isinstance(leaf, Format):
+        return device_put(value, leaf, donate=True)  # files are row-major
+    return value[()] if isinstance(leaf, np.generic) else value
 
 
 def _read(stored: Stored, names: list[str], leaves: list[Any], verify: bool) -> int:

@@ -454,7 +454,7 @@ CALLS = [
         "Array.to_device",
         "put(X).to_device(d)",
         [
-            bad("put(X).to_device('gpu')", TypeError, "to_device:", "'gpu'", repair="one from (artifex_devices\\.devices\\(\\)) or", then="put(X).to_device({}[0])"),
+            bad("put(X).to_device('cpu')", TypeError, "to_device:", "'cpu'", repair="one device: (.*)$", then="put(X).to_device({})"),
             bad("put(X).to_device(3)", TypeError, "to_device:", "3"),
             bad("put(X).to_device(None)", TypeError, "to_device:", "None"),
             bad("put(X).to_device(d, stream=3)", ValueError, "to_device:", "3"),

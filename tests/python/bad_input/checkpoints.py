@@ -49,7 +49,7 @@ CALLS = [
             bad("c.restore(path, {'w': X > 0, 'step': 0})", ValueError, "checkpoint.restore:", "float32", "bool"),
             bad("c.restore(path, {'w': 'x', 'step': 0})", ValueError, "checkpoint.restore:", "'w' is an array"),
             bad("c.restore(path, {'w': X, 'step': True})", ValueError, "checkpoint.restore:", "'step' is a value of type int"),
-            bad("c.restore(path, {'w': P('x'), 'step': 0})", TypeError, "checkpoint.restore:", "the leaf 'w'"),
+            bad("c.restore(path, {'w': P('x'), 'step': 0})", ValueError, "checkpoint.restore:", "set_mesh"),
             bad("c.restore(path, strict=0)", TypeError, "checkpoint.restore:", "strict is 0"),
             bad("c.restore(path, verify=1)", TypeError, "checkpoint.restore:", "verify is 1"),
         ],

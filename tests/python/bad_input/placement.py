@@ -250,7 +250,7 @@ CALLS = [
         [
             bad("ad.distribute_batch({'a': X}, 3)", TypeError, "distribute_batch:", "the target is"),
             bad("ad.distribute_batch({'a': X}, 'x')", TypeError, "distribute_batch:", "the target is", "'x'"),
-            bad("ad.distribute_batch({'a': X}, P('x'))", TypeError, "distribute_batch:", "the target is", "'x'"),
+            bad("ad.distribute_batch({'a': X}, P('x'))", ValueError, "distribute_batch:", "set_mesh", "'x'"),
             bad("ad.distribute_batch({'a': X[:7]}, named('x'))", IndivisibleError, "'a'", "device_put", "dimension"),
             bad("ad.distribute_batch({'a': 'text'}, named('x'))", TypeError, "'a'", "device_put", "array"),
             bad("ad.distribute_batch({'a': np.float32(1)}, named('x'))", ValueError, "'a'", "device_put", "sharding"),

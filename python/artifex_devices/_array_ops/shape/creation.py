@@ -20,9 +20,11 @@ from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.shape.rearranging import copy_shards
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
-from artifex_devices._base.checks import check_type
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, Device, NamedSharding, Sharding, SingleDeviceSharding
+from artifex_devices._core import Array, NamedSharding, Sharding
+from artifex_devices._placement.device_put import device_put
+from artifex_devices._placement.target import resolve_target, sharding_of_new
+from artifex_devices.layout import Format
 
 ZERO = object()  # the value of zeros, for any dtype
 
@@ -30,17 +32,14 @@ ZERO = object()  # the value of zeros, for any dtype
 def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> Array:
     """A new Array full of one value, written on its own devices.
 
-    `value` is a number, ZERO, or None for uninitialized memory. `device` is None for the default device, a Device, or a
-    Sharding, which may be replaced as by `fitting`.
+    `value` is a number, ZERO, or None for uninitialized memory. `device` is a target of device_put; a Sharding may be
+    replaced as by `fitting`.
     """
     sizes = size_tuple(operation, shape)
-    fix = "take one from artifex_devices.devices() or from x.sharding"
-    check_type(operation, "device", device, (Device, Sharding, type(None)), "None, a Device or a Sharding", fix)
-    if isinstance(device, Sharding):
-        sharding = fitting(device, sizes)
-    else:
-        sharding = SingleDeviceSharding(_core._default_device() if device is None else device)
-    return _filled_at(operation, sizes, value, dtype, sharding, committed=device is not None)
+    target = resolve_target(operation, device, "device")
+    sharding = fitting(sharding_of_new(operation, target), sizes)
+    array = _filled_at(operation, sizes, value, dtype, sharding, committed=target is not None)
+    return device_put(array, target, donate=True) if isinstance(target, Format) else array
 
 
 def fitting(device: Any, shape: tuple[int, ...]) -> Any:
