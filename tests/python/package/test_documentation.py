@@ -113,5 +113,10 @@ def test_a_name_that_does_not_exist_is_found() -> None:
     ]
 
 
+@pytest.mark.parametrize("record", sorted((DOCS / "decisions").glob("[0-9]*.md")), ids=lambda record: record.stem)
+def test_a_decision_record_has_at_most_40_lines(record: Path) -> None:
+    assert len(record.read_text(encoding="utf-8").splitlines()) <= 40
+
+
 def test_each_error_class_has_a_heading_in_the_index_of_errors() -> None:
     assert {name.lower() for name in errors.__all__} <= anchors(DOCS / "errors.md")
