@@ -6,7 +6,6 @@
 
 #include "array_methods.h"
 #include "artifex_devices/array/array.h"
-#include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
@@ -213,7 +212,7 @@ HostLeaf copy_to_host(const ArrayRef& array) {
 
 void bind_host_copy(py::module_& module) {
   py::class_<HostLeaf>(module, "_HostLeaf", "An asynchronous copy of one Array to the host.")
-      .def("done", [](const HostLeaf& self) { return DeferredTasks::poll(self.view->ready); })
+      .def("done", [](const HostLeaf& self) { return poll(self.view->ready); })
       .def("wait", &HostLeaf::wait, py::arg("seconds").none(true))
       .def("value", [](const HostLeaf& self) {
         self.wait(std::nullopt);

@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
 #include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
@@ -182,9 +181,7 @@ class WorldScope {
     if (!frames_.back().outer.is_none()) pop_world(frames_.back().outer);
     const ClientRef client = frames_.back().client;
     frames_.pop_back();
-    while (client->deferred_tasks() &&
-           client->deferred_tasks()->run_one()) {  // perhaps no thread waits for the results
-    }
+    client->executor().finish();  // perhaps no thread waits for the results
   }
 
  private:

@@ -5,7 +5,6 @@
 #include "artifex_devices/array/live_list.h"
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 
@@ -123,7 +122,7 @@ void Array::fail_not_addressable(std::string_view operation) const {
 
 bool Array::is_ready() const {
   check_alive("is_ready");
-  return DeferredTasks::poll(ready_);
+  return poll(ready_);
 }
 
 void Array::block_until_ready() const {

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "artifex_devices/base/caller_line.h"
-#include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/mutex.h"
@@ -119,7 +118,7 @@ bool Event::wait_for(double seconds) {
   if (is_set()) return true;
   artifex_devices::waiting_for("an event");
   const TracedWait traced;
-  while (!is_set() && DeferredTasks::run_one_for(world_)) {
+  while (help()) {
   }
   using Clock = std::chrono::steady_clock;
   constexpr double kSlice = 0.02;
@@ -155,6 +154,14 @@ void Event::then(std::function<void(std::exception_ptr)> continuation) {
   if (head == closed()) wait_for_setter();
   no_lock_held("a continuation of an event");
   added->call(is_set() ? error_ : lost_error());
+}
+
+std::function<bool()> helper_of(const EventRef& event) {
+  if (!event->has_helper()) return nullptr;
+  return [weak = std::weak_ptr(event)] {
+    const EventRef held = weak.lock();
+    return held && held->help();
+  };
 }
 
 }  // namespace artifex_devices

@@ -42,10 +42,11 @@ class Event {
   /// that no processor does, such as copies of a GPU. Called before other threads know the event.
   void expect_soon() noexcept { is_expected_soon_ = true; }
 
-  /// The world whose DeferredTasks a waiting thread runs; 0, the default, for none. Set before other threads know the
-  /// event.
-  void set_world(int64_t world) noexcept { world_ = world; }
-  int64_t world() const noexcept { return world_; }
+  /// What a thread that waits for the event does first, again and again: one step of what the event depends on. It
+  /// returns false where there is none. Set before other threads know the event.
+  void set_helper(std::function<bool()> helper) noexcept { helper_ = std::move(helper); }
+  bool has_helper() const noexcept { return helper_ != nullptr; }
+  bool help() const { return !is_set() && !lost_by_fork() && helper_ && helper_(); }
 
   /// Returns whether the event belongs to the parent of this forked process.
   bool lost_by_fork() const noexcept { return fork_generation_ != fork_generation(); }
@@ -74,7 +75,7 @@ class Event {
   std::atomic<bool> claimed_{false};  // a thread is setting it or has set it
   std::atomic<bool> set_{false};      // error_ is final, and the setter accesses nothing else
   bool is_expected_soon_ = false;
-  int64_t world_ = 0;
+  std::function<bool()> helper_;
   std::exception_ptr error_;
   std::atomic<Continuation*> continuations_{nullptr};  // newest first, then closed()
   int64_t fork_generation_ = fork_generation();
@@ -86,5 +87,12 @@ inline bool is_ready(const EventRef& event) noexcept { return !event || event->i
 inline void wait_for(const EventRef& event) {
   if (event) event->wait();
 }
+/// Returns whether the event is set, after a step of help if it was not, so that a program that polls makes progress.
+inline bool poll(const EventRef& event) {
+  if (!is_ready(event)) event->help();
+  return is_ready(event);
+}
+/// A helper for events that depend on this one, which they do not keep alive; null where this has none.
+std::function<bool()> helper_of(const EventRef& event);
 
 }  // namespace artifex_devices

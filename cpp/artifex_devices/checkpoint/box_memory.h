@@ -69,7 +69,7 @@ inline std::vector<BoxMemory> boxes_of_array(const Array& array, const HeldBuffe
 /// Runs a copy to or from `memory`.
 inline void run_copy(const StridedCopy& copy, const BoxMemory& memory) {
   if (memory.engine == nullptr) return copy.run();
-  memory.engine->run(std::span(&copy, 1), false);
+  memory.engine->run(std::span(&copy, 1));
 }
 
 /// A dense row-major copy of `box`, at `data`, to or from the memory of one of its parts.

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "artifex_devices/base/deferred_tasks.h"
 #include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/device/cluster/cluster_backend.h"
 #include "artifex_devices/device/cpu/cpu_backend.h"
+#include "artifex_devices/device/deferred_executor.h"
 #include "artifex_devices/topology/binding.h"
 #include "artifex_devices/topology/machine_objects.h"
 
@@ -54,6 +54,15 @@ int64_t memory_of_node(const Machine& machine, int node) {
   if (sum <= 0) return usable / static_cast<int64_t>(machine.cpu_domains().size());
   return static_cast<int64_t>(static_cast<long double>(own) / static_cast<long double>(sum) *
                               static_cast<long double>(usable));
+}
+
+std::shared_ptr<Executor> executor_for(const BackendRef& backend, std::optional<uint64_t> seed) {
+  std::shared_ptr<WorkerPoolExecutor> executor = std::make_shared<WorkerPoolExecutor>();
+  if (const CopyEngine* engine = backend->copy_engine()) {
+    executor = std::make_shared<EngineExecutor>(std::shared_ptr<const CopyEngine>(backend, engine));
+  }
+  if (!seed) return executor;
+  return std::make_shared<DeferredExecutor>(*seed, std::move(executor));
 }
 
 /// The distinct memories of the devices on `domains`, and the index of each domain's memory.
@@ -173,7 +182,7 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   client->uid_ = next_uid.fetch_add(1, std::memory_order_relaxed);
   client->compile_only_ = options.compile_only;
   client->asynchronous_ = options.asynchronous;
-  if (options.seed) client->deferred_tasks_ = std::make_shared<DeferredTasks>(*options.seed);
+  client->executor_ = executor_for(backend, options.seed);
   client->machine_ = std::move(machine);
   client->process_index_ = options.processes.empty() ? 0 : options.process_index;
   client->processes_ = options.processes;

@@ -13,13 +13,12 @@
 #include "artifex_devices/device/allocator_options.h"
 #include "artifex_devices/device/backend.h"
 #include "artifex_devices/device/cpu/arena.h"
+#include "artifex_devices/device/executor.h"
 #include "artifex_devices/device/memory_kind.h"
 #include "artifex_devices/device/process_info.h"
 #include "artifex_devices/topology/machine.h"
 
 namespace artifex_devices {
-
-class DeferredTasks;
 
 class Client;
 class Memory;
@@ -190,8 +189,7 @@ class Client : public std::enable_shared_from_this<Client> {
   bool is_asynchronous() const noexcept { return asynchronous_; }
   /// Whether copies between devices and to the host run when a thread waits, in an order drawn from a seed. New memory
   /// is filled with a pattern, so that data that is read too early is wrong.
-  bool defers_copies() const noexcept { return deferred_tasks_ != nullptr; }
-  const std::shared_ptr<DeferredTasks>& deferred_tasks() const noexcept { return deferred_tasks_; }  // or null
+  bool defers_copies() const noexcept { return executor_->is_deferred(); }
   int process_index() const noexcept { return process_index_; }
   int process_count() const noexcept { return std::max(static_cast<int>(processes_.size()), 1); }
   bool is_multi_process() const noexcept { return processes_.size() > 1; }
@@ -238,6 +236,8 @@ class Client : public std::enable_shared_from_this<Client> {
   bool is_host_readable(MemoryKind kind) const noexcept {
     return device_is_host_readable_ || kind != MemoryKind::kDevice;
   }
+  /// What runs the copies of its devices.
+  Executor& executor() const noexcept { return *executor_; }
   /// What copies to and from the memory of its devices; null: the processor.
   const CopyEngine* copy_engine() const noexcept { return copy_engine_; }
   /// The options passed to make().
@@ -261,7 +261,7 @@ class Client : public std::enable_shared_from_this<Client> {
   std::shared_ptr<const Machine> machine_;
   bool compile_only_ = false;
   bool asynchronous_ = true;
-  std::shared_ptr<DeferredTasks> deferred_tasks_;
+  std::shared_ptr<Executor> executor_;
   std::atomic<bool> closed_{false};
   int64_t count_ = 0;
   int64_t first_local_ = 0;

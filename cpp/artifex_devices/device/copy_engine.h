@@ -24,9 +24,8 @@ class CopyEngine {
   /// own running. Destinations do not overlap.
   virtual std::vector<Task> start(std::span<const StridedCopy> copies) const = 0;
 
-  /// Executes all copies on the calling thread, and returns at their end. No copy is running when an error is thrown,
-  /// such as Interrupted where `interruptible`.
-  virtual void run(std::span<const StridedCopy> copies, bool interruptible) const = 0;
+  /// Executes all copies on the calling thread, and returns at their end. No copy is running when an error is thrown.
+  virtual void run(std::span<const StridedCopy> copies) const = 0;
 };
 
 }  // namespace artifex_devices

@@ -5,7 +5,7 @@
 
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/executor.h"
 
 namespace artifex_devices {
 
@@ -41,7 +41,7 @@ ArrayRef adopt(const Dims& shape, DType dtype, const ShardingRef& sharding, std:
     memory[b] = std::move(parts[b].memory);
   }
   auto storage = Storage::adopt(sharding, domains, dtype, std::move(memory), operation);
-  CopyBatch batch(sharding->devices()->client()->copy_engine());
+  CopyBatch batch;
   for (size_t b = 0; b < count; ++b) {
     const HostView& view = parts[b].view;
     if (!is_copied[b] || checked_product(view.shape, operation) == 0) continue;
@@ -49,7 +49,7 @@ ArrayRef adopt(const Dims& shape, DType dtype, const ShardingRef& sharding, std:
                           static_cast<const std::byte*>(view.data), view.byte_strides, view.shape, itemsize(dtype)),
               -1);
   }
-  batch.run();
+  sharding->devices()->client()->executor().run(batch);
   return Array::make(shape, dtype, sharding, std::move(storage), nullptr, true);
 }
 

@@ -9,7 +9,7 @@
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
@@ -27,8 +27,13 @@ EventRef all_of(const std::vector<EventRef>& events) {
   if (open.empty()) return nullptr;
   if (open.size() == 1) return open[0];
   auto all = std::make_shared<Event>();
-  const auto deferred = std::ranges::find_if(open, [](const EventRef& event) { return event->world() != 0; });
-  if (deferred != open.end()) all->set_world((*deferred)->world());
+  std::vector<std::function<bool()>> helpers;
+  for (const EventRef& event : open) {
+    if (auto helper = helper_of(event)) helpers.push_back(std::move(helper));
+  }
+  if (!helpers.empty()) {
+    all->set_helper([helpers] { return std::ranges::any_of(helpers, [](const auto& helper) { return helper(); }); });
+  }
   auto left = std::make_shared<std::atomic<size_t>>(open.size());
   for (const EventRef& event : open) {
     event->then([all, left](std::exception_ptr error) {
@@ -62,24 +67,24 @@ bool are_equal_on_host(const std::byte* a, const std::byte* b, int64_t bytes) {
 bool are_equal(const std::byte* a, const std::byte* b, int64_t bytes, const Client& client) {
   if (client.copy_engine() == nullptr) return are_equal_on_host(a, b, bytes);
   const BlockRef on_host = client.default_device()->arena().allocate(2 * bytes);
-  CopyBatch batch(client.copy_engine());
+  CopyBatch batch;
   std::byte* copy = on_host->host_data();
   for (const std::byte* each : {a, b}) {
     batch.add(StridedCopy(copy, Dims{1}, each, Dims{1}, Dims{bytes}, 1), -1);
     copy += bytes;
   }
-  batch.run();
+  client.executor().run(batch);
   return are_equal_on_host(on_host->host_data(), on_host->host_data() + bytes, bytes);
 }
 
 /// All of `source`, row-major, to memory of a device.
 void copy_dense(std::byte* destination, const HostView& source, const Device& device) {
   const int64_t size = itemsize(source.dtype);
-  CopyBatch batch(device.client().copy_engine());
+  CopyBatch batch;
   batch.add(StridedCopy(destination, row_major_strides(source.shape, size), source.data, source.byte_strides,
                         source.shape, size),
             device.lane());
-  batch.run();
+  device.client().executor().run(batch);
 }
 
 /// Checks and executes one assembly.

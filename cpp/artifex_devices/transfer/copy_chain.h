@@ -9,7 +9,7 @@
 
 #include "artifex_devices/base/shape.h"
 #include "artifex_devices/base/strided_copy.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/copy_batch.h"
 
 namespace artifex_devices {
 

@@ -3,7 +3,7 @@
 
 #include "artifex_devices/base/strided_copy.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/executor.h"
 
 namespace artifex_devices {
 
@@ -26,7 +26,7 @@ void copy_views(std::span<const ViewCopy> copies) {
     batch.add(StridedCopy(to.data, to.byte_strides, from.data, from.byte_strides, to.shape, itemsize(to.dtype), bytes),
               -1);
   }
-  batch.run();
+  host_executor().run(batch);
 }
 
 }  // namespace artifex_devices

@@ -11,7 +11,6 @@ struct AtomicTransferCounters {
   std::atomic<int64_t> host_to_device_bytes{0};
   std::atomic<int64_t> device_to_host_bytes{0};
   std::atomic<int64_t> device_to_device_bytes{0};
-  std::atomic<int64_t> copies_listed{0};
 };
 inline constinit AtomicTransferCounters g_transfer_counters;
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/copy_chain.h"
 #include "artifex_devices/transfer/planned_copies.h"
 #include "artifex_devices/transfer/transfer_recording.h"
@@ -295,15 +295,15 @@ void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed, Sink&&
 
 void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed) const {
   // A message of many boxes has small ones: to list them would take longer than to copy them.
-  const CopyEngine* const engine = client()->copy_engine();
-  if (engine == nullptr && parts.count > PlannedCopies::most_listed.load(std::memory_order_relaxed) / 32) {
+  if (client()->copy_engine() == nullptr &&
+      parts.count > PlannedCopies::most_listed.load(std::memory_order_relaxed) / 32) {
     CopyChain chain;
     copy(parts, side, packed, chain);
     return chain.flush();
   }
-  CopyBatch batch(engine);
+  CopyBatch batch;
   copy(parts, side, packed, CopyLister(&batch));
-  batch.run();
+  client()->executor().run(batch);
 }
 
 void CrossReshard::pack(int64_t i, std::byte* packed) const {

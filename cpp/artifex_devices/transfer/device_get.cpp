@@ -2,9 +2,8 @@
 #include "artifex_devices/transfer/device_get.h"
 
 #include "artifex_devices/array/live_arrays.h"
-#include "artifex_devices/base/config.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
 #include "artifex_devices/transfer/tiling.h"
@@ -56,11 +55,11 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
   const Sharding& sharding = *array.sharding();
   const TileGrid& grid = sharding.grid();
   const int64_t size = itemsize(array.dtype());
-  auto batch = std::make_shared<CopyBatch>(sharding.devices()->client()->copy_engine());
+  auto batch = std::make_shared<CopyBatch>(&g_transfer_counters.device_to_host_bytes);
   const auto tiles = array.position_in_storage() < 0 ? Tiling::of(*array.storage(), domains, array.layout().get(), size)
                                                      : std::nullopt;
   if (tiles && array.size() > 0) {
-    batch->hold(array.storage()->buffer(0));
+    batch->hold(array.storage()->buffer(0).block);
     const Tiling whole{static_cast<std::byte*>(data), byte_strides, {}, 0};
     batch->add(tiling_copy(whole, *tiles, array.shape(), size), (*sharding.devices())[0]->lane());
     return batch;
@@ -76,7 +75,7 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
     BufferRef buffer = array.storage()->buffer(array.buffer_number(position));
     const StridedCopy copy(static_cast<std::byte*>(data) + offset, byte_strides, buffer.device_data(),
                            array.strides(box.shape), box.shape, size, array.nbytes());
-    batch->hold(std::move(buffer));
+    batch->hold(std::move(buffer.block));
     batch->add(copy, (*sharding.devices())[position]->lane());
   }
   return batch;
@@ -85,8 +84,7 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
 void gather(const Array& array, const ShardDomains& domains, void* data, const Dims& byte_strides) {
   const int64_t begin_ns = trace_begin_ns();
   const auto batch = gathering(array, domains, data, byte_strides);
-  batch->run();
-  g_transfer_counters.device_to_host_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
+  array.sharding()->devices()->client()->executor().run(*batch);
   if (TransferRecording::is_any_open()) {
     record_get(*array.sharding(), array.shape(), array.dtype(), {begin_ns, batch->bytes()});
   }
@@ -170,19 +168,13 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
     view->ready = source_ready;
     return view;
   }
-  const std::shared_ptr<DeferredTasks>& deferred = array->sharding()->devices()->client()->deferred_tasks();
-  const bool is_small = !deferred && array->nbytes() < config().async_copy_bytes.load(std::memory_order_relaxed);
-  if (is_small && is_ready(source_ready) && !(source_ready && source_ready->error())) {
-    if (auto value = device_get_if_ready(array)) return value;
-  }
-
   const BufferRef memory = host_buffer(*array);
   auto view = show_gathered(*array, memory);
   auto batch = gathering(*array, domains, view->data, view->byte_strides);
-  batch->hold(memory);
+  batch->hold(memory.block);
   const int64_t begin_ns = trace_begin_ns();
   const int64_t bytes = batch->bytes();
-  view->ready = start_after(source_ready, std::move(batch), g_transfer_counters.device_to_host_bytes, deferred);
+  view->ready = array->sharding()->devices()->client()->executor().submit(std::move(batch), source_ready);
   if (TransferRecording::is_any_open()) {
     record_get(*array->sharding(), array->shape(), array->dtype(), {begin_ns, bytes, view->ready});
   }

@@ -4,9 +4,8 @@
 #include <cstring>
 
 #include "artifex_devices/base/byte_count.h"
-#include "artifex_devices/base/config.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
 #include "artifex_devices/transfer/tiling.h"
@@ -31,21 +30,21 @@ int64_t fill(const HostView& source, const ShardDomains& domains, const Storage&
   const Sharding& sharding = *storage.sharding();
   const TileGrid& grid = sharding.grid();
   const int64_t size = itemsize(source.dtype);
-  const bool small = total < config().parallel_copy_bytes.load(std::memory_order_relaxed);
   std::byte* run = row_major_run(storage, domains);
-  const CopyEngine* engine = sharding.devices()->client()->copy_engine();
-  if (small && !engine && !layout && run && is_dense(source.shape, source.byte_strides, size)) {
+  Executor& executor = sharding.devices()->client()->executor();
+  const bool is_inline = executor.is_inline(total);
+  if (is_inline && !layout && run && is_dense(source.shape, source.byte_strides, size)) {
     std::memcpy(run, source.data, static_cast<size_t>(total));
     return total;
   }
-  CopyBatch batch(engine);
+  CopyBatch batch;
   const auto lane_of = [&](int64_t buffer) {
     return (*sharding.devices())[sharding.buffers().position(grid, buffer)]->lane();
   };
   int64_t written = 0;
   const auto take = [&](const StridedCopy& copy, int64_t buffer) {
     written += copy.bytes();
-    if (small && !engine) {
+    if (is_inline) {
       copy.run();
     } else {
       batch.add(copy, lane_of(buffer));
@@ -57,7 +56,7 @@ int64_t fill(const HostView& source, const ShardDomains& domains, const Storage&
   } else {
     batch.reserve(storage.buffer_count());
     int64_t lane_bytes = total;
-    if (!small && !sharding.devices()->on_one_arena()) {
+    if (!is_inline && !sharding.devices()->on_one_arena()) {
       std::vector<int> lanes;
       for (int64_t b = 0; b < storage.buffer_count(); ++b) lanes.push_back(lane_of(b));
       lane_bytes = bytes_of_one_lane(total, std::move(lanes));
@@ -71,7 +70,7 @@ int64_t fill(const HostView& source, const ShardDomains& domains, const Storage&
       take(StridedCopy(storage.device_data(b), strides, from, source.byte_strides, box.shape, size, lane_bytes), b);
     }
   }
-  batch.run();
+  executor.run(batch);
   return written;
 }
 

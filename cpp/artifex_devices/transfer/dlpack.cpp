@@ -9,7 +9,7 @@
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cpu/arena.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
@@ -247,12 +247,11 @@ ArrayRef array_from_cuda(HostView source, const ShardingRef& sharding, std::opti
   if (copy.value_or(false) || !why.empty() || source.data == nullptr) {
     storage = Storage::allocate(sharding, domains, source.dtype, kFromDlpack);
     const int64_t size = itemsize(source.dtype);
-    CopyBatch batch(device.client().copy_engine());
+    CopyBatch batch(&g_transfer_counters.device_to_device_bytes);
     batch.add(StridedCopy(storage->device_data(0), row_major_strides(source.shape, size),
                           static_cast<const std::byte*>(source.data), source.byte_strides, source.shape, size),
               -1);
-    batch.run();
-    g_transfer_counters.device_to_device_bytes.fetch_add(source.nbytes(), std::memory_order_relaxed);
+    device.client().executor().run(batch);
   } else {
     std::vector<BufferRef> memory;
     memory.push_back({space.foreign_block(source.data, source.nbytes(), [owner = source.owner] {}), 0});

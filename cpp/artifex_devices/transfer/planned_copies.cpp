@@ -72,9 +72,9 @@ int64_t PlannedCopies::bytes_into(int64_t destination) const {
   return bytes;
 }
 
-void PlannedCopies::add_to(CopyBatch* batch, std::shared_ptr<const PlannedCopies> copies) {
+void PlannedCopies::add_to(CopyBatch* batch, std::shared_ptr<const PlannedCopies> copies, const CopyEngine* engine) {
   const auto count = static_cast<int64_t>(copies->to_.data.size());
-  if (batch->has_engine() || copies->plan_->copy_count() <= most_listed.load(std::memory_order_relaxed)) {
+  if (engine != nullptr || copies->plan_->copy_count() <= most_listed.load(std::memory_order_relaxed)) {
     batch->reserve(copies->plan_->copy_count());
     CopyLister lister(batch);
     for (int64_t i = 0; i < count; ++i) copies->for_boxes(i, lister);

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "artifex_devices/array/array.h"
+#include "artifex_devices/device/copy_batch.h"
+#include "artifex_devices/device/copy_engine.h"
 #include "artifex_devices/partition/reshard_plan.h"
-#include "artifex_devices/transfer/copy_batch.h"
 
 namespace artifex_devices {
 
@@ -33,8 +34,9 @@ class PlannedCopies {
   /// `process`: the number of this process in the plan's places.
   PlannedCopies(std::shared_ptr<const ReshardPlan> plan, End from, End to, int process);
 
-  /// Copies for `batch`, which must hold the memory of both ends.
-  static void add_to(CopyBatch* batch, std::shared_ptr<const PlannedCopies> copies);
+  /// Copies for `batch`, which must hold the memory of both ends; `engine`: that of the client, which takes listed
+  /// copies only.
+  static void add_to(CopyBatch* batch, std::shared_ptr<const PlannedCopies> copies, const CopyEngine* engine);
 
  private:
   template <class Sink>

@@ -3,9 +3,8 @@
 
 #include <optional>
 
-#include "artifex_devices/base/config.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/cross_reshard.h"
 #include "artifex_devices/transfer/planned_copies.h"
@@ -42,34 +41,22 @@ struct Move {
   BufferRef source_buffer(int64_t number) const {
     return source.storage()->buffer(source.position_in_storage() < 0 ? number : source.buffer_number(0));
   }
-  bool source_is_good() const {
-    const EventRef& ready = source.ready_event();
-    return !ready || (ready->is_set() && !ready->error());
-  }
+  Executor& executor() const { return sharding->devices()->client()->executor(); }
 };
 
-/// Runs the copies into `storage` now where they are few and the source is written, else when it is.
-PendingStorage run_or_start(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch) {
-  const std::shared_ptr<DeferredTasks>& deferred = move.sharding->devices()->client()->deferred_tasks();
-  if (!deferred && move.source_is_good() &&
-      batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
-    batch->run();
-    g_transfer_counters.device_to_device_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
-    return {std::move(storage), nullptr, batch->bytes()};
-  }
+PendingStorage submit(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch) {
   const int64_t bytes = batch->bytes();
-  EventRef ready =
-      start_after(move.source.ready_event(), std::move(batch), g_transfer_counters.device_to_device_bytes, deferred);
+  EventRef ready = move.executor().submit(std::move(batch), move.source.ready_event());
   return {std::move(storage), std::move(ready), bytes};
 }
 
-/// Runs the copies, and records them where a recording is open; `plan` returns the plan of the move.
+/// Submits the copies, and records them where a recording is open; `plan` returns the plan of the move.
 template <class PlanOf>
-PendingStorage run_and_record(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch,
-                              PlanOf&& plan) {
-  if (!TransferRecording::is_any_open()) return run_or_start(move, std::move(storage), std::move(batch));
+PendingStorage submit_and_record(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch,
+                                 PlanOf&& plan) {
+  if (!TransferRecording::is_any_open()) return submit(move, std::move(storage), std::move(batch));
   TransferRun run{trace_begin_ns(), batch->bytes()};
-  PendingStorage moved = run_or_start(move, std::move(storage), std::move(batch));
+  PendingStorage moved = submit(move, std::move(storage), std::move(batch));
   run.ready = moved.ready;
   record_reshard(*plan(), *move.source.sharding(), *move.sharding, run);
   return moved;
@@ -111,26 +98,25 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   if (!to_tiles) return std::nullopt;
   const auto plan = [&] { return make_plan(move.source, to, WorldPlaces(from), WorldPlaces(to), move.force_copy); };
   const StridedCopy copy = tiling_copy(*to_tiles, from_tiles, move.source.shape(), move.size);
-  const bool small = copy.bytes() < config().parallel_copy_bytes.load(std::memory_order_relaxed);
-  const CopyEngine* engine = to.devices()->client()->copy_engine();
-  if (small && !engine && move.source_is_good() && !to.devices()->client()->defers_copies()) {
+  const EventRef& written = move.source.ready_event();
+  if (move.executor().is_inline(copy.bytes()) && is_ready(written) && !(written && written->error())) {
     const int64_t begin_ns = trace_begin_ns();
     copy.run();
     g_transfer_counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
     if (TransferRecording::is_any_open()) record_reshard(*plan(), from, to, {begin_ns, copy.bytes()});
     return PendingStorage{std::move(storage), nullptr};
   }
-  auto batch = std::make_shared<CopyBatch>(engine);
+  auto batch = std::make_shared<CopyBatch>(&g_transfer_counters.device_to_device_bytes);
   batch->add(copy, (*to.devices())[0]->lane());
-  batch->hold(std::move(held));
-  batch->hold(storage->buffer(0));
-  return run_and_record(move, std::move(storage), std::move(batch), plan);
+  batch->hold(std::move(held.block));
+  batch->hold(storage->buffer(0).block);
+  return submit_and_record(move, std::move(storage), std::move(batch), plan);
 }
 
 /// `from` and `to`: the ends as the plan numbers their buffers.
 PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from,
                             const WorldPlaces& to) {
-  auto batch = std::make_shared<CopyBatch>(move.sharding->devices()->client()->copy_engine());
+  auto batch = std::make_shared<CopyBatch>(&g_transfer_counters.device_to_device_bytes);
   PlannedCopies::End source{{}, {}, move.source.layout()};
   source.data.resize(from.places.size());
   std::vector<BufferRef> held(from.places.size());
@@ -164,20 +150,21 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
     BufferRef buffer = moved.storage->buffer(number);
     destination.data[i] = buffer.device_data();
     destination.lanes[i] = (*sharding.devices())[sharding.buffers().position(sharding.grid(), number)]->lane();
-    batch->hold(std::move(buffer));
+    batch->hold(std::move(buffer.block));
   }
   const bool is_shared = sharding.devices()->client()->is_multi_process();  // CrossReshard traces it at its end
   if (is_shared && TransferRecording::is_any_open()) record_reshard(*plan, *move.source.sharding(), sharding, {});
   const int process =
       sharding.devices()->client()->is_multi_process() ? sharding.devices()->client()->process_index() : 0;
-  PlannedCopies::add_to(
-      batch.get(), std::make_shared<const PlannedCopies>(plan, std::move(source), std::move(destination), process));
+  PlannedCopies::add_to(batch.get(),
+                        std::make_shared<const PlannedCopies>(plan, std::move(source), std::move(destination), process),
+                        sharding.devices()->client()->copy_engine());
   if (batch->bytes() == 0) return moved;
   for (BufferRef& buffer : held) {  // through a delete of the source meanwhile
-    if (buffer.block) batch->hold(std::move(buffer));
+    if (buffer.block) batch->hold(std::move(buffer.block));
   }
-  if (is_shared) return run_or_start(move, std::move(moved.storage), std::move(batch));
-  return run_and_record(move, std::move(moved.storage), std::move(batch), [&] { return plan; });
+  if (is_shared) return submit(move, std::move(moved.storage), std::move(batch));
+  return submit_and_record(move, std::move(moved.storage), std::move(batch), [&] { return plan; });
 }
 
 }  // namespace
@@ -264,7 +251,7 @@ TransferCounters transfer_counters() noexcept {
   return {g_transfer_counters.host_to_device_bytes.load(std::memory_order_relaxed),
           g_transfer_counters.device_to_host_bytes.load(std::memory_order_relaxed),
           g_transfer_counters.device_to_device_bytes.load(std::memory_order_relaxed),
-          g_transfer_counters.copies_listed.load(std::memory_order_relaxed)};
+          CopyBatch::copies_listed.load(std::memory_order_relaxed)};
 }
 
 }  // namespace artifex_devices

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "artifex_devices/base/shape.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/executor.h"
 
 namespace artifex_devices {
 namespace {
@@ -66,7 +66,7 @@ std::array<uint64_t, 2> digest_of_value(const HostView& value) {
   CopyBatch batch;
   batch.add(StridedCopy(dense.get(), row_major_strides(value.shape, size), data, value.byte_strides, value.shape, size),
             -1);
-  batch.run();
+  host_executor().run(batch);
   return digest_of_bytes(dense.get(), bytes, seed);
 }
 

@@ -7,8 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "artifex_devices/transfer/copy_batch.h"
-#include "artifex_devices/transfer/counters.h"
+#include "artifex_devices/device/executor.h"
 #include "host_arrays.h"
 
 namespace artifex_devices {
@@ -54,9 +53,9 @@ TEST(CopyBatch, RunsEachUnitOnceAndCountsItsBytes) {
                               for (int64_t i = first; i < last; ++i) ++runs[static_cast<size_t>(i)];
                             }});
   EXPECT_EQ(batch.bytes(), int64_t{64} << 20);
-  const int64_t before = g_transfer_counters.copies_listed;
-  batch.run();
-  EXPECT_EQ(g_transfer_counters.copies_listed, before);
+  const int64_t before = CopyBatch::copies_listed;
+  host_executor().run(batch);
+  EXPECT_EQ(CopyBatch::copies_listed, before);
   for (const auto& each : runs) ASSERT_EQ(each, 1);
 }
 
@@ -68,11 +67,11 @@ TEST(CopyBatch, ReportsTheErrorOfAUnit) {
   };
   CopyBatch now;
   now.add(bulk());
-  EXPECT_THROW(now.run(), std::runtime_error);
-  auto later = std::make_shared<CopyBatch>();
+  EXPECT_THROW(host_executor().run(now), std::runtime_error);
+  static std::atomic<int64_t> copied{0};
+  auto later = std::make_shared<CopyBatch>(&copied);
   later->add(bulk());
-  std::atomic<int64_t> copied{0};
-  const EventRef done = start_after(nullptr, later, copied, nullptr);
+  const EventRef done = host_executor().submit(later, nullptr);
   EXPECT_THROW(done->wait(), std::runtime_error);
   EXPECT_EQ(copied, 0);
 }

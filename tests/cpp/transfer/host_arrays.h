@@ -14,7 +14,7 @@
 #include "../base/byte_array.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/host_view.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/executor.h"
 
 namespace artifex_devices::test {
 
@@ -156,9 +156,9 @@ inline Dims random_shape(Random& random) {
 /// The first `bytes` of a buffer, read from its memory.
 inline ByteArray bytes_of(const BufferRef& buffer, int64_t bytes, const Client& client) {
   ByteArray read(static_cast<size_t>(bytes));
-  CopyBatch batch(client.copy_engine());
+  CopyBatch batch;
   batch.add(StridedCopy(read.data(), Dims{1}, buffer.device_data(), Dims{1}, Dims{bytes}, 1), -1);
-  batch.run();
+  client.executor().run(batch);
   return read;
 }
 

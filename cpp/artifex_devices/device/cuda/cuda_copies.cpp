@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/cuda/box_parts.h"
@@ -77,8 +76,8 @@ bool is_staged(const Box& box, const CopyEnd& to, const CopyEnd& from) {
 /// The copies of one call. Its destruction waits for all that it started.
 class DriverCopies {
  public:
-  DriverCopies(const cuda::Driver& driver, cuda::Poll poll, bool interruptible)
-      : driver_(driver), staging_(driver), launches_(driver), poll_(poll), interruptible_(interruptible) {}
+  DriverCopies(const cuda::Driver& driver, cuda::Poll poll)
+      : driver_(driver), staging_(driver), launches_(driver), poll_(poll) {}
   DriverCopies(const DriverCopies&) = delete;
   DriverCopies& operator=(const DriverCopies&) = delete;
   ~DriverCopies() {
@@ -93,7 +92,6 @@ class DriverCopies {
 
   /// `box`: of the copy, which is not empty; `to` and `from`: its ends.
   void add(const StridedCopy& copy, const Box& box, const CopyEnd& to, const CopyEnd& from) {
-    if (interruptible_) check_interrupt();
     wait_for_others(to, box.to);
     wait_for_others(from, box.from);
     if (to.gpu == nullptr && from.gpu == nullptr) {
@@ -210,7 +208,6 @@ class DriverCopies {
     const cuda::ContextScope scope(driver_, gpu, kCudaCopy);
     if (!is_packed) return start(box, gpu, gpu.from_host());
     cuda::for_parts(cuda::sorted(box, box.to_strides), cuda::StagingBuffer::kBytes, [&](const Box& part) {
-      if (interruptible_) check_interrupt();
       const Dims dense = row_major_strides(part.shape, part.unit);
       std::byte* packed = staging_.take(bytes_of(part), gpu, gpu.from_host());
       StridedCopy(packed, dense, part.from, part.from_strides, part.shape, part.unit).run();
@@ -222,7 +219,6 @@ class DriverCopies {
     const cuda::ContextScope scope(driver_, gpu, kCudaCopy);
     if (!is_packed) return start(box, gpu, gpu.to_host());
     cuda::for_parts(cuda::sorted(box, box.from_strides), cuda::StagingBuffer::kBytes, [&](const Box& part) {
-      if (interruptible_) check_interrupt();
       const Dims dense = row_major_strides(part.shape, part.unit);
       std::byte* packed = staging_.take(bytes_of(part), gpu, gpu.to_host());
       start(StridedCopy(packed, dense, part.from, part.from_strides, part.shape, part.unit).box(), gpu, gpu.to_host());
@@ -236,12 +232,11 @@ class DriverCopies {
   std::vector<std::pair<const cuda::Gpu*, cuda::Stream>> streams_;  // with copies that may be running
   std::vector<const cuda::Gpu*> waited_for_;
   cuda::Poll poll_;
-  bool interruptible_;
 };
 
-void run_here(std::span<const StridedCopy> copies, cuda::Poll poll, bool interruptible) {
+void run_here(std::span<const StridedCopy> copies, cuda::Poll poll) {
   const cuda::Driver& driver = cuda::driver(kCudaCopy);
-  DriverCopies started(driver, poll, interruptible);
+  DriverCopies started(driver, poll);
   for (const StridedCopy& copy : copies) {
     if (copy.bytes() == 0) continue;
     const Box box = copy.box();
@@ -276,7 +271,7 @@ std::vector<CopyEngine::Task> CudaCopies::start(std::span<const StridedCopy> cop
     const CopyEnd to = end_at(driver, box.to);
     const CopyEnd from = end_at(driver, box.from);
     if (!is_staged(box, to, from) && !to.is_exported(box.to) && !from.is_exported(box.from)) {
-      if (!started) started = std::make_shared<DriverCopies>(driver, cuda::Poll::kOften, false);
+      if (!started) started = std::make_shared<DriverCopies>(driver, cuda::Poll::kOften);
       started->add(copy, box, to, from);
     } else if (copy.bytes() <= most || !is_staged(box, to, from)) {
       add(copy);
@@ -292,13 +287,11 @@ std::vector<CopyEngine::Task> CudaCopies::start(std::span<const StridedCopy> cop
   }
   const cuda::Poll poll = groups.size() == 1 ? cuda::Poll::kOften : cuda::Poll::kRarely;
   for (std::vector<StridedCopy>& group : groups) {
-    tasks.emplace_back([group = std::move(group), poll] { run_here(group, poll, false); });
+    tasks.emplace_back([group = std::move(group), poll] { run_here(group, poll); });
   }
   return tasks;
 }
 
-void CudaCopies::run(std::span<const StridedCopy> copies, bool interruptible) const {
-  run_here(copies, cuda::Poll::kRarely, interruptible);
-}
+void CudaCopies::run(std::span<const StridedCopy> copies) const { run_here(copies, cuda::Poll::kRarely); }
 
 }  // namespace artifex_devices

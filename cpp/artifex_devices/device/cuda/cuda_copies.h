@@ -12,7 +12,7 @@ namespace artifex_devices {
 class CudaCopies final : public CopyEngine {
  public:
   std::vector<Task> start(std::span<const StridedCopy> copies) const override;
-  void run(std::span<const StridedCopy> copies, bool interruptible) const override;
+  void run(std::span<const StridedCopy> copies) const override;
 };
 
 }  // namespace artifex_devices

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/device/copy_batch.h"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <functional>
 #include <span>
-
-#include "artifex_devices/base/config.h"
-#include "artifex_devices/base/deferred_tasks.h"
-#include "artifex_devices/base/error.h"
-#include "artifex_devices/base/event.h"
-#include "artifex_devices/base/interrupt.h"
-#include "artifex_devices/base/worker_pool.h"
-#include "artifex_devices/transfer/counters.h"
 
 namespace artifex_devices {
 namespace {
@@ -79,12 +70,8 @@ void CopyBatch::cut_bulks(int64_t piece_bytes) {
   }
 }
 
-void CopyBatch::cut() {
+void CopyBatch::cut_copies(int64_t piece_bytes) {
   order();
-  const WorkerPool& pool = WorkerPool::process();
-  const int64_t share = bytes_ / (std::max(pool.max_workers(), 1) * kPiecesPerWorker);
-  const int64_t piece_bytes = std::clamp(share, kSmallestPiece, kLargestPiece);
-  work_.clear();
   const auto count = static_cast<int64_t>(copies_.size());
   for (int64_t i = 0; i < count; ++i) {
     const Copy& each = copies_[static_cast<size_t>(i)];
@@ -110,8 +97,7 @@ void CopyBatch::cut() {
     for (int64_t piece = 0; piece < pieces; ++piece) work->pieces.push_back({i, last, piece, pieces, false});
     i = last - 1;
   }
-  cut_bulks(piece_bytes);
-  g_transfer_counters.copies_listed.fetch_add(count, std::memory_order_relaxed);
+  copies_listed.fetch_add(count, std::memory_order_relaxed);
 }
 
 void CopyBatch::run_piece(const Piece& piece) const {
@@ -126,33 +112,12 @@ void CopyBatch::run_piece(const Piece& piece) const {
   for (int64_t i = piece.first; i < piece.last; ++i) copies_[static_cast<size_t>(i)].copy.run(piece.index, piece.count);
 }
 
-std::vector<CopyEngine::Task> CopyBatch::start_on_engine() const {
-  std::vector<StridedCopy> copies;
-  copies.reserve(copies_.size());
-  for (const Copy& each : copies_) copies.push_back(each.copy);
-  return engine_->start(copies);
-}
-
-void CopyBatch::run_on_engine() const {
-  check_interrupt();
-  const std::vector<CopyEngine::Task> tasks = start_on_engine();
-  WorkerPool::process().parallel_for(static_cast<int64_t>(tasks.size()), -1,
-                                     [&](int64_t i) { tasks[static_cast<size_t>(i)](); });
-}
-
-void CopyBatch::run() {
-  if (has_engine()) return run_on_engine();
-  if (bytes_ < config().parallel_copy_bytes.load(std::memory_order_relaxed)) {
-    for (const Copy& each : copies_) each.copy.run();
-    for (const Bulk& bulk : bulks_) bulk.run(0, bulk.units);
-    return;
-  }
-  check_interrupt();
-  cut();
-  WorkerPool::process().parallel_for(lane_work());
-}
-
-std::vector<WorkerPool::Work> CopyBatch::lane_work() const {
+std::vector<WorkerPool::Work> CopyBatch::cut() {
+  const int64_t share = bytes_ / (std::max(WorkerPool::process().max_workers(), 1) * kPiecesPerWorker);
+  const int64_t piece_bytes = std::clamp(share, kSmallestPiece, kLargestPiece);
+  work_.clear();
+  cut_copies(piece_bytes);
+  cut_bulks(piece_bytes);
   std::vector<WorkerPool::Work> work;
   work.reserve(work_.size());
   for (const LaneWork& each : work_) {
@@ -162,6 +127,18 @@ std::vector<WorkerPool::Work> CopyBatch::lane_work() const {
   return work;
 }
 
+void CopyBatch::copy() const {
+  for (const Copy& each : copies_) each.copy.run();
+  for (const Bulk& bulk : bulks_) bulk.run(0, bulk.units);
+}
+
+std::vector<StridedCopy> CopyBatch::listed() const {
+  std::vector<StridedCopy> copies;
+  copies.reserve(copies_.size());
+  for (const Copy& each : copies_) copies.push_back(each.copy);
+  return copies;
+}
+
 int64_t bytes_of_one_lane(int64_t bytes, std::vector<int> lanes) {
   std::ranges::sort(lanes);
   const auto repeated = std::ranges::unique(lanes);
@@ -169,82 +146,11 @@ int64_t bytes_of_one_lane(int64_t bytes, std::vector<int> lanes) {
   return bytes / std::max<int64_t>(distinct, 1);
 }
 
-void CopyBatch::end(const std::function<void(std::exception_ptr)>& done, std::exception_ptr error) {
-  std::erase_if(held_, [](const BufferRef& buffer) { return !buffer.block || !buffer.block->is_foreign(); });
+void CopyBatch::end(const Done& done, std::exception_ptr error) {
+  std::erase_if(held_, [](const BlockRef& block) { return !block || !block->is_foreign(); });
+  if (!error) count_as_copied();
   done(std::move(error));
   held_.clear();
-}
-
-void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::exception_ptr)> done) {
-  std::vector<WorkerPool::Work> work;
-  if (batch->has_engine()) {
-    const auto tasks = std::make_shared<const std::vector<CopyEngine::Task>>(batch->start_on_engine());
-    work.push_back(
-        {static_cast<int64_t>(tasks->size()), -1, [tasks](int64_t i) { (*tasks)[static_cast<size_t>(i)](); }});
-  } else {
-    batch->cut();
-    work = batch->lane_work();
-  }
-  try {
-    WorkerPool::process().submit(work, [batch, done](std::exception_ptr error) { batch->end(done, std::move(error)); });
-    return;
-  } catch (...) {  // no thread, or no memory for one: the caller runs the copies
-    work.clear();  // waits for those of an engine
-  }
-  batch->run_here(done);
-}
-
-void CopyBatch::run_here(const std::function<void(std::exception_ptr)>& done) {
-  std::exception_ptr error;
-  try {
-    if (has_engine()) {
-      for (const CopyEngine::Task& task : start_on_engine()) task();
-    } else {
-      for (const Copy& each : copies_) each.copy.run();
-      for (const Bulk& bulk : bulks_) bulk.run(0, bulk.units);
-    }
-  } catch (...) {
-    error = std::current_exception();
-  }
-  end(done, std::move(error));
-}
-
-EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter,
-                     std::shared_ptr<DeferredTasks> deferred) {
-  auto ready = std::make_shared<Event>();
-  ready->set_world(deferred ? deferred->world() : before ? before->world() : 0);
-  if (batch->has_engine()) ready->expect_soon();
-  // Created here: where it is called, there may be no memory for a std::function.
-  const std::function<void(std::exception_ptr)> finish = [ready, &counter,
-                                                          bytes = batch->bytes()](std::exception_ptr error) {
-    if (error) {
-      ready->set_error(std::move(error));
-    } else {
-      counter.fetch_add(bytes, std::memory_order_relaxed);
-      ready->set();
-    }
-  };
-  auto go = [batch = std::move(batch), finish, deferred = std::move(deferred)](std::exception_ptr error) mutable {
-    if (error) {
-      batch->end(finish, std::move(error));
-      return;
-    }
-    try {
-      if (deferred) {
-        deferred->add([batch, finish] { batch->run_here(finish); });
-      } else {
-        CopyBatch::start(std::move(batch), finish);
-      }
-    } catch (...) {
-      finish(std::current_exception());
-    }
-  };
-  if (before) {
-    before->then(std::move(go));
-  } else {
-    go(nullptr);
-  }
-  return ready;
 }
 
 }  // namespace artifex_devices

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "artifex_devices/base/strided_copy.h"
+#include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/device/block.h"
+
+namespace artifex_devices {
+
+/// The copies of one transfer, cut into pieces that the workers of each destination's lane take in turn. Many small
+/// copies make one piece together; big ones that read neighbouring columns of one source are run together, so that it
+/// is read once from front to back. Destinations do not overlap.
+class CopyBatch {
+ public:
+  using Done = std::function<void(std::exception_ptr)>;
+
+  /// `copied` counts the bytes when all are copied; null: they are not counted. It must never be destroyed.
+  explicit CopyBatch(std::atomic<int64_t>* copied = nullptr) : copied_(copied) {}
+
+  void reserve(int64_t copies) { copies_.reserve(static_cast<size_t>(copies)); }
+  /// `lane` of the device that the memory is written for.
+  void add(const StridedCopy& copy, int lane);
+  /// Adds copies that are too many to list: `run(first, last)` executes those of the units [first, last) and writes
+  /// only their memory. It is called on several threads. An exception ends the batch with that error. Not for
+  /// the batches of a copy engine.
+  struct Bulk {
+    int lane = -1;
+    int64_t units = 0;
+    int64_t bytes = 0;
+    std::function<void(int64_t, int64_t)> run;
+  };
+  void add(Bulk bulk);
+  /// Keeps an object until the batch is done.
+  void hold(BlockRef block) { held_.push_back(std::move(block)); }
+
+  int64_t bytes() const noexcept { return bytes_; }
+
+  // For an Executor, which runs it by one of these and then ends it:
+  /// Copies everything on the calling thread.
+  void copy() const;
+  /// Work for the workers of each lane; this object outlives it.
+  std::vector<WorkerPool::Work> cut();
+  std::vector<StridedCopy> listed() const;
+
+  void count_as_copied() const noexcept {
+    if (copied_ != nullptr) copied_->fetch_add(bytes_, std::memory_order_relaxed);
+  }
+  /// Ends a batch that was submitted, complete or not: frees held memory of arenas, calls `done(error)`, which must not
+  /// throw, then drops held memory of callers, whose release is foreign code that may be slow.
+  void end(const Done& done, std::exception_ptr error);
+
+  /// Copies that were cut since the process started.
+  static inline std::atomic<int64_t> copies_listed{0};
+
+ private:
+  struct Copy {
+    StridedCopy copy;
+    int lane;
+  };
+  struct Piece {
+    int64_t first;  // copies [first, last): whole ones, or piece `index` of `count` of each, run together
+    int64_t last;
+    int64_t index;
+    int64_t count;
+    bool together;
+    const Bulk* bulk = nullptr;  // not null: units [first, last) of it
+  };
+  struct LaneWork {
+    int lane;
+    std::vector<Piece> pieces;
+  };
+  void order();
+  void cut_copies(int64_t piece_bytes);
+  void cut_bulks(int64_t piece_bytes);
+  LaneWork& work_of(int lane);
+  void run_piece(const Piece& piece) const;
+
+  std::atomic<int64_t>* copied_;
+  std::vector<Copy> copies_;
+  std::vector<Bulk> bulks_;
+  std::vector<BlockRef> held_;
+  std::vector<LaneWork> work_;
+  int64_t bytes_ = 0;
+};
+
+/// The bytes of a transfer that the workers of one lane write, if the lanes of its copies share them evenly.
+int64_t bytes_of_one_lane(int64_t bytes, std::vector<int> lanes);
+
+}  // namespace artifex_devices
