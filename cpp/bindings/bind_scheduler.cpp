@@ -9,95 +9,104 @@
 namespace artifex_devices::bindings {
 namespace {
 
-// open(program, outcomes, rows): starts a call; rows has the arguments of each body.
-PyObject* open_scheduler(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+PyObject* fiber_at(const Participants& all, size_t fiber) {
+  return PyList_GET_ITEM(all.fibers.ptr(), static_cast<Py_ssize_t>(fiber));
+}
+
+void set_executor(const Participants& all, size_t fiber, PyObject* executor) {
+  check(PyList_SetItem(PyTuple_GET_ITEM(fiber_at(all, fiber), 1), 0, new_reference(executor)));
+}
+
+// Starts the next participant in a fiber, which is running, and returns it; None if no participant begins.
+PyObject* begin_in(Participants& all, size_t fiber) {
+  const std::optional<size_t> position = all.scheduler.upcoming();
+  if (!position) Py_RETURN_NONE;
+  PyObject* object = all.objects[*position].ptr();
+  auto& me = *reinterpret_cast<ParticipantObject*>(object);
+  const py::object context = checked(PyContext_Copy(all.context.ptr()));
+  check(PyContext_Enter(context.ptr()));
+  Py_XSETREF(me.context, new_reference(context.ptr()));
+  const py::object token = checked(PyContextVar_Set(participant_variable, object));
+  all.scheduler.begin(fiber);
+  me.thread = PyThread_get_thread_ident();
+  return new_reference(object);
+}
+
+// open(session, outcomes, rows): starts a call; rows has the arguments of each body.
+PyObject* open_participants(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
-    if (count != 3) throw py::type_error("open: expected program, outcomes and rows");
-    Scheduler& scheduler = scheduler_of(self);
-    const auto members = static_cast<Py_ssize_t>(scheduler.rendezvous->participants());
+    if (count != 3) throw py::type_error("open: expected session, outcomes and rows");
+    Participants& all = participants_of(self);
+    const auto members = static_cast<Py_ssize_t>(all.rendezvous->participants());
     if (!PyList_CheckExact(args[2]) || PyList_GET_SIZE(args[2]) != members)
       throw py::type_error("open: expected rows to be a list with the arguments of each participant");
-    scheduler.program = py::reinterpret_borrow<py::object>(args[0]);
-    scheduler.outcomes = py::reinterpret_borrow<py::list>(args[1]);
-    scheduler.rendezvous->restart();
-    scheduler.participants.clear();
-    scheduler.participants.reserve(static_cast<size_t>(members));
-    auto* type = reinterpret_cast<PyTypeObject*>(scheduler.participant_class.ptr());
+    all.session = py::reinterpret_borrow<py::object>(args[0]);
+    all.outcomes = py::reinterpret_borrow<py::list>(args[1]);
+    all.rendezvous->restart();
+    all.objects.clear();
+    all.objects.reserve(static_cast<size_t>(members));
+    auto* type = reinterpret_cast<PyTypeObject*>(all.participant_class.ptr());
     for (Py_ssize_t position = 0; position < members; ++position) {
       py::object result = checked(type->tp_alloc(type, 0));
       auto& me = *reinterpret_cast<ParticipantObject*>(result.ptr());
-      me.program = new_reference(args[0]);
+      me.session = new_reference(args[0]);
       me.owner = new_reference(self);
       me.args = new_reference(PyList_GET_ITEM(args[2], position));
       me.position = position;
-      scheduler.participants.push_back(std::move(result));
+      all.objects.push_back(std::move(result));
     }
     Py_RETURN_NONE;
   });
 }
 
 // close(): ends the call; its participants cannot call collectives any more, and their objects are released.
-PyObject* close_scheduler(PyObject* self, PyObject*) {
+PyObject* close_participants(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
-    Scheduler& scheduler = scheduler_of(self);
-    for (const py::object& participant : scheduler.participants) {
+    Participants& all = participants_of(self);
+    for (const py::object& participant : all.objects) {
       auto& me = *reinterpret_cast<ParticipantObject*>(participant.ptr());
       me.has_ended = 1;
       Py_CLEAR(me.args);
     }
-    const Py_ssize_t members = PyList_GET_SIZE(scheduler.results.ptr());
+    const Py_ssize_t members = PyList_GET_SIZE(all.results.ptr());
     for (Py_ssize_t i = 0; i < members; ++i) {
-      if (PyList_GET_ITEM(scheduler.results.ptr(), i) != scheduler.pending.ptr())
-        check(PyList_SetItem(scheduler.results.ptr(), i, new_reference(scheduler.pending.ptr())));
-      if (PyList_GET_ITEM(scheduler.payloads.ptr(), i) != Py_None)
-        check(PyList_SetItem(scheduler.payloads.ptr(), i, new_reference(Py_None)));
+      if (PyList_GET_ITEM(all.results.ptr(), i) != all.pending.ptr())
+        check(PyList_SetItem(all.results.ptr(), i, new_reference(all.pending.ptr())));
+      if (PyList_GET_ITEM(all.payloads.ptr(), i) != Py_None)
+        check(PyList_SetItem(all.payloads.ptr(), i, new_reference(Py_None)));
     }
-    const std::vector<py::object> participants = std::move(scheduler.participants);
-    scheduler.participants.clear();
-    scheduler.program = py::none();
-    scheduler.outcomes = py::list();
-    scheduler.host = scheduler.hub = scheduler.context = py::object();
-    scheduler.wait = scheduler.root = scheduler.foreign = py::object();
-    scheduler.seats = py::list();
-    scheduler.seat_of.clear();
-    scheduler.starting = nullptr;
-    scheduler.suspended.clear();
-    scheduler.batch.clear();
-    scheduler.is_suspended.clear();
+    all.scheduler.end();
+    const std::vector<py::object> objects = std::move(all.objects);
+    all.objects.clear();
+    all.session = py::none();
+    all.outcomes = py::list();
+    all.executor = all.caller = all.context = py::object();
+    all.wait = all.root = all.foreign = py::object();
+    all.fibers = py::list();
     Py_RETURN_NONE;
   });
 }
 
-// begin_turns(host, hub, context, seats): starts the turns of the cooperative executor.
+// begin_turns(executor, caller, context, fibers): starts the turns of the cooperative executor.
 PyObject* begin_turns(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
-    if (count != 4 || !PyList_CheckExact(args[3]))
-      throw py::type_error("begin_turns: expected host, hub, context, seats");
-    Scheduler& scheduler = scheduler_of(self);
-    scheduler.host = py::reinterpret_borrow<py::object>(args[0]);
-    scheduler.hub = py::reinterpret_borrow<py::object>(args[1]);
-    scheduler.context = py::reinterpret_borrow<py::object>(args[2]);
-    scheduler.seats = py::reinterpret_borrow<py::list>(args[3]);
-    scheduler.used = 0;
-    scheduler.begun = 0;
-    scheduler.is_ordered = false;
-    scheduler.suspended.reserve(
-        scheduler.participants.size());  // so that no turn allocates: a waiting participant must get its turn
-    scheduler.batch.reserve(scheduler.participants.size());
-    scheduler.seat_of.assign(scheduler.participants.size(), nullptr);
-    scheduler.is_suspended.assign(scheduler.participants.size(), false);
+    Participants& all = participants_of(self);
+    if (count != 4 || !PyList_CheckExact(args[3]) || PyList_GET_SIZE(args[3]) < all.rendezvous->participants())
+      throw py::type_error("begin_turns: expected executor, caller, context and a fiber for each participant");
+    all.executor = py::reinterpret_borrow<py::object>(args[0]);
+    all.caller = py::reinterpret_borrow<py::object>(args[1]);
+    all.context = py::reinterpret_borrow<py::object>(args[2]);
+    all.fibers = py::reinterpret_borrow<py::list>(args[3]);
+    all.scheduler.start();
     Py_RETURN_NONE;
   });
 }
 
-// end_turns(): clears the host of each seat.
+// end_turns(): clears the executor of each fiber.
 PyObject* end_turns(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
-    Scheduler& scheduler = scheduler_of(self);
-    for (Py_ssize_t i = 0; i < scheduler.used; ++i) {
-      PyObject* box = PyTuple_GET_ITEM(PyList_GET_ITEM(scheduler.seats.ptr(), i), 1);
-      check(PyList_SetItem(box, 0, new_reference(Py_None)));
-    }
+    Participants& all = participants_of(self);
+    for (size_t fiber = 0; fiber < all.scheduler.used_fibers(); ++fiber) set_executor(all, fiber, Py_None);
     Py_RETURN_NONE;
   });
 }
@@ -108,64 +117,58 @@ PyObject* wait_by(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
     if (count != 3 || !PyTuple_CheckExact(args[2]))
       throw py::type_error("wait_by: expected wait, the code of the frame that calls bodies or None, and a tuple");
-    scheduler_of(self).wait = py::reinterpret_borrow<py::object>(args[0]);
-    scheduler_of(self).root = py::reinterpret_borrow<py::object>(args[1]);
-    scheduler_of(self).foreign = py::reinterpret_borrow<py::object>(args[2]);
+    participants_of(self).wait = py::reinterpret_borrow<py::object>(args[0]);
+    participants_of(self).root = py::reinterpret_borrow<py::object>(args[1]);
+    participants_of(self).foreign = py::reinterpret_borrow<py::object>(args[2]);
     Py_RETURN_NONE;
   });
 }
 
 // plain(code): sets the body whose waits need no wait(me, frame).
 PyObject* know_plain(PyObject* self, PyObject* code) {
-  scheduler_of(self).plain = py::reinterpret_borrow<py::object>(code);
+  participants_of(self).plain = py::reinterpret_borrow<py::object>(code);
   Py_RETURN_NONE;
 }
 
-// keep_order(): from now on only the hub chooses the next participant. Returns those already chosen, the next one last.
+PyObject* list_of(const std::vector<size_t>& positions) {
+  py::list result;
+  for (const size_t position : positions) result.append(position);
+  return result.release().ptr();
+}
+
+// keep_order(): from now on only the caller chooses the next participant. Returns those already chosen, the next one
+// last.
 PyObject* keep_order(PyObject* self, PyObject*) {
-  return translated([&]() -> PyObject* {
-    Scheduler& scheduler = scheduler_of(self);
-    scheduler.is_ordered = true;
-    py::list batch;
-    for (const size_t position : scheduler.batch) batch.append(position);
-    scheduler.batch.clear();
-    return batch.release().ptr();
-  });
+  return translated([&]() -> PyObject* { return list_of(participants_of(self).scheduler.keep_order()); });
 }
 
 PyObject* enter(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
-    Scheduler& scheduler = scheduler_of(self);
-    PyObject* seat = scheduler.starting;
-    if (seat == nullptr) Py_RETURN_NONE;
-    scheduler.starting = nullptr;
-    return begin_in(scheduler, seat);
+    Participants& all = participants_of(self);
+    const std::optional<size_t> fiber = all.scheduler.take_starting();
+    if (!fiber) Py_RETURN_NONE;
+    return begin_in(all, *fiber);
   });
 }
 
-PyObject* leave_body(Scheduler& scheduler, ParticipantObject& me, bool has_returned) {
-  const auto position = static_cast<size_t>(me.position);
-  unsuspend(scheduler, position);
+PyObject* leave_body(Participants& all, ParticipantObject& me, bool has_returned) {
   if (me.context != nullptr) {
     check(PyContext_Exit(me.context));
     Py_CLEAR(me.context);
   }
-  if (position >= scheduler.seat_of.size()) Py_RETURN_NONE;  // the call has ended without it
-  if (has_returned)
-    scheduler.rendezvous->finished(me.position);
-  else
-    scheduler.rendezvous->raised(me.position);
-  return begin_in(scheduler, scheduler.seat_of[position]);
+  const std::optional<size_t> fiber = all.scheduler.leave(static_cast<size_t>(me.position), has_returned);
+  if (!fiber) Py_RETURN_NONE;  // the call has ended without it
+  return begin_in(all, *fiber);
 }
 
-// ended(me, outcome): its body returned `outcome`. Returns the participant that begins in its seat, or None.
+// ended(me, outcome): its body returned `outcome`. Returns the participant that begins in its fiber, or None.
 PyObject* ended(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
     if (count != 2) throw py::type_error("ended: expected a participant and what its body returned");
-    Scheduler& scheduler = scheduler_of(self);
+    Participants& all = participants_of(self);
     ParticipantObject& me = participant_at(args[0]);
-    check(PyList_SetItem(scheduler.outcomes.ptr(), me.position, new_reference(args[1])));
-    return leave_body(scheduler, me, true);
+    check(PyList_SetItem(all.outcomes.ptr(), me.position, new_reference(args[1])));
+    return leave_body(all, me, true);
   });
 }
 
@@ -174,26 +177,30 @@ PyObject* ended(PyObject* self, PyObject* const* args, Py_ssize_t count) {
 PyObject* raised(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
     if (count != 2) throw py::type_error("raised: expected a participant and a bool");
-    return leave_body(scheduler_of(self), participant_at(args[0]), args[1] != Py_True);
+    return leave_body(participants_of(self), participant_at(args[0]), args[1] != Py_True);
   });
 }
 
 // next(): returns the switch to the participant with the next turn.
 PyObject* next_turn(PyObject* self, PyObject*) {
-  return translated([&]() -> PyObject* { return next_switch(scheduler_of(self)); });
+  return translated([&]() -> PyObject* {
+    Participants& all = participants_of(self);
+    return switch_to(all, all.scheduler.next());
+  });
 }
 
 // suspend(me): it waits. Returns the switch to the participant with the next turn.
 PyObject* suspend(PyObject* self, PyObject* me) {
   return translated([&]() -> PyObject* {
-    return suspended_switch(scheduler_of(self), static_cast<size_t>(participant_at(me).position));
+    Participants& all = participants_of(self);
+    return switch_to(all, all.scheduler.suspend(static_cast<size_t>(participant_at(me).position)));
   });
 }
 
 // resumed(me): it has the turn again.
 PyObject* resumed(PyObject* self, PyObject* me) {
   return translated([&]() -> PyObject* {
-    unsuspend(scheduler_of(self), static_cast<size_t>(participant_at(me).position));
+    participants_of(self).scheduler.resume(static_cast<size_t>(participant_at(me).position));
     Py_RETURN_NONE;
   });
 }
@@ -203,37 +210,34 @@ PyObject* turn_of(PyObject* self, PyObject* position) {
   return translated([&]() -> PyObject* {
     const Py_ssize_t number = PyLong_AsSsize_t(position);
     if (number == -1 && PyErr_Occurred()) return nullptr;
-    return new_reference(switch_of(scheduler_of(self).seat_of.at(static_cast<size_t>(number))));
+    Participants& all = participants_of(self);
+    return switch_to(all, all.scheduler.fiber_of(static_cast<size_t>(number)));
   });
 }
 
 PyObject* suspended_positions(PyObject* self, PyObject*) {
-  return translated([&]() -> PyObject* {
-    py::list result;
-    for (const size_t position : scheduler_of(self).suspended) result.append(position);
-    return result.release().ptr();
-  });
+  return translated([&]() -> PyObject* { return list_of(participants_of(self).scheduler.suspended()); });
 }
 
 PyObject* list_participants(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
     py::list result;
-    for (const py::object& participant : scheduler_of(self).participants) result.append(participant);
+    for (const py::object& participant : participants_of(self).objects) result.append(participant);
     return result.release().ptr();
   });
 }
 
-// know(operation, axis_name, x, meeting, groups, signature): from now on `arrive` handles this operation over these
+// know(operation, axis_name, x, collective, groups, signature): from now on `arrive` handles this operation over these
 // axes for arrays like x, with one group for each participant or one for all.
 PyObject* know(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
-    if (count != 6) throw py::type_error("know: expected operation, axis_name, x, meeting, groups and signature");
-    Scheduler& scheduler = scheduler_of(self);
+    if (count != 6) throw py::type_error("know: expected operation, axis_name, x, collective, groups and signature");
+    Participants& all = participants_of(self);
     const NdarrayKind kind = kind_of_ndarray(args[2]);
-    if (scheduler.kinds.size() >= kKinds || kind.dtype == nullptr) Py_RETURN_NONE;
+    if (all.collectives.size() >= kKnownCollectives || kind.dtype == nullptr) Py_RETURN_NONE;
     std::vector<int64_t> groups;
     for (const py::handle group : py::reinterpret_borrow<py::list>(args[4])) groups.push_back(group.cast<int64_t>());
-    scheduler.kinds.push_back({py::reinterpret_borrow<py::object>(args[0]),
+    all.collectives.push_back({py::reinterpret_borrow<py::object>(args[0]),
                                py::reinterpret_borrow<py::object>(args[1]),
                                py::reinterpret_borrow<py::object>(kind.dtype),
                                {kind.shape.begin(), kind.shape.end()},
@@ -249,49 +253,46 @@ PyTypeObject* scheduler_class = nullptr;
 py::object make_scheduler(const py::object& rendezvous, const py::type& cls, const py::list& payloads,
                           const py::list& results, const py::object& pending) {
   if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), participant_class))
-    throw py::type_error("_new_stage: expected a class of participants");
-  auto scheduler = std::make_unique<Scheduler>();
-  scheduler->kinds.reserve(kKinds);  // their addresses stay valid while Python runs
-  scheduler->owner = rendezvous;
-  scheduler->rendezvous = rendezvous.cast<Rendezvous*>();
-  scheduler->participant_class = cls;
-  scheduler->payloads = payloads;
-  scheduler->results = results;
-  scheduler->pending = pending;
-  scheduler->program = py::none();
+    throw py::type_error("_new_scheduler: expected a class of participants");
+  auto all = std::make_unique<Participants>(rendezvous);
+  all->collectives.reserve(kKnownCollectives);  // their addresses stay valid while Python runs
+  all->participant_class = cls;
+  all->payloads = payloads;
+  all->results = results;
+  all->pending = pending;
+  all->session = py::none();
   py::object self = checked(scheduler_class->tp_alloc(scheduler_class, 0));
-  reinterpret_cast<SchedulerObject*>(self.ptr())->scheduler = scheduler.release();
+  reinterpret_cast<SchedulerObject*>(self.ptr())->participants = all.release();
   return self;
 }
 
 int traverse_scheduler(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  const Scheduler* scheduler = reinterpret_cast<SchedulerObject*>(self)->scheduler;
-  if (scheduler == nullptr) return 0;
-  Py_VISIT(scheduler->program.ptr());
-  Py_VISIT(scheduler->outcomes.ptr());
-  Py_VISIT(scheduler->host.ptr());
-  Py_VISIT(scheduler->wait.ptr());
-  for (const py::object& participant : scheduler->participants) Py_VISIT(participant.ptr());
-  for (const Kind& kind : scheduler->kinds) Py_VISIT(kind.meeting.ptr());
+  const Participants* all = reinterpret_cast<SchedulerObject*>(self)->participants;
+  if (all == nullptr) return 0;
+  Py_VISIT(all->session.ptr());
+  Py_VISIT(all->outcomes.ptr());
+  Py_VISIT(all->executor.ptr());
+  Py_VISIT(all->wait.ptr());
+  for (const py::object& participant : all->objects) Py_VISIT(participant.ptr());
+  for (const KnownCollective& each : all->collectives) Py_VISIT(each.collective.ptr());
   return 0;
 }
 
 int clear_scheduler(PyObject* self) {
-  Scheduler* scheduler = reinterpret_cast<SchedulerObject*>(self)->scheduler;
-  if (scheduler == nullptr) return 0;
-  const py::object program = std::move(scheduler->program), host = std::move(scheduler->host),
-                   wait = std::move(scheduler->wait);
-  const std::vector<py::object> participants = std::move(scheduler->participants);
-  const std::vector<Kind> kinds = std::move(scheduler->kinds);
-  scheduler->participants.clear();
-  scheduler->kinds.clear();
+  Participants* all = reinterpret_cast<SchedulerObject*>(self)->participants;
+  if (all == nullptr) return 0;
+  const py::object session = std::move(all->session), executor = std::move(all->executor), wait = std::move(all->wait);
+  const std::vector<py::object> objects = std::move(all->objects);
+  const std::vector<KnownCollective> collectives = std::move(all->collectives);
+  all->objects.clear();
+  all->collectives.clear();
   return 0;
 }
 
 void free_scheduler(PyObject* self) {
   PyObject_GC_UnTrack(self);
-  delete reinterpret_cast<SchedulerObject*>(self)->scheduler;
+  delete reinterpret_cast<SchedulerObject*>(self)->participants;
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -299,67 +300,75 @@ void free_scheduler(PyObject* self) {
 
 }  // namespace
 
+PyObject* switch_to(Participants& all, std::optional<size_t> fiber) {
+  if (!fiber) return new_reference(all.caller.ptr());
+  if (all.scheduler.is_starting(*fiber)) set_executor(all, *fiber, all.executor.ptr());
+  return new_reference(PyTuple_GET_ITEM(fiber_at(all, *fiber), 0));
+}
+
 void bind_scheduler(py::module_& module) {
   static PyMethodDef scheduler_methods[] = {
-      {"open", fast(&open_scheduler), METH_FASTCALL,
-       "open(self: _Stage, program: object, outcomes: list, rows: list) -> None\n\nStarts a call."},
-      {"close", &close_scheduler, METH_NOARGS,
-       "close(self: _Stage) -> None\n\nEnds the call: its participants cannot call collectives any more, and their "
+      {"open", fast(&open_participants), METH_FASTCALL,
+       "open(self: _Scheduler, session: object, outcomes: list, rows: list) -> None\n\nStarts a call."},
+      {"close", &close_participants, METH_NOARGS,
+       "close(self: _Scheduler) -> None\n\nEnds the call: its participants cannot call collectives any more, and their "
        "objects are released."},
       {"participants", &list_participants, METH_NOARGS,
-       "participants(self: _Stage) -> list\n\nReturns the participants of the call; none after its end."},
+       "participants(self: _Scheduler) -> list\n\nReturns the participants of the call; none after its end."},
       {"know", fast(&know), METH_FASTCALL,
-       "know(self: _Stage, operation: str, axis_name: object, x: object, meeting: object, groups: list, signature: "
+       "know(self: _Scheduler, operation: str, axis_name: object, x: object, collective: object, groups: list, signature: "
        "int) -> None\n\nMakes _arrive handle arrays like x, with one group for each participant or one for all."},
       {"wait_by", fast(&wait_by), METH_FASTCALL,
-       "wait_by(self: _Stage, wait: object, root: object, foreign: tuple) -> None\n\nMakes waits call wait(me, frame), "
+       "wait_by(self: _Scheduler, wait: object, root: object, foreign: tuple) -> None\n\nMakes waits call wait(me, frame), "
        "unless they are plain. All are plain while no module of `foreign` is imported."},
       {"plain", &know_plain, METH_O,
-       "plain(self: _Stage, code: object) -> None\n\nMakes waits of this body plain where the code `root` calls it."},
+       "plain(self: _Scheduler, code: object) -> None\n\nMakes waits of this body plain where the code `root` calls it."},
       {"begin_turns", fast(&begin_turns), METH_FASTCALL,
-       "begin_turns(self: _Stage, host: object, hub: object, context: object, seats: list) -> None\n\n"
-       "Starts turns of participants that share a thread. A seat is (switch, [host])."},
-      {"end_turns", &end_turns, METH_NOARGS, "end_turns(self: _Stage) -> None\n\nClears the host of each seat."},
+       "begin_turns(self: _Scheduler, executor: object, caller: object, context: object, fibers: list) -> None\n\n"
+       "Starts turns of participants that share a thread. A fiber is (switch, [executor])."},
+      {"end_turns", &end_turns, METH_NOARGS,
+       "end_turns(self: _Scheduler) -> None\n\nClears the executor of each fiber."},
       {"keep_order", &keep_order, METH_NOARGS,
-       "keep_order(self: _Stage) -> list\n\nMakes only the hub choose the next participant. Returns those already "
+       "keep_order(self: _Scheduler) -> list\n\nMakes only the caller choose the next participant. Returns those already "
        "chosen, the next one last."},
       {"enter", &enter, METH_NOARGS,
-       "enter(self: _Stage) -> object\n\nReturns the participant that begins in the seat of the calling greenlet, or "
+       "enter(self: _Scheduler) -> object\n\nReturns the participant that begins in the fiber of the calling greenlet, or "
        "None."},
       {"ended", fast(&ended), METH_FASTCALL,
-       "ended(self: _Stage, me: object, outcome: object) -> object\n\nReturns the participant that begins in its seat, "
+       "ended(self: _Scheduler, me: object, outcome: object) -> object\n\nReturns the participant that begins in its fiber, "
        "or None."},
       {"raised", fast(&raised), METH_FASTCALL,
-       "raised(self: _Stage, me: object, is_own: bool) -> object\n\nReturns None, as no participant begins after a "
+       "raised(self: _Scheduler, me: object, is_own: bool) -> object\n\nReturns None, as no participant begins after a "
        "failure."},
       {"next", &next_turn, METH_NOARGS,
-       "next(self: _Stage) -> object\n\nReturns the switch to the participant with the next turn, or to the hub."},
+       "next(self: _Scheduler) -> object\n\nReturns the switch to the participant with the next turn, or to the caller."},
       {"suspend", &suspend, METH_O,
-       "suspend(self: _Stage, me: object) -> object\n\nSuspends it and returns the switch to the participant with the "
-       "next turn, or to the hub."},
-      {"resumed", &resumed, METH_O, "resumed(self: _Stage, me: object) -> None\n\nReports that it has the turn again."},
+       "suspend(self: _Scheduler, me: object) -> object\n\nSuspends it and returns the switch to the participant with the "
+       "next turn, or to the caller."},
+      {"resumed", &resumed, METH_O,
+       "resumed(self: _Scheduler, me: object) -> None\n\nReports that it has the turn again."},
       {"turn_of", &turn_of, METH_O,
-       "turn_of(self: _Stage, position: int) -> object\n\nReturns the switch to a participant that has begun."},
+       "turn_of(self: _Scheduler, position: int) -> object\n\nReturns the switch to a participant that has begun."},
       {"suspended", &suspended_positions, METH_NOARGS,
-       "suspended(self: _Stage) -> list\n\nReturns the positions of the waiting participants, in the order of "
+       "suspended(self: _Scheduler) -> list\n\nReturns the positions of the waiting participants, in the order of "
        "suspension."},
       {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot scheduler_slots[] = {
-      {Py_tp_doc, const_cast<char*>("The participants of a program; see _new_stage.")},
+      {Py_tp_doc, const_cast<char*>("The participants of a session; see _new_scheduler.")},
       {Py_tp_methods, scheduler_methods},
       {Py_tp_traverse, slot(&traverse_scheduler)},
       {Py_tp_clear, slot(&clear_scheduler)},
       {Py_tp_dealloc, slot(&free_scheduler)},
       {0, nullptr}};
-  static PyType_Spec scheduler_spec{"artifex_devices._core._Stage", sizeof(SchedulerObject), 0,
+  static PyType_Spec scheduler_spec{"artifex_devices._core._Scheduler", sizeof(SchedulerObject), 0,
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                     scheduler_slots};
 
   bind_participant(module);
   scheduler_class = make_class(module, scheduler_spec);
-  module.def("_new_stage", &make_scheduler, py::arg("rendezvous"), py::arg("participant_class"), py::arg("payloads"),
-             py::arg("results"), py::arg("pending"),
-             "Creates the scheduler of a program's participants, with their payloads and results by position, "
+  module.def("_new_scheduler", &make_scheduler, py::arg("rendezvous"), py::arg("participant_class"),
+             py::arg("payloads"), py::arg("results"), py::arg("pending"),
+             "Creates the scheduler of a session's participants, with their payloads and results by position, "
              "`pending` without a result.");
   bind_scheduler_calls(module);
 }

@@ -42,10 +42,10 @@ py::tuple tuples_of(const std::vector<std::vector<int64_t>>& groups) {
   return py::tuple(result);
 }
 
-py::object process_groups(const std::optional<ProcessGroups>& across) {
+py::object process_groups(const std::optional<CrossProcessGroups>& across) {
   if (!across) return py::none();
   py::list groups;
-  for (const CrossGroup& group : across->groups) {
+  for (const CrossProcessGroup& group : across->groups) {
     py::dict here, held;
     for (const auto& [index, slot] : group.here) here[py::int_(index)] = slot;
     for (size_t p = 0; p < group.processes.size(); ++p) held[py::int_(group.processes[p])] = tuple_of(group.held[p]);
@@ -79,14 +79,14 @@ void bind_process_map(py::module_& module) {
           [](const ProcessMap& self, const std::vector<std::vector<int64_t>>& groups) {
             return process_groups(self.groups_across(groups));
           },
-          py::arg("groups"), "Fields of a ProcessGroups: what of these groups spans processes, or None.")
+          py::arg("groups"), "Fields of a CrossProcessGroups: what of these groups spans processes, or None.")
       .def(
           "same_parts",
           [](const ProcessMap& self, const std::vector<int64_t>& unnamed) {
             return process_groups(self.same_parts(unnamed));
           },
           py::arg("unnamed"),
-          "Fields of a ProcessGroups: the processes with the same parts of a value sharded over all other axes, or "
+          "Fields of a CrossProcessGroups: the processes with the same parts of a value sharded over all other axes, or "
           "None.")
       .def(
           "meeting_sets", [](const ProcessMap& self) { return tuples_of(self.meeting_sets()); },
@@ -112,7 +112,7 @@ void deliver(Rendezvous& rendezvous, int64_t participant, const py::list& result
 void bind_spmd(py::module_& module) {
   bind_process_map(module);
   py::class_<Rendezvous> rendezvous(module, "Rendezvous",
-                                    "State machine by which the participants of a program meet for collectives.");
+                                    "State machine by which the participants of a session meet for collectives.");
   rendezvous
       .def(py::init([](int64_t participants) { return std::make_unique<Rendezvous>(participants); }),
            py::arg("participants"))
@@ -123,7 +123,7 @@ void bind_spmd(py::module_& module) {
             return static_cast<int64_t>(self.arrive(participant, group, signature));
           },
           py::arg("participant"), py::arg("group"), py::arg("signature"),
-          "Returns 0 for the last to arrive, which does the work and calls deliver; 1 to wait; 2 if the program has "
+          "Returns 0 for the last to arrive, which does the work and calls deliver; 1 to wait; 2 if the session has "
           "failed.")
       .def("deliver", &deliver, py::arg("participant"), py::arg("results"), py::arg("members"), py::arg("made"),
            "Stores what the collective has made in `results`, at the positions of its members, and lets them go on. "
@@ -136,7 +136,7 @@ void bind_spmd(py::module_& module) {
             return self.wait(participant, seconds);
           },
           py::arg("participant"), py::arg("seconds"),
-          "Waits until may_go. Returns False when the program failed or the timeout expired. Ctrl-C interrupts it.")
+          "Waits until may_go. Returns False when the session failed or the timeout expired. Ctrl-C interrupts it.")
       .def("finished", &Rendezvous::finished, py::arg("participant"), "Reports that the participant's body returned.")
       .def("raised", &Rendezvous::raised, py::arg("participant"), "Reports that the participant's body raised.")
       .def(

@@ -17,7 +17,7 @@ namespace {
 int traverse_participant(PyObject* self, visitproc visit, void* arg) {
   auto& me = *reinterpret_cast<ParticipantObject*>(self);
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(me.program);
+  Py_VISIT(me.session);
   Py_VISIT(me.owner);
   Py_VISIT(me.args);
   Py_VISIT(me.context);
@@ -26,7 +26,7 @@ int traverse_participant(PyObject* self, visitproc visit, void* arg) {
 
 int clear_participant(PyObject* self) {
   auto& me = *reinterpret_cast<ParticipantObject*>(self);
-  Py_CLEAR(me.program);
+  Py_CLEAR(me.session);
   Py_CLEAR(me.args);
   Py_CLEAR(me.context);
   return 0;
@@ -74,16 +74,16 @@ void note_call(ParticipantObject& me, PyObject* frame) {
 
 void bind_participant(py::module_& module) {
   static PyMemberDef participant_members[] = {
-      {"program", T_OBJECT_EX, offsetof(ParticipantObject, program), READONLY, "Program of the mapped call."},
+      {"session", T_OBJECT_EX, offsetof(ParticipantObject, session), READONLY, "Session of the mapped call."},
       {"args", T_OBJECT_EX, offsetof(ParticipantObject, args), READONLY,
        "Arguments of its body: a tuple, or the only argument."},
       {"position", T_PYSSIZET, offsetof(ParticipantObject, position), READONLY,
-       "Position in the program's axes, row-major."},
+       "Position in the session's axes, row-major."},
       {"thread", T_ULONG, offsetof(ParticipantObject, thread), 0,
        "Identity of the only thread that may call collectives."},
       {"has_ended", T_BOOL, offsetof(ParticipantObject, has_ended), READONLY, "Whether the mapped call has ended."},
-      {"_code", T_OBJECT, offsetof(ParticipantObject, code), 0, "Code of the body's last call of a collective."},
-      {"_instruction", T_INT, offsetof(ParticipantObject, instruction), 0, "Instruction of that call in the code."},
+      {"code", T_OBJECT, offsetof(ParticipantObject, code), 0, "Code of the body's last call of a collective."},
+      {"instruction", T_INT, offsetof(ParticipantObject, instruction), 0, "Instruction of that call in the code."},
       {nullptr, 0, 0, 0, nullptr}};
   static PyType_Slot participant_slots[] = {
       {Py_tp_doc, const_cast<char*>("One run of a body; created by a scheduler.")},

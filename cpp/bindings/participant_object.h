@@ -9,7 +9,7 @@ namespace py = pybind11;
 
 /// One run of a body, as CPython sees it. Python's class Participant derives from it; schedulers create them.
 struct ParticipantObject {
-  PyObject_HEAD PyObject* program;
+  PyObject_HEAD PyObject* session;
   PyObject* owner;  // a SchedulerObject
   PyObject* args;   // arguments of its body: a tuple, or the only argument
   PyObject* code;   // of the body's last call of a collective

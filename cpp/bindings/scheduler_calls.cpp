@@ -32,19 +32,19 @@ bool is_any_imported(const py::object& names) {
 
 // Whether no frame of a foreign package can be between the body's line and its start. A body may import one at any
 // time.
-bool is_plain(const Scheduler& scheduler, const ParticipantObject& me, const py::object& frame) {
-  if (scheduler.is_ordered || scheduler.root.is_none()) return false;
-  if (!is_any_imported(scheduler.foreign)) return true;
-  if (me.code != scheduler.plain.ptr()) return false;
+bool is_plain(const Participants& all, const ParticipantObject& me, const py::object& frame) {
+  if (all.scheduler.is_ordered() || all.root.is_none()) return false;
+  if (!is_any_imported(all.foreign)) return true;
+  if (me.code != all.plain.ptr()) return false;
   PyFrameObject* back = PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.ptr()));
   if (back == nullptr) return false;
   const py::object above = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(back));
   const py::object code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(back)));
-  return code.ptr() == scheduler.root.ptr();
+  return code.ptr() == all.root.ptr();
 }
 
-// arrive(operation, axis_name, x), called by the function that the body called. Returns None for an unknown kind or
-// outside of a body; else stores the payload and returns a function to call without arguments before `take`.
+// arrive(operation, axis_name, x), called by the function that the body called. Returns None for an unknown collective
+// or outside of a body; else stores the payload and returns a function to call without arguments before `take`.
 PyObject* arrive(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
     if (count != 3) throw py::type_error("arrive: expected operation, axis_name and x");
@@ -53,30 +53,30 @@ PyObject* arrive(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const py::object current = participant_here();
     if (!current) Py_RETURN_NONE;
     auto& me = *reinterpret_cast<ParticipantObject*>(current.ptr());
-    Scheduler& scheduler = scheduler_of(me.owner);
-    const auto kind_found = std::ranges::find_if(scheduler.kinds, [&](const Kind& kind) {
-      return kind.operation.ptr() == args[0] && kind.dtype.ptr() == brought.dtype &&
-             std::ranges::equal(kind.shape, brought.shape) && same_name(kind.axis_name.ptr(), args[1]);
+    Participants& all = participants_of(me.owner);
+    const auto known = std::ranges::find_if(all.collectives, [&](const KnownCollective& each) {
+      return each.operation.ptr() == args[0] && each.dtype.ptr() == brought.dtype &&
+             std::ranges::equal(each.shape, brought.shape) && same_name(each.axis_name.ptr(), args[1]);
     });
-    if (kind_found == scheduler.kinds.end()) Py_RETURN_NONE;
+    if (known == all.collectives.end()) Py_RETURN_NONE;
     const py::object frame = checked(PyObject_CallOneArg(g_frame_above, g_one));
     note_call(me, frame.ptr());
     // The body may have suppressed a Ctrl-C before it took its last result.
-    unsuspend(scheduler, static_cast<size_t>(me.position));
-    check(PyList_SetItem(scheduler.results.ptr(), me.position, new_reference(scheduler.pending.ptr())));
-    check(PyList_SetItem(scheduler.payloads.ptr(), me.position, new_reference(args[2])));
-    const size_t part = kind_found->groups.size() == 1 ? 0 : static_cast<size_t>(me.position);
-    switch (scheduler.rendezvous->arrive(me.position, kind_found->groups.at(part), kind_found->signature)) {
+    all.scheduler.resume(static_cast<size_t>(me.position));
+    check(PyList_SetItem(all.results.ptr(), me.position, new_reference(all.pending.ptr())));
+    check(PyList_SetItem(all.payloads.ptr(), me.position, new_reference(args[2])));
+    const size_t part = known->groups.size() == 1 ? 0 : static_cast<size_t>(me.position);
+    switch (all.rendezvous->arrive(me.position, known->groups.at(part), known->signature)) {
       case Rendezvous::Arrival::kWait:
-        if (!scheduler.wait || is_plain(scheduler, me, frame))
-          return suspended_switch(scheduler, static_cast<size_t>(me.position));
-        return PyObject_CallFunctionObjArgs(g_partial, scheduler.wait.ptr(), current.ptr(), frame.ptr(), nullptr);
+        if (!all.wait || is_plain(all, me, frame))
+          return switch_to(all, all.scheduler.suspend(static_cast<size_t>(me.position)));
+        return PyObject_CallFunctionObjArgs(g_partial, all.wait.ptr(), current.ptr(), frame.ptr(), nullptr);
       case Rendezvous::Arrival::kFailed:
         break;
       case Rendezvous::Arrival::kComplete: {  // Python calls it, with none of our frames on the stack
-        const py::object complete = scheduler.program.attr("complete");
+        const py::object complete = all.session.attr("complete");
         return PyObject_CallFunctionObjArgs(g_partial, complete.ptr(), py::int_(me.position).ptr(),
-                                            kind_found->meeting.ptr(), nullptr);
+                                            known->collective.ptr(), nullptr);
       }
     }
     return new_reference(g_nothing_to_do);
@@ -89,15 +89,15 @@ PyObject* take(PyObject*, PyObject*) {
     const py::object current = participant_here();
     if (!current) throw std::runtime_error("take: a participant has ended inside of a collective");
     auto& me = *reinterpret_cast<ParticipantObject*>(current.ptr());
-    Scheduler& scheduler = scheduler_of(me.owner);
-    unsuspend(scheduler, static_cast<size_t>(me.position));
-    PyObject* result = PyList_GetItem(scheduler.results.ptr(), me.position);
+    Participants& all = participants_of(me.owner);
+    all.scheduler.resume(static_cast<size_t>(me.position));
+    PyObject* result = PyList_GetItem(all.results.ptr(), me.position);
     if (result == nullptr) return nullptr;
     if (!PyList_CheckExact(result) || PyList_GET_SIZE(result) != 1)
       return py::object(current.attr("result")()[py::int_(0)]).release().ptr();  // raises in most cases
     py::object leaf = py::reinterpret_borrow<py::object>(PyList_GET_ITEM(result, 0));
-    check(PyList_SetItem(scheduler.results.ptr(), me.position, new_reference(scheduler.pending.ptr())));
-    check(PyList_SetItem(scheduler.payloads.ptr(), me.position, new_reference(Py_None)));
+    check(PyList_SetItem(all.results.ptr(), me.position, new_reference(all.pending.ptr())));
+    check(PyList_SetItem(all.payloads.ptr(), me.position, new_reference(Py_None)));
     return leaf.release().ptr();
   });
 }
@@ -110,7 +110,7 @@ void bind_scheduler_calls(py::module_& module) {
   static PyMethodDef functions[] = {
       {"_arrive", fast(&arrive), METH_FASTCALL,
        "_arrive(operation: str, axis_name: object, x: object) -> object\n\n"
-       "Returns the function to call before _take, or None for an unknown kind."},
+       "Returns the function to call before _take, or None for an unknown collective."},
       {"_take", &take, METH_NOARGS,
        "_take() -> object\n\nReturns the result of the collective that the body has arrived at."},
       {nullptr, nullptr, 0, nullptr}};

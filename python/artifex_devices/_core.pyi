@@ -2760,7 +2760,7 @@ class _ProcessMap:
     ) -> None: ...
     def groups_across(self, groups: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
         """
-        Fields of a ProcessGroups: what of these groups spans processes, or None.
+        Fields of a CrossProcessGroups: what of these groups spans processes, or None.
         """
 
     def meeting_sets(self) -> tuple[typing.Any, ...]:
@@ -2770,7 +2770,7 @@ class _ProcessMap:
 
     def same_parts(self, unnamed: collections.abc.Sequence[int]) -> typing.Any:
         """
-        Fields of a ProcessGroups: the processes with the same parts of a value sharded over all other axes, or None.
+        Fields of a CrossProcessGroups: the processes with the same parts of a value sharded over all other axes, or None.
         """
 
     @property
@@ -2787,13 +2787,13 @@ class _ProcessMap:
 
 class Rendezvous:
     """
-    State machine by which the participants of a program meet for collectives.
+    State machine by which the participants of a session meet for collectives.
     """
 
     def __init__(self, participants: int) -> None: ...
     def arrive(self, participant: int, group: int, signature: int) -> int:
         """
-        Returns 0 for the last to arrive, which does the work and calls deliver; 1 to wait; 2 if the program has failed.
+        Returns 0 for the last to arrive, which does the work and calls deliver; 1 to wait; 2 if the session has failed.
         """
 
     def cancel(self) -> None:
@@ -2840,7 +2840,7 @@ class Rendezvous:
 
     def wait(self, participant: int, seconds: float | None) -> bool:
         """
-        Waits until may_go. Returns False when the program failed or the timeout expired. Ctrl-C interrupts it.
+        Waits until may_go. Returns False when the session failed or the timeout expired. Ctrl-C interrupts it.
         """
 
     @property
@@ -2854,14 +2854,16 @@ class _Participant:
     One run of a body; created by a scheduler.
     """
 
-class _Stage:
+class _Scheduler:
     """
-    The participants of a program; see _new_stage.
+    The participants of a session; see _new_scheduler.
     """
 
-    def begin_turns(self, host: typing.Any, hub: typing.Any, context: typing.Any, seats: list[typing.Any]) -> None:
+    def begin_turns(
+        self, executor: typing.Any, caller: typing.Any, context: typing.Any, fibers: list[typing.Any]
+    ) -> None:
         """
-        Starts turns of participants that share a thread. A seat is (switch, [host]).
+        Starts turns of participants that share a thread. A fiber is (switch, [executor]).
         """
 
     def close(self) -> None:
@@ -2871,22 +2873,22 @@ class _Stage:
 
     def end_turns(self) -> None:
         """
-        Clears the host of each seat.
+        Clears the executor of each fiber.
         """
 
     def ended(self, me: typing.Any, outcome: typing.Any) -> typing.Any:
         """
-        Returns the participant that begins in its seat, or None.
+        Returns the participant that begins in its fiber, or None.
         """
 
     def enter(self) -> typing.Any:
         """
-        Returns the participant that begins in the seat of the calling greenlet, or None.
+        Returns the participant that begins in the fiber of the calling greenlet, or None.
         """
 
     def keep_order(self) -> list[typing.Any]:
         """
-        Makes only the hub choose the next participant. Returns those already chosen, the next one last.
+        Makes only the caller choose the next participant. Returns those already chosen, the next one last.
         """
 
     def know(
@@ -2894,7 +2896,7 @@ class _Stage:
         operation: str,
         axis_name: typing.Any,
         x: typing.Any,
-        meeting: typing.Any,
+        collective: typing.Any,
         groups: list[typing.Any],
         signature: int,
     ) -> None:
@@ -2904,10 +2906,10 @@ class _Stage:
 
     def next(self) -> typing.Any:
         """
-        Returns the switch to the participant with the next turn, or to the hub.
+        Returns the switch to the participant with the next turn, or to the caller.
         """
 
-    def open(self, program: typing.Any, outcomes: list[typing.Any], rows: list[typing.Any]) -> None:
+    def open(self, session: typing.Any, outcomes: list[typing.Any], rows: list[typing.Any]) -> None:
         """
         Starts a call.
         """
@@ -2934,7 +2936,7 @@ class _Stage:
 
     def suspend(self, me: typing.Any) -> typing.Any:
         """
-        Suspends it and returns the switch to the participant with the next turn, or to the hub.
+        Suspends it and returns the switch to the participant with the next turn, or to the caller.
         """
 
     def suspended(self) -> list[typing.Any]:
@@ -3407,7 +3409,7 @@ def _array_from_pickle(
 def _array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
 def _arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
     """
-    Returns the function to call before _take, or None for an unknown kind.
+    Returns the function to call before _take, or None for an unknown collective.
     """
 
 def _axis_groups(sizes: collections.abc.Sequence[int], axes: collections.abc.Sequence[int]) -> tuple[typing.Any, ...]:
@@ -4033,7 +4035,7 @@ def _network_of_device(device: Device) -> Cluster:
     What joins the devices of a client: their Cluster, or the links of GPUs of the catalogue; or None.
     """
 
-def _new_stage(
+def _new_scheduler(
     rendezvous: typing.Any,
     participant_class: type[typing.Any],
     payloads: list[typing.Any],
@@ -4041,7 +4043,7 @@ def _new_stage(
     pending: typing.Any,
 ) -> typing.Any:
     """
-    Creates the scheduler of a program's participants, with their payloads and results by position, `pending` without a result.
+    Creates the scheduler of a session's participants, with their payloads and results by position, `pending` without a result.
     """
 
 def _parse_world(text: str) -> tuple[Machine, int | None, str | None]:

@@ -96,9 +96,11 @@ class Config:
     """
 
     def __init__(self) -> None:
+        # Options that are stored in Python are attributes, which hot calls read.
+        vars(self).update(_DEFAULTS)
+        vars(self).update({name: option.default for name, option in RECORDED.items()})
         environment = os.environ.get("JAX_NUM_CPU_DEVICES", "")
-        self._values: dict[str, Any] = {**_DEFAULTS, **{name: option.default for name, option in RECORDED.items()}}
-        self._values["jax_num_cpu_devices"] = int(environment) if environment.isdecimal() else _DEFAULT_COUNT
+        vars(self)["jax_num_cpu_devices"] = int(environment) if environment.isdecimal() else _DEFAULT_COUNT
 
     def update(self, name: str, value: Any) -> None:
         """Sets one option, for all threads.
@@ -123,18 +125,18 @@ class Config:
         elif name == "jax_num_cpu_devices":
             is_default = value is None or (isinstance(value, int) and value == _DEFAULT_COUNT)
             count = _DEFAULT_COUNT if is_default else _int(name, value, 1)
-            if count != self._values[name]:
+            if count != vars(self)[name]:
                 _core._set_num_cpu_devices(None if count == _DEFAULT_COUNT else count)
-                self._values[name] = count
+                vars(self)[name] = count
         elif name in _BYTES:
             _core._config_write(name, _int(name, value, _BYTES[name]))
         elif name == "trace_allocations":
             _core._config_write(name, check_bool(_UPDATE, name, value))
         elif name in _DEFAULTS:
-            self._values[name] = _checked_value(name, value)
+            vars(self)[name] = _checked_value(name, value)
         elif name in RECORDED:
             check_recorded(name, value)
-            self._values[name] = value
+            vars(self)[name] = value
         else:
             raise _unknown(_UPDATE, name)
 
@@ -148,8 +150,8 @@ class Config:
             return _core._config_read(name)
         if name == "trace_allocations":
             return bool(_core._config_read(name))
-        if name in self._values:
-            return self._values[name]
+        if name in vars(self):
+            return vars(self)[name]
         raise _unknown("config.read", name)
 
     @property
@@ -159,9 +161,6 @@ class Config:
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Raises AttributeError: an attribute would hide the option."""
-        if name.startswith("_"):
-            object.__setattr__(self, name, value)
-            return
         self.read(name)
         raise AttributeError(
             f"config: {name} cannot be assigned; expected a call, got {safe_repr(value)}; write "
@@ -169,7 +168,7 @@ class Config:
         )
 
     def __getattr__(self, name: str) -> Any:
-        """Returns the value of an option."""
+        """Returns the value of an option that is not an attribute."""
         if name.startswith("_"):
             raise AttributeError(name)
         return self.read(name)

@@ -40,7 +40,7 @@ __all__ = [
     "with_sharding_constraint",
 ]
 
-Groups: TypeAlias = Sequence[Sequence[int]] | None
+IndexGroups: TypeAlias = Sequence[Sequence[int]] | None
 Number: TypeAlias = np.generic | complex  # includes int and float
 FloatBlock = TypeVar("FloatBlock", bound=NDArray[np.inexact[Any]])
 
@@ -57,12 +57,14 @@ def _collective(
 
 
 @overload
-def psum(x: bool | NDArray[np.bool_], axis_name: Any, *, axis_index_groups: Groups = None) -> NDArray[np.int32]: ...
+def psum(
+    x: bool | NDArray[np.bool_], axis_name: Any, *, axis_index_groups: IndexGroups = None
+) -> NDArray[np.int32]: ...
 @overload
-def psum(x: np.generic, axis_name: Any, *, axis_index_groups: Groups = None) -> NDArray[Any]: ...
+def psum(x: np.generic, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
-def psum(x: T, axis_name: Any, *, axis_index_groups: Groups = None) -> T: ...
-def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+def psum(x: T, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> T: ...
+def psum(x: Any, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> Any:
     """Returns the sum over all members of an axis.
 
     Args:
@@ -87,9 +89,9 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
         [6 6 6 6]
     """
     if axis_index_groups is None:
-        turn = _arrive("psum", axis_name, x)
-        if turn is not None:  # the common case: an ndarray of a kind that the program has cached
-            turn()
+        proceed = _arrive("psum", axis_name, x)
+        if proceed is not None:  # the common case: an ndarray of a collective that the session has cached
+            proceed()
             return _take()
     if type(x) in (int, float, complex):
         total = x * group_of("psum", axis_name, axis_index_groups).size
@@ -105,12 +107,12 @@ def _sum(call: collectives.Call, leaves: list[Any]) -> Any:
 
 
 @overload
-def pmean(x: FloatBlock, axis_name: Any, *, axis_index_groups: Groups = None) -> FloatBlock: ...
+def pmean(x: FloatBlock, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> FloatBlock: ...
 @overload
-def pmean(x: Number | NDArray[Any], axis_name: Any, *, axis_index_groups: Groups = None) -> NDArray[Any]: ...
+def pmean(x: Number | NDArray[Any], axis_name: Any, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
-def pmean(x: T, axis_name: Any, *, axis_index_groups: Groups = None) -> T: ...
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+def pmean(x: T, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> T: ...
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> Any:
     """Returns the mean over all members of an axis; arguments as psum.
 
     Bools and small integers give float32, int64 gives float64. Integers are added as floats, so that sums of small
@@ -129,34 +131,36 @@ def _mean(call: collectives.Call, leaves: list[Any]) -> Any:
 
 
 @overload
-def pmax(x: Number, axis_name: Any, *, axis_index_groups: Groups = None) -> NDArray[Any]: ...
+def pmax(x: Number, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
-def pmax(x: T, axis_name: Any, *, axis_index_groups: Groups = None) -> T: ...
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+def pmax(x: T, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> T: ...
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> Any:
     """Returns the element-wise maximum over all members of an axis; NaN where any has one. Arguments as psum."""
     return _collective(collectives.reduce, "pmax", x, axis_name, axis_index_groups, "max")
 
 
 @overload
-def pmin(x: Number, axis_name: Any, *, axis_index_groups: Groups = None) -> NDArray[Any]: ...
+def pmin(x: Number, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
-def pmin(x: T, axis_name: Any, *, axis_index_groups: Groups = None) -> T: ...
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+def pmin(x: T, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> T: ...
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> Any:
     """Returns the element-wise minimum over all members of an axis; NaN where any has one. Arguments as psum."""
     return _collective(collectives.reduce, "pmin", x, axis_name, axis_index_groups, "min")
 
 
 @overload
 def all_gather(
-    x: Number, axis_name: Any, *, axis_index_groups: Groups = None, axis: int = 0, tiled: bool = False
+    x: Number, axis_name: Any, *, axis_index_groups: IndexGroups = None, axis: int = 0, tiled: bool = False
 ) -> NDArray[Any]: ...
 @overload
-def all_gather(x: T, axis_name: Any, *, axis_index_groups: Groups = None, axis: int = 0, tiled: bool = False) -> T: ...
+def all_gather(
+    x: T, axis_name: Any, *, axis_index_groups: IndexGroups = None, axis: int = 0, tiled: bool = False
+) -> T: ...
 def all_gather(
     x: Any,
     axis_name: Any,
     *,
-    axis_index_groups: Groups = None,
+    axis_index_groups: IndexGroups = None,
     axis: int = 0,
     tiled: bool = False,
 ) -> Any:
@@ -188,7 +192,7 @@ def psum_scatter(
     axis_name: Any,
     *,
     scatter_dimension: int = 0,
-    axis_index_groups: Groups = None,
+    axis_index_groups: IndexGroups = None,
     tiled: bool = False,
 ) -> T:
     """Returns this member's piece of the sum over all members of an axis.
@@ -218,7 +222,7 @@ def all_to_all(
     split_axis: int,
     concat_axis: int,
     *,
-    axis_index_groups: Groups = None,
+    axis_index_groups: IndexGroups = None,
     tiled: bool = False,
 ) -> T:
     """Splits each block over the members; member i gets the i-th piece of every member.
@@ -241,7 +245,7 @@ def all_to_all(
     return _exchange("all_to_all", x, axis_name, split_axis, concat_axis, axis_index_groups, tiled)
 
 
-def pswapaxes(x: T, axis_name: Any, axis: int, *, axis_index_groups: Groups = None) -> T:
+def pswapaxes(x: T, axis_name: Any, axis: int, *, axis_index_groups: IndexGroups = None) -> T:
     """Swaps a dimension of the blocks, of the axis's size, with the axis: all_to_all with split_axis = concat_axis."""
     return _exchange("pswapaxes", x, axis_name, axis, axis, axis_index_groups, tiled=False)
 

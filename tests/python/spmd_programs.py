@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs bodies as participants of a program, without placing anything: what the tests of collectives stand on."""
+"""Runs bodies as participants of a session, without placing anything: what the tests of collectives stand on."""
 
 import contextlib
 import math
 from unittest import mock
 
 from artifex_devices._spmd import cooperative
-from artifex_devices._spmd.program import Program, run
+from artifex_devices._spmd.executors import run
+from artifex_devices._spmd.session import Session
 
 # "unwatched" is the cooperative one as it is where nobody has imported a package with foreign frames.
 EXECUTORS = ("cooperative", "unwatched", "threads")
@@ -29,7 +30,7 @@ def launch(body, executor, axes=None, **options):
     axes = axes or {"i": 8}
     count = math.prod(axes.values())
     options.setdefault("operation", "launch")
-    options.setdefault("timeout_s", 30.0)
-    program = Program(tuple(axes), tuple(axes.values()), [f"cpu:{i}" for i in range(count)], **options)
+    timeout_s = options.pop("timeout_s", 30.0)
+    session = Session(tuple(axes), tuple(axes.values()), [f"cpu:{i}" for i in range(count)], **options)
     with unwatched(executor):
-        return run(program, body, list(range(count)), name_of(executor))
+        return run(session, body, list(range(count)), name_of(executor), timeout_s)

@@ -71,7 +71,7 @@ Numbers ProcessMap::processes_of(const Numbers& participants) const {
   return {found.begin(), found.end()};
 }
 
-std::optional<ProcessGroups> ProcessMap::groups_across(const std::vector<Numbers>& groups) const {
+std::optional<CrossProcessGroups> ProcessMap::groups_across(const std::vector<Numbers>& groups) const {
   std::vector<Numbers> reach;
   for (const Numbers& group : groups) reach.push_back(processes_of(group));
   // Processes that a group links meet at once: groups that share a process are linked in turn.
@@ -89,7 +89,7 @@ std::optional<ProcessGroups> ProcessMap::groups_across(const std::vector<Numbers
       if (is_linked(processes)) linked.insert(processes.begin(), processes.end());
     }
   }
-  ProcessGroups result;
+  CrossProcessGroups result;
   result.processes.assign(linked.begin(), linked.end());
   result.is_even = result.in_runs = true;
   for (size_t g = 0; g < groups.size(); ++g) {
@@ -99,7 +99,7 @@ std::optional<ProcessGroups> ProcessMap::groups_across(const std::vector<Numbers
     result.in_runs = result.in_runs && is_in_runs(owners);
     if (is_linked(reach[g])) result.is_even = result.is_even && reach[g] == result.processes;
     if (reach[g].size() < 2 || !contains(reach[g], process_)) continue;
-    CrossGroup group{members, std::move(owners), {}, reach[g], std::vector<Numbers>(reach[g].size())};
+    CrossProcessGroup group{members, std::move(owners), {}, reach[g], std::vector<Numbers>(reach[g].size())};
     for (size_t i = 0; i < members.size(); ++i) {
       const auto index = static_cast<int64_t>(i);
       for (size_t p = 0; p < reach[g].size(); ++p) {
@@ -116,10 +116,10 @@ std::optional<ProcessGroups> ProcessMap::groups_across(const std::vector<Numbers
   return result;
 }
 
-std::optional<ProcessGroups> ProcessMap::same_parts(const Numbers& unnamed) const {
+std::optional<CrossProcessGroups> ProcessMap::same_parts(const Numbers& unnamed) const {
   if (unnamed.empty()) return std::nullopt;
   const std::vector<Numbers> groups = axis_groups(sizes_, unnamed);
-  std::optional<ProcessGroups> result = groups_across(groups);
+  std::optional<CrossProcessGroups> result = groups_across(groups);
   if (!result) return std::nullopt;
   std::set<Numbers> mixtures;
   for (const int64_t process : result->processes) {
@@ -143,7 +143,7 @@ std::vector<Numbers> ProcessMap::meeting_sets() const {
   std::ranges::sort(axes, {}, [](const Numbers& chosen) { return std::make_pair(chosen.size(), chosen); });
   std::vector<Numbers> found{processes_};
   for (const Numbers& chosen : axes) {
-    const std::optional<ProcessGroups> across = groups_across(axis_groups(sizes_, chosen));
+    const std::optional<CrossProcessGroups> across = groups_across(axis_groups(sizes_, chosen));
     if (across && std::ranges::find(found, across->processes) == found.end()) found.push_back(across->processes);
   }
   return found;

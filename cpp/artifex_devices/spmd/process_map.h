@@ -16,7 +16,7 @@ namespace artifex_devices {
 std::vector<std::vector<int64_t>> axis_groups(const std::vector<int64_t>& sizes, const std::vector<int64_t>& axes);
 
 /// One group of a collective with members in several processes, this one among them.
-struct CrossGroup {
+struct CrossProcessGroup {
   std::vector<int64_t> members;                   // participants, in the order of the collective
   std::vector<int64_t> owners;                    // of each member: the process whose block counts
   std::vector<std::pair<int64_t, int64_t>> here;  // members of this process: index in the group, slot
@@ -25,12 +25,12 @@ struct CrossGroup {
 };
 
 /// The processes that one kind of collective brings together with this one.
-struct ProcessGroups {
-  std::vector<int64_t> processes;  // ascending; linked by groups, so that all of them meet at once
-  std::vector<CrossGroup> groups;  // those with members in this process
-  std::vector<int64_t> slots;      // all that this process runs of these groups, ascending
-  bool is_even = false;            // each of these processes runs a member of each group that reaches them
-  bool in_runs = false;            // the members of each process follow each other in every group, in all processes
+struct CrossProcessGroups {
+  std::vector<int64_t> processes;         // ascending; linked by groups, so that all of them meet at once
+  std::vector<CrossProcessGroup> groups;  // those with members in this process
+  std::vector<int64_t> slots;             // all that this process runs of these groups, ascending
+  bool is_even = false;                   // each of these processes runs a member of each group that reaches them
+  bool in_runs = false;  // the members of each process follow each other in every group, in all processes
 };
 
 /// Which processes run the participants of a mesh. A slot is the number of a participant among those that this process
@@ -47,10 +47,10 @@ class ProcessMap {
   int64_t slot(int64_t participant) const noexcept;  // -1 for a participant of other processes
 
   /// What of these groups spans processes; nothing where all groups of this process are within it.
-  std::optional<ProcessGroups> groups_across(const std::vector<std::vector<int64_t>>& groups) const;
+  std::optional<CrossProcessGroups> groups_across(const std::vector<std::vector<int64_t>>& groups) const;
   /// The processes that hold the same parts of a value sharded over all axes but `unnamed`. Nothing where no other
   /// process holds any of them, or where the processes hold different mixtures of parts.
-  std::optional<ProcessGroups> same_parts(const std::vector<int64_t>& unnamed) const;
+  std::optional<CrossProcessGroups> same_parts(const std::vector<int64_t>& unnamed) const;
   /// Every set of processes that collectives over axes of this mesh bring together with this one; all processes first.
   std::vector<std::vector<int64_t>> meeting_sets() const;
 

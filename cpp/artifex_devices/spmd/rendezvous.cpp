@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
@@ -14,9 +15,9 @@ Rendezvous::Rendezvous(int64_t participants) : able_(participants) {
   if (participants < 1)
     throw_error("Rendezvous: no participants; expected 1 or more, got {}; give devices", participants);
   began_ns_ = trace_begin_ns();
-  seats_.reserve(static_cast<size_t>(participants));
-  for (int64_t i = 0; i < participants; ++i) seats_.push_back(std::make_unique<Seat>());
-  at_failure_.reserve(seats_.size());  // a failure must reach all, also where memory is short
+  participants_.reserve(static_cast<size_t>(participants));
+  for (int64_t i = 0; i < participants; ++i) participants_.push_back(std::make_unique<Participant>());
+  at_failure_.reserve(participants_.size());  // a failure must reach all, also where memory is short
 }
 
 void Rendezvous::check_participant(int64_t participant) const {
@@ -39,7 +40,7 @@ int64_t Rendezvous::group(const std::vector<int64_t>& members) {
     }
   }
   const auto number = static_cast<int64_t>(groups_.size());
-  std::vector<bool> has(seats_.size());
+  std::vector<bool> has(participants_.size());
   for (const int64_t member : members) has[static_cast<size_t>(member)] = true;
   groups_.reserve(groups_.size() + 1);
   Group made{members, std::move(has), nullptr};
@@ -55,41 +56,41 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
     throw_error("Rendezvous: there is no group {}; expected 0 to {}; make it by group()", group,
                 static_cast<int64_t>(groups_.size()) - 1);
   }
-  Seat& seat = *seats_[static_cast<size_t>(participant)];
-  Group& meeting = groups_[static_cast<size_t>(group)];
-  if (seat.standing.state != State::kRunning || !meeting.has[static_cast<size_t>(participant)]) {
+  Participant& self = *participants_[static_cast<size_t>(participant)];
+  Group& joined = groups_[static_cast<size_t>(group)];
+  if (self.standing.state != State::kRunning || !joined.has[static_cast<size_t>(participant)]) {
     throw_error(
         "Rendezvous: participant {} cannot arrive at group {}: it waits, works, has ended or is not a member; expected a "
         "running member; arrive once at a time",
         participant, group);
   }
   if (failure_ != Failure::kNone) return Arrival::kFailed;
-  if (!meeting.open) {
-    meeting.open = std::make_shared<Slot>();
-    meeting.open->signature = signature;
+  if (!joined.open) {
+    joined.open = std::make_shared<Collective>();
+    joined.open->signature = signature;
   }
-  seat.standing.group = group;
-  seat.standing.signature = signature;
-  ++seat.standing.collectives;
+  self.standing.group = group;
+  self.standing.signature = signature;
+  ++self.standing.collectives;
   if (TraceRecording::is_any_open()) note_time_locked(participant);
-  seat.slot = meeting.open;
-  Slot& slot = *seat.slot;
-  ++slot.arrived;
-  if (slot.signature != signature) {
-    seat.standing.state = State::kWaiting;
+  self.collective = joined.open;
+  Collective& collective = *self.collective;
+  ++collective.arrived;
+  if (collective.signature != signature) {
+    self.standing.state = State::kWaiting;
     --able_;
     fail_locked(Failure::kMismatch);
     return Arrival::kFailed;
   }
-  if (slot.arrived == static_cast<int64_t>(meeting.members.size())) {
-    meeting.open.reset();
-    seat.standing.state = State::kWorking;
+  if (collective.arrived == static_cast<int64_t>(joined.members.size())) {
+    joined.open.reset();
+    self.standing.state = State::kWorking;
     return Arrival::kComplete;
   }
-  seat.standing.state = State::kWaiting;
+  self.standing.state = State::kWaiting;
   --able_;
-  const bool hopeless = finished_ > 0 && std::ranges::any_of(meeting.members, [&](int64_t member) {
-                          return seats_[static_cast<size_t>(member)]->standing.state == State::kFinished;
+  const bool hopeless = finished_ > 0 && std::ranges::any_of(joined.members, [&](int64_t member) {
+                          return participants_[static_cast<size_t>(member)]->standing.state == State::kFinished;
                         });
   if (hopeless) fail_locked(Failure::kEarlyExit);
   find_deadlock_locked();
@@ -102,20 +103,20 @@ void Rendezvous::note_time_locked(int64_t participant) {
   const int64_t now_ns = trace_clock_ns();
   const int64_t thread = trace_thread();
   int64_t& began_ns = turn_began_ns_[thread];
-  Seat& seat = *seats_[static_cast<size_t>(participant)];
-  const int64_t since_ns = std::max({began_ns, seat.delivered_ns, began_ns_});
-  seat.time = {participant, now_ns, since_ns == 0 ? 0 : now_ns - since_ns, thread};
+  Participant& self = *participants_[static_cast<size_t>(participant)];
+  const int64_t since_ns = std::max({began_ns, self.delivered_ns, began_ns_});
+  self.time = {participant, now_ns, since_ns == 0 ? 0 : now_ns - since_ns, thread};
   began_ns = now_ns;
 }
 
 std::vector<Rendezvous::ArrivalTime> Rendezvous::arrival_times(int64_t participant) const {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
-  const Seat& seat = *seats_[static_cast<size_t>(participant)];
-  if (seat.standing.state != State::kWorking) return {};
+  const Participant& self = *participants_[static_cast<size_t>(participant)];
+  if (self.standing.state != State::kWorking) return {};
   std::vector<ArrivalTime> times;
-  for (const int64_t member : groups_[static_cast<size_t>(seat.standing.group)].members) {
-    times.push_back(seats_[static_cast<size_t>(member)]->time);
+  for (const int64_t member : groups_[static_cast<size_t>(self.standing.group)].members) {
+    times.push_back(participants_[static_cast<size_t>(member)]->time);
   }
   return times;
 }
@@ -123,33 +124,39 @@ std::vector<Rendezvous::ArrivalTime> Rendezvous::arrival_times(int64_t participa
 void Rendezvous::delivered(int64_t participant) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
-  Seat& seat = *seats_[static_cast<size_t>(participant)];
-  if (seat.standing.state != State::kWorking) {
+  Participant& self = *participants_[static_cast<size_t>(participant)];
+  if (self.standing.state != State::kWorking) {
     throw_error("Rendezvous: participant {} has completed nothing; expected arrive() to report it first", participant);
   }
-  seat.slot->delivered = true;
+  self.collective->delivered = true;
   const int64_t now_ns = trace_begin_ns();
-  for (const int64_t member : groups_[static_cast<size_t>(seat.standing.group)].members) {
-    Seat& other = *seats_[static_cast<size_t>(member)];
-    if (other.slot != seat.slot) continue;
+  for (const int64_t member : groups_[static_cast<size_t>(self.standing.group)].members) {
+    Participant& other = *participants_[static_cast<size_t>(member)];
+    if (other.collective != self.collective) continue;
     other.delivered_ns = now_ns;
     if (member == participant) continue;
     other.standing.state = State::kRunning;
     ++able_;
     other.wake.notify_all();
   }
-  seat.slot.reset();
-  seat.standing.state = State::kRunning;
+  self.collective.reset();
+  self.standing.state = State::kRunning;
 }
 
-bool Rendezvous::may_go_locked(const Seat& seat) const {
-  return failure_ != Failure::kNone || !seat.slot || seat.slot->delivered;
+bool Rendezvous::may_go_locked(const Participant& self) const {
+  return failure_ != Failure::kNone || !self.collective || self.collective->delivered;
 }
 
 bool Rendezvous::may_go(int64_t participant) const {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
-  return may_go_locked(*seats_[static_cast<size_t>(participant)]);
+  return may_go_locked(*participants_[static_cast<size_t>(participant)]);
+}
+
+void Rendezvous::append_resumable(const std::vector<size_t>& waiting, std::vector<size_t>& resumable) const {
+  const std::lock_guard lock(mutex_);
+  std::ranges::copy_if(waiting, std::back_inserter(resumable),
+                       [&](size_t participant) { return may_go_locked(*participants_[participant]); });
 }
 
 bool Rendezvous::wait(int64_t participant, std::optional<double> seconds) {
@@ -157,32 +164,32 @@ bool Rendezvous::wait(int64_t participant, std::optional<double> seconds) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   const auto over = [&] { return seconds && std::chrono::duration<double>(Clock::now() - begin).count() >= *seconds; };
-  Seat& seat = *seats_[static_cast<size_t>(participant)];
+  Participant& self = *participants_[static_cast<size_t>(participant)];
   std::unique_lock lock(mutex_);
-  while (!may_go_locked(seat)) {
+  while (!may_go_locked(self)) {
     if (over()) {
       fail_locked(Failure::kDeadline);
       return false;
     }
     const auto slice = std::chrono::milliseconds(20);
     const auto left = seconds ? std::chrono::duration<double>(*seconds) - (Clock::now() - begin) : slice;
-    seat.wake.wait_for(lock, std::min<std::chrono::duration<double>>(slice, left));
+    self.wake.wait_for(lock, std::min<std::chrono::duration<double>>(slice, left));
     lock.unlock();
     check_interrupt();
     lock.lock();
   }
-  return failure_ == Failure::kNone || (seat.slot && seat.slot->delivered);
+  return failure_ == Failure::kNone || (self.collective && self.collective->delivered);
 }
 
 void Rendezvous::restart() {
   const std::lock_guard lock(mutex_);
-  for (const auto& seat : seats_) {
-    seat->standing = {};
-    seat->time = {};
-    seat->delivered_ns = 0;
-    seat->slot.reset();
+  for (const auto& each : participants_) {
+    each->standing = {};
+    each->time = {};
+    each->delivered_ns = 0;
+    each->collective.reset();
   }
-  for (Group& meeting : groups_) meeting.open.reset();
+  for (Group& each : groups_) each.open.reset();
   finished_ = 0;
   able_ = participants();
   failure_ = Failure::kNone;
@@ -194,13 +201,13 @@ void Rendezvous::restart() {
 void Rendezvous::finished(int64_t participant) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
-  Seat& seat = *seats_[static_cast<size_t>(participant)];
-  if (seat.standing.state == State::kRunning || seat.standing.state == State::kWorking) --able_;
-  seat.standing.state = State::kFinished;
+  Participant& self = *participants_[static_cast<size_t>(participant)];
+  if (self.standing.state == State::kRunning || self.standing.state == State::kWorking) --able_;
+  self.standing.state = State::kFinished;
   ++finished_;
   if (failure_ != Failure::kNone) return;
-  for (const Group& meeting : groups_) {
-    if (meeting.open && meeting.has[static_cast<size_t>(participant)]) {
+  for (const Group& each : groups_) {
+    if (each.open && each.has[static_cast<size_t>(participant)]) {
       fail_locked(Failure::kEarlyExit);
       return;
     }
@@ -211,9 +218,9 @@ void Rendezvous::finished(int64_t participant) {
 void Rendezvous::raised(int64_t participant) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
-  Seat& seat = *seats_[static_cast<size_t>(participant)];
-  if (seat.standing.state == State::kRunning || seat.standing.state == State::kWorking) --able_;
-  seat.standing.state = State::kRaised;
+  Participant& self = *participants_[static_cast<size_t>(participant)];
+  if (self.standing.state == State::kRunning || self.standing.state == State::kWorking) --able_;
+  self.standing.state = State::kRaised;
   fail_locked(Failure::kBody);
 }
 
@@ -224,16 +231,16 @@ void Rendezvous::fail(Failure failure) {
 
 void Rendezvous::fail_locked(Failure failure) noexcept {
   if (failure_ != Failure::kNone) return;
-  for (const auto& seat : seats_) at_failure_.push_back(seat->standing);
+  for (const auto& each : participants_) at_failure_.push_back(each->standing);
   failure_ = failure;
-  for (const auto& seat : seats_) seat->wake.notify_all();
+  for (const auto& each : participants_) each->wake.notify_all();
 }
 
 // A waiting participant waits for members that have not arrived; if no participant runs, they never will.
 void Rendezvous::find_deadlock_locked() {
   if (able_ > 0) return;
   const bool waiting =
-      std::ranges::any_of(seats_, [](const auto& seat) { return seat->standing.state == State::kWaiting; });
+      std::ranges::any_of(participants_, [](const auto& each) { return each->standing.state == State::kWaiting; });
   if (waiting) fail_locked(Failure::kDeadlock);
 }
 
@@ -241,8 +248,8 @@ std::vector<Rendezvous::Standing> Rendezvous::standings() const {
   const std::lock_guard lock(mutex_);
   if (failure_ != Failure::kNone) return at_failure_;
   std::vector<Standing> result;
-  result.reserve(seats_.size());
-  for (const auto& seat : seats_) result.push_back(seat->standing);
+  result.reserve(participants_.size());
+  for (const auto& each : participants_) result.push_back(each->standing);
   return result;
 }
 

@@ -14,7 +14,7 @@
 
 namespace artifex_devices {
 
-/// Where the participants of one program meet for collectives: a state machine of integers. It never holds data, never
+/// Where the participants of one session meet for collectives: a state machine of integers. It never holds data, never
 /// runs foreign code, and only `wait` waits. Groups are sets of participants that meet; a signature is a number that
 /// stands for all that members must agree on (operation, dtype, shape, axes).
 ///
@@ -50,7 +50,7 @@ class Rendezvous {
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  int64_t participants() const noexcept { return static_cast<int64_t>(seats_.size()); }
+  int64_t participants() const noexcept { return static_cast<int64_t>(participants_.size()); }
 
   /// The number of a group; the same members in the same order give the same number. Throws InvalidArgument for an
   /// empty group, members that do not exist or come twice.
@@ -71,11 +71,13 @@ class Rendezvous {
   std::vector<ArrivalTime> arrival_times(int64_t participant) const;
   /// Whether a waiting participant need not wait longer: its collective was delivered, or there is a failure.
   bool may_go(int64_t participant) const;
+  /// Appends those of `waiting` that may go, in their order; allocates nothing where `resumable` has room for all.
+  void append_resumable(const std::vector<size_t>& waiting, std::vector<size_t>& resumable) const;
   /// Waits until may_go, at most `seconds` (none: for ever), asking check_interrupt() now and then. False and a failure
   /// of kDeadline when the time is over.
   bool wait(int64_t participant, std::optional<double> seconds);
 
-  /// Forgets who arrived and what failed, for the next program with these participants; groups keep their numbers.
+  /// Forgets who arrived and what failed, for the next call with these participants; groups keep their numbers.
   /// Nobody may be inside of `wait`.
   void restart();
 
@@ -89,32 +91,32 @@ class Rendezvous {
   std::vector<Standing> standings() const;
 
  private:
-  struct Slot {
+  struct Collective {
     int64_t signature = -1;
     int64_t arrived = 0;
     bool delivered = false;
   };
-  struct Seat {
+  struct Participant {
     Standing standing;
     ArrivalTime time;
-    int64_t delivered_ns = 0;    // its last collective, for traces
-    std::shared_ptr<Slot> slot;  // while waiting or working
+    int64_t delivered_ns = 0;                // its last collective, for traces
+    std::shared_ptr<Collective> collective;  // while waiting or working
     ConditionVariable wake;
   };
   struct Group {
     std::vector<int64_t> members;
-    std::vector<bool> has;       // by participant
-    std::shared_ptr<Slot> open;  // whose members have not all arrived
+    std::vector<bool> has;             // by participant
+    std::shared_ptr<Collective> open;  // whose members have not all arrived
   };
 
   void check_participant(int64_t participant) const;
   void fail_locked(Failure failure) noexcept;
-  bool may_go_locked(const Seat& seat) const;
+  bool may_go_locked(const Participant& self) const;
   void find_deadlock_locked();
   void note_time_locked(int64_t participant);
 
   mutable Mutex<"rendezvous"> mutex_;
-  std::vector<std::unique_ptr<Seat>> seats_;
+  std::vector<std::unique_ptr<Participant>> participants_;
   std::vector<Group> groups_;
   std::map<std::vector<int64_t>, int64_t> group_numbers_;
   int64_t finished_ = 0;
@@ -122,7 +124,7 @@ class Rendezvous {
   std::atomic<Failure> failure_ = Failure::kNone;  // written under the lock
   std::vector<Standing> at_failure_;
   std::map<int64_t, int64_t> turn_began_ns_;  // by thread, for traces: when the participant that it runs began
-  int64_t began_ns_ = 0;                      // the program, for traces
+  int64_t began_ns_ = 0;                      // the call, for traces
 };
 
 /// "mismatch", "early exit", "deadlock", "deadline", "body", "cancelled", or "" for kNone.

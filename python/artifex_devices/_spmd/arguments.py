@@ -17,7 +17,14 @@ from artifex_devices._array_ops.core.layout import Placement
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._runtime.cupy_arrays import cupy_blocks
-from artifex_devices._spmd.specs import Layout, explicit_names, held_names, names_by_dimension, shape_text, spec_of
+from artifex_devices._spmd.specs import (
+    ParticipantGrid,
+    explicit_names,
+    held_names,
+    names_by_dimension,
+    shape_text,
+    spec_of,
+)
 from artifex_devices.errors import IndivisibleError
 
 # One read-only block for each participant.
@@ -84,11 +91,11 @@ def key_of(x: Any) -> Any:
 
 
 def check_fit(
-    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Sequence[str]
+    operation: str, grid: ParticipantGrid, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Sequence[str]
 ) -> None:
     """Raises one ValueError for all specs that are too long, or one IndivisibleError for all that do not divide."""
     too_long, indivisible = [], []
-    sizes = dict(zip(layout.manual, layout.sizes, strict=True))
+    sizes = dict(zip(grid.manual, grid.sizes, strict=True))
     for spec, x, path in zip(specs, leaves, paths, strict=True):
         if len(spec) > x.ndim:
             too_long.append(f"{path} of {shape_text(x.shape, x.dtype)} has {x.ndim} dimensions, {spec!r} {len(spec)}")
@@ -117,14 +124,14 @@ def check_fit(
 
 
 def check_placed(
-    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Sequence[str]
+    operation: str, grid: ParticipantGrid, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Sequence[str]
 ) -> None:
     """Raises ValueError where in_specs differ from the placement of Arrays over Explicit axes.
 
     Arrays are not moved along Explicit axes without a request; ndarrays and numbers are placed as in_specs has them.
     The text names each argument's path and both specs.
     """
-    explicit = explicit_names(layout.mesh)
+    explicit = explicit_names(grid.mesh)
     if not explicit:
         return
     wrong = []
@@ -132,7 +139,7 @@ def check_placed(
         if not isinstance(x, Array):
             continue
         sharding: Any = x.sharding
-        requested, held = names_by_dimension(spec), held_names(x, layout.mesh)
+        requested, held = names_by_dimension(spec), held_names(x, grid.mesh)
         for d in range(max(len(requested), len(held))):
             expected = [name for name in (requested[d] if d < len(requested) else ()) if name in explicit]
             found = [name for name in (held[d] if d < len(held) else ()) if name in explicit]
@@ -161,12 +168,14 @@ def is_free_for(x: Any, sharding: Sharding) -> bool:
     return list(own.devices_indices_map(x.shape).values()) == list(sharding.devices_indices_map(x.shape).values())
 
 
-def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any], paths: Sequence[str]) -> list[PartitionSpec]:
+def infer_specs(
+    operation: str, grid: ParticipantGrid, leaves: Sequence[Any], paths: Sequence[str]
+) -> list[PartitionSpec]:
     """The specs of arguments over the bound axes, which must be Explicit (else TypeError).
 
     ValueError for arguments sharded over other Explicit axes, as bodies would see complete blocks.
     """
-    automatic = [name for name in layout.manual if name not in explicit_names(layout.mesh)]
+    automatic = [name for name in grid.manual if name not in explicit_names(grid.mesh)]
     if automatic:
         raise TypeError(
             f"{operation}: in_specs is missing; expected a tree of PartitionSpecs, as the axes "
@@ -175,10 +184,10 @@ def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any], paths: Se
         )
     specs, wrong = [], []
     for x, path in zip(leaves, paths, strict=True):
-        held = held_names(x, layout.mesh)
-        specs.append(spec_of([tuple(name for name in names if name in layout.manual) for names in held]))
-        others = [name for names in held for name in names if name not in layout.manual]
-        wrong += [f"{path} is sharded over {safe_repr(n)}" for n in others if n in explicit_names(layout.mesh)]
+        held = held_names(x, grid.mesh)
+        specs.append(spec_of([tuple(name for name in names if name in grid.manual) for names in held]))
+        others = [name for names in held for name in names if name not in grid.manual]
+        wrong += [f"{path} is sharded over {safe_repr(n)}" for n in others if n in explicit_names(grid.mesh)]
     if wrong:
         raise ValueError(
             f"{operation}: {'; '.join(wrong)}, an Explicit axis that is not in axis_names; expected complete blocks "
@@ -187,19 +196,21 @@ def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any], paths: Se
     return specs
 
 
-def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path: str, *, moves: bool = False) -> Blocks:
+def blocks_of(
+    operation: str, grid: ParticipantGrid, spec: PartitionSpec, x: Any, path: str, *, moves: bool = False
+) -> Blocks:
     """The blocks of arguments like x, of one key_of; `moves` lets committed ones be moved.
 
     ValueError where x is committed to other devices than the mesh's, or to those in another order.
     """
-    target = NamedSharding(layout.mesh, spec)
+    target = NamedSharding(grid.mesh, spec)
     target_tiles = tiling(target, x.shape, operation)
-    numbers = _core._buffers_at(target, layout.positions)
+    numbers = _core._buffers_at(target, grid.positions)
     boxes = [target_tiles.boxes[number] for number in numbers]
     if not isinstance(x, Array):
         return _host_blocks(operation, target, boxes, path)
     if covers(x.sharding, target, x.shape, operation):
-        return _views(operation, layout, x, boxes)
+        return _views(operation, grid, x, boxes)
 
     read = _reader_of(target)
 
@@ -237,10 +248,10 @@ def ids_text(sharding: Sharding) -> str:
     return f"{ids[:8]}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
 
 
-def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Blocks:
+def _views(operation: str, grid: ParticipantGrid, x: Array, boxes: Sequence[Box]) -> Blocks:
     """Views of the part on each participant's own device, which contains its box."""
     mine = tiling(x.sharding, x.shape, operation)
-    numbers = _core._buffers_at(x.sharding, layout.positions)
+    numbers = _core._buffers_at(x.sharding, grid.positions)
     held = [mine.boxes[number] for number in numbers]
     read = _reader_of(x.sharding)
     are_entire = list(boxes) == held

@@ -5,58 +5,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_sequence, check_sequence_of_ints
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._spmd.participant import Participant, _current
-from artifex_devices._spmd.process_groups import ProcessMap
+from artifex_devices._spmd.axis_groups import AxisGroups, Membership
+from artifex_devices._spmd.session import Participant, Session, _current
 
 IndexGroups = tuple[tuple[int, ...], ...]
 _SPLIT = object()  # in the key of a collective over groups of an axis; not a name, so that it differs from other keys
-
-
-class Groups:
-    """How a collective divides the participants into disjoint groups, and the place of each participant."""
-
-    __slots__ = ("across", "cross_part", "identity", "is_whole", "of", "parts")
-
-    def __init__(self, groups: list[tuple[int, ...]], participants: int, process_map: ProcessMap | None = None) -> None:
-        """`groups` are of participants of all processes, `participants` is how many run here."""
-        self.across = None if process_map is None else process_map.cross_groups(groups)
-        self.of: list[Group] = [Group(self, (), 0, 0, 0)] * participants
-        self.parts: list[tuple[int, ...]] = []  # participants that meet in this process
-        self.cross_part = -1  # the part whose members all meet those of other processes, at once
-        cross_groups = () if self.across is None else self.across.groups
-        cross_members = {group.members for group in cross_groups}
-        slot_of: Any = range(participants) if process_map is None else process_map.slot_of
-        for members in groups:
-            slots = tuple(slot_of[i] for i in members if i in slot_of)
-            if slots and members not in cross_members:
-                for index, slot in enumerate(slots):
-                    self.of[slot] = Group(self, slots, len(self.parts), index, len(members))
-                self.parts.append(slots)
-        if self.across is not None:
-            self.cross_part = len(self.parts)
-            for group in cross_groups:
-                for index, slot in group.here.items():
-                    self.of[slot] = Group(self, self.across.slots, self.cross_part, index, len(group.members))
-            self.parts.append(self.across.slots)
-        self.identity = "" if self.across is None else repr(groups)  # the same in all processes
-        self.is_whole = self.parts == [tuple(range(participants))]  # all meet, in their order
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Group:
-    """The group of one participant in one collective."""
-
-    groups: Groups
-    members: tuple[int, ...]  # of this process
-    part: int  # its number among the parts of `groups`
-    index: int  # of the participant in the group
-    size: int  # members in all processes
 
 
 def names_of(axis_name: Any) -> tuple[Hashable, ...]:
@@ -75,7 +33,7 @@ def require(operation: str, axis_name: Any) -> Participant:
     return me
 
 
-def group_of(operation: str, axis_name: Any, index_groups: Any = None) -> Group:
+def group_of(operation: str, axis_name: Any, index_groups: Any = None) -> Membership:
     """The calling body's group in a collective over these axes, whose members are row-major over the axes as named.
 
     NameError as `require`, and for a name that the body does not bind; ValueError for a repeated name, or
@@ -93,33 +51,33 @@ def group_of(operation: str, axis_name: Any, index_groups: Any = None) -> Group:
             for i, each in enumerate(listed)
         )
         key = (_SPLIT, axis_name, split)
-    groups: dict[Any, Groups] = me.program.groups
-    made = groups.get(key)
-    if made is None:
-        made = groups[key] = _all_groups(operation, me, names_of(axis_name), split)
-    return made.of[me.position]
+    session = me.session
+    groups = session.groups.get(key)
+    if groups is None:
+        groups = session.add_groups(key, _all_groups(operation, session, names_of(axis_name), split))
+    return groups.of[me.position]
 
 
 def _all_groups(
-    operation: str, me: Participant, names: tuple[Hashable, ...], index_groups: IndexGroups | None
-) -> Groups:
-    program = me.program
-    if program.any_name and len(names) == 1 and names[0] not in program.axis_names:
-        names = program.axis_names
-    unbound = [name for name in names if name not in program.axis_names]
+    operation: str, session: Session, names: tuple[Hashable, ...], index_groups: IndexGroups | None
+) -> AxisGroups:
+    if session.any_name and len(names) == 1 and names[0] not in session.axis_names:
+        names = session.axis_names
+    unbound = [name for name in names if name not in session.axis_names]
     if unbound:
-        bound = ", ".join(repr(name) for name in program.axis_names)
+        bound = ", ".join(repr(name) for name in session.axis_names)
         raise NameError(
             f"{operation}: unbound axis name {safe_repr(unbound[0])}; expected one of the axes bound by "
-            f"{program.operation}: {bound or 'none'}; check its spelling and axis_names="
+            f"{session.operation}: {bound or 'none'}; check its spelling and axis_names="
         )
     if len(set(names)) != len(names):
         raise ValueError(f"{operation}: an axis name is repeated; expected each once, got {names}; drop one")
-    axes = [program.axis_names.index(name) for name in names]
-    groups = list(_core._axis_groups(program.axis_sizes, axes))
+    axes = [session.axis_names.index(name) for name in names]
+    groups = list(_core._axis_groups(session.axis_sizes, axes))
     if index_groups is not None:
         groups = [part for members in groups for part in _split(operation, members, index_groups)]
-    return Groups(groups, len(program.device_names), program.process_map)
+    process_map = None if session.others is None else session.others.process_map
+    return AxisGroups(groups, len(session.device_names), process_map)
 
 
 def _split(operation: str, members: Sequence[int], index_groups: IndexGroups) -> list[tuple[int, ...]]:

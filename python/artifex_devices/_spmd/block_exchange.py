@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._spmd.process_groups import ProcessGroups
+from artifex_devices._spmd.process_groups import CrossProcessGroups
 
 if TYPE_CHECKING:
     from artifex_devices.distributed.transport import Transport
@@ -97,7 +97,7 @@ def _packed_bytes(sizes: Sequence[int]) -> int:
     return sum(_rounded(size, _ALIGNMENT) for size in sizes if size < _OWN_MESSAGE_BYTES)
 
 
-def payload_blocks(across: ProcessGroups, me: int, template: Leaves, max_payload: int) -> PayloadBlocks | None:
+def payload_blocks(across: CrossProcessGroups, me: int, template: Leaves, max_payload: int) -> PayloadBlocks | None:
     """The places of blocks like `template` in payloads; None, in all processes, where they do not fit."""
     owned: dict[int, list[tuple[int, int]]] = {process: [] for process in across.processes}
     for number, group in enumerate(across.groups):
@@ -112,7 +112,7 @@ class PayloadBlocks:
     """The places of small blocks in the payloads of a meeting, so that a collective takes one message each way."""
 
     def __init__(
-        self, across: ProcessGroups, me: int, template: Leaves, owned: Mapping[int, list[tuple[int, int]]]
+        self, across: CrossProcessGroups, me: int, template: Leaves, owned: Mapping[int, list[tuple[int, int]]]
     ) -> None:
         """Members bring arrays like `template`; `owned` has the groups and members of the blocks in each payload."""
         sizes = [_rounded(leaf.nbytes, _PAYLOAD_ALIGNMENT) for leaf in template]

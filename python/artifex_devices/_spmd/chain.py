@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._base.raised_exceptions import context_manager
-from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups
+from artifex_devices._spmd.process_groups import CrossProcessGroup, CrossProcessGroups
 from artifex_devices.distributed.transport import InFlight
 
 if TYPE_CHECKING:
@@ -32,20 +32,20 @@ _AHEAD = 4  # pieces in flight in each direction
 _TAG_ON, _TAG_BACK = 3, 4
 
 
-def is_worth(leaves: Leaves, across: ProcessGroups, transport: Transport) -> bool:
+def is_worth(leaves: Leaves, across: CrossProcessGroups, transport: Transport) -> bool:
     """Whether blocks like these are reduced along a chain; the same in all processes."""
     minimum = _MIN_BYTES if transport.local_peers(across.processes) is None else _MIN_SHARED_BYTES
     return across.in_runs and all(leaf.nbytes >= minimum for leaf in leaves)
 
 
-def has_rows(group: CrossGroup) -> bool:
+def has_rows(group: CrossProcessGroup) -> bool:
     """Whether each process runs the members whose blocks count, and no others."""
     return all(len(group.held[process]) == group.owners.count(process) for process in group.processes)
 
 
 def run(
     me: int,
-    groups: Sequence[CrossGroup],
+    groups: Sequence[CrossProcessGroup],
     blocks_of: dict[int, Leaves],
     reduction: str,
     transport: Transport,
@@ -84,7 +84,9 @@ def run(
     return totals
 
 
-def _share_of(group: CrossGroup, me: int, template: NDArray[Any], is_row: bool) -> tuple[int, int, tuple[int, ...]]:
+def _share_of(
+    group: CrossProcessGroup, me: int, template: NDArray[Any], is_row: bool
+) -> tuple[int, int, tuple[int, ...]]:
     """First element of the part of a result that a process needs, end of what processes before it need, and shape."""
     if not is_row:
         return 0, template.size, template.shape

@@ -20,9 +20,9 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._runtime.gpu_block import GpuBlock, array_beside, gpu_blocks, host_copy, is_gpu_block
 from artifex_devices._spmd.arguments import as_ndarray, empty
-from artifex_devices._spmd.axes import Group
-from artifex_devices._spmd.cross_process import CrossProcessOp
-from artifex_devices._spmd.participant import Participant
+from artifex_devices._spmd.axis_groups import Membership
+from artifex_devices._spmd.cross_process_op import CrossProcessOp
+from artifex_devices._spmd.session import Participant
 
 Leaves = list[Any]  # ndarrays or GpuBlocks
 
@@ -32,7 +32,7 @@ class Call(NamedTuple):
 
     operation: str
     me: Participant
-    group: Group
+    group: Membership
     axis_name: Any
 
 
@@ -73,22 +73,22 @@ def meet(
     complete: Callable[[list[Leaves]], Sequence[Leaves]],
     op: CrossProcessOp | None = None,
 ) -> Leaves:
-    """Meets the group with these leaves; `op` as in Program.meeting."""
+    """Meets the group with these leaves; `op` as in Collective."""
     operation, me, group, axis_name = call
     axes = tuple(axis_name) if type(axis_name) is list else axis_name
     on_gpu = [number for number, leaf in enumerate(leaves) if is_gpu_block(leaf)]
     kinds = [(f"gpu {leaf.dtype}" if is_gpu_block(leaf) else leaf.dtype, leaf.shape) for leaf in leaves]
     signature = (operation, axes, options, *[detail for kind in kinds for detail in kind])
-    program = me.program
-    is_new = signature not in program.meetings
-    meeting = program.meeting(signature, group.groups, complete, op)
-    if is_new and not options and len(leaves) == 1 and not on_gpu and group.groups is program.groups.get(axes):
-        program.know(operation, axes, leaves[0], meeting)
+    session = me.session
+    is_new = signature not in session.collectives
+    collective = session.collectives.get(signature, group.groups, complete, op)
+    if is_new and not options and len(leaves) == 1 and not on_gpu and group.groups is session.groups.get(axes):
+        session.know(operation, axes, leaves[0], collective)
     if not on_gpu:
-        result: Leaves = me.join(meeting, leaves)
+        result: Leaves = me.join(collective, leaves)
         return result
     across = group.groups.across is not None  # blocks pass between processes in the memory of the host
-    result = me.join(meeting, [host_copy(leaf) for leaf in leaves] if across else leaves)
+    result = me.join(collective, [host_copy(leaf) for leaf in leaves] if across else leaves)
     return [array_beside(made, leaves[i]) if i in on_gpu else made for i, made in enumerate(result)]
 
 
@@ -252,7 +252,7 @@ def all_to_all(call: Call, leaves: Leaves, split_axis: int, concat_axis: int, ti
     def pick(block: NDArray[Any], index: int, size: int) -> NDArray[Any]:
         return _piece(block, split_axis, index, size, tiled)
 
-    axes = [concat_axis % leaf.ndim for leaf in leaves]  # not the leaves, as programs cache this function
+    axes = [concat_axis % leaf.ndim for leaf in leaves]  # not the leaves, as sessions cache this function
 
     def finish(index: int, pieces: list[Leaves]) -> Leaves:
         return [_joined(operation, parts, axis, tiled) for axis, parts in zip(axes, _columns(pieces), strict=True)]
@@ -294,7 +294,7 @@ def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> L
         )
 
     source_of = {target: source for source, target in pairs}
-    kinds = [(leaf.shape, leaf.dtype) for leaf in leaves]  # not the leaves, as programs cache this function
+    kinds = [(leaf.shape, leaf.dtype) for leaf in leaves]  # not the leaves, as sessions cache this function
 
     def fill(blocks: Sequence[Leaves | None]) -> list[Leaves]:
         """Copies of the blocks, or zeros for None."""

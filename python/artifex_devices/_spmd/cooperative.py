@@ -19,8 +19,8 @@ from typing import Any
 import greenlet
 
 from artifex_devices import _core
-from artifex_devices._spmd.participant import PENDING, Participant, Stopped
-from artifex_devices._spmd.program import Program
+from artifex_devices._spmd.outcomes import Stopped
+from artifex_devices._spmd.session import Participant, Session
 from artifex_devices.errors import CollectiveError
 
 # Packages known to call back into Python from pybind11 frames.
@@ -28,14 +28,14 @@ _FOREIGN = frozenset({"optree", "tensorstore", "torch", "jaxlib"})
 _MAX_IDLE = 256  # idle greenlets of a thread
 
 
-# A greenlet that waits for participants: the switch to it, and a list of one element, its _Turns.
-_Seat = tuple[Callable[[], Any], list[Any]]
+# A greenlet that runs participants: the switch to it, and a list of one element, its executor.
+_Fiber = tuple[Callable[[], Any], list[Any]]
 
 
-_seats = threading.local()  # the idle greenlets of this thread
+_fibers = threading.local()  # the idle ones of this thread
 
 
-def _new_seat() -> _Seat:
+def _new_fiber() -> _Fiber:
     made = greenlet.greenlet(_core._call_sleeping_at_exit)  # unwinding greenlet's frames at exit would abort
     box: list[Any] = [None]
     made.switch(_serve, box)  # returns when it waits for a participant
@@ -48,33 +48,33 @@ def _serve(box: list[Any]) -> None:
     try:
         while True:
             rest()
-            turns: _Turns = box[0]
-            assert turns.hub is not None
-            rest = turns.hub  # another seat would be faster, but idle seats would refer to each other
+            executor: CooperativeExecutor = box[0]
+            assert executor.caller is not None
+            rest = executor.caller  # another fiber would be faster, but idle fibers would refer to each other
             try:
-                _work(turns)
-            except BaseException as error:  # Ctrl-C between two participants goes to the hub
-                turns.interruption = error
+                _work(executor)
+            except BaseException as error:  # Ctrl-C between two participants goes to the caller
+                executor.interruption = error
                 greenlet.getcurrent().gr_context = None
-            del turns
+            del executor
     finally:
-        del rest  # tracebacks of bodies refer to this frame; see _Turns.hub
+        del rest  # tracebacks of bodies refer to this frame; see CooperativeExecutor.caller
 
 
-def _work(turns: _Turns) -> None:
+def _work(executor: CooperativeExecutor) -> None:
     """Runs one participant after the other in the calling greenlet, until all have begun."""
-    stage = turns.stage
-    function = turns.function
-    me = stage.enter()
+    scheduler = executor.scheduler
+    function = executor.function
+    me = scheduler.enter()
     while me is not None:
         try:
             args = me.args
             outcome = function(*args) if type(args) is tuple else function(args)
         except BaseException as error:
-            turns.raised(me, error)
+            executor.raised(me, error)
             break  # no other participant begins
         else:
-            me = stage.ended(me, outcome)
+            me = scheduler.ended(me, outcome)
 
 
 _WORK = _work.__code__
@@ -99,144 +99,140 @@ def _foreign_frame(frame: FrameType | None) -> FrameType | None:
     return found
 
 
-class _Turns:
-    """The order in which participants run: those that have not begun, then those that may go on.
+class CooperativeExecutor:
+    """Runs participants in the order that the scheduler chooses: those that have not begun, then those that may go on.
 
-    A participant that must wait switches to the next one, which the stage knows. The caller of `run`, the hub, runs
-    when one has ended, when the next one is not known, or when foreign frames must end in order.
+    A participant that must wait switches to the next one. The greenlet of the caller of `run` runs when one has ended,
+    when the next one is not known, or when foreign frames must end in order.
     """
 
-    def __init__(self, program: Program, function: Callable[..., Any]) -> None:
-        self.program = program
-        self.stage = program.stage
+    def __init__(self, session: Session, function: Callable[..., Any]) -> None:
+        self.scheduler = session.scheduler
         self.function = function
-        # None after the run: tracebacks must not refer to the greenlet of a thread. Where such garbage is the last
-        # reference and the thread ends while another one collects it, greenlet 3.5 frees it twice.
-        self.hub: Callable[[], Any] | None = greenlet.getcurrent().switch
+        # Switches to the caller. None after the run: tracebacks must not refer to the greenlet of a thread. Where such
+        # garbage is the last reference and the thread ends while another one collects it, greenlet 3.5 frees it twice.
+        self.caller: Callable[[], Any] | None = greenlet.getcurrent().switch
         self.interruption: BaseException | None = None
-        self.plain: CodeType | None = None  # a body whose waits, when `_work` called it, are in no foreign frame
-        self.foreign: dict[int, FrameType] = {}  # by position: the foreign frame in which it is suspended
-        self.orders: dict[int, int] = {}  # and its number in the order in which foreign frames began
-        self.foreign_frames = 0
-        self.batch: list[int] = []  # positions that may go on while foreign frames are in order, last one first
+        self._session = session
+        self._plain: CodeType | None = None  # a body whose waits, when `_work` called it, are in no foreign frame
+        self._foreign: dict[int, FrameType] = {}  # by position: the foreign frame in which it is suspended
+        self._orders: dict[int, int] = {}  # and its number in the order in which foreign frames began
+        self._foreign_frames = 0
+        self._batch: list[int] = []  # positions that may go on while foreign frames are in order, last one first
 
     def raised(self, me: Participant, error: BaseException) -> None:
         """Records an error of a body; no other participant begins."""
-        if not self.program.has_ended:
-            self.program.errors[me.position] = error
-        self.stage.raised(me, not isinstance(error, Stopped))
+        self._session.outcomes.record_error(me.position, error)
+        self.scheduler.raised(me, not isinstance(error, Stopped))
 
     def wait(self, me: Participant, frame: FrameType) -> None:
         """Lets the others run until this participant, which calls it from `frame`, may go on."""
         back = frame.f_back
-        is_plain = frame.f_code is self.plain and back is not None and back.f_code is _WORK
+        is_plain = frame.f_code is self._plain and back is not None and back.f_code is _WORK
         # Asked at each wait: a body, or what it calls, may import a foreign package.
-        if self.foreign_frames or not (is_plain or sys.modules.keys().isdisjoint(_FOREIGN)):
+        if self._foreign_frames or not (is_plain or sys.modules.keys().isdisjoint(_FOREIGN)):
             self._watch(me, frame)
         del back, frame
-        self.stage.suspend(me)()
-        self.stage.resumed(me)
+        self.scheduler.suspend(me)()
+        self.scheduler.resumed(me)
 
     def _watch(self, me: Participant, frame: FrameType) -> None:
         position = me.position
         foreign = _foreign_frame(frame)
-        before = self.foreign.get(position)
+        before = self._foreign.get(position)
         if foreign is None and before is None:
-            self.plain = frame.f_code
-            self.stage.plain(self.plain)
+            self._plain = frame.f_code
+            self.scheduler.plain(self._plain)
         if foreign is before:
             return
-        if not self.foreign_frames:
-            self.batch = self.stage.keep_order()
+        if not self._foreign_frames:
+            self._batch = self.scheduler.keep_order()
         if foreign is None:
-            del self.foreign[position], self.orders[position]
+            del self._foreign[position], self._orders[position]
         else:
-            self.foreign[position] = foreign
-            self.orders[position] = self.foreign_frames
-        self.foreign_frames += 1
+            self._foreign[position] = foreign
+            self._orders[position] = self._foreign_frames
+        self._foreign_frames += 1
 
     def run(self) -> None:
-        """Runs participants until all have ended; the hub calls it."""
-        stage = self.stage
+        """Runs all bodies; records failures in the session."""
+        session = self._session
+        count = len(session.device_names)
+        idle: list[_Fiber] = _fibers.__dict__.setdefault("idle", [])
+        while len(idle) < count:
+            idle.append(_new_fiber())
+        fibers = idle[-count:]
+        del idle[-count:]
+        self.scheduler.begin_turns(self, self.caller, contextvars.copy_context(), fibers)
+        session.use(self, _WORK, tuple(_FOREIGN))
+        try:
+            self._run_all()
+        except BaseException:  # Ctrl-C between two participants, or out of memory
+            self._end()
+            raise
+        finally:
+            self.caller = None
+        self.scheduler.end_turns()
+        idle.extend(fibers)
+        del idle[max(_MAX_IDLE, count) :]
+
+    def _end(self) -> None:
+        """Ends all waiting participants, which would stay suspended forever; repeats that until there is memory."""
+        while True:
+            try:
+                self._session.cancel()
+                self._run_all()
+                return
+            except MemoryError:
+                continue
+
+    def _run_all(self) -> None:
+        """Runs participants until all have ended; the caller does it."""
+        scheduler = self.scheduler
         while self.interruption is None:
-            turn = stage.next()
-            if turn is self.hub:
+            turn = scheduler.next()
+            if turn is self.caller:
                 break
             turn()
         while True:
             error, self.interruption = self.interruption, None
             if error is not None:
                 raise error
-            waiting = stage.suspended()
+            waiting = scheduler.suspended()
             if not waiting:
                 return
-            turn = stage.turn_of(self._chosen(waiting)) if self.foreign_frames else stage.next()
-            assert turn is not self.hub, "no participant can go on, and the rendezvous has not noticed"
+            turn = scheduler.turn_of(self._chosen(waiting)) if self._foreign_frames else scheduler.next()
+            assert turn is not self.caller, "no participant can go on, and the rendezvous has not noticed"
             turn()
 
     def _chosen(self, waiting: list[int]) -> int:
         """The next participant, where foreign frames must end in the reverse order of their beginning."""
         while True:
-            if self.program.rendezvous.failure:
+            if self._session.rendezvous.failure:
                 return max(reversed(waiting), key=self._order)
-            batch = self.batch = [position for position in self.batch if position in waiting]
+            batch = self._batch = [position for position in self._batch if position in waiting]
             if not batch:
-                results = self.program.results
-                batch += [position for position in waiting if results[position] is not PENDING]
+                batch += filter(self._session.rendezvous.may_go, waiting)
                 assert batch, "no participant can go on, and the rendezvous has not noticed"
             if self._keeps_order(batch[-1], waiting):
                 return batch.pop()
 
     def _order(self, position: int) -> int:
-        return self.orders.get(position, -1)
+        return self._orders.get(position, -1)
 
     def _keeps_order(self, position: int, waiting: Sequence[int]) -> bool:
-        """Fails the program where a foreign frame could end before one that began later."""
+        """Fails the session where a foreign frame could end before one that began later."""
         order = self._order(position)
         if order < 0 or not any(self._order(other) > order for other in waiting):
             return True
-        program = self.program
-        program.refused = CollectiveError(
-            f"{program.operation}: {program.device_names[position]} waits at {program.participants[position].site} "
-            "inside a function of a pybind11 extension (such as optree.tree_map) that others entered later and have "
-            "not left; expected at most one collective in each such call, as participants share one thread; use "
-            'executor="threads", or artifex_devices.tree.map, which has no such frame'
+        session = self._session
+        session.outcomes.record_refusal(
+            CollectiveError(
+                f"{session.operation}: {session.device_names[position]} waits at {session.participants[position].site} "
+                "inside a function of a pybind11 extension (such as optree.tree_map) that others entered later and "
+                "have not left; expected at most one collective in each such call, as participants share one thread; "
+                'use executor="threads", or artifex_devices.tree.map, which has no such frame'
+            )
         )
-        program.rendezvous.cancel()
+        session.rendezvous.cancel()
         return False
-
-
-def _end(turns: _Turns) -> None:
-    """Ends all waiting participants, which would stay suspended forever; repeats that until there is memory."""
-    while True:
-        try:
-            turns.program.rendezvous.cancel()
-            turns.run()
-            return
-        except MemoryError:
-            continue
-
-
-def run(program: Program, function: Callable[..., Any]) -> None:
-    """Runs all bodies; records failures in the program."""
-    count = len(program.device_names)
-    idle: list[_Seat] = _seats.__dict__.setdefault("idle", [])
-    while len(idle) < count:
-        idle.append(_new_seat())
-    seats = idle[-count:]
-    del idle[-count:]
-    turns = _Turns(program, function)
-    stage = program.stage
-    stage.begin_turns(turns, turns.hub, contextvars.copy_context(), seats)
-    program.wait = turns.wait
-    stage.wait_by(turns.wait, _WORK, tuple(_FOREIGN))
-    try:
-        turns.run()
-    except BaseException:  # Ctrl-C between two participants, or out of memory
-        _end(turns)
-        raise
-    finally:
-        turns.hub = None
-    stage.end_turns()
-    idle.extend(seats)
-    del idle[max(_MAX_IDLE, count) :]

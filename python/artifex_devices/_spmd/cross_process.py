@@ -9,127 +9,133 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._spmd.arguments import empty
-from artifex_devices._spmd.block_exchange import Key, PayloadBlocks, exchange, payload_blocks
-from artifex_devices._spmd.process_groups import CrossGroup, ProcessGroups, ProcessMap
+from artifex_devices._spmd.block_exchange import Key, Leaves, PayloadBlocks, exchange, payload_blocks
+from artifex_devices._spmd.collective import Collective
+from artifex_devices._spmd.cross_process_op import CrossProcessOp
+from artifex_devices._spmd.process_groups import CrossProcessGroup, CrossProcessGroups, ProcessMap
+from artifex_devices._spmd.session import Participant
+from artifex_devices.config import config
 
 if TYPE_CHECKING:
-    from artifex_devices._spmd.participant import Meeting
-    from artifex_devices._spmd.program import Program
     from artifex_devices.distributed.transport import Transport
-
-Leaves = list[NDArray[Any]]
-
-
-class CrossProcessOp(NamedTuple):
-    """The blocks that a member of a collective needs of members in other processes, and its result."""
-
-    # sources(index, size): the members whose blocks it needs, in the order in which `finish` gets them; None for all.
-    sources: Callable[[int, int], Sequence[int]] | None = None
-    # pick(block, index, size): the piece that it needs of each block; None for entire blocks.
-    pick: Callable[[NDArray[Any], int, int], NDArray[Any]] | None = None
-    # finish(index, blocks): its result; None for the function that computes a group in one process.
-    finish: Callable[[int, list[Leaves]], Leaves] | None = None
-    reduction: str = ""  # "sum", "prod", "max" or "min", where all blocks are combined into one
-    # share(total, size): what each member gets of that one, which the caller owns.
-    share: Callable[[Leaves, int], Sequence[Leaves]] = lambda total, size: [total] * size
-    by_rows: bool = False  # `share` divides the leading dimension equally, also the rows of some members
-    is_shared: bool = False  # all members get the same arrays
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether all members need all entire blocks."""
-        return self.sources is None and self.pick is None
-
-    def members_for(self, index: int, size: int) -> Sequence[int]:
-        """The members whose blocks a member needs."""
-        return range(size) if self.sources is None else self.sources(index, size)
-
-    def key(self, member: int, index: int) -> Key:
-        """Key of what member `index` needs of another member."""
-        return member, index if self.pick is not None else -1
-
-    def picked(self, leaves: Leaves, index: int, size: int) -> Leaves:
-        """What a member needs of a block."""
-        return leaves if self.pick is None else [self.pick(leaf, index, size) for leaf in leaves]
 
 
 _PLAIN = CrossProcessOp()
 _Blocks = dict[int, list[tuple[int, Key]]]  # by process: numbers of groups, and keys of blocks
 
 
-def complete(program: Program, meeting: Meeting, position: int, payloads: list[Any]) -> list[Leaves]:
-    """The results of all participants of this process that meet others, from their blocks in the order of the slots.
+class CrossProcess:
+    """What the participants of one session share with those of other processes."""
 
-    `position` is the slot of the participant that came last. CollectiveError where the processes do not come to the
-    same collective, one has failed or is gone, or the deadline is over.
-    """
-    process_map, across = program.process_map, meeting.groups.across
-    assert process_map is not None
-    assert across is not None
-    text, digest, small = _described(program, meeting, position, across, payloads[0])
-    transport = transport_of(process_map, text)
-    program.unmet = across.processes
-    if small is not None:
-        received = transport.agree(text, digest, across.processes, small.packed(payloads))
-        _met(program, transport)
-        results = small.completed(meeting.complete, payloads, received)
-    else:
-        with transport.exclusive(text):
-            transport.agree(text, digest, across.processes)
-            _met(program, transport)
-            results = _exchanged(process_map, across, meeting, payloads, transport, text)
-    if meeting.op is not None and meeting.op.is_shared:
-        for group, positions in zip(across.groups, across.positions, strict=True):
-            first = results[positions[0]]
-            for i in positions:
-                if results[i] is not first:
-                    break
-            else:
-                program.keep_common(first, group.members)
-    return results
+    def __init__(self, process_map: ProcessMap, operation: str) -> None:
+        self.process_map = process_map
+        self.operation = operation
+        self.unmet: tuple[int, ...] | None = None  # processes that this one failed to meet
+        self._traced_meeting = 0  # number in open traces of the last meeting with other processes
+        self._common: dict[int, tuple[Any, tuple[int, ...]]] = {}
 
+    def begin_meeting(self, processes: tuple[int, ...]) -> None:
+        """Records that this process meets others; they count as unmet until `end_meeting`."""
+        self.unmet = processes
 
-def _met(program: Program, transport: Transport) -> None:
-    """Notes that the other processes have come."""
-    program.unmet = None
-    if _core._is_tracing():
-        program.traced_meeting = transport.traced_meetings.get(get_ident(), 0)
+    def end_meeting(self) -> None:
+        """Records that the other processes have come."""
+        self.unmet = None
 
+    def take_traced_meeting(self) -> int:
+        """The number in open traces of the last meeting, once; 0 for none."""
+        number, self._traced_meeting = self._traced_meeting, 0
+        return number
 
-def _described(
-    program: Program, meeting: Meeting, position: int, across: ProcessGroups, block: Any
-) -> tuple[str, bytes, PayloadBlocks | None]:
-    """Text and digest of this collective of blocks like this one, and their places in the payload where they fit.
+    def forget_common(self) -> None:
+        """Drops the records of results that are equal in several processes, which hold arrays."""
+        self._common.clear()
 
-    TypeError for leaves of dtypes that cannot be sent.
-    """
-    me = program.participants[position]
-    code = me._code
-    key = (program.operation, meeting.signature, id(code), me._instruction)
-    known = across.routes.get(key)
-    if known is None:
-        what = program.text_of(meeting)
-        leaves = block if type(block) is list else [block]
-        for leaf in leaves:
-            empty(what.split()[0], (0,), leaf.dtype)
-        digest = digest_of(f"{program.operation} {what} {meeting.groups.identity}")
-        text = f"{program.operation}: {what} at {me.site}"
-        assert program.process_map is not None
-        max_payload = transport_of(program.process_map, text).max_payload(across.processes)
-        is_plain = (meeting.op or _PLAIN).is_plain
-        small = payload_blocks(across, program.process_map.me, leaves, max_payload) if is_plain else None
-        known = remember(across.routes, key, (text, digest, small, code))  # the code stays alive, and its id unique
-    text, digest, small, _ = known
-    return text, digest, small
+    def is_common(self, array: Any, members: tuple[int, ...]) -> bool:
+        """Whether these participants, of several processes, got the bits of an array from one collective."""
+        return self._common.get(id(array), (None, ()))[1] == members
+
+    def complete(self, me: Participant, collective: Collective, payloads: list[Any]) -> list[Leaves]:
+        """The results of all participants here that meet others, from their blocks in the order of the slots.
+
+        `me` came last. CollectiveError where the processes do not come to the same collective, one has failed or is
+        gone, or the deadline is over.
+        """
+        across = collective.groups.across
+        assert across is not None
+        text, digest, small = self._described(me, collective, across, payloads[0])
+        transport = transport_of(self.process_map, text)
+        self.begin_meeting(across.processes)
+        if small is not None:
+            received = transport.agree(text, digest, across.processes, small.packed(payloads))
+            self._met(transport)
+            results = small.completed(collective.complete, payloads, received)
+        else:
+            with transport.exclusive(text):
+                transport.agree(text, digest, across.processes)
+                self._met(transport)
+                results = _exchanged(self.process_map, across, collective, payloads, transport, text)
+        if collective.op is not None and collective.op.is_shared:
+            for group, positions in zip(across.groups, across.positions, strict=True):
+                first = results[positions[0]]
+                for i in positions:
+                    if results[i] is not first:
+                        break
+                else:
+                    for array in first:
+                        self._common[id(array)] = (array, group.members)
+        return results
+
+    def _met(self, transport: Transport) -> None:
+        self.end_meeting()
+        if _core._is_tracing():
+            self._traced_meeting = transport.traced_meetings.get(get_ident(), 0)
+
+    def _described(
+        self, me: Participant, collective: Collective, across: CrossProcessGroups, block: Any
+    ) -> tuple[str, bytes, PayloadBlocks | None]:
+        """Text and digest of this collective of blocks like this one, and their places in the payload where they fit.
+
+        TypeError for leaves of dtypes that cannot be sent.
+        """
+        code = me.code
+        key = (self.operation, collective.signature, id(code), me.instruction)
+        known = across.routes.get(key)
+        if known is None:
+            what = collective.text
+            leaves = block if type(block) is list else [block]
+            for leaf in leaves:
+                empty(what.split()[0], (0,), leaf.dtype)
+            digest = digest_of(f"{self.operation} {what} {collective.groups.identity}")
+            text = f"{self.operation}: {what} at {me.site}"
+            max_payload = transport_of(self.process_map, text).max_payload(across.processes)
+            is_plain = (collective.op or _PLAIN).is_plain
+            small = payload_blocks(across, self.process_map.me, leaves, max_payload) if is_plain else None
+            known = (text, digest, small, code)  # the code stays alive, and its id unique
+            remember(across.routes, key, known)
+        text, digest, small, _ = known
+        return text, digest, small
+
+    def abandon(self, error: BaseException) -> None:
+        """Reports to the other processes that this one will not reach the operation that they may be waiting in."""
+        try:
+            transport = transport_of(self.process_map, self.operation)
+        except RuntimeError:  # without a transport nobody waits
+            return
+        if not isinstance(error, Exception):  # Ctrl-C: a thread may still wait in the transport, and all have to stop
+            transport.fail(f"{type(error).__name__} in {self.operation}")
+            return
+        reason = f"{type(error).__name__}: {error}"
+        for processes in self.process_map.meeting_sets():
+            if processes != self.unmet and (processes != self.process_map.processes or config.distributed_checks):
+                transport.refuse(self.operation, reason, processes)
 
 
 def transport_of(process_map: ProcessMap, operation: str) -> Transport:
@@ -158,27 +164,27 @@ def digest_of(identity: str) -> bytes:
 
 def _exchanged(
     process_map: ProcessMap,
-    across: ProcessGroups,
-    meeting: Meeting,
+    across: CrossProcessGroups,
+    collective: Collective,
     payloads: list[Any],
     transport: Transport,
     text: str,
 ) -> list[Leaves]:
     """The result of each slot, by messages."""
-    op = meeting.op or _PLAIN
+    op = collective.op or _PLAIN
     blocks = {
         slot: payload if type(payload) is list else [payload]
         for slot, payload in zip(across.slots, payloads, strict=True)
     }
-    made = _completed(process_map, across, op, meeting, blocks, transport, text)
+    made = _completed(process_map, across, op, collective, blocks, transport, text)
     return [made[slot] for slot in across.slots]
 
 
 def _completed(
     process_map: ProcessMap,
-    across: ProcessGroups,
+    across: CrossProcessGroups,
     op: CrossProcessOp,
-    meeting: Meeting,
+    collective: Collective,
     blocks: dict[int, Leaves],
     transport: Transport,
     text: str,
@@ -218,10 +224,10 @@ def _completed(
     for peer, keys in receives.items():
         for i, (number, key) in enumerate(keys):
             received[number][key] = arrived[peer][i * count : (i + 1) * count]
-    return _results(op, meeting, across, blocks, received)
+    return _results(op, collective, across, blocks, received)
 
 
-def _route(op: CrossProcessOp, across: ProcessGroups, me: int) -> tuple[_Blocks, _Blocks]:
+def _route(op: CrossProcessOp, across: CrossProcessGroups, me: int) -> tuple[_Blocks, _Blocks]:
     """What this process sends to and receives from each process."""
     if op.is_plain and "all" in across.routes:  # the same at each call
         known: tuple[_Blocks, _Blocks] = across.routes["all"]
@@ -241,7 +247,7 @@ def _route(op: CrossProcessOp, across: ProcessGroups, me: int) -> tuple[_Blocks,
     return sends, receives
 
 
-def _keys(op: CrossProcessOp, group: CrossGroup, sender: int, receiver: int) -> list[Key]:
+def _keys(op: CrossProcessOp, group: CrossProcessGroup, sender: int, receiver: int) -> list[Key]:
     """What one process sends to another, in an order that both know."""
     found: dict[Key, None] = {}
     held = group.held[receiver]
@@ -254,8 +260,8 @@ def _keys(op: CrossProcessOp, group: CrossGroup, sender: int, receiver: int) -> 
 
 def _results(
     op: CrossProcessOp,
-    meeting: Meeting,
-    across: ProcessGroups,
+    collective: Collective,
+    across: CrossProcessGroups,
     blocks: dict[int, Leaves],
     received: list[dict[Key, Leaves]],
 ) -> dict[int, Leaves]:
@@ -265,7 +271,7 @@ def _results(
         here = {index: blocks[slot] for index, slot in group.here.items()}
         size = len(group.members)
         if op.finish is None:
-            made = meeting.complete([here[i] if i in here else there[i, -1] for i in range(size)])
+            made = collective.complete([here[i] if i in here else there[i, -1] for i in range(size)])
             results.update((slot, made[index]) for index, slot in group.here.items())
             continue
         for index, slot in group.here.items():

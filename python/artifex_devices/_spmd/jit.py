@@ -16,7 +16,7 @@ from artifex_devices._core import Array, Device, Sharding
 from artifex_devices._placement.device_put import LEAF_TYPES
 from artifex_devices._placement.mesh_context import mesh_that_is_set
 from artifex_devices._runtime.devices import devices
-from artifex_devices._spmd.jit_placement import Placements, is_placed_on, same_devices
+from artifex_devices._spmd.jit_placement import JitShardings, is_placed_on, same_devices
 from artifex_devices._spmd.mapped import name_of
 from artifex_devices._spmd.static_and_donated import (
     ChosenArguments,
@@ -124,7 +124,7 @@ def jit(
     check_callable("jit", "f", f)
     operation = f"jit({name_of(f)})"
     home = _device(operation, device, backend, in_shardings is not UNSPECIFIED or out_shardings is not UNSPECIFIED)
-    placements = Placements(operation, in_shardings, out_shardings, home)
+    shardings = JitShardings(operation, in_shardings, out_shardings, home)
     static = choose_arguments(operation, "static", f, static_argnums, static_argnames)
     donated = choose_arguments(operation, "donate", f, donate_argnums, donate_argnames)
     both = [*sorted(static.names & donated.names), *sorted(static.numbers & donated.numbers)]
@@ -133,7 +133,7 @@ def jit(
             f"{operation}: arguments {both} are both static and donated; expected donated arguments to be arrays; drop "
             "them from one of the two"
         )
-    is_plain = placements.is_plain and not any((static.numbers, static.names, donated.numbers, donated.names))
+    is_plain = shardings.is_plain and not any((static.numbers, static.names, donated.numbers, donated.names))
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -143,8 +143,8 @@ def jit(
                 result = f(*args)
                 if type(result) is Array and (home is None or is_placed_on(result, home)):
                     return result
-                return placements.place_results(result, home)
-        return _call_placed(f, placements, static, donated, args, kwargs)
+                return shardings.place_results(result, home)
+        return _call_placed(f, shardings, static, donated, args, kwargs)
 
     for name in ("lower", "compile", "trace", "eval_shape"):
         setattr(call, name, functools.partial(_not_compiled, operation, name))
@@ -177,28 +177,28 @@ def _device(operation: str, device: Any, backend: str | None, has_shardings: boo
 
 def _call_placed(
     f: Callable[..., Any],
-    placements: Placements,
+    shardings: JitShardings,
     static: ChosenArguments,
     donated: ChosenArguments,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
     """Places the arguments, calls the function, places the results, deletes donated Arrays."""
-    if kwargs and placements.in_shardings is not UNSPECIFIED and not static.names.issuperset(kwargs):
+    if kwargs and shardings.in_shardings is not UNSPECIFIED and not static.names.issuperset(kwargs):
         raise ValueError(
-            f"{placements.operation}: keyword arguments came with in_shardings; expected positional ones, to which "
+            f"{shardings.operation}: keyword arguments came with in_shardings; expected positional ones, to which "
             f"in_shardings apply, got {', '.join(kwargs)}; pass them by position"
         )
     static_arguments = static.of_call(args, kwargs)
-    check_hashable(placements.operation, static_arguments)
-    deleted = donated_arrays(placements.operation, list(donated.of_call(args, kwargs).values()), (args, kwargs))
+    check_hashable(shardings.operation, static_arguments)
+    deleted = donated_arrays(shardings.operation, list(donated.of_call(args, kwargs).values()), (args, kwargs))
     dynamic = tuple(x for i, x in enumerate(args) if i not in static_arguments)
     named = {name: x for name, x in kwargs.items() if name not in static_arguments}
-    placed, home = placements.place_arguments(dynamic, named)
+    placed, home = shardings.place_arguments(dynamic, named)
     positional = iter(placed[: len(dynamic)])
     taken = [x if i in static_arguments else next(positional) for i, x in enumerate(args)]
     keywords = {**kwargs, **dict(zip(named, placed[len(dynamic) :], strict=True))}
-    result = placements.place_results(f(*taken, **keywords), home)
+    result = shardings.place_results(f(*taken, **keywords), home)
     delete_donated(deleted, result)
     return result
 

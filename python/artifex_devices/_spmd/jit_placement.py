@@ -28,7 +28,7 @@ from artifex_devices._spmd.arguments import check_alive, ids_text, is_free_for, 
 from artifex_devices._spmd.specs import broadcast_prefix
 
 
-class Placements:
+class JitShardings:
     """The shardings of one jitted function, and the devices on which a call runs."""
 
     def __init__(self, operation: str, in_shardings: Any, out_shardings: Any, device: Device | None) -> None:

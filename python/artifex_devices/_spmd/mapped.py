@@ -15,25 +15,27 @@ from artifex_devices import tree_util
 from artifex_devices._placement.device_put import LEAF_TYPES
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._spmd.arguments import Blocks, check_alive, key_of
+from artifex_devices._spmd.cross_process import CrossProcess
+from artifex_devices._spmd.executors import run
 from artifex_devices._spmd.on_cuda import on_gpus
 from artifex_devices._spmd.outputs import Outputs
-from artifex_devices._spmd.program import Program, run
-from artifex_devices._spmd.result_check import ResultCheck, abandon
-from artifex_devices._spmd.specs import Layout
+from artifex_devices._spmd.result_check import ResultCheck
+from artifex_devices._spmd.session import Session
+from artifex_devices._spmd.specs import ParticipantGrid
 from artifex_devices.config import config
 
 EXECUTORS = ("auto", "cooperative", "threads", None)  # None takes config.spmd_executor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class PreparedCall:
     """The part of a call that depends on shapes, dtypes and shardings only."""
 
-    layout: Layout
+    grid: ParticipantGrid
     fetches: Sequence[Blocks]  # one for each argument leaf
     outputs: Outputs
     paths: Sequence[str]  # the names of argument leaves
-    programs: list[Program] = field(default_factory=list)  # of successful calls, for the next ones
+    sessions: list[Session] = field(default_factory=list)  # of successful calls, for the next ones
 
 
 def name_of(function: Any) -> str:
@@ -44,7 +46,7 @@ def name_of(function: Any) -> str:
 
 
 def flatten_arguments(args: tuple[Any, ...]) -> tuple[Sequence[Any], Any, Any]:
-    """The leaves, their structure (None where every argument is a leaf), and the key of their Plan."""
+    """The leaves, their structure (None where every argument is a leaf), and the key of their PreparedCall."""
     for x in args:
         if type(x) not in LEAF_TYPES:
             break
@@ -54,10 +56,10 @@ def flatten_arguments(args: tuple[Any, ...]) -> tuple[Sequence[Any], Any, Any]:
     return leaves, treedef, (treedef, *[key_of(x) for x in leaves])
 
 
-def run_plan(
+def run_prepared(
     operation: str,
     function: Callable[..., Any],
-    plan: Plan,
+    prepared: PreparedCall,
     leaves: Sequence[Any],
     treedef: Any,
     executor: str | None,
@@ -65,19 +67,18 @@ def run_plan(
     any_name: bool = False,
 ) -> Any:
     """Calls the function for each participant and turns the results into Arrays."""
-    layout = plan.layout
+    grid = prepared.grid
     try:
-        columns = [fetch(x) for fetch, x in zip(plan.fetches, leaves, strict=True)]
+        columns = [fetch(x) for fetch, x in zip(prepared.fetches, leaves, strict=True)]
     except RuntimeError:
-        for x, path in zip(leaves, plan.paths, strict=True):
+        for x, path in zip(leaves, prepared.paths, strict=True):
             check_alive(operation, x, path)
         raise
-    count = len(layout.positions)
-    options = config._values
-    executor = executor or options["spmd_executor"]
+    count = len(grid.positions)
+    executor = executor or config.spmd_executor
     if executor == "auto":
         executor = "cooperative"
-        threshold = options["spmd_threads_bytes"] if count > 1 else math.inf
+        threshold = config.spmd_threads_bytes if count > 1 else math.inf
         for column in columns:
             block: Any = column[0]
             if isinstance(block, np.ndarray) and block.nbytes >= threshold:
@@ -95,39 +96,37 @@ def run_plan(
         rows = columns[0]
     else:
         rows = list(zip(*columns, strict=True)) if columns else [()] * count
-    program = _program_of(plan, operation, any_name)
-    program.timeout_s = options["collective_timeout_s"]
-    if layout.process_map is None:
-        outcomes = run(program, function, rows, executor)
-        if program.is_reusable:
-            plan.programs.append(program)
-        return plan.outputs.assemble(outcomes)
-    try:
-        check = ResultCheck(layout, program)
-        made = plan.outputs.assemble(run(program, function, rows, executor), check)
-        check.run()
-        program.forget_common()
-        if program.is_reusable:
-            plan.programs.append(program)
-        return made
-    except BaseException as error:
-        abandon(layout, program, error)
-        raise
+    session = _session_of(prepared, operation, any_name)
+    timeout_s = config.collective_timeout_s
+    others = session.others
+    if not isinstance(others, CrossProcess):
+        made = prepared.outputs.assemble(run(session, function, rows, executor, timeout_s))
+    else:
+        try:
+            check = ResultCheck(others)
+            made = prepared.outputs.assemble(run(session, function, rows, executor, timeout_s), check)
+            check.run()
+            others.forget_common()
+        except BaseException as error:
+            others.abandon(error)
+            raise
+    if session.is_reusable:
+        prepared.sessions.append(session)
+    return made
 
 
-def _program_of(plan: Plan, operation: str, any_name: bool) -> Program:
-    """An unused program: that of a successful call, which has its collectives cached, or a new one."""
+def _session_of(prepared: PreparedCall, operation: str, any_name: bool) -> Session:
+    """An unused session: that of a successful call, which has its collectives cached, or a new one."""
     try:
-        return plan.programs.pop()
+        return prepared.sessions.pop()
     except IndexError:
-        layout = plan.layout
-        program = Program(
-            layout.manual,
-            layout.sizes,
-            layout.device_names,
+        grid = prepared.grid
+        return Session(
+            grid.manual,
+            grid.sizes,
+            grid.device_names,
             operation=operation,
             any_name=any_name,
-            process_map=layout.process_map,
+            groups=None if any_name else grid.groups,
+            others=None if grid.process_map is None else CrossProcess(grid.process_map, operation),
         )
-        program.groups = {} if any_name else layout.groups
-        return program

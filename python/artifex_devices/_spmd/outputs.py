@@ -23,9 +23,9 @@ from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._spmd.arguments import as_ndarray, empty
 from artifex_devices._spmd.block_exchange import bytes_of
 from artifex_devices._spmd.on_cuda import array_of_parts
-from artifex_devices._spmd.process_groups import ProcessGroups
+from artifex_devices._spmd.process_groups import CrossProcessGroups
 from artifex_devices._spmd.result_check import ResultCheck
-from artifex_devices._spmd.specs import Layout, broadcast_prefix, names_by_dimension, shape_text
+from artifex_devices._spmd.specs import ParticipantGrid, broadcast_prefix, names_by_dimension, shape_text
 
 _NDARRAY = {np.ndarray}
 _SAME_NDARRAY = 2  # likeness of parts that are one ndarray
@@ -33,8 +33,8 @@ _COMPARED_BYTES = 1 << 20  # of replicas at once
 _ADOPTED_BYTES = 4096  # smaller results are copied without a check of their references
 
 
-class _Placement(NamedTuple):
-    """The placement of results of one shape and dtype."""
+class _GlobalOutput(NamedTuple):
+    """The global array that results of one shape and dtype become."""
 
     shape: tuple[int, ...]
     sharding: NamedSharding
@@ -42,22 +42,22 @@ class _Placement(NamedTuple):
     is_complete: bool  # these are all participants, in order
     none_adopted: list[bool]
     replicas: list[list[int]]  # participants whose results must be equal
-    sharers: ProcessGroups | None  # processes whose results must be equal
+    sharers: CrossProcessGroups | None  # processes whose results must be equal
 
 
 class Outputs:
-    """Turns what the participants of one layout returned into Arrays."""
+    """Turns what the participants of one mapped function returned into Arrays."""
 
     argument = "out_specs"
 
-    def __init__(self, operation: str, layout: Layout, out_specs: Any, *, checks_replicas: bool) -> None:
+    def __init__(self, operation: str, grid: ParticipantGrid, out_specs: Any, *, checks_replicas: bool) -> None:
         """`out_specs` is a prefix of the results of bodies."""
         self.operation = operation
-        self.layout = layout
+        self.grid = grid
         self.out_specs = out_specs
         self.checks_replicas = checks_replicas
         self._single = self._is_spec(out_specs) and out_specs is not None
-        self._placements: dict[Any, _Placement] = {}
+        self._global_outputs: dict[Any, _GlobalOutput] = {}
 
     @staticmethod
     def _is_spec(node: Any) -> bool:
@@ -80,7 +80,7 @@ class Outputs:
         for participant in range(1, len(results)):
             leaves, other = tree_util.tree_flatten(results[participant])
             if other != treedef:
-                names = self.layout.device_names
+                names = self.grid.device_names
                 raise ValueError(
                     f"{self.operation}: devices returned trees of different structure; expected {treedef} as on "
                     f"{names[0]}, got {other} on {names[participant]}; return the same structure everywhere"
@@ -104,7 +104,7 @@ class Outputs:
             leaf = column[participant]
             if type(leaf) is np.ndarray or is_on_gpu(leaf):
                 continue
-            place = f"output{path} on {self.layout.device_names[participant]}"
+            place = f"output{path} on {self.grid.device_names[participant]}"
             check_unmasked(self.operation, leaf, place)
             if isinstance(leaf, (np.ndarray, np.generic, bool, int, float, complex)) or (
                 isinstance(leaf, Array) and leaf.is_fully_replicated
@@ -128,26 +128,26 @@ class Outputs:
         if not likeness and any(part.shape != shape or part.dtype != dtype for part in parts):
             raise self._mismatch(parts, path)
         key = (spec, shape, dtype)
-        placement = self._placements.get(key)
-        if placement is None:
-            placement = remember(self._placements, key, self._placement(spec, shape, dtype, path))
+        output = self._global_outputs.get(key)
+        if output is None:
+            output = remember(self._global_outputs, key, self._global_output(spec, shape, dtype, path))
         if likeness != _SAME_NDARRAY:
-            for group in placement.replicas:
+            for group in output.replicas:
                 self._check_equal(group, parts, path)
         if check is not None:
-            check.add(path, spec, placement.sharers, parts)
-        chosen = parts if placement.is_complete else [parts[participant] for participant in placement.participants]
+            check.add(path, spec, output.sharers, parts)
+        chosen = parts if output.is_complete else [parts[participant] for participant in output.participants]
         if not likeness and any(map(is_on_gpu, chosen)):
-            return array_of_parts(self.operation, placement.shape, dtype, placement.sharding, chosen)
-        adopted = placement.none_adopted
+            return array_of_parts(self.operation, output.shape, dtype, output.sharding, chosen)
+        adopted = output.none_adopted
         if first.nbytes >= _ADOPTED_BYTES:
             del first
             parts.clear() if chosen is not parts else None
             adopted = [_is_unshared(chosen, i) for i in range(len(chosen))]
-        return _core._adopt(placement.shape, dtype, placement.sharding, chosen, adopted, self.operation)
+        return _core._adopt(output.shape, dtype, output.sharding, chosen, adopted, self.operation)
 
-    def _placement(self, spec: Any, shape: tuple[int, ...], dtype: Any, path: str) -> _Placement:
-        layout = self.layout
+    def _global_output(self, spec: Any, shape: tuple[int, ...], dtype: Any, path: str) -> _GlobalOutput:
+        grid = self.grid
         empty(f"{self.operation}: output{path}", (0,), dtype)
         if len(spec) > len(shape):
             hint = "return x[None] to stack numbers, or use P()" if not shape else "shorten the spec"
@@ -155,29 +155,29 @@ class Outputs:
                 f"{self.operation}: output{path} of {shape_text(shape, dtype)} has too few dimensions for its spec "
                 f"{spec!r}; expected at least {len(spec)}, got {len(shape)}; {hint}"
             )
-        sizes = dict(zip(layout.manual, layout.sizes, strict=True))
+        sizes = dict(zip(grid.manual, grid.sizes, strict=True))
         names = names_by_dimension(spec)
         counts = [math.prod(sizes[name] for name in axes) for axes in names]
         global_shape = tuple(size * count for size, count in zip_longest(shape, counts, fillvalue=1))
-        sharding = NamedSharding(layout.mesh, spec)
+        sharding = NamedSharding(grid.mesh, spec)
         named = [name for axes in names for name in axes]
-        groups = layout.replicas(named)
-        process_map = layout.process_map
+        groups = grid.replicas(named)
+        process_map = grid.process_map
         leader = {participant: group[0] for group in groups for participant in group}
         buffers = tiling(sharding, global_shape, self.operation).positions
-        participants = tuple(leader[layout.participant_of[position]] for position in buffers)
-        return _Placement(
+        participants = tuple(leader[grid.participant_of[position]] for position in buffers)
+        return _GlobalOutput(
             global_shape,
             sharding,
             participants,
-            participants == tuple(range(len(layout.positions))),
+            participants == tuple(range(len(grid.positions))),
             [False] * len(participants),
             [group for group in groups if len(group) > 1] if self.checks_replicas else [],
-            process_map.sharers(named, layout.manual) if process_map is not None and self.checks_replicas else None,
+            process_map.sharers(named, grid.manual) if process_map is not None and self.checks_replicas else None,
         )
 
     def _mismatch(self, parts: Sequence[NDArray[Any]], path: str) -> ValueError:
-        names = self.layout.device_names
+        names = self.grid.device_names
         first = parts[0]
         others = [
             f"{shape_text(part.shape, part.dtype)} on {names[i]}"
@@ -203,7 +203,7 @@ class Outputs:
 
         run_all([functools.partial(compare, i) for i in others], first.nbytes * len(others))
         if differing:
-            names = self.layout.device_names
+            names = self.grid.device_names
             texts = ", ".join(names[i] for i in sorted(differing)[:8])
             more = f" and {len(differing) - 8} more" if len(differing) > 8 else ""
             raise ValueError(

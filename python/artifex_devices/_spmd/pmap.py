@@ -18,11 +18,11 @@ from artifex_devices._base.text import more_devices
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._runtime.devices import devices as devices_of
 from artifex_devices._spmd.arguments import Blocks, blocks_of, is_free_for, leaf_of, paths_of
-from artifex_devices._spmd.mapped import EXECUTORS, Plan, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.mapped import EXECUTORS, PreparedCall, flatten_arguments, name_of, run_prepared
 from artifex_devices._spmd.mapped_function import MappedFunction
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.result_check import ResultCheck
-from artifex_devices._spmd.specs import broadcast_prefix, layout_of, shape_text
+from artifex_devices._spmd.specs import broadcast_prefix, grid_of, shape_text
 from artifex_devices._spmd.static_and_donated import check_hashable, delete_donated, donated_arrays, numbers_of
 from artifex_devices.errors import IndivisibleError
 
@@ -142,12 +142,12 @@ class _Outputs(Outputs):
         axis = spec % ndim
         for i, part in enumerate(parts):
             parts[i] = part.reshape(*part.shape[:axis], 1, *part.shape[axis:])
-        return super()._array(PartitionSpec(*(None,) * axis, self.layout.manual[0]), parts, path, check)
+        return super()._array(PartitionSpec(*(None,) * axis, self.grid.manual[0]), parts, path, check)
 
 
 @dataclass(frozen=True, eq=False)
 class _Pmapped:
-    """The state of one mapped function: the arguments of pmap, and a Plan for each kind of arguments of calls."""
+    """The state of one mapped function: the arguments of pmap, and a PreparedCall for each kind of arguments."""
 
     fun: Callable[..., Any]
     operation: str
@@ -160,7 +160,7 @@ class _Pmapped:
     devices: tuple[Device, ...] | None
     backend: str | None
     executor: str | None
-    _plans: WorldCache[Plan] = field(default_factory=WorldCache)
+    _prepared: WorldCache[PreparedCall] = field(default_factory=WorldCache)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the function on the rows of these arguments."""
@@ -172,13 +172,15 @@ class _Pmapped:
         leaves, treedef, key = flatten_arguments(dynamic)
         pool = self.devices if self.devices is not None else tuple(devices_of(self.backend))
         key = (pool, tuple(kwargs), tuple(static), key)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plan(pool, args, dynamic, static, tuple(kwargs))
-            self._plans.remember(plan.layout.world, key, plan)
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            prepared = self._prepare(pool, args, dynamic, static, tuple(kwargs))
+            self._prepared.remember(prepared.grid.world, key, prepared)
         donated = [args[i] for i in self.donated if -len(args) <= i < len(args)]
         deleted = donated_arrays(self.operation, donated, (args, kwargs))
-        result = run_plan(self.operation, fun, plan, leaves, treedef, self.executor, any_name=self.axis_name is None)
+        result = run_prepared(
+            self.operation, fun, prepared, leaves, treedef, self.executor, any_name=self.axis_name is None
+        )
         delete_donated(deleted, result)
         return result
 
@@ -196,14 +198,14 @@ class _Pmapped:
         check_hashable(self.operation, static)
         return static
 
-    def _plan(
+    def _prepare(
         self,
         pool: tuple[Device, ...],
         args: tuple[Any, ...],
         dynamic: tuple[Any, ...],
         static: dict[int, Any],
         names: tuple[str, ...],
-    ) -> Plan:
+    ) -> PreparedCall:
         operation = self.operation
         count = len(dynamic) - len(names)
         in_axes = self.in_axes
@@ -228,7 +230,7 @@ class _Pmapped:
         rows = self._rows(own, arrays, axes, paths)
         name = _UNNAMED if self.axis_name is None else self.axis_name
         mesh = Mesh(np.array(own[:rows], dtype=object), (name,))
-        layout = layout_of(mesh, (name,))
+        grid = grid_of(mesh, (name,))
         if len(own) < len(pool) and rows < len(own):
             raise ValueError(
                 f"{operation}: arguments have {rows} rows for the {len(own)} devices of this process; expected one for "
@@ -246,12 +248,12 @@ class _Pmapped:
                     f"device), got {array.sharding!r}; move it first: ad.device_put({path}, "
                     f"ad.NamedSharding(ad.Mesh({where}, ('i',)), ad.P({entries})))"
                 )
-            blocks = blocks_of(operation, layout, spec, array, path, moves=True)
+            blocks = blocks_of(operation, grid, spec, array, path, moves=True)
             fetches.append(blocks if axis is None else _rows_of(blocks, axis))
-        outputs = _Outputs(operation, layout, self.out_axes, checks_replicas=False)
+        outputs = _Outputs(operation, grid, self.out_axes, checks_replicas=False)
         if len(own) < len(pool):
-            layout = layout.within(layout_of(Mesh(np.array(pool, dtype=object), (name,)), (name,)))
-        return Plan(layout, fetches, outputs, paths)
+            grid = grid.within(grid_of(Mesh(np.array(pool, dtype=object), (name,)), (name,)))
+        return PreparedCall(grid, fetches, outputs, paths)
 
     def _checked_axis(self, axis: int | None, array: Any, path: str, replicating: tuple[Any, ...]) -> int | None:
         """The axis counted from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""

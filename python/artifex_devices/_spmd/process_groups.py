@@ -11,7 +11,7 @@ from artifex_devices import _core
 Groups = Sequence[tuple[int, ...]]
 
 
-class CrossGroup(NamedTuple):
+class CrossProcessGroup(NamedTuple):
     """One group of a collective with members in several processes, this one included."""
 
     members: tuple[int, ...]  # participants, in the order of the collective
@@ -21,11 +21,11 @@ class CrossGroup(NamedTuple):
     held: dict[int, tuple[int, ...]]  # of each of them: the indexes of the members that it runs
 
 
-class ProcessGroups(NamedTuple):
+class CrossProcessGroups(NamedTuple):
     """The processes that one kind of collective brings together with this one."""
 
     processes: tuple[int, ...]  # ascending; linked by groups, so that all of them meet at once
-    groups: tuple[CrossGroup, ...]  # those with members in this process
+    groups: tuple[CrossProcessGroup, ...]  # those with members in this process
     slots: tuple[int, ...]  # all that this process runs of these groups
     positions: tuple[tuple[int, ...], ...]  # of each group: where the slots of its `here` are among these
     is_even: bool  # each of these processes runs a member of each group that reaches them
@@ -33,13 +33,13 @@ class ProcessGroups(NamedTuple):
     routes: dict[Any, Any]  # cache of cross_process.py: which blocks go where
 
 
-def _from_core(fields: Any) -> ProcessGroups | None:
+def _from_core(fields: Any) -> CrossProcessGroups | None:
     if fields is None:
         return None
     processes, rows, slots, is_even, in_runs = fields
-    groups = tuple(CrossGroup(*row) for row in rows)
+    groups = tuple(CrossProcessGroup(*row) for row in rows)
     positions = tuple(tuple(map(slots.index, group.here.values())) for group in groups)
-    return ProcessGroups(processes, groups, slots, positions, is_even, in_runs, {})
+    return CrossProcessGroups(processes, groups, slots, positions, is_even, in_runs, {})
 
 
 class ProcessMap(_core._ProcessMap):
@@ -58,13 +58,13 @@ class ProcessMap(_core._ProcessMap):
         super().__init__(self.me, sizes, holders)
         self.slot_of = {participant: slot for slot, participant in enumerate(self.here)}
         self.results: dict[Any, tuple[str, bytes]] = {}  # cache of result_check.py: descriptions of what calls return
-        self._known_parts: dict[tuple[Hashable, ...], ProcessGroups | None] = {}
+        self._known_parts: dict[tuple[Hashable, ...], CrossProcessGroups | None] = {}
 
-    def cross_groups(self, groups: Groups) -> ProcessGroups | None:
+    def cross_groups(self, groups: Groups) -> CrossProcessGroups | None:
         """What of these groups spans processes; None where all groups of this process are within it."""
         return _from_core(self.groups_across(groups))
 
-    def sharers(self, named: Sequence[Hashable], axis_names: Sequence[Hashable]) -> ProcessGroups | None:
+    def sharers(self, named: Sequence[Hashable], axis_names: Sequence[Hashable]) -> CrossProcessGroups | None:
         """The processes that hold the same parts of a value sharded over `named`.
 
         None where no other process holds any, or where the processes hold different mixtures of parts.

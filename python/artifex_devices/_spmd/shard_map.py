@@ -21,10 +21,10 @@ from artifex_devices._placement.mesh_context import (
     mesh_that_is_set,
 )
 from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_placed, infer_specs, leaf_of, paths_of
-from artifex_devices._spmd.mapped import EXECUTORS, Plan, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.mapped import EXECUTORS, PreparedCall, flatten_arguments, name_of, run_prepared
 from artifex_devices._spmd.mapped_function import MapDecorator, MappedFunction
 from artifex_devices._spmd.outputs import Outputs
-from artifex_devices._spmd.specs import broadcast_prefix, check_specs, layout_of
+from artifex_devices._spmd.specs import broadcast_prefix, check_specs, grid_of
 
 _Result = TypeVar("_Result")
 
@@ -128,7 +128,7 @@ def shard_map(
 
 @dataclass(frozen=True, eq=False)
 class _ShardMapped:
-    """The state of one mapped function: the arguments of shard_map, and a Plan for each kind of arguments of calls."""
+    """The state of one mapped function: the arguments of shard_map, and a PreparedCall for each kind of arguments."""
 
     f: Callable[..., Any]
     operation: str
@@ -138,8 +138,8 @@ class _ShardMapped:
     checks_replicas: bool
     axis_names: frozenset[Hashable]
     executor: str | None
-    _plans: WorldCache[Plan] = field(default_factory=WorldCache)
-    _outputs: WorldCache[Outputs] = field(default_factory=WorldCache)  # by Layout
+    _prepared: WorldCache[PreparedCall] = field(default_factory=WorldCache)
+    _outputs: WorldCache[Outputs] = field(default_factory=WorldCache)  # by ParticipantGrid
 
     def check_specs(self, manual: tuple[Hashable, ...] | None) -> None:
         """Raises as specs.check_specs; `manual` are the axes that specs may name, or None before a mesh is known."""
@@ -174,11 +174,11 @@ class _ShardMapped:
         mesh = self._mesh_of(leaves)
         if mesh is not self.mesh:
             key = (mesh, key)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plan(mesh, args)
-            self._plans.remember(plan.layout.world, key, plan)
-        return run_plan(self.operation, self.f, plan, leaves, treedef, self.executor)
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            prepared = self._prepare(mesh, args)
+            self._prepared.remember(prepared.grid.world, key, prepared)
+        return run_prepared(self.operation, self.f, prepared, leaves, treedef, self.executor)
 
     def _mesh_of(self, leaves: Any) -> Mesh:
         """The mesh of a call: mesh=, which must not differ from that of the context, or the latter."""
@@ -223,11 +223,11 @@ class _ShardMapped:
             "on such a mesh; place one: ad.device_put(x, ad.NamedSharding(mesh, spec)), or give a Mesh"
         )
 
-    def _plan(self, mesh: Mesh, args: tuple[Any, ...]) -> Plan:
+    def _prepare(self, mesh: Mesh, args: tuple[Any, ...]) -> PreparedCall:
         operation = self.operation
-        layout = layout_of(mesh, self.manual(mesh))
+        grid = grid_of(mesh, self.manual(mesh))
         if type(self.mesh) is not Mesh:
-            self.check_specs(layout.manual)
+            self.check_specs(grid.manual)
         leaves, treedef = tree_util.tree_flatten(args)
         all_paths = paths_of(treedef, [f"args[{i}]" for i in range(len(args))])
         leaf_specs: list[Any] = [UNSPECIFIED] * len(leaves)
@@ -237,21 +237,21 @@ class _ShardMapped:
         paths = [all_paths[i] for i in sharded]
         arrays = [leaf_of(operation, leaves[i], path) for i, path in zip(sharded, paths, strict=True)]
         if self.in_specs is UNSPECIFIED:
-            specs = infer_specs(operation, layout, arrays, paths)
-            check_fit(operation, layout, specs, arrays, paths)
+            specs = infer_specs(operation, grid, arrays, paths)
+            check_fit(operation, grid, specs, arrays, paths)
         else:
             specs = [leaf_specs[i] for i in sharded]
-            check_fit(operation, layout, specs, arrays, paths)
-            check_placed(operation, layout, specs, arrays, paths)
-        count = len(layout.positions)
+            check_fit(operation, grid, specs, arrays, paths)
+            check_placed(operation, grid, specs, arrays, paths)
+        count = len(grid.positions)
         fetches: list[Blocks] = [lambda x: [x] * count] * len(leaves)
         for i, spec, array, path in zip(sharded, specs, arrays, paths, strict=True):
-            fetches[i] = blocks_of(operation, layout, spec, array, path)
-        outputs = self._outputs.get(layout)
+            fetches[i] = blocks_of(operation, grid, spec, array, path)
+        outputs = self._outputs.get(grid)
         if outputs is None:
-            outputs = Outputs(operation, layout, self.out_specs, checks_replicas=self.checks_replicas)
-            self._outputs.remember(layout.world, layout, outputs)
-        return Plan(layout, fetches, outputs, all_paths)
+            outputs = Outputs(operation, grid, self.out_specs, checks_replicas=self.checks_replicas)
+            self._outputs.remember(grid.world, grid, outputs)
+        return PreparedCall(grid, fetches, outputs, all_paths)
 
 
 @overload

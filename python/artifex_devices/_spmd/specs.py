@@ -19,7 +19,7 @@ from artifex_devices.errors import DuplicateSpecError
 Names = tuple[Hashable, ...]
 
 
-class Layout:
+class ParticipantGrid:
     """The participants of a mapped call: one for each combination of the manual axes of a mesh."""
 
     __slots__ = (
@@ -70,7 +70,7 @@ class Layout:
         self.device_names = [str(devices[position]) for position in self.positions]
         self.groups: dict[Any, Any] = {}  # cache of axes.py: groups of collectives over these axes
 
-    def within(self, other: Layout) -> Layout:
+    def within(self, other: ParticipantGrid) -> ParticipantGrid:
         """The participants of this mesh of local devices as some of those of a mesh over several processes."""
         made = copy.copy(self)
         made.sizes, made.process_map, made.groups = other.sizes, other.process_map, other.groups
@@ -84,16 +84,16 @@ class Layout:
         return [here for group in groups if (here := [slots[i] for i in group if i in slots])]
 
 
-_layouts: WorldCache[Layout] = WorldCache()
+_grids: WorldCache[ParticipantGrid] = WorldCache()
 
 
-def layout_of(mesh: Mesh, manual: Names) -> Layout:
-    """The Layout of a mesh, cached."""
+def grid_of(mesh: Mesh, manual: Names) -> ParticipantGrid:
+    """The ParticipantGrid of a mesh, cached."""
     key = (mesh, manual)
-    found = _layouts.get(key)
+    found = _grids.get(key)
     if found is None:
-        made = Layout(mesh, manual)
-        found = _layouts.remember(made.world, key, made)
+        made = ParticipantGrid(mesh, manual)
+        found = _grids.remember(made.world, key, made)
     return found
 
 

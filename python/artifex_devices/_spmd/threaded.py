@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One thread for each participant: NumPy releases the GIL in its loops, so big blocks compute in parallel.
 
-Idle threads wait for the next program until `shutdown()`, without references to the last one. A child made by fork
+Idle threads wait for the next call until `shutdown()`, without references to the last one. A child made by fork
 starts with none.
 """
 
@@ -20,10 +20,10 @@ from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
 from artifex_devices._base.raised_exceptions import without_trace
-from artifex_devices._spmd.participant import Participant, Stopped, _current
-from artifex_devices._spmd.program import Program
+from artifex_devices._spmd.outcomes import Outcomes, Stopped
+from artifex_devices._spmd.session import Participant, Session, _current
 
-_GRACE_S = 2.0  # how long a failed program waits for its bodies before it goes on without them
+_GRACE_S = 2.0  # how long a failed session waits for its bodies before it goes on without them
 _POLL_S = 0.5  # a Ctrl-C just before a wait for a lock begins does not end that wait
 
 
@@ -39,18 +39,20 @@ def _serve(thread: DaemonThread, jobs: HandoffQueue[Job | None]) -> None:
             return
         context, participant, function, running, news = job
         position = participant.position
-        rendezvous, errors = participant.program.rendezvous, participant.program.errors
+        outcomes: Outcomes | None = participant.session.outcomes
+        rendezvous = participant.session.rendezvous
         lost = None
         has_raised = True
         try:
             has_raised = context.run(_enter, participant, function)
         except BaseException as error:  # out of memory before or after the body
-            lost = without_trace(error)  # the frame of this function outlives the program
+            lost = without_trace(error)  # the frame of this function outlives the session
         del job, context, participant, function
         while True:  # the others wait for its report, which is repeated until there is memory for it
             try:
-                if lost is not None:
-                    errors[position] = lost
+                if lost is not None and outcomes is not None:
+                    outcomes.record_error(position, lost)
+                outcomes = None  # the caller goes on once this end is reported
                 if has_raised:
                     rendezvous.raised(position)
                 else:
@@ -61,7 +63,7 @@ def _serve(thread: DaemonThread, jobs: HandoffQueue[Job | None]) -> None:
                 break
             except MemoryError:
                 continue
-        del rendezvous, errors, running, news, lost
+        del rendezvous, running, news, lost
 
 
 def _enter(me: Participant, function: Callable[..., Any]) -> bool:
@@ -69,16 +71,15 @@ def _enter(me: Participant, function: Callable[..., Any]) -> bool:
 
     Returns whether it raised an error of its own.
     """
-    program = me.program
+    outcomes = me.session.outcomes
     position = me.position
     me.thread = threading.get_ident()
     _current.set(me)
     try:
         args = me.args
-        program.outcomes[position] = function(*args) if type(args) is tuple else function(args)
+        outcomes.record_return(position, function(*args) if type(args) is tuple else function(args))
     except BaseException as error:
-        if not program.has_ended:  # it may have gone on without this body
-            program.errors[position] = error  # not kept here, as tracebacks refer to this frame
+        outcomes.record_error(position, error)  # not kept here, as tracebacks refer to this frame
         return not isinstance(error, Stopped)
     return False
 
@@ -140,45 +141,50 @@ def shutdown() -> None:
 
 atexit.register(shutdown)
 
-# The last two are of the program: positions of participants that have not ended, and a queue that wakes the caller.
+# The last two are of the session: positions of participants that have not ended, and a queue that wakes the caller.
 Job = tuple[contextvars.Context, Participant, Callable[..., Any], set[int], HandoffQueue[None]]
 
 
-def run(program: Program, function: Callable[..., Any]) -> None:
-    """Runs all bodies; records failures in the program."""
-    rendezvous = program.rendezvous
-    timeout_s = program.timeout_s
+class ThreadedExecutor:
+    """Runs each participant in a thread of its own."""
 
-    def wait(me: Participant, frame: FrameType) -> None:
-        rendezvous.wait(me.position, timeout_s)
+    def __init__(self, session: Session, function: Callable[..., Any]) -> None:
+        self._session = session
+        self._function = function
 
-    program.wait = wait
-    program.stage.wait_by(wait, None, ())
-    participants = program.participants
-    workers = _take(len(participants))
-    running = set(range(len(participants)))
-    news: HandoffQueue[None] = HandoffQueue()
-    try:
-        with shared_cores(len(participants)):
-            for worker, participant in zip(workers, participants, strict=True):
-                context = contextvars.copy_context()
-                worker.run((context, participant, function, running, news))
-            _wait(rendezvous, running, news)
-    except BaseException:  # Ctrl-C ends waits at once, and bodies at their next collective
-        _cancel(program)
-        _retire(workers)
-        deadline_s = time.monotonic() + _GRACE_S
-        for worker in workers:
-            worker.thread.join(max(0.0, deadline_s - time.monotonic()))
-        raise
-    if running:
-        _retire(workers)
-    else:
-        _idle.extend(workers)
+    def wait(self, me: Participant, frame: FrameType) -> None:
+        """Waits until this participant may go on, at most as long as the session allows."""
+        self._session.rendezvous.wait(me.position, self._session.timeout_s)
+
+    def run(self) -> None:
+        """Runs all bodies; records failures in the session."""
+        session = self._session
+        session.use(self)
+        participants = session.participants
+        workers = _take(len(participants))
+        running = set(range(len(participants)))
+        news: HandoffQueue[None] = HandoffQueue()
+        try:
+            with shared_cores(len(participants)):
+                for worker, participant in zip(workers, participants, strict=True):
+                    context = contextvars.copy_context()
+                    worker.run((context, participant, self._function, running, news))
+                _wait(session.rendezvous, running, news)
+        except BaseException:  # Ctrl-C ends waits at once, and bodies at their next collective
+            session.cancel()
+            _retire(workers)
+            deadline_s = time.monotonic() + _GRACE_S
+            for worker in workers:
+                worker.thread.join(max(0.0, deadline_s - time.monotonic()))
+            raise
+        if running:
+            _retire(workers)
+        else:
+            _idle.extend(workers)
 
 
 def _wait(rendezvous: Any, running: set[int], news: HandoffQueue[None]) -> None:
-    """Waits until all bodies have ended, or the program has failed and those that block elsewhere are abandoned.
+    """Waits until all bodies have ended, or the session has failed and those that block elsewhere are abandoned.
 
     A function, as CPython 3.13 lets Ctrl-C at the end of a `while` loop escape a `try` or `with` around the loop.
     """
@@ -187,16 +193,6 @@ def _wait(rendezvous: Any, running: set[int], news: HandoffQueue[None]) -> None:
     end_s = time.monotonic() + _GRACE_S
     while running and (left_s := end_s - time.monotonic()) > 0:
         news.take(min(left_s, _POLL_S))
-
-
-def _cancel(program: Program) -> None:
-    """Ends all waits; repeats that until there is memory for it."""
-    while True:
-        try:
-            program.rendezvous.cancel()
-            return
-        except MemoryError:
-            continue
 
 
 def _retire(workers: Sequence[_Worker]) -> None:

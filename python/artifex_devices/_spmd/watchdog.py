@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports a program that takes too long: a blocked body cannot be ended, but its stack can be shown.
+"""Reports a session that takes too long: a blocked body cannot be ended, but its stack can be shown.
 
-One thread watches all programs; it runs from the first program with a deadline until shutdown().
+One thread watches all sessions; it runs from the first call with a deadline until shutdown().
 """
 
 from __future__ import annotations
@@ -9,38 +9,34 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 import traceback
-from typing import TYPE_CHECKING
 
 from artifex_devices._base.daemon_thread import DaemonThread
+from artifex_devices._spmd.session import Session
 
-if TYPE_CHECKING:
-    from artifex_devices._spmd.program import Program
-
-_programs: set[Program] = set()
-# The thread and its stop event, if any. No lock: a finalizer that runs a program may interrupt any line.
+_sessions: set[Session] = set()
+# The thread and its stop event, if any. No lock: a finalizer that runs a session may interrupt any line.
 _running: dict[str, tuple[DaemonThread, threading.Event]] = {}
 
 
 def _forget() -> None:
-    _programs.clear()
+    _sessions.clear()
     _running.clear()
 
 
 os.register_at_fork(after_in_child=_forget)
 
 
-def watch(program: Program) -> None:
-    """Begins to watch a program, if it has a deadline."""
-    if program.timeout_s is not None:
+def watch(session: Session) -> None:
+    """Begins to watch a session, if it has a deadline."""
+    if session.timeout_s is not None:
         start()
-        _programs.add(program)
+        _sessions.add(session)
 
 
-def unwatch(program: Program) -> None:
-    """Stops watching a program."""
-    _programs.discard(program)
+def unwatch(session: Session) -> None:
+    """Stops watching a session."""
+    _sessions.discard(session)
 
 
 def start() -> None:
@@ -59,7 +55,7 @@ def start() -> None:
 
 
 def shutdown() -> None:
-    """Ends the thread; the next program starts it again."""
+    """Ends the thread; the next session starts it again."""
     running = _running.pop("thread", None)
     if running is not None:
         thread, end = running
@@ -72,32 +68,30 @@ def _watch(thread: DaemonThread, end: threading.Event) -> None:
     while not end.is_set():
         try:
             end.wait(0.5)
-            _poll()  # in a separate frame, so that a sleeping thread has no reference to a program
+            _poll()  # in a separate frame, so that a sleeping thread has no reference to a session
         except MemoryError:  # the thread goes on for later programs
             continue
 
 
 def _poll() -> None:
-    for program in list(_programs):
-        if program.has_ended:  # Ctrl-C can interrupt its removal
-            _programs.discard(program)
+    for session in list(_sessions):
+        if session.has_ended:  # Ctrl-C can interrupt its removal
+            _sessions.discard(session)
             continue
-        late_s = time.monotonic() - program.started_s - (program.timeout_s or float("inf"))
-        if late_s > 1.0 and not program.is_reported:
-            program.is_reported = True
-            table = program.table()
-            if not program.has_ended:
-                _report(program, table)
+        if session.becomes_late():
+            table = session.table()
+            if not session.has_ended:
+                _report(session, table)
 
 
-def _report(program: Program, table: str) -> None:
+def _report(session: Session, table: str) -> None:
     stacks = [
         f"thread {identity}:\n{''.join(traceback.format_stack(frame))}"
         for identity, frame in sys._current_frames().items()
         if identity != threading.get_ident()
     ]
     sys.stderr.write(
-        f"artifex_devices: {program.operation} runs longer than collective_timeout_s = {program.timeout_s}; a body "
+        f"artifex_devices: {session.operation} runs longer than collective_timeout_s = {session.timeout_s}; a body "
         "that blocks on a lock, queue or sleep needs executor='threads'\n"
         f"{table}\n{''.join(stacks)}"
     )

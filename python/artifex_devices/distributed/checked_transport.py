@@ -292,7 +292,7 @@ class CheckedTransport(Transport):
         self, done: Callable[[], bool], operation: str, awaited: Callable[[], Iterable[int]], nbytes: int = 0
     ) -> None:
         """Waits until `done()` returns true. It cannot, once one of the `awaited()` processes has left."""
-        limit = config._values["collective_timeout_s"]
+        limit = config.collective_timeout_s
         start = self._now()
         left_since: dict[int, float] = {}
 

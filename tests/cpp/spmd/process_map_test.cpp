@@ -42,7 +42,7 @@ TEST(ProcessMap, GivesGroupsAcrossProcessesTheirOwnersAndSlots) {
   EXPECT_TRUE(across->is_even);
   EXPECT_TRUE(across->in_runs);
   ASSERT_EQ(across->groups.size(), 2u);
-  const CrossGroup& second = across->groups[1];
+  const CrossProcessGroup& second = across->groups[1];
   EXPECT_EQ(second.members, (Numbers{1, 3}));
   EXPECT_EQ(second.owners, (Numbers{0, 1}));
   EXPECT_EQ(second.here, (std::vector<std::pair<int64_t, int64_t>>{{1, 1}}));

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from artifex_devices._base import daemon_thread
 from artifex_devices._base.daemon_thread import DaemonThread, _BeginEvent
-from artifex_devices._spmd import watchdog
+from artifex_devices._spmd import session, watchdog
 
 TIMEOUT_S = 30.0  # only ever waited out by a test that fails
 
@@ -150,22 +150,18 @@ def test_no_thread_is_started_at_the_end_of_the_interpreter(monkeypatch):
 
 
 def test_the_watchdog_reports_a_program_a_second_after_its_deadline(monkeypatch, capsys):
-    class Late:
-        operation, timeout_s, started_s, has_ended, is_reported = "late", 5.0, 0.0, False, False
-
-        def table(self):
-            return "where each device stands"
-
-    program = Late()
-    monkeypatch.setattr(watchdog, "_programs", {program})
-    for now_s in (5.9, 6.1):
-        assert not program.is_reported
-        monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda now_s=now_s: now_s))
+    late = session.Session(("i",), (1,), ["cpu:0"], operation="late")
+    monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    late.open([0], 5.0)
+    monkeypatch.setattr(watchdog, "_sessions", {late})
+    for now_s in (5.9, 6.1, 7.0):
+        assert not capsys.readouterr().err
+        monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda now_s=now_s: now_s))
         watchdog._poll()
-    assert program.is_reported
-    assert capsys.readouterr().err.startswith(
-        "artifex_devices: late runs longer than collective_timeout_s = 5.0; a body"
-    )
+        if now_s == 6.1:
+            text = capsys.readouterr().err
+    late.close()
+    assert text.startswith("artifex_devices: late runs longer than collective_timeout_s = 5.0; a body")
 
 
 def test_a_shutdown_of_the_watchdog_returns_when_its_thread_has_ended(monkeypatch):

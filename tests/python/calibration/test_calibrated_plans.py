@@ -115,7 +115,7 @@ def test_collectives_of_this_machine_have_seconds(monkeypatch):
         assert seconds("all_reduce", 16 * MIB) == pytest.approx(summed + 2 * 7e-6)
         assert seconds("reduce_scatter", 16 * MIB) == pytest.approx(summed + 8 * 7e-6)
         assert seconds("all_reduce", 1024, ("a", "b")) == pytest.approx(cooperative + 7e-6 + 9 * 1024 * 1e-11)
-        monkeypatch.setitem(ad.config._values, "spmd_executor", "threads")
+        monkeypatch.setitem(vars(ad.config), "spmd_executor", "threads")
         assert seconds("permute", 1024) == pytest.approx(threads + 8 * 7e-6)
         plan = plan_collective("all_reduce", 1024, "b", mesh, calibration=made())
         assert (plan.algorithm, plan.cluster, plan.groups) == ("threads executor", None, 2)

@@ -207,7 +207,7 @@ class Messages:
         return [requests.index(self.first) if self.first in requests else 0]
 
     def run(self, monkeypatch, budget):
-        monkeypatch.setitem(ad.config._values, "distributed_buffer_bytes", budget)
+        monkeypatch.setitem(vars(ad.config), "distributed_buffer_bytes", budget)
         exchange._exchange(self, self, "a reshard")
         assert self.packed == [(i, size) for i, (_, size) in enumerate(self.sends)]
         assert self.unpacked == [(i, size) for i, (_, size) in enumerate(self.receives)]

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import shared_worlds
 import test_collectives
+from artifex_devices._spmd.cross_process import CrossProcess
+from artifex_devices._spmd.executors import run
 from artifex_devices._spmd.process_groups import ProcessMap
-from artifex_devices._spmd.program import Program, run
+from artifex_devices._spmd.session import Session
 from artifex_devices.errors import CollectiveError
 from shared_worlds import Job
 from spmd_programs import name_of, unwatched
@@ -33,21 +35,20 @@ def launch_across(processes):
         axes = axes or {"i": 8}
         count = math.prod(axes.values())
         options.setdefault("operation", "launch")
-        options.setdefault("timeout_s", 30.0)
+        timeout_s = options.pop("timeout_s", 30.0)
         used = min(processes, count)
         owner = [i * used // count for i in range(count)]
 
         def process(index):
             process_map = ProcessMap(job.clients[index], tuple(axes.values()), [(each,) for each in owner])
             names = [f"cpu:{i}" for i in process_map.here]
-            program = Program(
-                tuple(axes), tuple(axes.values()), names, process_map=process_map if used > 1 else None, **options
-            )
+            others = CrossProcess(process_map, options["operation"])
+            session = Session(tuple(axes), tuple(axes.values()), names, others=others if used > 1 else None, **options)
             try:
-                return run(program, body, list(process_map.here), name_of(executor))
+                return run(session, body, list(process_map.here), name_of(executor), timeout_s)
             except BaseException as error:
                 for circle in process_map.meeting_sets():
-                    if circle != program.unmet:
+                    if circle != others.unmet:
                         job.transports[index].refuse("launch", f"{type(error).__name__}: {error}", circle)
                 raise
 

@@ -20,7 +20,7 @@ import optree
 import pytest
 from artifex_devices import lax
 from artifex_devices._spmd import cooperative, specs, threaded, watchdog
-from artifex_devices._spmd.participant import _current
+from artifex_devices._spmd.session import _current
 from artifex_devices.errors import CollectiveError
 from spmd_programs import EXECUTORS, launch
 
@@ -316,8 +316,8 @@ def test_an_interrupt_between_two_participants_leaves_nothing_of_their_contexts(
     class Value:
         pass
 
-    def interrupted(turns):
-        turns.stage.enter()
+    def interrupted(executor):
+        executor.scheduler.enter()
         value = Value()
         variable.set(value)
         values.append(weakref.ref(value))
@@ -400,13 +400,14 @@ def test_a_finalizer_may_run_a_program_at_every_line_of_another():
         import numpy as np
         from artifex_devices import lax
         from artifex_devices._spmd import threaded, watchdog
-        from artifex_devices._spmd.program import Program, run
+        from artifex_devices._spmd.executors import run
+        from artifex_devices._spmd.session import Session
 
         lines = set()
 
         def program():
-            made = Program(("i",), (2,), ["cpu:0", "cpu:1"], operation="program", timeout_s=30.0)
-            assert run(made, lambda i: int(lax.psum(np.array(i), "i")), [3, 4], "threads") == [7, 7]
+            made = Session(("i",), (2,), ["cpu:0", "cpu:1"], operation="program")
+            assert run(made, lambda i: int(lax.psum(np.array(i), "i")), [3, 4], "threads", 30.0) == [7, 7]
 
         def trace(frame, event, _):
             if frame.f_code.co_filename not in (threaded.__file__, watchdog.__file__):
@@ -569,7 +570,7 @@ def test_the_watchdog_has_no_reference_to_a_program(executor):
 
     def body(i):
         if i == 0:
-            programs.append(weakref.ref(_current.get().program))
+            programs.append(weakref.ref(_current.get().session))
             time.sleep(1.2)  # the watchdog looks twice a second
         return lax.psum(i, "i")
 
@@ -585,7 +586,7 @@ def test_the_watchdog_starts_with_the_first_program_that_has_a_deadline(executor
     def body(i):
         if i == 0:
             names.append([thread.name for thread in threading.enumerate()].count("artifex-watchdog"))
-            names.append(len(watchdog._programs))
+            names.append(len(watchdog._sessions))
 
     launch(body, executor, timeout_s=None)
     launch(body, executor, timeout_s=30.0)
@@ -672,7 +673,7 @@ def test_greenlets_end_with_their_thread(executor):
             with pytest.raises(OwnError):
                 launch(body, executor, {"i": count})
             launch(lambda i: lax.psum(np.array(i), "i"), executor, {"i": count - 1})
-        kept.extend(weakref.ref(switch.__self__) for switch, _ in cooperative._seats.idle)
+        kept.extend(weakref.ref(switch.__self__) for switch, _ in cooperative._fibers.idle)
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -724,6 +725,6 @@ def test_the_memory_for_layouts_of_meshes_is_bounded():
     device = ad.devices()[:1]
     for number in range(300):
         mesh = ad.Mesh(np.array(device), (f"axis{number}",))
-        layout = specs.layout_of(mesh, (f"axis{number}",))
-        assert layout is specs.layout_of(mesh, (f"axis{number}",))
-        assert 1 <= len(specs._layouts) <= 256
+        grid = specs.grid_of(mesh, (f"axis{number}",))
+        assert grid is specs.grid_of(mesh, (f"axis{number}",))
+        assert 1 <= len(specs._grids) <= 256

@@ -736,7 +736,7 @@ def test_nothing_of_a_call_is_kept(smap, operation):
     ],
 )
 def test_auto_takes_threads_where_the_largest_block_of_any_argument_is_big(monkeypatch, shapes, executor):
-    monkeypatch.setitem(ad.config._values, "spmd_threads_bytes", 1024)
+    monkeypatch.setitem(vars(ad.config), "spmd_threads_bytes", 1024)
     threads = set()
 
     def body(*blocks):
@@ -753,7 +753,7 @@ def test_auto_takes_threads_where_the_largest_block_of_any_argument_is_big(monke
 
 
 def test_auto_needs_no_threads_for_one_participant(monkeypatch):
-    monkeypatch.setitem(ad.config._values, "spmd_threads_bytes", 1024)
+    monkeypatch.setitem(vars(ad.config), "spmd_threads_bytes", 1024)
     threads = []
     one = ad.shard_map(
         lambda block: threads.append(threading.get_ident()) or block + 1,

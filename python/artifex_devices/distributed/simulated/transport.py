@@ -144,7 +144,7 @@ class SimulatedTransport(CheckedTransport):
         self._scheduler.notify(self.process_index)
 
     def _poll_until(self, done: Callable[[], bool], check: Callable[[], None], nbytes: int) -> None:
-        limit = config._values["collective_timeout_s"]
+        limit = config.collective_timeout_s
         deadline = math.inf if limit is None else self._now() + limit * (1 + 1e-9) + 1e-6  # `check` raises after it
         while not done():
             check()

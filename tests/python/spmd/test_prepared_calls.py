@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans that mapped functions cache: how many worlds they keep alive, and what tells them apart."""
+"""Prepared calls that mapped functions cache: how many worlds they keep alive, and what tells them apart."""
 
 import gc
 import weakref
@@ -10,9 +10,9 @@ import pytest
 from artifex_devices import P
 from artifex_devices._base import clearable_cache
 from artifex_devices._base.clearable_cache import WorldCache
-from artifex_devices._spmd.mapped import Plan
+from artifex_devices._spmd.mapped import PreparedCall
 from artifex_devices._spmd.outputs import Outputs
-from artifex_devices._spmd.specs import Layout
+from artifex_devices._spmd.specs import ParticipantGrid
 
 WORLDS = 40
 
@@ -29,7 +29,7 @@ def total(x):
 @pytest.mark.parametrize("kind", ["shard_map", "shard_map of the set mesh", "pmap"])
 def test_a_mapped_function_keeps_few_worlds_alive_and_clear_caches_none(kind):
     ad.clear_caches()
-    before = live(Layout, Plan, Outputs)
+    before = live(ParticipantGrid, PreparedCall, Outputs)
     functions = {
         "shard_map of the set mesh": ad.shard_map(total, in_specs=P("x"), out_specs=P()),
         "pmap": ad.pmap(total, "x"),
@@ -46,10 +46,10 @@ def test_a_mapped_function_keeps_few_worlds_alive_and_clear_caches_none(kind):
                 result = np.asarray(g(np.array([3.0, 4.0])))
             assert (result == 7.0).all()
     del client, mesh, g
-    after = live(Layout, Plan, Outputs)
+    after = live(ParticipantGrid, PreparedCall, Outputs)
     assert max(now - then for now, then in zip(after, before, strict=True)) <= 4
     ad.clear_caches()
-    assert live(Layout, Plan, Outputs) == before
+    assert live(ParticipantGrid, PreparedCall, Outputs) == before
     assert [each() for each in meshes if each() is not None] == []
     assert [each() for each in clients if each() is not None] == []
     assert f is None or callable(f)
@@ -63,7 +63,7 @@ def test_a_cache_of_a_function_goes_with_it():
         for _ in range(3):
             f = ad.shard_map(total, mesh, in_specs=P("x"), out_specs=P())
             f(np.ones(2))
-        assert len(clearable_cache._world_caches) == before + 2  # its plans and its outputs
+        assert len(clearable_cache._world_caches) == before + 2  # its prepared calls and its outputs
         del f
         gc.collect()
         assert len(clearable_cache._world_caches) == before
@@ -84,7 +84,7 @@ def test_a_world_cache_has_at_most_four_worlds_and_256_entries():
     assert cache == {}
 
 
-def test_plans_of_pmap_differ_by_the_names_of_keywords():
+def test_prepared_calls_of_pmap_differ_by_the_names_of_keywords():
     def f(x, a=0.0, b=0.0):
         return x + a + 10 * b
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "artifex_devices/spmd/rendezvous.h"
+
+namespace artifex_devices {
+
+/// Decides which participant of a session runs next where all of them share one thread. Each participant runs in a
+/// fiber, which runs the next participant when one has ended. The scheduler knows numbers only: its owner has the
+/// fibers and switches to them. Not thread-safe.
+///
+/// Participants begin in their order; when all have begun or wait, those whose collective is complete resume, the last
+/// suspended one first. After a failure no participant begins and all suspended ones resume.
+///
+/// Example: participants 0 and 1 of one group: next() is fiber 0, which begins 0. When 0 waits, suspend(0) is fiber 1,
+/// which begins 1. 1 completes the collective; when it ends, next() is fiber 0.
+class Scheduler {
+ public:
+  /// The rendezvous must outlive the scheduler.
+  explicit Scheduler(Rendezvous& rendezvous) : rendezvous_(&rendezvous) {}
+
+  /// Begins a call with all participants of the rendezvous. Until `end` no function but `keep_order` and `suspended`
+  /// allocates: a waiting participant must get its turn also where memory is short.
+  void start();
+  /// Ends the call: it has no participants any more.
+  void end() noexcept;
+
+  /// The fiber to switch to: one in which the next participant begins, or that of a suspended participant. Nothing for
+  /// the caller of the session, where no participant can run or the caller chooses (`keep_order`).
+  std::optional<size_t> next();
+  /// Suspends a participant, which waits, and returns `next`. Throws Unavailable after the end of the call.
+  std::optional<size_t> suspend(size_t participant);
+  /// Reports that a participant runs; does nothing if it is not suspended.
+  void resume(size_t participant) noexcept;
+
+  /// Whether `next` chose this fiber to begin a participant, which has not been taken by `take_starting` yet.
+  bool is_starting(size_t fiber) const noexcept { return starting_ == fiber; }
+  /// The fiber that begins a participant, once.
+  std::optional<size_t> take_starting() noexcept;
+  /// The participant that begins next; nothing if all have begun or the session has failed.
+  std::optional<size_t> upcoming() const noexcept;
+  /// Reports that the upcoming participant begins in a fiber.
+  void begin(size_t fiber) noexcept;
+  /// Reports that the body of a participant returned, or raised an error of its own. Returns its fiber, which may begin
+  /// another participant; nothing after the end of the call.
+  std::optional<size_t> leave(size_t participant, bool has_returned);
+
+  /// Makes the caller of the session choose every later turn. Returns the participants that were chosen to resume, the
+  /// next one last.
+  std::vector<size_t> keep_order();
+  bool is_ordered() const noexcept { return is_ordered_; }
+
+  /// The suspended participants, in the order of their suspension.
+  const std::vector<size_t>& suspended() const noexcept { return suspended_; }
+  /// The fiber of a participant that has begun. Throws IndexOutOfRange for other participants.
+  size_t fiber_of(size_t participant) const;
+  /// Number of fibers that `next` chose in this call.
+  size_t used_fibers() const noexcept { return used_; }
+
+ private:
+  static constexpr size_t kNoFiber = SIZE_MAX;
+
+  Rendezvous* rendezvous_;
+  size_t begun_ = 0;
+  size_t used_ = 0;
+  bool is_ordered_ = false;
+  std::optional<size_t> starting_;
+  std::vector<size_t> fiber_of_;    // by participant
+  std::vector<bool> is_suspended_;  // by participant
+  std::vector<size_t> suspended_;   // in the order of suspension
+  std::vector<size_t> resumable_;   // chosen to resume, the next one last
+};
+
+}  // namespace artifex_devices

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The blocks that a member of a collective needs of members in other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from artifex_devices._spmd.block_exchange import Key, Leaves
+
+
+class CrossProcessOp(NamedTuple):
+    """The blocks that a member of a collective needs of members in other processes, and its result."""
+
+    # sources(index, size): the members whose blocks it needs, in the order in which `finish` gets them; None for all.
+    sources: Callable[[int, int], Sequence[int]] | None = None
+    # pick(block, index, size): the piece that it needs of each block; None for entire blocks.
+    pick: Callable[[NDArray[Any], int, int], NDArray[Any]] | None = None
+    # finish(index, blocks): its result; None for the function that computes a group in one process.
+    finish: Callable[[int, list[Leaves]], Leaves] | None = None
+    reduction: str = ""  # "sum", "prod", "max" or "min", where all blocks are combined into one
+    # share(total, size): what each member gets of that one, which the caller owns.
+    share: Callable[[Leaves, int], Sequence[Leaves]] = lambda total, size: [total] * size
+    by_rows: bool = False  # `share` divides the leading dimension equally, also the rows of some members
+    is_shared: bool = False  # all members get the same arrays
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all members need all entire blocks."""
+        return self.sources is None and self.pick is None
+
+    def members_for(self, index: int, size: int) -> Sequence[int]:
+        """The members whose blocks a member needs."""
+        return range(size) if self.sources is None else self.sources(index, size)
+
+    def key(self, member: int, index: int) -> Key:
+        """Key of what member `index` needs of another member."""
+        return member, index if self.pick is not None else -1
+
+    def picked(self, leaves: Leaves, index: int, size: int) -> Leaves:
+        """What a member needs of a block."""
+        return leaves if self.pick is None else [self.pick(leaf, index, size) for leaf in leaves]
