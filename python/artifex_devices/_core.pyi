@@ -2412,140 +2412,50 @@ class Shard:
 
 class Layout:
     """
-    The order of an array's elements in memory, in XLA's terms.
+    The order of an array's dimensions in memory, in XLA's terms.
 
     Args:
         minor_to_major: Dimension numbers, the fastest varying first: (1, 0) is row-major for two dimensions.
-        tiling: Tiles, each a tuple of sizes for the most minor dimensions; each further tile divides the result of the previous
-            ones. Layout.COMBINE, "*" in text, merges a dimension into the next more minor one.
-        element_size_in_bits: Bits of an element in memory, or 0 for the size of the dtype.
 
     Raises:
-        TypeError: An argument is not a sequence of ints.
-        ValueError: minor_to_major is not a permutation of 0 to n - 1, or a number is out of range.
+        TypeError: The argument is not a sequence of ints.
+        ValueError: minor_to_major is not a permutation of 0 to n - 1.
 
     Example:
         >>> from artifex_devices.xla_client import Layout
-        >>> layout = Layout((1, 0), [(8, 128)])
-        >>> layout.to_string(), layout.physical_shape((10, 200)), layout.byte_size((10, 200), "float32")
-        ('{1,0:T(8,128)}', (2, 2, 8, 128), 16384)
+        >>> Layout((0, 1)).minor_to_major(), Layout((0, 1)).to_string()
+        ((0, 1), '{0,1}')
     """
-
-    COMBINE: typing.ClassVar[int] = -9223372036854775808
 
     @staticmethod
     def parse(text: str) -> Layout:
         """
-        Returns the Layout of XLA's text: minor_to_major, then tiles T, tail alignment L, element bits E, memory space S.
+        Returns the Layout of XLA's text, such as '{1,0}'.
 
         Raises:
-            ValueError: The text has another form, or is too long; the message names the position. Parts of sparse layouts, split and
-                physical shapes are not supported.
+            ValueError: The text has another form. XLA's tiles, element bits, tails and memory spaces are refused, because Arrays
+                do not have them.
 
         Example:
             >>> from artifex_devices.xla_client import Layout
-            >>> Layout.parse("{1,0:T(8,128)(2,1)}").tiling()
-            [(8, 128), (2, 1)]
+            >>> Layout.parse("{1,0}").minor_to_major()
+            (1, 0)
         """
 
     def __eq__(self, arg0: typing.Any) -> bool: ...
     def __hash__(self) -> int: ...
-    def __init__(
-        self, minor_to_major: typing.Any, tiling: typing.Any = (), element_size_in_bits: typing.Any = 0
-    ) -> None: ...
+    def __init__(self, minor_to_major: typing.Any) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
     def __str__(self) -> str: ...
-    def byte_size(self, shape: typing.Any, dtype: typing.Any) -> int:
-        """
-        Returns the number of bytes of an array in memory, padding included. Raises as pack and unpack do.
-        """
-
-    def element_size_in_bits(self) -> int:
-        """
-        Returns the bits of an element in memory, or 0 for the size of the dtype.
-        """
-
-    def memory_space(self) -> int:
-        """
-        Returns n of S(n) in text, else 0. It has no effect here.
-        """
-
     def minor_to_major(self) -> tuple[typing.Any, ...]:
         """
         Returns the dimension numbers, the fastest varying first.
         """
 
-    def pack(self, x: typing.Any) -> typing.Any:
-        """
-        Returns the memory of an array in this layout.
-
-        Padding is zero. Elements smaller than a byte (element_size_in_bits 4 for int4, 2 for int2, 1 for bool) share bytes, the
-        first in the low-order bits, as in XLA.
-
-        Args:
-            x: An ndarray of any strides with this layout's rank.
-
-        Returns:
-            A new ndarray of uint8, of byte_size(x.shape, x.dtype) bytes.
-
-        Raises:
-            ValueError: The rank is different, or the element bits do not fit the dtype.
-
-        Example:
-            >>> import numpy as np
-            >>> from artifex_devices.xla_client import Layout
-            >>> Layout((1, 0), [(2, 2)]).pack(np.array([[1, 2, 3], [4, 5, 6]], np.uint8))
-            array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
-        """
-
-    def physical_shape(self, shape: typing.Any) -> tuple[typing.Any, ...]:
-        """
-        Returns the shape of the row-major array in memory, padding included.
-
-        Raises:
-            ValueError: `shape` has another rank, or is too large.
-
-        Example:
-            >>> from artifex_devices.xla_client import Layout
-            >>> Layout((1, 0), [(2, 2)]).physical_shape((3, 5))
-            (2, 3, 2, 2)
-        """
-
-    def tail_padding_alignment_in_elements(self) -> int:
-        """
-        Returns n of L(n) in text, else 1: the number of elements is padded to a multiple of it.
-        """
-
-    def tiling(self) -> list[typing.Any]:
-        """
-        Returns the tiles, outermost first; COMBINE stands for '*'.
-        """
-
     def to_string(self) -> str:
         """
-        Returns XLA's text of the layout, such as '{1,0:T(8,128)}'.
-        """
-
-    def unpack(self, memory: typing.Any, shape: typing.Any, dtype: typing.Any) -> typing.Any:
-        """
-        Returns the array whose memory in this layout is `memory`; the exact inverse of pack.
-
-        Args:
-            memory: Contiguous bytes: bytes, a memoryview, or an ndarray of uint8.
-            shape: Shape of the array.
-            dtype: Dtype of the array.
-
-        Returns:
-            A new row-major ndarray.
-
-        Raises:
-            ValueError: The number of bytes is not byte_size(shape, dtype); and as pack.
-
-        Example:
-            >>> from artifex_devices.xla_client import Layout
-            >>> Layout((0, 1)).unpack(bytes([1, 2, 3, 4]), (2, 2), "uint8").tolist()
-            [[1, 3], [2, 4]]
+        Returns XLA's text of the layout, such as '{1,0}'.
         """
 
 class PjRtLayout:

@@ -1,32 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layout and Format: the names of `jax.experimental.layout`. XLA's own Layout is in `xla_client`.
 
-Shards are stored in the order of dimensions of their Layout, row-major without one. Tiles are not stored:
-`xla_client.Layout.pack` returns the memory of any tiles.
+Shards are stored in the order of dimensions of their Layout, row-major without one. There are no tiles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-
-from artifex_devices._base.checks import (
-    MAX_DIMENSIONS,
-    check_int,
-    check_sequence,
-    check_sequence_of_ints,
-    check_type,
-    wrong_value,
-)
+from artifex_devices._base.checks import MAX_DIMENSIONS, check_sequence_of_ints, check_type, wrong_value
 from artifex_devices._core import Device, PjRtLayout, Sharding, SingleDeviceSharding
 from artifex_devices._core import Layout as XlaLayout
 
 __all__ = ["AutoLayout", "Format", "Layout"]
-
-
-_SMALL_INTEGERS = {"int2": 2, "int4": 4, "uint2": 2, "uint4": 4}
 
 
 class AutoLayout:
@@ -41,11 +28,9 @@ class Layout:
 
     Args:
         major_to_minor: Numbers of the dimensions, the slowest first; (0, 1, ..., n - 1) is row-major.
-        tiling: None or (). Other tiles can be stored here, but Arrays are not placed with them.
-        sub_byte_element_size_in_bits: 0. Arrays are not placed with other numbers.
 
     Raises:
-        TypeError: An argument has parts that are not integers.
+        TypeError: `major_to_minor` is not a sequence of integers.
 
     Example:
         >>> from artifex_devices.layout import Layout
@@ -54,33 +39,17 @@ class Layout:
     """
 
     AUTO: ClassVar[AutoLayout] = AutoLayout()
-    __slots__ = ("major_to_minor", "sub_byte_element_size_in_bits", "tiling")
+    __slots__ = ("major_to_minor",)
 
-    def __init__(
-        self,
-        major_to_minor: Sequence[int],
-        tiling: Sequence[Sequence[int]] | None = None,
-        sub_byte_element_size_in_bits: int = 0,
-    ) -> None:
+    def __init__(self, major_to_minor: Sequence[int]) -> None:
         self.major_to_minor = check_sequence_of_ints(
             "Layout", "major_to_minor", major_to_minor, "write (0, 1)", maximum=MAX_DIMENSIONS
         )
-        self.tiling: tuple[tuple[int, ...], ...] | None = None
-        if tiling is not None:
-            fix = "write ((8, 128),)"
-            tiles = check_sequence("Layout", "tiling", tiling, "a sequence of tiles", fix)
-            self.tiling = tuple(
-                check_sequence_of_ints("Layout", f"tiling[{i}]", tile, fix, maximum=MAX_DIMENSIONS)
-                for i, tile in enumerate(tiles)
-            )
-        bits = sub_byte_element_size_in_bits
-        self.sub_byte_element_size_in_bits = check_int("Layout", "sub_byte_element_size_in_bits", bits, "leave it out")
 
     @property
     def is_row_major(self) -> bool:
-        """Whether this is the default order, without tiles."""
-        in_order = self.major_to_minor == tuple(range(len(self.major_to_minor)))
-        return in_order and not self.tiling and self.sub_byte_element_size_in_bits == 0
+        """Whether this is the default order."""
+        return self.major_to_minor == tuple(range(len(self.major_to_minor)))
 
     @staticmethod
     def from_pjrt_layout(pjrt_layout: PjRtLayout) -> Layout:
@@ -88,47 +57,19 @@ class Layout:
 
         Raises:
             TypeError: The argument is not a PjRtLayout.
-            ValueError: It has a memory space or a tail alignment, which this class lacks.
         """
         fix = "write PjRtLayout(layout)"
         check_type("Layout.from_pjrt_layout", "pjrt_layout", pjrt_layout, PjRtLayout, "a PjRtLayout", fix)
-        layout = pjrt_layout._xla_layout()
-        if layout.memory_space() != 0 or layout.tail_padding_alignment_in_elements() != 1:
-            raise ValueError(
-                f"Layout.from_pjrt_layout: {layout} has a memory space or a tail alignment; expected order, tiles and "
-                "element bits only; drop S(..) and L(..) from its text"
-            )
-        return Layout(layout.minor_to_major()[::-1], layout.tiling(), layout.element_size_in_bits())
-
-    def _to_xla_layout(self, dtype: Any) -> XlaLayout:
-        """Converts to XLA's Layout; with tiles, a dtype below a byte sets the bits, as in JAX."""
-        bits = self.sub_byte_element_size_in_bits
-        if bits == 0 and self.tiling is not None:
-            bits = _SMALL_INTEGERS.get(np.dtype(dtype).name, 0)
-        return XlaLayout(self.major_to_minor[::-1], self.tiling or (), bits)
-
-    def update(self, **kwargs: Any) -> Layout:
-        """Returns a Layout with some of its arguments replaced, by name."""
-        arguments = {name: getattr(self, name) for name in Layout.__slots__}
-        unknown = sorted(kwargs.keys() - arguments.keys())
-        if unknown:
-            raise TypeError(f"Layout.update: unknown arguments {', '.join(unknown)}; expected {sorted(arguments)}")
-        return Layout(**{**arguments, **kwargs})
-
-    def _key(self) -> tuple[Any, ...]:
-        return self.major_to_minor, self.tiling or (), self.sub_byte_element_size_in_bits
+        return Layout(pjrt_layout._xla_layout().minor_to_major()[::-1])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and self._key() == other._key()
+        return isinstance(other, Layout) and self.major_to_minor == other.major_to_minor
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self.major_to_minor)
 
     def __repr__(self) -> str:
-        return (
-            f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
-            f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})"
-        )
+        return f"Layout(major_to_minor={self.major_to_minor})"
 
 
 class Format:
@@ -184,7 +125,7 @@ def check_format(operation: str, format: Format) -> int:
         return -1
     if not isinstance(layout, Layout) or not layout.is_row_major:
         fix = "leave it out, and place the result by device_put(x, Format(layout, sharding))"
-        raise wrong_value(operation, "layout", layout, "None or row-major order without tiles", fix)
+        raise wrong_value(operation, "layout", layout, "None or row-major order", fix)
     return len(layout.major_to_minor)
 
 
@@ -199,4 +140,4 @@ def requested_layout(operation: str, format: Format) -> XlaLayout | None:
     order = layout.major_to_minor
     if sorted(order) != list(range(len(order))):
         raise wrong_value(operation, "major_to_minor", order, f"each of 0 to {len(order) - 1} once", fix)
-    return layout._to_xla_layout(np.dtype(np.uint8))
+    return XlaLayout(order[::-1])

@@ -220,9 +220,9 @@ def deleted_part(lib):
     return top(lib).make_array_from_single_device_arrays((8, 8), rows(lib), parts)
 
 
-def format_of(lib, order, place, tiling=None):
+def format_of(lib, order, place, *tiling):
     layout = TOP[lib.name][1]
-    return layout.Format(layout.Layout(order, tiling), place)
+    return layout.Format(layout.Layout(order, *tiling), place)
 
 
 def product(a, b):

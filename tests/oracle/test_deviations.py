@@ -481,8 +481,8 @@ DEVIATIONS = {
             lib.device_put(X, format_of(lib, (1, 0), lib.SingleDeviceSharding(lib.devices[2]), ((2, 2),))).shape
         ),
         (VALUE, (8, 8)),
-        ValueError,
-        "tiles are not stored, there on CPU neither",
+        TypeError,
+        "a Layout has no tiles; JAX accepts them, and its CPU does not store them",
     ),
     "result of copy_to_host_async": Deviation(
         lambda lib: hasattr(top(lib).copy_to_host_async(lib.device_put(X)), "result"),

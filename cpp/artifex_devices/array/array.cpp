@@ -17,14 +17,7 @@ LayoutRef stored_layout(const Layout& layout, int64_t rank, std::string_view ope
         "out",
         operation, layout.to_string(), layout.rank(), rank);
   }
-  if (!layout.is_strided()) {
-    throw_error(
-        "{}: the Layout {} has tiles, element bits or a tail; expected an order of dimensions only, as arrays are "
-        "stored without tiles; get the tiled memory by xla_client.Layout.pack(x)",
-        operation, layout.to_string());
-  }
-  return layout.is_row_major() ? nullptr
-                               : std::make_shared<const Layout>(layout.minor_to_major(), std::vector<Dims>{}, 0);
+  return layout.is_row_major() ? nullptr : std::make_shared<const Layout>(layout);
 }
 
 ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage, EventRef ready,

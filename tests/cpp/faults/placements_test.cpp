@@ -12,7 +12,6 @@
 #include "artifex_devices/transfer/cross_reshard.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
-#include "artifex_devices/transfer/layout_copy.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "artifex_devices/transfer/value_digest.h"
 #include "failing.h"
@@ -97,7 +96,7 @@ TEST_F(Placements, HandleFaultsForLargeBlocks) {
 TEST_F(Placements, HandleFaultsForLayoutsAndStrides) {
   Random random(5);
   const HostView source = strided(random, {16, 24}, DType::kInt16);
-  const LayoutRef columns = std::make_shared<const artifex_devices::Layout>(Dims{0, 1}, std::vector<Dims>{}, 0);
+  const LayoutRef columns = std::make_shared<const artifex_devices::Layout>(Dims{0, 1});
   expect_safe("device_put with a layout", [&] { return value_of(device_put(source, rows_, true, columns)); });
 }
 
@@ -214,21 +213,6 @@ TEST_F(Placements, HandleFaultsOfMessages) {
     CrossReshard cross(device_put(big_, rows_, true), columns_, {});
     cross.begin();
     return cross.identity() + value_of(cross.finish());
-  });
-}
-
-TEST_F(Placements, HandleFaultsOfTiledLayouts) {
-  Random random(3);
-  const HostView source = dense(random, {33, 70}, DType::kFloat32);
-  const artifex_devices::Layout layout = artifex_devices::Layout::parse("{1,0:T(8,128)}");
-  expect_safe("copy_to_layout", [&] {
-    ByteArray memory(static_cast<size_t>(layout.byte_size({33, 70}, DType::kFloat32, "test")));
-    copy_to_layout(source, layout, memory.data());
-    ByteArray back(static_cast<size_t>(33 * 70 * 4));
-    HostView target = source;
-    target.data = back.data();
-    copy_from_layout(memory.data(), layout, target);
-    return text_of(memory) + text_of(back);
   });
 }
 

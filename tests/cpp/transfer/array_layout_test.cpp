@@ -25,16 +25,14 @@ LayoutRef random_order(Random& random, int64_t rank) {
   Dims order(rank, 0);
   for (int64_t d = 0; d < rank; ++d) order[d] = d;
   std::shuffle(order.begin(), order.end(), random);
-  return stored_layout(artifex_devices::Layout(order, {}, 0), rank, "test");
+  return stored_layout(artifex_devices::Layout(order), rank, "test");
 }
 
-TEST(ArrayLayout, NormalizesRowMajorAndRefusesTiles) {
-  EXPECT_EQ(stored_layout(artifex_devices::Layout({1, 0}, {}, 0), 2, "test"), nullptr);
-  EXPECT_EQ(stored_layout(artifex_devices::Layout({0}, {}, 0), 1, "test"), nullptr);
-  EXPECT_EQ(stored_layout(artifex_devices::Layout({0, 1}, {}, 0), 2, "test")->to_string(), "{0,1}");
-  for (const char* text : {"{1,0:T(2)}", "{1,0:E(8)}", "{1,0:L(2)}", "{0}"}) {
-    EXPECT_THROW(stored_layout(artifex_devices::Layout::parse(text), 2, "test"), InvalidArgument) << text;
-  }
+TEST(ArrayLayout, NormalizesRowMajorAndRefusesOtherRanks) {
+  EXPECT_EQ(stored_layout(artifex_devices::Layout({1, 0}), 2, "test"), nullptr);
+  EXPECT_EQ(stored_layout(artifex_devices::Layout({0}), 1, "test"), nullptr);
+  EXPECT_EQ(stored_layout(artifex_devices::Layout({0, 1}), 2, "test")->to_string(), "{0,1}");
+  EXPECT_THROW(stored_layout(artifex_devices::Layout({0}), 2, "test"), InvalidArgument);
 }
 
 TEST(ArrayLayout, StoresColumnsInColumnMajorMemory) {
@@ -45,8 +43,7 @@ TEST(ArrayLayout, StoresColumnsInColumnMajorMemory) {
   view.shape = {2, 3};
   view.byte_strides = {12, 4};
   const ShardingRef sharding = SingleDeviceSharding::make(world->device(0));
-  const ArrayRef array = device_put(
-      view, sharding, true, std::make_shared<const artifex_devices::Layout>(Dims{0, 1}, std::vector<Dims>{}, 0));
+  const ArrayRef array = device_put(view, sharding, true, std::make_shared<const artifex_devices::Layout>(Dims{0, 1}));
   const auto* data = reinterpret_cast<const float*>(array->storage()->device_data(0));
   EXPECT_EQ(std::vector<float>(data, data + 6), (std::vector<float>{1, 4, 2, 5, 3, 6}));
   const auto shown = device_get(array);

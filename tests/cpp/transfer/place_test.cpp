@@ -96,12 +96,12 @@ TEST_F(Place, DeletesADonatedSourceNowOrLeavesThatToTheCaller) {
 }
 
 TEST_F(Place, StoresAValueInTheLayoutOfTheTarget) {
-  const auto column_major = std::make_shared<const Layout>(Dims{0, 1}, std::vector<Dims>{}, 0);
+  const auto column_major = std::make_shared<const Layout>(Dims{0, 1});
   const ArrayRef result = place(put(rows_), {rows_, true, column_major});
   EXPECT_EQ(result->strides({2, 4}), (Dims{4, 8}));
   EXPECT_EQ(place(host_, {on_device(0), true, column_major})->strides({8, 4}), (Dims{4, 32}));
   EXPECT_EQ(plan_placement(*result, {}, {}).strategy, PlacementStrategy::kUnchanged);  // an Array keeps its layout
-  const auto cube = std::make_shared<const Layout>(Dims{2, 1, 0}, std::vector<Dims>{}, 0);
+  const auto cube = std::make_shared<const Layout>(Dims{2, 1, 0});
   EXPECT_EQ(error_of<InvalidArgument>([&] { place(host_, {rows_, true, cube}); }),
             "device_put: the Layout orders 3 dimensions and the value of shape (8, 4) has 2; expected a Layout of the "
             "same rank; leave the layout out for row-major");

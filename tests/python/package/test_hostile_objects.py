@@ -101,8 +101,6 @@ def is_numpys(name, text):
     """Whether NumPy itself asks for the repr, for a message of its own: of an argument that should be a dtype."""
     return name.endswith("dtype") or text in (
         "client.get_default_layout(ODD, (4, 4), d)",
-        "xla_client.Layout((1, 0)).byte_size((4, 4), ODD)",
-        "xla_client.Layout((1, 0)).unpack(xla_client.Layout((1, 0)).pack(X), (8, 8), ODD)",
         "put(X).astype(ODD)",
     )
 

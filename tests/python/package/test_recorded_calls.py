@@ -47,17 +47,10 @@ setattr(config, "spam", 1)
 len(config.values), sorted(config.values)[:3]
 """,
     "layouts": """
-Layout((0, 1)), Layout((1, 0), ((8, 128),)), Layout((0,), (), 4)
-Layout((0, 1)).is_row_major, Layout((1, 0)).is_row_major, Layout((0,), ((2,),)).is_row_major, Layout((0,), ()).is_row_major
-Layout((0,), None, 4).is_row_major
+Layout((0, 1)).is_row_major, Layout((1, 0)).is_row_major
 Layout("01")
 Layout((0, 1.0))
-Layout((0,), 3)
-Layout((0,), ("a",))
-Layout((0,), None, None)
-Layout((0, 1)).update(tiling=((8,),), major_to_minor=(1, 0))
-Layout((0, 1)).update(spam=1)
-Layout((0, 1)) == Layout([0, 1], ()), Layout((0, 1)) == Layout((1, 0)), Layout((0,)) == 3, Layout((0,), None, 1) == Layout((0,))
+Layout((0, 1)) == Layout([0, 1]), Layout((0, 1)) == Layout((1, 0)), Layout((0,)) == 3
 Layout.AUTO, Format(), Format(Layout((1, 0)), d[2]), Format(None, d[2]) == Format(None, d[2]), Format() == 3
 Format(3)
 Format(None, 3)
@@ -68,7 +61,6 @@ ad.device_put(x, Format(Layout((0, 0)), d[2]))
 ad.device_put(x, Format(Layout((0, 2)), d[2]))
 ad.device_put(x, Format(Layout.AUTO, d[2]))
 ad.device_put(x, Format(Layout((0, 1, 2)), d[2]))
-ad.device_put(x, Format(Layout((0, 1), ((2, 2),)), d[2]))
 ad.device_put(x, Format(Layout((1, 0)), NamedSharding(mesh, P("x")))).format
 """,
     "meshes": """

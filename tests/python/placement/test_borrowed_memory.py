@@ -195,7 +195,6 @@ def test_small_copies_that_workers_make_are_waited_for_without_the_gil() -> None
     """The sanitized extension ends the process where a thread waits with the GIL (docs/decisions/0019 and 0021)."""
     run("""
         from artifex_devices import P, lax
-        from artifex_devices.xla_client import Layout
 
         ad.config.update("parallel_copy_bytes", 1)
         ad.config.update("async_copy_bytes", 1)
@@ -211,8 +210,6 @@ def test_small_copies_that_workers_make_are_waited_for_without_the_gil() -> None
             assert np.array_equal(whole(x + y), value + value)
             assert np.array_equal(whole(ad.make_array_from_callback((32, 32), columns, lambda i: value[i])), value)
             assert np.array_equal(memoryview(ad.device_put(value)), value)
-            packed = Layout((0, 1)).pack(value)
-            assert np.array_equal(Layout((0, 1)).unpack(packed, (32, 32), np.float32), value)
             summed = ad.shard_map(lambda b: lax.psum(b, "x"), mesh, P("x"), P())(value)
             assert np.array_equal(whole(summed), value.reshape(8, 4, 32).sum(0))
             with ad.simulate(2):

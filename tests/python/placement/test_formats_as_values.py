@@ -17,7 +17,7 @@ def rows():
 def test_equal_formats_are_one_key(rows):
     formats = [
         Format(Layout((0, 1)), rows),
-        Format(Layout((0, 1), ()), rows),
+        Format(Layout([0, 1]), rows),
         Format(Layout((1, 0)), rows),
         Format(None, rows),
         Format(Layout((0, 1)), ad.NamedSharding(rows.mesh, P())),
@@ -27,7 +27,6 @@ def test_equal_formats_are_one_key(rows):
     assert len(set(formats)) == 4
     assert formats[0] != formats[0].layout
     assert Layout((0, 1)) != (0, 1)
-    assert Layout((0, 1)) != Layout((0, 1), ((8, 128),))
     assert repr(formats[3]) == f"Format(layout=None, sharding={rows!r})"
 
 
@@ -37,19 +36,3 @@ def test_a_format_without_an_order_fits_each_rank(rows):
         assert (struct.shape, struct.sharding) == (shape, rows)
     with pytest.raises(ValueError, match=r"^ShapeDtypeStruct: "):
         ad.ShapeDtypeStruct((4,), np.float32, sharding=Format(Layout((0, 1)), rows))
-
-
-def test_arguments_of_a_layout_are_replaced_by_name():
-    layout = Layout((1, 0), ((8, 128),), 4)
-    assert layout.update() == layout
-    assert layout.update(tiling=None) == Layout((1, 0), None, 4)
-    assert not layout.is_row_major
-    assert not Layout((0, 1), ((8, 128),)).is_row_major
-    assert not Layout((0, 1), None, 4).is_row_major
-    assert Layout((0, 1)).is_row_major
-    with pytest.raises(TypeError) as caught:
-        layout.update(tiles=1, order=2)
-    assert str(caught.value) == (
-        "Layout.update: unknown arguments order, tiles; expected ['major_to_minor', 'sub_byte_element_size_in_bits', "
-        "'tiling']"
-    )

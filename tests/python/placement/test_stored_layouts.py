@@ -173,8 +173,6 @@ def test_worlds_apart():
         (Layout((1, 2)), "major_to_minor is (1, 2); expected each of 0 to 1 once"),
         (Layout((-1, 0)), "major_to_minor is (-1, 0); expected each of 0 to 1 once"),
         (Layout((0,)), "the Layout orders 1 dimensions and the value of shape (2, 3) has 2"),
-        (Layout((0, 1), ((2, 2),)), "has tiles, element bits or a tail; expected an order of dimensions only"),
-        (Layout((0, 1), (), 8), "has tiles, element bits or a tail"),
         (Layout.AUTO, "layout is AUTO; expected None or a Layout"),
     ],
 )
