@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
 
 from artifex_devices._array.describe import facts_of, mesh_text_of, sharding_facts, title_of
 from artifex_devices._base.html import around_value, facts, folded, page
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import AbstractMesh, Array, Cluster, Mesh, NamedSharding, Shard, Sharding
 from artifex_devices.render import mesh_svg, placed_mesh_svg, sharding_svg
-
-if TYPE_CHECKING:
-    from artifex_devices._array.shape_dtype import ShapeDtypeStruct
 
 _CELLS = 256  # largest number of cells of a mesh that are drawn
 _NAME_END = 16  # column of Cluster.describe() where the texts begin
@@ -51,21 +50,20 @@ def mesh_html(mesh: Mesh) -> str:
     return page("Mesh", rows, placed, folded("device ids", _mesh_picture(mesh)))
 
 
-def struct_html(struct: ShapeDtypeStruct) -> str:
+def struct_html(shape: tuple[int, ...], dtype: np.dtype[Any], sharding: Sharding | None) -> str:
     """Facts of a ShapeDtypeStruct, with the picture of its sharding if that has devices."""
-    title = f"{struct.dtype.name}{struct.shape}, {bytes_text(struct.size * struct.dtype.itemsize)}"
-    sharding = struct.sharding
+    title = f"{dtype.name}{shape}, {bytes_text(math.prod(shape) * dtype.itemsize)}"
     if sharding is None:
         return page(title, facts([("sharding", "none")]))
     rows = sharding_facts(sharding)
     try:
-        shard = sharding.shard_shape(struct.shape)
+        shard = sharding.shard_shape(shape)
     except ValueError as error:
         return page(title, facts([*rows, ("does not fit", str(error))]))
-    rows.append(("per device", f"{shard}, {bytes_text(math.prod(shard) * struct.dtype.itemsize)}"))
+    rows.append(("per device", f"{shard}, {bytes_text(math.prod(shard) * dtype.itemsize)}"))
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
     is_abstract = isinstance(mesh, AbstractMesh)
-    return page(title, facts(rows), "" if is_abstract else sharding_svg(sharding, struct.shape)._repr_html_())
+    return page(title, facts(rows), "" if is_abstract else sharding_svg(sharding, shape)._repr_html_())
 
 
 def sharding_html(sharding: Sharding) -> str:

@@ -133,7 +133,7 @@ class ShapeDtypeStruct:
     def _repr_html_(self) -> str:
         from artifex_devices._array.html import struct_html
 
-        return struct_html(self)
+        return struct_html(self.shape, self.dtype, self.sharding)
 
     def __repr__(self) -> str:
         """As in JAX."""

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from artifex_devices.batch_measurement.measure import measure_batch_size
+from artifex_devices.batch_measurement.measurement import BatchSizeMeasurement
 from artifex_devices.batch_measurement.memory import MemoryFit, MemoryMeter, MemoryUse
 from artifex_devices.batch_measurement.probe import BatchProbe
-from artifex_devices.batch_measurement.result import BatchSizeMeasurement
 from artifex_devices.batch_measurement.throughput import ThroughputModel
 
 __all__ = [

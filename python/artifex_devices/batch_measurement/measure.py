@@ -15,10 +15,11 @@ from artifex_devices._base.checks import check_callable, check_number
 from artifex_devices._core import Machine
 from artifex_devices._runtime.device_arguments import whole_number
 from artifex_devices._runtime.devices import devices
+from artifex_devices.batch_measurement.measurement import BatchSizeMeasurement
 from artifex_devices.batch_measurement.memory import MemoryMeter, ProcessMemory
 from artifex_devices.batch_measurement.probe import BatchProbe, Prober
 from artifex_devices.batch_measurement.report import progress_on
-from artifex_devices.batch_measurement.result import BatchSizeMeasurement, conclude
+from artifex_devices.batch_measurement.result import conclude
 from artifex_devices.batch_measurement.search import Search
 
 

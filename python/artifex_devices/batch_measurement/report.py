@@ -1,70 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of a measurement: the report, and the progress on standard error."""
+"""Rows of probes, and the progress of a measurement on standard error."""
 
 from __future__ import annotations
 
 import sys
-import textwrap
 from contextlib import suppress
-from operator import itemgetter
 from typing import Any, TextIO
 
 from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices.batch_measurement.memory import HOST
 from artifex_devices.batch_measurement.probe import BatchProbe
-from artifex_devices.batch_measurement.result import BatchSizeMeasurement
 
 COLUMNS = ("batch", "examples/s", "best", "median", "spread", "calls", "device peak", "host peak", "")
-_WIDTH = 100
-_DIGITS = 3  # of seconds
-
-
-def text_of(found: BatchSizeMeasurement) -> str:
-    """Returns answer, evidence and notes."""
-    share = f"{found.target:.0%} of the throughput"
-    by = {
-        "model, probed": "by the fitted model, and a probe of it agrees",
-        "model": "by the fitted model, not probed itself",
-        "measured": "from the sizes that ran; see the notes",
-    }[found.recommended_by]
-    lines = [f"Recommended batch size {found.recommended_batch_size:,} ({share}; {by})"]
-    if found.recommended_range is not None:
-        low, high = found.recommended_range
-        lines.append(f"  {low:,} to {high:,} when any one probe is left out")
-    fastest = f"{found.fastest_batch_size:,}: {found.fastest_examples_per_s:,.0f} examples/s (measured)"
-    lines.append(f"Fastest         {fastest}")
-    model = found.model
-    if model is not None and found.critical_batch_size is not None:
-        least = seconds_text(max(model.fixed_s, model.floor_s), _DIGITS)
-        larger = f"larger ones approach {model.examples_per_s:,.0f} examples/s (model)"
-        knee = f"{found.critical_batch_size:,}: smaller batches also cost {least} a call, {larger}"
-        lines.append(f"Knee            {knee}")
-    on = ", ".join(f"{name} {value}" for name, value in found.measured_on.items())
-    lines += [
-        _memory_text(found),
-        f"Confidence      {found.confidence}: {found.confidence_because}",
-        f"Measured        {found.measured_at} in {found.seconds:.1f} s; {on}",
-        "",
-    ]
-    marks = {"recommended": found.recommended_batch_size, "fastest": found.fastest_batch_size}
-    rows: list[tuple[str, ...]] = [COLUMNS]
-    for probe in sorted(found.evidence, key=lambda each: each.batch_size):
-        *cells, error = row_of(probe)
-        rows.append((*cells, error or ", ".join(mark for mark, size in marks.items() if size == probe.batch_size)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)]
-        lines.append("  ".join(["", *cells, row[-1]]).rstrip())
-    sources = {name: use.source for probe in found.evidence for name, use in probe.memory.items()}
-    notes = list(found.notes)
-    if HOST in sources:
-        notes.append(f"Host peak: {sources[HOST]}.")
-    if devices := [name for name in sources if name != HOST]:
-        notes.append(f"Device peak: {sources[devices[0]]}; of {len(devices)}, the highest.")
-    lines.append("")
-    for note in notes:
-        lines += textwrap.wrap(note, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False)
-    return "\n".join(lines)
+DIGITS = 3  # of seconds
 
 
 def row_of(probe: BatchProbe) -> tuple[str, ...]:
@@ -75,30 +23,14 @@ def row_of(probe: BatchProbe) -> tuple[str, ...]:
     return (
         f"{probe.batch_size:,}",
         "-" if rate is None else f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}",
-        "-" if probe.best_s is None else seconds_text(probe.best_s, _DIGITS),
-        "-" if probe.median_s is None else seconds_text(probe.median_s, _DIGITS),
+        "-" if probe.best_s is None else seconds_text(probe.best_s, DIGITS),
+        "-" if probe.median_s is None else seconds_text(probe.median_s, DIGITS),
         "-" if probe.spread is None else f"{probe.spread:.1%}",
         str(probe.calls),
         bytes_text(max(devices)) if devices else "-",
         "-" if host is None else bytes_text(host),
         probe.error or ("" if probe.outcome == "measured" else probe.outcome),
     )
-
-
-def _memory_text(found: BatchSizeMeasurement) -> str:
-    if found.max_memory_batch_size is None:
-        return "Memory          no bound on the batch was found"
-    largest = found.max_memory_batch_size
-    ran = any(probe.batch_size == largest and probe.outcome == "measured" for probe in found.evidence)
-    how = "fits (it ran)" if ran else "is predicted to fit (not tried)"
-    text = f"Memory          {largest:,} is the largest batch that {how}"
-    limiting = [(fit.max_batch_size, fit) for fit in found.memory if fit.max_batch_size is not None]
-    if not limiting:
-        return text
-    _, fit = min(limiting, key=itemgetter(0))
-    bound = "" if fit.bound_bytes is None else f", bound {bytes_text(fit.bound_bytes)}"
-    base, each = bytes_text(max(0, round(fit.base_bytes))), bytes_text(round(fit.bytes_per_example))
-    return f"{text}: {fit.memory} takes {base} + {each} an example{bound} (fit of the measured peaks)"
 
 
 class Progress:

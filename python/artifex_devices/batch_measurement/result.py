@@ -1,119 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BatchSizeMeasurement, and its computation from the evidence of a search."""
+"""Computes a BatchSizeMeasurement from the evidence of a search."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-from artifex_devices._base.public_path import public
+from artifex_devices.batch_measurement.measurement import BatchSizeMeasurement
 from artifex_devices.batch_measurement.memory import HOST, MemoryFit, MemoryUse, fit_memory, predicted_peak
 from artifex_devices.batch_measurement.probe import BatchProbe, rate_of
 from artifex_devices.batch_measurement.search import Search, largest_true
-from artifex_devices.batch_measurement.throughput import ThroughputModel, fit_throughput
-
-if TYPE_CHECKING:
-    from artifex_devices._hardware.batch_size import BatchSizeRecommendation
-
-
-@public("artifex_devices.batch_measurement")
-@dataclass(frozen=True)
-class BatchSizeMeasurement:
-    """Batch sizes for a function, measured; print it for the table of evidence. Sizes in examples.
-
-    Attributes:
-        recommended_batch_size: Smallest batch that reaches the share `target` of the throughput of large batches.
-            It is never larger than the largest measured batch.
-        recommended_by: "model, probed" (the fit, confirmed by a probe), "model" (not probed), or "measured" (the best
-            probe, see `notes`).
-        recommended_range: Smallest and largest recommendation if any one probe is omitted; None for too few probes.
-        critical_batch_size: Knee of the model: a batch whose work takes as long as the constant cost of a call. None
-            if no knee was observed.
-        max_memory_batch_size: Largest batch whose predicted peak stays within the bounds on memory, by the fits in
-            `memory`. None if memory does not grow measurably or its bound is not known.
-        fastest_batch_size: Batch with the best measured throughput, by the fastest call on each size.
-        fastest_examples_per_s: Throughput of `fastest_batch_size`.
-        asymptotic_examples_per_s: Throughput that large batches approach by the model; None without a model.
-        target: Requested share of the throughput.
-        model: Fit of time over batch size; None for fewer than 3 sizes, or if time did not grow.
-        memory: Fits, one for each memory.
-        evidence: Probes in the order in which they ran.
-        confidence: "high", "medium" or "low".
-        confidence_because: Reason for the confidence.
-        notes: Observations, and the reason why the search ended.
-        measured_at: Date and time in UTC, as ISO 8601.
-        measured_on: Function, devices, machine and versions.
-        seconds: Duration of the measurement.
-    """
-
-    recommended_batch_size: int
-    recommended_by: Literal["model, probed", "model", "measured"]
-    recommended_range: tuple[int, int] | None
-    critical_batch_size: int | None
-    max_memory_batch_size: int | None
-    fastest_batch_size: int
-    fastest_examples_per_s: float
-    asymptotic_examples_per_s: float | None
-    target: float
-    model: ThroughputModel | None
-    memory: tuple[MemoryFit, ...]
-    evidence: tuple[BatchProbe, ...]
-    confidence: Literal["high", "medium", "low"]
-    confidence_because: str
-    notes: tuple[str, ...]
-    measured_at: str
-    measured_on: Mapping[str, str | int] = field(default_factory=dict)
-    seconds: float = 0.0
-
-    def describe(self) -> str:
-        """Returns the text that `print` shows: answer, evidence and notes."""
-        from artifex_devices.batch_measurement.report import text_of
-
-        return text_of(self)
-
-    __str__ = describe
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns all values for JSON, without infinities or NaN."""
-        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # tuples become lists
-        for row, probe in zip(found["evidence"], self.evidence, strict=True):
-            row["examples_per_s"] = probe.examples_per_s
-        return found
-
-    def to_recommendation(self) -> BatchSizeRecommendation:
-        """Returns a record of the type that `get_batch_size_recommendation` returns.
-
-        `min_batch_size` is the smallest batch with half the throughput by the model (without a model: the smallest that
-        ran), `optimal_batch_size` the recommended one. Without a knee `critical_batch_size` is the recommended one too.
-        The notes have the function, the machine and the date.
-        """
-        from artifex_devices._hardware.batch_size import BatchSizeRecommendation
-
-        least = min(probe.batch_size for probe in self.evidence if probe.outcome == "measured")
-        if self.model is not None:
-            half = self.model.size_reaching(0.5 * self.model.examples_per_s)
-            least = max(least, math.ceil(half * (1 - 1e-9)))
-        recommended, critical = self.recommended_batch_size, self.critical_batch_size
-        on = ", ".join(f"{name} {value}" for name, value in self.measured_on.items())
-        notes = [f"Measured {self.measured_at} ({on}); confidence {self.confidence}: {self.confidence_because}."]
-        if critical is None:
-            critical = recommended
-            notes.append("No knee was seen: critical_batch_size is the recommended one.")
-        return BatchSizeRecommendation(
-            min_batch_size=min(least, recommended),
-            optimal_batch_size=recommended,
-            critical_batch_size=critical,
-            max_memory_batch_size=self.max_memory_batch_size,
-            notes=" ".join([*notes, *self.notes]),
-        )
-
+from artifex_devices.batch_measurement.throughput import fit_throughput
 
 _By = Literal["model, probed", "model", "measured"]
 # Precision of resident memory.

@@ -21,6 +21,7 @@ from artifex_devices.device_manager.configuration import (
     MemoryStrategy,
     check_configuration,
 )
+from artifex_devices.device_manager.unapplied_settings import ManagerState, settings_without_effect
 
 _SMALL_MODEL = 1_000_000  # parameters; Source: the device-management document
 _LARGE_MODEL = 100_000_000
@@ -163,8 +164,22 @@ class DeviceManager:
             "environment": {
                 name: process_settings.VARIABLES.read(name) for name in self._applied.environment_variables
             },
-            "not_applied": dict(process_settings.settings_without_effect(self)),
+            "not_applied": dict(settings_without_effect(self._state())),
         }
+
+    def _state(self) -> ManagerState:
+        return ManagerState(
+            config=self.config,
+            applied=self._applied,
+            jax_manager=self.jax_manager,
+            detector=self.detector,
+            capabilities=self.capabilities,
+            gpu_count=self.gpu_count,
+            has_limits=self._has_limits,
+            limits=self._limits,
+            is_late=self._is_late,
+            is_closed=self.is_closed,
+        )
 
     def optimize_for_model_size(self, model_params: float) -> DeviceConfiguration:
         """Returns a configuration: CONSERVATIVE below 1 million parameters, AGGRESSIVE from 100 million.

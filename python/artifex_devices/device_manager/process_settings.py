@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the process that several managers set, and a report of those that have no effect.
+"""Settings of the process that several managers set.
 
 The settings of the newest open owner hold, and all can be undone. The settings of an owner that was dropped without
 `release` hold until another owner sets or releases the same key.
@@ -8,22 +8,16 @@ The settings of the newest open owner hold, and all can be undone. The settings 
 from __future__ import annotations
 
 import contextvars
-import itertools
 import os
 import re
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from artifex_devices._core import Device
-from artifex_devices._hardware.detection import DeviceType
 from artifex_devices.config import config
-from artifex_devices.device_manager.configuration import GPU_PLATFORMS
-
-if TYPE_CHECKING:
-    from artifex_devices.device_manager.manager import DeviceManager
 
 _FLAG = re.compile(r"""(?:[^\s"']|"[^"]*"?|'[^']*'?)+""")  # quotes keep blanks inside a flag
 
@@ -144,99 +138,3 @@ LIMITS = Settings(lambda device: device.bytes_limit, lambda device, value: devic
 VARIABLES = Settings(os.environ.get, _write_variable, _combined_variable)
 # jax_enable_x64 of the process, outside of all scopes.
 X64 = Settings(lambda name: bool(contextvars.Context().run(config.read, name)), config.update)
-
-# Variables that this library reads, once: at the first use of a device at the latest.
-_READ = ("JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_DEFAULT_DEVICE", "JAX_ENABLE_X64")
-_READ_PREFIX = "JAX_TRANSFER_GUARD"
-_COUNT_FLAG = "--xla_force_host_platform_device_count"
-
-
-def settings_without_effect(manager: DeviceManager) -> Iterator[tuple[str, str]]:
-    """Yields the name of each setting of a manager without effect on the process, and the reason."""
-    now, applied, capabilities = manager.config, manager._applied, manager.capabilities
-    if manager.is_closed:
-        yield "manager", "closed: its settings were undone"
-    if now != applied:
-        pairs = [(f.name, getattr(applied, f.name), getattr(now, f.name)) for f in fields(now)]
-        values = ", ".join(f"{name} {old!r} to {new!r}" for name, old, new in pairs if old != new)
-        yield "configuration", f"changed since this manager was created: {values}; DeviceManager(config) applies it"
-    if problem := _memory(manager):
-        yield "memory_fraction", problem
-    if applied.enable_x64 != config.jax_enable_x64:
-        if applied.enable_x64:
-            why = "jax_enable_x64 is False here: another setting or a scope of enable_x64 sets it"
-        else:
-            why = "False does not change jax_enable_x64, True here; write config.update('jax_enable_x64', False)"
-        yield "enable_x64", why
-    if not applied.enable_jit:
-        yield "enable_jit", "recorded: jit does not compile here, functions run unchanged"
-    if applied.enable_mixed_precision:
-        speed = "faster" if capabilities.supports_mixed_precision else "not faster"
-        why = f"recorded: programs choose their dtypes; by the detector 16-bit floats are {speed} on this hardware"
-        yield "enable_mixed_precision", why
-    checks = {"platform_priority": _platforms, "environment_variables": _variables, "capabilities": _disagreement}
-    for name, check in checks.items():
-        if problem := check(manager):
-            yield name, problem
-
-
-def _memory(manager: DeviceManager) -> str | None:
-    if not manager._has_limits:
-        return "recorded: without a configuration nothing is limited"
-    if manager.is_closed:
-        return None
-    problems = []
-    for device in manager.jax_manager.devices:
-        if device.is_compile_only:
-            problems.append(f"{device} has no memory")
-        elif device not in manager._limits:
-            problems.append(f"{device} is not in the world of the manager")
-        elif ((limit := LIMITS.read(device)) or device.memory_bytes) != manager._limits[device]:
-            problems.append(f"{device} has {'no limit' if limit is None else f'the limit {limit}'}, set elsewhere")
-    text = "; ".join(problems[:4])
-    return (f"{text}; and {len(problems) - 4} more" if len(problems) > 4 else text) or None
-
-
-def _platforms(manager: DeviceManager) -> str | None:
-    default = manager.jax_manager.default_platform
-    names = manager._applied.platform_priority
-    absent = list(itertools.takewhile(lambda name: ("gpu" if name in GPU_PLATFORMS else name) != default, names))
-    if not absent:
-        return None
-    why = ""
-    if {"cuda", "gpu"} & set(absent):
-        if manager.capabilities.device_type is DeviceType.GPU:
-            count = manager.capabilities.device_count
-            why = f" (the detector reports {count} gpu, which this package cannot place data on)"
-        elif reason := getattr(manager.detector, "reason", None):
-            why = f" ({reason})"
-    return f"no device of {', '.join(absent)}{why}; the default platform is {default}"
-
-
-def _variables(manager: DeviceManager) -> str | None:
-    late, unread = [], []
-    for name, value in manager._applied.environment_variables.items():
-        if name in _READ or name.startswith(_READ_PREFIX) or (name == "XLA_FLAGS" and _COUNT_FLAG in value):
-            late.append(name)
-        if name == "XLA_FLAGS" and any(not flag.startswith(_COUNT_FLAG) for flag in value.split()):
-            unread.append("XLA_FLAGS except for the number of devices")
-        elif name != "XLA_FLAGS" and name not in late:
-            unread.append(name)
-    problems = []
-    if late and manager._is_late:
-        problems.append(f"set after the first use of a device, which reads them: {', '.join(late)}")
-    if unread:
-        problems.append(f"set for other libraries and child processes, not read by this one: {', '.join(unread)}")
-    return "; ".join(problems) or None
-
-
-def _disagreement(manager: DeviceManager) -> str | None:
-    """Returns how the detector's count differs from the runtime's; None if it does not."""
-    kind, count = manager.capabilities.device_type, manager.capabilities.device_count
-    devices, gpus = manager.jax_manager.devices, manager.gpu_count
-    if count == (gpus if kind is DeviceType.GPU else sum(device.platform == kind.value for device in devices)):
-        return None
-    return (
-        f"the detector reports {count} {kind.value}; the runtime has {len(devices)} "
-        f"device{'' if len(devices) == 1 else 's'}, {gpus} of them GPUs"
-    )

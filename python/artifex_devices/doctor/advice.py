@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from artifex_devices._base.text import bytes_text, cpu_list, parse_cpu_list
-from artifex_devices.doctor import Finding, Section
+from artifex_devices.doctor.report import Finding, Section
 
 _Sections = Mapping[str, Section]
 _ATTENTION, _HINT = "attention", "hint"

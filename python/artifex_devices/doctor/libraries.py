@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from artifex_devices.doctor import Section
+from artifex_devices.doctor.report import Section
 
 _ROLES = {
     **dict.fromkeys(("ml_dtypes", "greenlet", "threadpoolctl"), "needed"),

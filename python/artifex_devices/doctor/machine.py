@@ -12,7 +12,7 @@ from typing import Any
 from artifex_devices._base.text import cpu_list
 from artifex_devices._core import Machine, _build_facts, _cgroup_report, _memory_policy
 from artifex_devices._hardware.system_files import SystemFiles
-from artifex_devices.doctor import Section
+from artifex_devices.doctor.report import Section
 
 
 def topology(machine: Machine, files: SystemFiles) -> Section:

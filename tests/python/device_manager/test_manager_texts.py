@@ -10,7 +10,8 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices.device_manager import process_settings
-from artifex_devices.device_manager.process_settings import Settings, merged_flags, settings_without_effect
+from artifex_devices.device_manager.process_settings import Settings, merged_flags
+from artifex_devices.device_manager.unapplied_settings import settings_without_effect
 
 HINT = "expected at least one row for each of the 4 devices, got"
 
@@ -181,7 +182,7 @@ def test_values_of_owners_end_with_them_and_those_of_others_stay():
 
 
 def reasons(manager):
-    return dict(settings_without_effect(manager))
+    return dict(settings_without_effect(manager._state()))
 
 
 def test_settings_without_effect_have_reasons():

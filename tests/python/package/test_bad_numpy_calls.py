@@ -14,7 +14,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import _array_ops as array_ops
-from artifex_devices._array_ops.core import dispatch
+from artifex_devices._array_ops.core import registry
 
 for module in pkgutil.walk_packages(array_ops.__path__, f"{array_ops.__name__}."):
     importlib.import_module(module.name)
@@ -76,7 +76,7 @@ SEVERAL = ("arrays", "tup", "seq")
 
 def calls():
     """(function, argument, bad value) for each that a function has."""
-    for function in sorted(dispatch._FUNCTIONS, key=lambda each: (each.__module__, each.__name__)):
+    for function in sorted(registry.FUNCTIONS, key=lambda each: (each.__module__, each.__name__)):
         for name in inspect.signature(function).parameters:
             for value in BAD.get(name, ()):
                 yield function, name, value

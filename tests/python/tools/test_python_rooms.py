@@ -48,13 +48,46 @@ def test_an_import_against_the_order_is_reported(tree, statement):
     assert found[0].endswith(": _base imports _tree.keys, but _tree does not stand before _base")
 
 
-def test_a_circle_within_a_room_is_reported(tree):
+@pytest.mark.parametrize(
+    ("path", "statement"),
+    [
+        ("_base/two.py", "from artifex_devices._base.one import a\n"),
+        ("_base/two.py", "if TYPE_CHECKING:\n    from artifex_devices._base.one import a\n"),
+        ("_spmd/two.py", "def f():\n    from artifex_devices._spmd.one import a\n"),
+        ("_spmd/two.py", "def f(name):\n    import_module(f'artifex_devices._spmd.{name}')\n"),
+        ("_spmd/two.py", "def f():\n    importlib.import_module('artifex_devices._spmd.one')\n"),
+    ],
+)
+def test_a_circle_within_a_room_is_reported(tree, path, statement):
+    room = path.partition("/")[0]
+    files = {f"{room}/one.py": f"from artifex_devices.{room}.two import b\n", path: statement}
+    circle = f"{room}.one -> {room}.two -> {room}.one"
+    assert f"python/artifex_devices: import circle: {circle}" in tree(files)
+
+
+def test_a_circle_through_an_earlier_room_is_reported(tree):
     files = {
-        "_base/one.py": "from artifex_devices._base.two import b\n",
-        "_base/two.py": "from artifex_devices._base.one import a\n",
+        "_base/one.py": "def f():\n    from artifex_devices._spmd.two import b\n",
+        "_spmd/two.py": "from artifex_devices._base.one import a\n",
     }
-    circle = "_base.one -> _base.two -> _base.one"
-    assert tree(files) == [f"python/artifex_devices: import circle: {circle}"]
+    assert tree(files) == ["python/artifex_devices: import circle: _base.one -> _spmd.two -> _base.one"]
+
+
+def test_a_package_and_its_module_are_a_circle_where_each_imports_the_other(tree):
+    files = {
+        "doctor/__init__.py": "from artifex_devices.doctor.machine import facts\nclass Section: pass\n",
+        "doctor/machine.py": "from artifex_devices.doctor import Section\n",
+    }
+    assert tree(files) == ["python/artifex_devices: import circle: doctor -> doctor.machine -> doctor"]
+
+
+def test_import_module_of_other_modules_makes_none(tree):
+    files = {
+        "_spmd/one.py": "from artifex_devices._spmd.two import b\n",
+        "_spmd/two.py": "def f(name):\n    import_module(name)\n    import_module(f'artifex_devices._tree.{name}')\n",
+        "_tree/keys.py": "",
+    }
+    assert tree(files) == []
 
 
 def test_imports_inside_functions_are_declared(tree):

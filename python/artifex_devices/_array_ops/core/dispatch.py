@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dispatch of NumPy's ufuncs and functions on Arrays: the families register their implementations here."""
+"""Dispatch of NumPy's ufuncs and functions on Arrays: from the implementations that the families register."""
 
 from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +17,10 @@ from artifex_devices._array_ops.core.gathered_call import (
     gathered_call,
     updated_copy,
 )
+from artifex_devices._array_ops.core.registry import FUNCTIONS, REFUSALS, UFUNCS
 from artifex_devices._array_ops.elementwise.ufuncs import elementwise, elementwise_into
 from artifex_devices._core import Array
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-
-_FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-_REFUSALS: dict[Any, str] = {}
 # The functions that change an argument, and its name; all others return their result.
 _CHANGED = {
     np.copyto: "dst",
@@ -33,44 +30,7 @@ _CHANGED = {
     np.put_along_axis: "arr",
     np.putmask: "a",
 }
-_UFUNCS: dict[Any, Callable[..., Any]] = {}  # by ufunc with core dimensions, or by the name of a method of all ufuncs
 _NONE_COUNTS = ("axis", "initial")  # options of a ufunc's methods for which None is not the default
-
-
-def implements(*functions: Any) -> Callable[[_F], _F]:
-    """Registers the implementation of NumPy functions, which takes their arguments."""
-
-    def register(implementation: _F) -> _F:
-        _FUNCTIONS.update(dict.fromkeys(functions, implementation))
-        return implementation
-
-    return register
-
-
-def implements_each(*functions: Any) -> Callable[[_F], _F]:
-    """Registers the implementation of a family of NumPy functions; its first argument is the function."""
-
-    def register(implementation: _F) -> _F:
-        for function in functions:
-            _FUNCTIONS[function] = functools.partial(implementation, function)
-        return implementation
-
-    return register
-
-
-def refuses(because: str, *functions: Any) -> None:
-    """Registers the reason why NumPy functions do not support Arrays."""
-    _REFUSALS.update(dict.fromkeys(functions, because))
-
-
-def implements_ufunc(*keys: Any) -> Callable[[_F], _F]:
-    """Registers f(ufunc, inputs, options) for ufuncs with core dimensions, or for a method such as "reduce" of all."""
-
-    def register(implementation: _F) -> _F:
-        _UFUNCS.update(dict.fromkeys(keys, implementation))
-        return implementation
-
-    return register
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -91,17 +51,17 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
     options.pop("order", None)
     _load()
     if method != "__call__":
-        if method not in _UFUNCS:
-            methods = sorted(key for key in _UFUNCS if isinstance(key, str))
+        if method not in UFUNCS:
+            methods = sorted(key for key in UFUNCS if isinstance(key, str))
             raise TypeError(
                 f"{name}.{method}: not supported on Arrays; expected one of __call__, {', '.join(methods)}; "
                 f"gather first: {gathered_call(f'{name}.{method}', inputs, options)}"
             )
-        return _UFUNCS[method](ufunc, inputs, options)
+        return UFUNCS[method](ufunc, inputs, options)
     if ufunc.signature is not None:
-        if ufunc not in _UFUNCS:
+        if ufunc not in UFUNCS:
             raise _unsupported(name, inputs, options)
-        return _UFUNCS[ufunc](ufunc, inputs, options)
+        return UFUNCS[ufunc](ufunc, inputs, options)
     if "out" in options or "where" in options:
         return elementwise_into(ufunc, inputs, options)
     return elementwise(ufunc, inputs, options)
@@ -116,20 +76,20 @@ def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
             raise _change_error(_name_of(function), call_on_copy(_name_of(function), target, args, kwargs))
     if _has_array(kwargs.get("out")):
         raise _out_error(_name_of(function), function, args, kwargs)
-    if function not in _FUNCTIONS:
-        raise _unsupported(_name_of(function), args, kwargs, _REFUSALS.get(function, _UNSUPPORTED))
+    if function not in FUNCTIONS:
+        raise _unsupported(_name_of(function), args, kwargs, REFUSALS.get(function, _UNSUPPORTED))
     for kind in types:
         if kind is not Array and kind is not np.ndarray and issubclass(kind, np.ma.MaskedArray):
             raise masked_array_error(_name_of(function), "an argument")
-    return _FUNCTIONS[function](*args, **kwargs)
+    return FUNCTIONS[function](*args, **kwargs)
 
 
 def supports(function: Any) -> bool:
     """Whether a NumPy function or ufunc supports Arrays."""
     _load()
     if isinstance(function, np.ufunc):
-        return function.signature is None or function in _UFUNCS
-    return function in _FUNCTIONS
+        return function.signature is None or function in UFUNCS
+    return function in FUNCTIONS
 
 
 _UNSUPPORTED = "this NumPy function does not support Arrays"

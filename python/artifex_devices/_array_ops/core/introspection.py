@@ -9,7 +9,7 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core import blocks
-from artifex_devices._array_ops.core.dispatch import implements, implements_each
+from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._core import Array
 
 # NumPy's code reads attributes, or calls functions that are implemented here.

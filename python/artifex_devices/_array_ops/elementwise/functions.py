@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_order, deliver, host_target, operand, replicated_array
-from artifex_devices._array_ops.core.dispatch import implements, implements_each, implements_ufunc
 from artifex_devices._array_ops.core.layout import Placement, any_explicit, common_placement, spec_of
 from artifex_devices._array_ops.core.reading import SCALARS
+from artifex_devices._array_ops.core.registry import implements, implements_each, implements_ufunc
 from artifex_devices._array_ops.elementwise.ufuncs import elementwise, map_elements
 from artifex_devices._array_ops.index.searching import nonzero
 from artifex_devices._array_ops.shape.reshaping import expand_dims

@@ -18,8 +18,8 @@ from artifex_devices._array_ops.core.arguments import (
     refuse_bool_axis,
     require_unsharded,
 )
-from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.per_block import apply_along
+from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.shape.reshaping import ravel
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array

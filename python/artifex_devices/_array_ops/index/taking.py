@@ -21,9 +21,9 @@ from artifex_devices._array_ops.core.arguments import (
     require_unsharded,
 )
 from artifex_devices._array_ops.core.blocks import Box, local_arrays
-from artifex_devices._array_ops.core.dispatch import implements, refuses
 from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
+from artifex_devices._array_ops.core.registry import implements, refuses
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
 from artifex_devices._array_ops.index.indexing import get, part_of
 from artifex_devices._base.safe_repr import safe_repr

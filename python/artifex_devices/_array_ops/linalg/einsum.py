@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import as_operand, check_order, deliver, host_target
-from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.linalg.matrix_products import multiply_pair, plan_pair
 from artifex_devices._base.clearable_cache import clearable_cache

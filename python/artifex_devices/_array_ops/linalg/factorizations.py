@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import array_operand, as_operand
-from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.per_block import over_matrices, require_matrices
+from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.joining import stack
 from artifex_devices._array_ops.shape.reshaping import expand_dims, squeeze

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._array_ops.core.arguments import array_operand, axis_tuple, host_target
-from artifex_devices._array_ops.core.dispatch import implements_each
 from artifex_devices._array_ops.core.per_block import apply_along
+from artifex_devices._array_ops.core.registry import implements_each
 from artifex_devices._array_ops.shape.rearranging import roll
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target
-from artifex_devices._array_ops.core.dispatch import implements, implements_ufunc
+from artifex_devices._array_ops.core.registry import implements, implements_ufunc
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
 from artifex_devices._base.clearable_cache import clearable_cache

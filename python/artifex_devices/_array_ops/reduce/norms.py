@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._array_ops.core.arguments import array_operand, axis_tuple, normal_axes, require_unsharded
-from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.per_block import apply_along
+from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
 from artifex_devices._base.safe_repr import safe_repr

@@ -10,7 +10,7 @@ import numpy as np
 
 from artifex_devices._array_ops.core.arguments import array_operand, host_target, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
-from artifex_devices._array_ops.core.dispatch import implements_each
+from artifex_devices._array_ops.core.registry import implements_each
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices._runtime.gpu_block import host_value
 

@@ -24,7 +24,7 @@ from artifex_devices._array_ops.core.arguments import (
     where_mask,
 )
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
-from artifex_devices._array_ops.core.dispatch import implements, implements_each, implements_ufunc
+from artifex_devices._array_ops.core.registry import implements, implements_each, implements_ufunc
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.clearable_cache import clearable_cache

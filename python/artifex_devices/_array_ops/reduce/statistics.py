@@ -23,7 +23,7 @@ from artifex_devices._array_ops.core.arguments import (
     where_mask,
 )
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
-from artifex_devices._array_ops.core.dispatch import implements, implements_each
+from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import fold, folds, wide_dtype, widened
 from artifex_devices._base.caller import warn_user

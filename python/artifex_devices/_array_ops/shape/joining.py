@@ -18,7 +18,6 @@ from artifex_devices._array_ops.core.arguments import (
     refuse_bool_axis,
 )
 from artifex_devices._array_ops.core.blocks import Box
-from artifex_devices._array_ops.core.dispatch import implements, implements_each
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
 from artifex_devices._array_ops.core.layout import (
     Placement,
@@ -31,6 +30,7 @@ from artifex_devices._array_ops.core.layout import (
     spec_of,
 )
 from artifex_devices._array_ops.core.reading import Source, assemble
+from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.index.indexing import get, part_of, rows
 from artifex_devices._array_ops.shape.reshaping import expand_dims
 from artifex_devices._core import Array, NamedSharding
