@@ -34,6 +34,16 @@ def measured(rounds: int, check_rounds: int) -> tuple[dict[str, Any], str]:
     return checked.to_dict(), f"{found}\n\n{checked}"
 
 
+def shown(record: dict[str, Any]) -> dict[str, Any]:
+    """The facts of a check that the page shows."""
+    row = ("name", "kind", "nbytes", "devices", "predicted", "measured", "error")
+    return {
+        **{key: record[key] for key in ("date", "median_error_large", "large_bytes", "notes")},
+        "calibration": {"conditions": record["calibration"]["conditions"]},
+        "rows": [{key: each[key] for key in row} for each in record["rows"]],
+    }
+
+
 def tables(record: dict[str, Any]) -> str:
     """Markdown of a check: conditions, medians by size, and all rows from 64 MiB on."""
     conditions = record["calibration"]["conditions"]
@@ -103,7 +113,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(text)
         if not options.update:
             return 0
-        RECORD.write_text(json.dumps(record, indent=1) + "\n")
+        from json_rows import json_rows
+
+        RECORD.write_text(json_rows(shown(record)))
     before = PAGE.read_text(encoding="utf-8")
     after = page(before, json.loads(RECORD.read_text()))
     if options.check:

@@ -12,7 +12,6 @@ Example:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -77,17 +76,18 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
 def rounded(stats: dict[str, float]) -> dict[str, float]:
     """Values for a curve, in four digits."""
     kept = ("median", "first_quartile", "third_quartile")
-    return {**{key: float(f"{stats[key]:.4g}") for key in kept}, "repeats": stats["repeats"]}
+    return {key: float(f"{stats[key]:.4g}") for key in kept}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measures and writes; returns 1 if a measurement failed."""
     sys.path.insert(0, str(HERE))
+    from json_rows import json_rows
     from run import parse
 
     options = parse((__doc__ or "").splitlines()[0], arguments, FAMILIES, HERE / "curves.json")
     result = collect(options)
-    options.json.write_text(json.dumps(result, indent=1) + "\n")
+    options.json.write_text(json_rows(result))
     for problem in result["problems"]:
         print(f"curves: {problem}", file=sys.stderr)
     print(f"curves: {options.json}, {result['machine']['seconds']} s", file=sys.stderr)

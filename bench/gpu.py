@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from gpu_table import BATCH, BYTES, RESHARDED, ROWS, TINY, conditions, table
+from json_rows import json_rows
 
 DRIVER = Path(__file__).resolve().parents[1] / "tests" / "python" / "contract"
 ROUNDS = 20
@@ -201,7 +202,7 @@ def main() -> int:
     measured = measure()
     print(f"{table(measured)}\n{conditions(measured)}.")
     if options.out:
-        options.out.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+        options.out.write_text(json_rows(measured), encoding="utf-8")
     return 0
 
 

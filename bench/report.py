@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from json_rows import json_rows
+
 
 def quantity(value: float, unit: str) -> str:
     """A number in a suitable unit."""
@@ -94,7 +96,7 @@ def merged(runs: list[dict[str, Any]]) -> dict[str, Any]:
                 by_peer.setdefault(peer, [None] * len(runs))[number] = {
                     key: float(f"{value:.4g}") if type(value) is float else value
                     for key, value in stats.items()
-                    if key != "samples"
+                    if key in ("median", "spread", "repeats", "notes")
                 }
     facts = ("machine", "copy_limits_bytes_per_s", "versions", "quick", "problems")
     return {
@@ -196,7 +198,7 @@ def main() -> None:
     for note in footnotes_of_runs(table):
         print(note)
     if options.json:
-        options.json.write_text(json.dumps(table, indent=1) + "\n")
+        options.json.write_text(json_rows(table))
 
 
 if __name__ == "__main__":

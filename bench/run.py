@@ -167,11 +167,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Measures, prints and writes; returns 1 if a measurement failed."""
     options = parse((__doc__ or "").splitlines()[0], arguments, FAMILIES, None)
     result = collect(options)
+    from json_rows import json_rows
     from report import print_report
 
     print_report(result)
     if options.json:
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+        options.json.write_text(json_rows(result))
     return 1 if any("status" in problem for problem in result["problems"]) else 0
 
 

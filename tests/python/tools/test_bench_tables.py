@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 BENCH = Path(__file__).resolve().parents[3] / "bench"
-NAMES = ("bounds", "log_picture", "measure", "performance_page", "report", "targets")
+NAMES = ("bounds", "json_rows", "log_picture", "measure", "performance_page", "report", "targets")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -25,6 +26,19 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     yield SimpleNamespace(**{name: importlib.import_module(name) for name in NAMES})
     for name in NAMES:
         sys.modules.pop(name, None)
+
+
+def test_json_has_a_row_a_line(bench: SimpleNamespace) -> None:
+    record = {"unit": "s", "notes": [], "rows": [{"x": 1, "y": [2, 3]}, {"x": 4}], "by": {"a": {"x": 5}}, "few": [1, 2]}
+    text = bench.json_rows.json_rows(record)
+    assert json.loads(text) == record
+    assert text.splitlines()[3:7] == ['"rows": [', '{"x": 1, "y": [2, 3]},', '{"x": 4}', "],"]
+
+
+@pytest.mark.parametrize("name", ["calibration", "compiled_memory", "curves", "gpu", "published_runs", "table"])
+def test_committed_records_have_a_row_a_line(bench: SimpleNamespace, name: str) -> None:
+    text = (BENCH / f"{name}.json").read_text(encoding="utf-8")
+    assert bench.json_rows.json_rows(json.loads(text)) == text
 
 
 def stats(median: float) -> dict[str, Any]:

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole result of measure_batch_size for steps with known times and memory."""
+"""What measure_batch_size finds for steps with known times and memory."""
 
 import math
-import re
 
 import artifex_devices as ad
 import pytest
 from artifex_devices.batch_measurement import MemoryUse
-from recorded_texts import check_recorded
 from synthetic_steps import Bench
 
 
@@ -106,32 +104,60 @@ CASES = {
 }
 
 
-def text_of(found):
-    text = re.sub(r"(?m)^Measured .*\n", "", str(found))
-    shares = [found.target, found.asymptotic_examples_per_s, found.seconds]
-    lines = [text, repr([None if each is None else float(f"{each:.6g}") for each in shares])]
-    lines += [
-        f"{fit.memory}: {fit.base_bytes:.0f} + {fit.bytes_per_example:.6g}, misses {fit.residual_bytes:.0f}, "
-        f"bound {fit.bound_bytes}, size {fit.max_batch_size}, {fit.source}"
-        for fit in found.memory
-    ]
-    lines.append(
-        " ".join(
-            f"{probe.batch_size}:{probe.calls}:{probe.outcome[0]}"
-            + ("" if probe.first_call_s is None else f":{probe.first_call_s:.4g}")
-            for probe in found.evidence
-        )
-    )
-    record = found.to_recommendation()
-    lines.append(
-        f"{record.min_batch_size} {record.optimal_batch_size} {record.critical_batch_size} "
-        f"{record.max_memory_batch_size} {record.notes.partition('; confidence')[2] or record.notes[-60:]}"
-    )
-    return "\n".join(lines)
+# recommended size, how it was chosen, confidence, fastest size, knee, largest size that fits in memory, probes
+EXPECTED = {
+    "affine": (144, "model, probed", "high", 1024, 16, None, 12),
+    "affine, from 24 to 500, multiples of 8": (144, "model, probed", "high", 504, 16, None, 7),
+    "affine, too small a range": (100, "measured", "low", 100, 16, None, 8),
+    "affine, two sizes": (2, "measured", "low", 2, None, None, 2),
+    "affine, three sizes": (4, "measured", "low", 4, 16, None, 3),
+    "affine, five sizes": (4, "measured", "medium", 16, 16, None, 6),
+    "a floor": (90, "model, probed", "high", 128, 100, None, 11),
+    "a floor above fixed seconds": (200, "model, probed", "high", 1024, 150, None, 12),
+    "linear": (4, "model, probed", "high", 4, 1, None, 6),
+    "constant": (1000, "measured", "low", 1000, None, None, 11),
+    "blocks of 64": (576, "model, probed", "high", 4096, 128, None, 14),
+    "falls beyond 64": (42, "model, probed", "high", 64, 16, None, 10),
+    "falls and rises again": (144, "model, probed", "low", 1024, 16, None, 12),
+    "falls slowly": (32, "model, probed", "high", 128, 10, None, 11),
+    "noisy": (288, "model, probed", "medium", 2048, 32, None, 13),
+    "noisy, few calls": (288, "model, probed", "medium", 512, 32, None, 13),
+    "very noisy": (288, "model, probed", "low", 2048, 32, None, 13),
+    "jumps": (42, "model, probed", "low", 64, 16, None, 10),
+    "one size is slow": (144, "model, probed", "high", 1024, 16, None, 12),
+    "memory of a device": (144, "model, probed", "medium", 194, 16, 194, 10),
+    "memory of a device, multiples of 16": (192, "measured", "low", 192, 160, 192, 5),
+    "memory with the square": (128, "measured", "low", 128, 16, 128, 8),
+    "memory with the square of the host": (144, "model, probed", "medium", 223, 16, 223, 10),
+    "memory of the host": (144, "model, probed", "medium", 256, 16, 292, 10),
+    "memory of the host that hardly grows": (1, "measured", "low", 1, None, 1, 1),
+    "memory that is mostly state": (144, "model, probed", "high", 400, 16, 400, 8),
+    "memory without a bound": (64, "measured", "low", 64, 16, None, 7),
+    "several memories": (144, "model, probed", "high", 512, 16, 560, 11),
+    "out of memory beyond 100": (96, "measured", "low", 96, 16, 96, 9),
+    "out of memory beyond 7": (6, "measured", "low", 6, None, 6, 5),
+    "raises for odd sizes": (144, "model, probed", "high", 1024, 16, None, 12),
+    "raises for one size": (144, "model, probed", "high", 1024, 16, None, 12),
+    "raises beyond 30": (16, "measured", "low", 16, 16, None, 7),
+    "time runs out": (64, "measured", "low", 64, 16, None, 7),
+    "time runs out at the first size": (1, "measured", "low", 1, None, None, 1),
+    "time runs out before the recommended size": (144, "model, probed", "high", 1024, 16, None, 12),
+    "batches take time": (144, "model", "medium", 256, 16, None, 9),
+    "a new batch for each call": (144, "model", "medium", 256, 16, None, 9),
+    "microseconds": (1800, "model, probed", "high", 8192, 200, None, 15),
+}
 
 
-def test_recorded_measurements_are_found_again():
-    check_recorded("batch_measurement", {name: text_of(measure()) for name, measure in CASES.items()})
+def facts(found):
+    return (
+        *(found.recommended_batch_size, found.recommended_by, found.confidence),
+        *(found.fastest_batch_size, found.critical_batch_size, found.max_memory_batch_size, len(found.evidence)),
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sizes_that_are_found_are_exact(name):
+    assert facts(CASES[name]()) == EXPECTED[name]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +180,8 @@ def test_recorded_measurements_are_found_again():
             Bench(affine()),
             {"max_seconds": 0.0},
             RuntimeError,
-            "no call could be timed on a batch of 1 before time ran out; expected max_seconds for make_batch (0 s here)",
+            "no call could be timed on a batch of 1 before time ran out; expected max_seconds for make_batch "
+            "(0 s here)",
         ),
         (
             Bench(affine()),
