@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
-from artifex_devices._array_ops.core.blocks import Box, covers, moved_to, tiling
-from artifex_devices._array_ops.core.layout import Placement
+from artifex_devices._array_ops.core.blocks import Box, buffers_at, covers, moved_to, shift, tiling
+from artifex_devices._array_ops.core.layout import Placement, ids_text
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._runtime.cupy_arrays import cupy_blocks
@@ -205,7 +205,7 @@ def blocks_of(
     """
     target = NamedSharding(grid.mesh, spec)
     target_tiles = tiling(target, x.shape, operation)
-    numbers = _core._buffers_at(target, grid.positions)
+    numbers = buffers_at(target, grid.positions)
     boxes = [target_tiles.boxes[number] for number in numbers]
     if not isinstance(x, Array):
         return _host_blocks(operation, target, boxes, path)
@@ -242,25 +242,16 @@ def _cupy_arrays(x: Array) -> list[Any]:
     return cupy_blocks("shard_map", x, some=True) or []
 
 
-def ids_text(sharding: Sharding) -> str:
-    """The ids of a sharding's devices, the first eight at most."""
-    ids = [device.id for device in sharding._device_assignment]
-    return f"{ids[:8]}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
-
-
 def _views(operation: str, grid: ParticipantGrid, x: Array, boxes: Sequence[Box]) -> Blocks:
     """Views of the part on each participant's own device, which contains its box."""
     mine = tiling(x.sharding, x.shape, operation)
-    numbers = _core._buffers_at(x.sharding, grid.positions)
+    numbers = buffers_at(x.sharding, grid.positions)
     held = [mine.boxes[number] for number in numbers]
     read = _reader_of(x.sharding)
     are_entire = list(boxes) == held
     if are_entire and list(numbers) == list(range(len(mine.boxes))):
         return read
-    parts = [
-        tuple(slice(b.start - h.start, b.stop - h.start) for b, h in zip(box, outer, strict=True))
-        for box, outer in zip(boxes, held, strict=True)
-    ]
+    parts = [shift(box, outer) for box, outer in zip(boxes, held, strict=True)]
 
     def parts_of(x: Array) -> list[NDArray[Any]]:
         arrays = read(x)

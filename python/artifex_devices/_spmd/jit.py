@@ -118,9 +118,20 @@ def jit(
         ...     double(np.arange(8.0)).sharding == rows
         True
     """
-    options = {name: value for name, value in locals().items() if name != "f"}
     if f is None:
-        return functools.partial(jit, **options)
+        return functools.partial(
+            jit,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=keep_unused,
+            device=device,
+            backend=backend,
+            inline=inline,
+        )
     check_callable("jit", "f", f)
     operation = f"jit({name_of(f)})"
     home = _device(operation, device, backend, in_shardings is not UNSPECIFIED or out_shardings is not UNSPECIFIED)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core, tree_util
+from artifex_devices._array_ops.core.layout import ids_text
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import (
@@ -24,8 +25,8 @@ from artifex_devices._core import (
 )
 from artifex_devices._placement.mesh_context import mesh_of_spec, mesh_that_is_set
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
-from artifex_devices._spmd.arguments import check_alive, ids_text, is_free_for, leaf_of, paths_of
-from artifex_devices._spmd.specs import broadcast_prefix
+from artifex_devices._spmd.arguments import check_alive, is_free_for, leaf_of, paths_of
+from artifex_devices._spmd.specs import spread_prefix
 
 
 class JitShardings:
@@ -87,7 +88,7 @@ class JitShardings:
         wanted: list[Any] = [None] * len(leaves)
         if self.out_shardings is not UNSPECIFIED:
             what = "what the function returns"
-            wanted = broadcast_prefix(self.operation, "out_shardings", self.out_shardings, result, what, is_sharding)
+            wanted = spread_prefix(self.operation, "out_shardings", self.out_shardings, result, what, is_sharding)
         paths = [f"output{tree_util.keystr(path)}" for path in treedef.paths()]
         arrays = [leaf_of(self.operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
         if home is None:  # as in JAX, one result that the function has placed decides for the others
@@ -122,7 +123,7 @@ class JitShardings:
         if self.in_shardings is UNSPECIFIED:
             return [self.device] * count
         what = "the tuple of arguments"
-        prefix = broadcast_prefix(self.operation, "in_shardings", self.in_shardings, dynamic, what, is_sharding)
+        prefix = spread_prefix(self.operation, "in_shardings", self.in_shardings, dynamic, what, is_sharding)
         return [self._resolved("in_shardings", sharding) for sharding in prefix]
 
     def _resolved(self, argument: str, sharding: Any) -> Sharding | None:

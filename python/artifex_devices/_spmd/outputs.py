@@ -25,7 +25,7 @@ from artifex_devices._spmd.block_exchange import bytes_of
 from artifex_devices._spmd.on_cuda import array_of_parts
 from artifex_devices._spmd.process_groups import CrossProcessGroups
 from artifex_devices._spmd.result_check import ResultCheck
-from artifex_devices._spmd.specs import ParticipantGrid, broadcast_prefix, names_by_dimension, shape_text
+from artifex_devices._spmd.specs import ParticipantGrid, names_by_dimension, shape_text, spread_prefix
 
 _NDARRAY = {np.ndarray}
 _SAME_NDARRAY = 2  # likeness of parts that are one ndarray
@@ -73,7 +73,7 @@ class Outputs:
         if self._single and (_core._likeness(results) or {*map(type, results)} == _NDARRAY):
             return self._array(self.out_specs, results, "", check)
         leaves, treedef = tree_util.tree_flatten(results[0])
-        specs = broadcast_prefix(
+        specs = spread_prefix(
             self.operation, self.argument, self.out_specs, results[0], "what the body returns", self._is_spec
         )
         columns: list[list[Any]] = [[leaf] for leaf in leaves]

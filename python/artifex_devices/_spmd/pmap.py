@@ -22,7 +22,7 @@ from artifex_devices._spmd.mapped import EXECUTORS, PreparedCall, flatten_argume
 from artifex_devices._spmd.mapped_function import MappedFunction
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.result_check import ResultCheck
-from artifex_devices._spmd.specs import broadcast_prefix, grid_of, shape_text
+from artifex_devices._spmd.specs import grid_of, shape_text, spread_prefix
 from artifex_devices._spmd.static_and_donated import check_hashable, delete_donated, donated_arrays, numbers_of
 from artifex_devices.errors import IndivisibleError
 
@@ -212,7 +212,7 @@ class _Pmapped:
         if static and isinstance(in_axes, tuple) and len(in_axes) == len(args):
             in_axes = tuple(axis for i, axis in enumerate(in_axes) if i not in static)
         what = "the tuple of arguments" + (f" without {', '.join(names)}, passed by keyword" if names else "")
-        axes = broadcast_prefix(operation, "in_axes", in_axes, dynamic[:count], what, _is_axis)
+        axes = spread_prefix(operation, "in_axes", in_axes, dynamic[:count], what, _is_axis)
         leaves, treedef = tree_util.tree_flatten(dynamic)
         axes += [0] * (len(leaves) - len(axes))  # of keyword arguments
         paths = paths_of(treedef, [*(f"args[{i}]" for i in range(len(args)) if i not in static), *names])

@@ -24,7 +24,7 @@ from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_
 from artifex_devices._spmd.mapped import EXECUTORS, PreparedCall, flatten_arguments, name_of, run_prepared
 from artifex_devices._spmd.mapped_function import MapDecorator, MappedFunction
 from artifex_devices._spmd.outputs import Outputs
-from artifex_devices._spmd.specs import broadcast_prefix, check_specs, grid_of
+from artifex_devices._spmd.specs import check_specs, grid_of, spread_prefix
 
 _Result = TypeVar("_Result")
 
@@ -105,7 +105,16 @@ def shard_map(
     if out_specs is UNSPECIFIED:
         raise TypeError("shard_map: out_specs is missing; expected a tree of PartitionSpecs; give one for each result")
     if f is None:
-        return functools.partial(shard_map, **{name: value for name, value in locals().items() if name != "f"})
+        return functools.partial(
+            shard_map,
+            mesh=mesh,
+            in_specs=in_specs,
+            out_specs=out_specs,
+            check_vma=check_vma,
+            check_rep=check_rep,
+            axis_names=axis_names,
+            executor=executor,
+        )
     check_callable("shard_map", "f", f)
     operation = f"shard_map({name_of(f)})"
     if mesh is not None:
@@ -232,7 +241,7 @@ class _ShardMapped:
         all_paths = paths_of(treedef, [f"args[{i}]" for i in range(len(args))])
         leaf_specs: list[Any] = [UNSPECIFIED] * len(leaves)
         if self.in_specs is not UNSPECIFIED:
-            leaf_specs = broadcast_prefix(operation, "in_specs", self.in_specs, args, "the tuple of arguments")
+            leaf_specs = spread_prefix(operation, "in_specs", self.in_specs, args, "the tuple of arguments")
         sharded = [i for i, spec in enumerate(leaf_specs) if spec is not None]  # bodies get the others unchanged
         paths = [all_paths[i] for i in sharded]
         arrays = [leaf_of(operation, leaves[i], path) for i, path in zip(sharded, paths, strict=True)]

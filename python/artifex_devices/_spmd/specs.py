@@ -14,6 +14,7 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.mesh_context import names_of_entry
 from artifex_devices._spmd.process_groups import ProcessMap
+from artifex_devices._tree.prefix import prefix_values
 from artifex_devices.errors import DuplicateSpecError
 
 Names = tuple[Hashable, ...]
@@ -142,21 +143,16 @@ def check_specs(operation: str, argument: str, specs: Any, manual: Names | None)
         )
 
 
-def broadcast_prefix(
+def spread_prefix(
     operation: str, argument: str, prefix: Any, tree: Any, tree_name: str, is_leaf: Callable[[Any], bool] = _is_spec
 ) -> list[Any]:
     """One value of the prefix for each leaf of the tree; ValueError names every place where it is not a prefix."""
-    try:
-        return tree_util.broadcast_prefix(prefix, tree, is_leaf)
-    except ValueError:
-        differences = "; ".join(str(error(argument)) for error in tree_util.prefix_errors(prefix, tree, is_leaf))
-        if not differences:
-            raise
+
+    def advice() -> str:
         repair = _repair_of_outermost(argument, prefix, tree) or "a tuple stands for a tuple and a list for a list"
-        raise ValueError(
-            f"{operation}: {differences}; expected one value for all of {tree_name}, or a tree with its outer "
-            f"structure; {repair}"
-        ) from None
+        return f"expected one value for all of {tree_name}, or a tree with its outer structure; {repair}"
+
+    return prefix_values(operation, argument, prefix, tree, is_leaf, advice)
 
 
 def _repair_of_outermost(argument: str, prefix: Any, tree: Any) -> str:

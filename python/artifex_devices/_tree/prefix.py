@@ -71,6 +71,19 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = Non
     return [functools.partial(error, keystr(path), text) for path, text in mismatches(structure._node, full_tree)]
 
 
+def prefix_values(
+    operation: str, argument: str, prefix: Any, tree: Any, is_leaf: IsLeaf, advice: Callable[[], str]
+) -> list[Any]:
+    """Does what broadcast_prefix does for an argument; errors name it and every difference, and end with advice."""
+    try:
+        return broadcast_prefix(prefix, tree, is_leaf)
+    except ValueError:
+        differences = "; ".join(str(error(argument)) for error in prefix_errors(prefix, tree, is_leaf))
+        if not differences:
+            raise
+        raise ValueError(f"{operation}: {differences}; {advice()}") from None
+
+
 def per_leaf(
     operation: str,
     argument: str,
@@ -92,11 +105,8 @@ def per_leaf(
 
     if is_leaf(prefix):
         return prefix
-    errors = prefix_errors(prefix, x, is_leaf)
-    if errors:
-        problems = "; ".join(str(error(argument)) for error in errors)
-        raise ValueError(f"{operation}: {problems}; give one value, or a tree with the same outer structure")
-    found = broadcast_prefix(prefix, x, is_leaf)
+    advice = "give one value, or a tree with the same outer structure"
+    found = prefix_values(operation, argument, prefix, x, is_leaf, lambda: advice)
     for value in found:
         if is_checked and not is_leaf(value):
             expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in single)

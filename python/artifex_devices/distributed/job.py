@@ -155,7 +155,19 @@ def initialize(
         >>> from artifex_devices import distributed
         >>> distributed.initialize()  # doctest: +SKIP
     """
-    arguments = InitializeArguments(**locals())
+    arguments = InitializeArguments(
+        coordinator_address=coordinator_address,
+        num_processes=num_processes,
+        process_id=process_id,
+        local_device_ids=local_device_ids,
+        cluster_detection_method=cluster_detection_method,
+        initialization_timeout=initialization_timeout,
+        heartbeat_timeout_seconds=heartbeat_timeout_seconds,
+        shutdown_timeout_seconds=shutdown_timeout_seconds,
+        coordinator_bind_address=coordinator_bind_address,
+        slice_index=slice_index,
+        partition_index=partition_index,
+    )
     member = membership.current.get()
     if member is not None:
         member.initialize(arguments)

@@ -111,11 +111,15 @@ def broadcast_specs(operation: str, placement: Placement, shape: tuple[int, ...]
     return _core._broadcast_specs(operation, placement.sharding, shape, arrays)
 
 
-def _devices_text(sharding: Sharding) -> str:
+def ids_text(sharding: Sharding) -> str:
+    """The ids of a sharding's devices, the first eight at most."""
     ids = [device.id for device in sharding._device_assignment]
-    listed = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
+    return f"{ids[:8]}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
+
+
+def _devices_text(sharding: Sharding) -> str:
     kind = "" if sharding.memory_kind == "device" else f" in {sharding.memory_kind} memory"
-    return f"{sharding._device_assignment[0].platform} [{listed}]{kind}"
+    return f"{sharding._device_assignment[0].platform} {ids_text(sharding)}{kind}"
 
 
 def with_out_sharding(x: Array, change: Callable[[Array], Array], out_sharding: Any) -> Array:
