@@ -6,6 +6,7 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/assemble.h"
+#include "artifex_devices/transfer/brief_copy.h"
 #include "artifex_devices/transfer/place.h"
 #include "bindings.h"
 #include "cpython_calls.h"
@@ -14,7 +15,7 @@
 #include "gil.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
-#include "placing.h"
+#include "page_lock_warning.h"
 #include "safe_repr.h"
 
 namespace artifex_devices::bindings {
@@ -134,16 +135,11 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
       faults.add(device, index, fmt::format("has dtype {}; expected {}", name(view.dtype), name(*expected)));
     }
     if (!faults.none()) continue;
-    const auto write = [&] {
+    const bool is_same = run_copy(is_brief_copy(view.nbytes(), *sharding), [&] {
       if (calls == count) return writer->write(position, view);
       writer->write_everywhere(view);
       return true;
-    };
-    const auto write_without_gil = [&] {
-      const ReleaseGil release;
-      return write();
-    };
-    const bool is_same = copies_with_gil(view.nbytes(), *sharding) ? write() : write_without_gil();
+    });
     if (!is_same) faults.add(device, index, "differs from that of an earlier device with the same index");
   }
   faults.raise(operation);

@@ -24,7 +24,7 @@
 #include "fast_path.h"
 #include "gil.h"
 #include "numpy_bridge.h"
-#include "placing.h"
+#include "page_lock_warning.h"
 
 namespace artifex_devices::bindings {
 

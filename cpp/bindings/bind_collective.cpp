@@ -10,10 +10,12 @@
 #include "artifex_devices/collective/reduce.h"
 #include "artifex_devices/device/cpu/arena.h"
 #include "artifex_devices/transfer/adopt.h"
+#include "artifex_devices/transfer/brief_copy.h"
+#include "artifex_devices/transfer/exchange_messages.h"
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
-#include "placing.h"
+#include "page_lock_warning.h"
 #include "python_owner.h"
 #include "world.h"
 
@@ -39,39 +41,34 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
     throw_error("all_reduce: out is read-only; expected writable memory; allocate it by _host_empty");
   const auto count = static_cast<int64_t>(views.size() + 1);  // read and written
   const int64_t bytes = checked_bytes(target.shape, target.dtype, "all_reduce") * count;
-  run_with_gil_if(copies_with_gil(bytes), [&] { all_reduce(reduction, views, target); });
+  run_copy(is_brief_copy(bytes), [&] { all_reduce(reduction, views, target); });
 }
 
 void divide_into(const py::object& array, float by) {
   const HostView view = leaf_from_python(array, "divide").view;
   if (!view.writable)
     throw_error("divide: the array is read-only; expected writable memory; allocate it by _host_empty");
-  run_with_gil_if(copies_with_gil(view.nbytes()), [&] { divide_in_place(view, by); });
+  run_copy(is_brief_copy(view.nbytes()), [&] { divide_in_place(view, by); });
 }
 
 void fold_into(const std::string& kind, const py::object& array, int64_t first, int64_t last, const py::object& out) {
   const Reduction reduction = reduction_from_name(kind);
   const HostView view = leaf_from_python(array, "reduce").view;
   const HostView target = leaf_from_python(out, "reduce").view;
-  run_with_gil_if(copies_with_gil(view.nbytes()), [&] { fold_dimensions(reduction, view, first, last, target); });
+  run_copy(is_brief_copy(view.nbytes()), [&] { fold_dimensions(reduction, view, first, last, target); });
 }
 
 void widen_into(const py::object& array, const py::object& out) {
   const HostView view = leaf_from_python(array, "widen").view;
   const HostView target = leaf_from_python(out, "widen").view;
-  run_with_gil_if(copies_with_gil(view.nbytes()), [&] { widen(view, target); });
+  run_copy(is_brief_copy(view.nbytes()), [&] { widen(view, target); });
 }
 
 py::object host_empty(py::handle shape, py::handle dtype) {
   const Dims dims = dims_from_python(shape, "host_empty", "shape");
   const DType element = dtype_from_python(dtype, "host_empty");
   const int64_t bytes = checked_bytes(dims, element, "host_empty");
-  const auto client = current_client();
-  const Device& device = *client->default_device();
-  // GPUs copy from and to locked memory at the rate of the bus.
-  MemorySpace& space =
-      client->copy_engine() == nullptr ? client->shared_arena(device, bytes) : device.space(MemoryKind::kPinnedHost);
-  BufferRef buffer{space.allocate(bytes), 0};
+  BufferRef buffer{packing_space(*current_client(), bytes).allocate(bytes), 0};
   return ndarray_of_buffer(std::move(buffer), dims, row_major_strides(dims, itemsize(element)), element, true);
 }
 
@@ -113,8 +110,8 @@ ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_pt
     part.memory = shared_memory(ndarrays[i], part.view, given_away.at(i), device.space(sharding->memory_kind()));
     if (!part.memory.block) copied_bytes += part.view.nbytes();
   }
-  ArrayRef result = run_with_gil_if(copies_with_gil(copied_bytes, *sharding),
-                                    [&] { return adopt(dims, element, sharding, std::move(parts), operation); });
+  ArrayRef result = run_copy(is_brief_copy(copied_bytes, *sharding),
+                             [&] { return adopt(dims, element, sharding, std::move(parts), operation); });
   after_placing(*sharding);
   return result;
 }

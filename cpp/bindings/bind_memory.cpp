@@ -12,7 +12,7 @@
 #include "artifex_devices/device/memory.h"
 #include "artifex_devices/device/memory_window.h"
 #include "bindings.h"
-#include "placing.h"
+#include "page_lock_warning.h"
 #include "python_modules.h"
 #include "python_owner.h"
 #include "world.h"

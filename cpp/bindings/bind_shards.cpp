@@ -14,13 +14,14 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/memory_space.h"
+#include "artifex_devices/transfer/brief_copy.h"
 #include "artifex_devices/transfer/copy_views.h"
 #include "artifex_devices/transfer/reinterpret.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
-#include "placing.h"
+#include "page_lock_warning.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -251,7 +252,7 @@ void run_parallel(const py::list& tasks) {
 ArrayRef reinterpreted(const ArrayRef& array, py::handle shape, const ShardingRef& sharding,
                        const std::string& operation) {
   const Dims dims = dims_from_python(shape, operation, "shape");
-  return run_with_gil_if(!array->layout(), [&] { return reinterpret(array, dims, sharding, operation); });
+  return run_copy(!array->layout(), [&] { return reinterpret(array, dims, sharding, operation); });
 }
 
 void copy_ndarrays(const py::list& destinations, const py::list& sources) {
@@ -270,7 +271,7 @@ void copy_ndarrays(const py::list& destinations, const py::list& sources) {
     copies.push_back({std::move(to.view), std::move(from.view)});
     owners.push_back(std::move(from.keep));
   }
-  run_with_gil_if(copies_with_gil(bytes), [&] { copy_views(copies); });
+  run_copy(is_brief_copy(bytes), [&] { copy_views(copies); });
 }
 
 void bind_layout(py::module_& module) {

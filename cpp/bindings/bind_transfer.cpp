@@ -7,8 +7,8 @@
 #include "array_methods.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/transfer/brief_copy.h"
 #include "artifex_devices/transfer/device_get.h"
-#include "artifex_devices/transfer/device_put.h"
 #include "artifex_devices/transfer/place.h"
 #include "bindings.h"
 #include "cpython_calls.h"
@@ -16,9 +16,10 @@
 #include "gil.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
-#include "placing.h"
+#include "page_lock_warning.h"
 #include "python_modules.h"
 #include "python_owner.h"
+#include "python_transport.h"
 #include "safe_repr.h"
 #include "scopes.h"
 #include "world.h"
@@ -45,64 +46,18 @@ PlacementTarget target_from_python(py::handle object) {
   return target;
 }
 
-/// "float32(8, 4)".
-std::string value_text(DType dtype, const Dims& shape) { return fmt::format("{}{}", name(dtype), to_string(shape)); }
-
-// The GIL is held only where nothing waits: a worker may depend on code that needs the GIL.
-std::shared_ptr<const HostView> host_value(const ArrayRef& array) {
-  if (copies_with_gil(array->nbytes(), *array->sharding())) {
-    if (auto value = device_get_if_ready(array)) return value;
-  }
-  const ReleaseGil release;
-  return device_get(array);
-}
-
-ArrayRef put(const HostView& value, const ShardingRef& sharding, bool committed, const LayoutRef& layout) {
-  return run_with_gil_if(copies_with_gil(value.nbytes(), *sharding),
-                         [&] { return device_put(value, sharding, committed, layout); });
-}
-
-// The value of an Array that each process has, after a comparison with the others.
-std::shared_ptr<const HostView> value_of_all(const ArrayRef& source, const Sharding& sharding) {
-  const std::string text = value_text(source->dtype(), source->shape());
-  std::shared_ptr<const HostView> value;
-  try {
-    value = host_value(source);
-  } catch (const std::exception& error) {  // the others would wait
-    refuse_same_everywhere(sharding, text, error.what());
-    throw;
-  }
-  check_same_everywhere(*value, sharding, text);
-  return value;
-}
-
-ArrayRef execute(const ArrayRef& source, const ArrayPlacement& placement) {
-  const auto& [strategy, sharding, options] = placement;
-  if (strategy == PlacementStrategy::kReshard) {
-    const bool keeps_gil = copies_with_gil(source->nbytes(), *sharding) &&
-                           copies_with_gil(source->nbytes(), *source->sharding()) && is_ready(source->ready_event());
-    return run_with_gil_if(keeps_gil, [&] { return reshard(source, sharding, options); });
-  }
-  if (strategy == PlacementStrategy::kExchange) return reshard_anywhere(source, sharding, options);
-  const auto value =
-      strategy == PlacementStrategy::kValuePerProcess ? value_of_all(source, *sharding) : host_value(source);
-  ArrayRef placed = put(*value, sharding, options.committed, *options.layout);
-  if (options.donate) source->donate();
-  return placed;
-}
-
 py::object put_array(const py::object& x, const PlacementTarget& target, const PlacementOptions& options) {
   const auto source = x.cast<ArrayRef>();
-  const ArrayPlacement placement = plan_placement(*source, target, options);
-  if (placement.strategy == PlacementStrategy::kUnchanged) return x;
-  py::object result = py::cast(execute(source, placement));
-  after_placing(*placement.sharding);
-  return result;
+  const ArrayRef placed = place(source, target, options);
+  if (placed == source) return x;
+  after_placing(*placed->sharding());
+  return py::cast(placed);
 }
 
 // No guard: the operation that needs it has checked them already.
 ArrayRef move_array(const ArrayRef& array, const std::shared_ptr<Sharding>& sharding, bool committed) {
-  return put_array(py::cast(array), {sharding, committed}, {.is_explicit = false}).cast<ArrayRef>();
+  return put_array(py::cast(array), {sharding, committed}, {.is_explicit = false, .transport = &python_transport()})
+      .cast<ArrayRef>();
 }
 
 /// The path of a leaf in its tree; only messages need its text.
@@ -112,35 +67,27 @@ struct LeafPath {
   std::string text() const { return path_of ? path_of(index).cast<std::string>() : std::string(); }
 };
 
-py::object put_leaf(const py::object& x, const PlacementTarget& target, const PlacementOptions& options,
-                    const LeafPath& path = {}) {
+py::object put_leaf(const py::object& x, PlacementTarget target, PlacementOptions options, const LeafPath& path = {}) {
   release_dropped_owners();
   if (py::isinstance<Array>(x)) return put_array(x, target, options);
   options.check();
   Leaf leaf = leaf_from_python(x, "device_put");
-  const LayoutRef layout = layout_for(target, leaf.view.shape);
-  ShardingRef sharding = target.sharding;
-  if (!sharding) {
-    sharding = sharding_of(default_device());
-    if (target.memory_kind) sharding = sharding->with_memory_kind(*target.memory_kind);
+  if (!target.sharding) {
+    target.sharding = sharding_of(default_device());
+    if (target.memory_kind) target.sharding = target.sharding->with_memory_kind(*target.memory_kind);
   }
-  const bool narrows = must_narrow(leaf.view.dtype);
-  if (narrows) narrow_leaf(leaf, x, "device_put", path.text());
-  check_host_transfer(leaf.view, *sharding, Py_TYPE(x.ptr())->tp_name, options);
-  if (!sharding->is_fully_addressable()) {
-    check_same_everywhere(leaf.view, *sharding, value_text(leaf.view.dtype, leaf.view.shape));
-  }
-  // A narrowed array is not the memory of x.
-  if (options.may_alias.value_or(false) && !narrows && !layout && is_ndarray(leaf.keep) &&
-      can_alias(leaf.view, *sharding)) {
+  options.source_type = Py_TYPE(x.ptr())->tp_name;
+  if (must_narrow(leaf.view.dtype)) {
+    narrow_leaf(leaf, x, "device_put", path.text());
+  } else if (options.may_alias.value_or(false) && is_ndarray(leaf.keep)) {  // a narrowed array is not the memory of x
     leaf.view.owner = python_owner(leaf.keep);
-    py::object result = py::cast(device_put_alias(leaf.view, sharding, target.committed));
-    leaf.keep.attr("flags").attr("writeable") = false;
-    return result;
   }
-  py::object placed = py::cast(put(leaf.view, sharding, target.committed, layout));
-  after_placing(*sharding);
-  return placed;
+  const ArrayRef placed = place(leaf.view, target, options);
+  const bool is_shared =
+      leaf.view.owner && placed->storage()->buffer_count() == 1 && placed->storage()->device_data(0) == leaf.view.data;
+  if (is_shared) leaf.keep.attr("flags").attr("writeable") = false;
+  after_placing(*target.sharding);
+  return py::cast(placed);
 }
 
 // One entry of `values` for leaf i: the list's i-th, or the one value for all.
@@ -165,7 +112,7 @@ std::optional<bool> optional_bool(py::handle value) {
 
 py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donate, py::handle may_alias,
                     const py::object& path_of, bool is_explicit) {
-  PlacementOptions options{.is_explicit = is_explicit, .guards = transfer_guards()};
+  PlacementOptions options{.is_explicit = is_explicit, .guards = transfer_guards(), .transport = &python_transport()};
   py::list placed(leaves.size());
   std::vector<ArrayRef> donated;
   PlacementTarget target;
@@ -206,8 +153,8 @@ struct HostLeaf {
 HostLeaf copy_to_host(const ArrayRef& array) {
   release_dropped_owners();
   check_host_read(*array, transfer_guards(), true, "copy_to_host_async");
-  return run_with_gil_if(copies_with_gil(array->nbytes(), *array->sharding()),
-                         [&] { return HostLeaf{device_get_async(array)}; });
+  return run_copy(is_brief_copy(array->nbytes(), *array->sharding()),
+                  [&] { return HostLeaf{device_get_async(array)}; });
 }
 
 void bind_host_copy(py::module_& module) {
@@ -234,7 +181,7 @@ void bind_host_copy(py::module_& module) {
 py::object value_of(const ArrayRef& array, std::string_view operation, bool is_explicit, std::string_view repair) {
   release_dropped_owners();
   check_host_read(*array, transfer_guards(), is_explicit, operation, repair);
-  return ndarray_from_view(host_value(array));
+  return ndarray_from_view(device_get(array));
 }
 
 void bind_transfer(py::module_& module) {
@@ -244,7 +191,8 @@ void bind_transfer(py::module_& module) {
         return put_leaf(x, target_from_python(device),
                         {.donation = flag(donate, "donate", "bool") ? Donation::kNow : Donation::kNone,
                          .may_alias = optional_bool(may_alias),
-                         .guards = transfer_guards()});
+                         .guards = transfer_guards(),
+                         .transport = &python_transport()});
       },
       py::arg("x"), py::arg("device"), py::arg("donate"), py::arg("may_alias"));
   module.def("_put_leaves", &put_leaves, py::arg("leaves"), py::arg("targets"), py::arg("donate"), py::arg("may_alias"),
@@ -286,7 +234,7 @@ Raises:
         PlacementTarget target = target_from_python(sharding);
         target.committed = committed;
         if (layout) target.layout = std::make_shared<const Layout>(Layout::parse(*layout));
-        return put_leaf(value, target, {.guards = transfer_guards()});
+        return put_leaf(value, target, {.guards = transfer_guards(), .transport = &python_transport()});
       },
       py::arg("value"), py::arg("sharding"), py::arg("committed"), py::arg("layout") = py::none());
   module.def(

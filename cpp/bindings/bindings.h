@@ -18,7 +18,7 @@ void bind_client(py::module_& module);
 void bind_cluster(py::module_& module);
 void bind_collective(py::module_& module);
 void bind_config(py::module_& module);
-void bind_cross_reshard(py::module_& module);
+void bind_transport(py::module_& module);
 void bind_processes(py::module_& module);  // after the classes of topology and clients
 void bind_device(py::module_& module);
 void bind_device_assignment(py::module_& module);

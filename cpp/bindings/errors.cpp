@@ -64,6 +64,17 @@ void set_python_error(const Error& error, const std::string& prefix) {
 
 }  // namespace
 
+std::string text_of_error(const std::exception& error, PyObject* signal) {
+  const auto name_of = [](PyObject* type) { return py::handle(type).attr("__name__").cast<std::string>(); };
+  if (const auto* raised = dynamic_cast<const py::error_already_set*>(&error)) {
+    return py::module_::import(python_modules::kFailureNotice).attr("error_text")(raised->value()).cast<std::string>();
+  }
+  if (dynamic_cast<const Interrupted*>(&error)) return name_of(signal != nullptr ? signal : PyExc_KeyboardInterrupt);
+  if (const auto* core = dynamic_cast<const Error*>(&error)) return name_of(class_of(*core)) + ": " + error.what();
+  const bool is_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  return name_of(is_memory ? PyExc_MemoryError : PyExc_RuntimeError) + ": " + error.what();
+}
+
 void rethrow_with_context(const std::string& prefix) {
   try {
     throw;

@@ -4,12 +4,8 @@
 #include <cxxabi.h>
 #include <pybind11/pybind11.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
-
-#include "artifex_devices/base/config.h"
-#include "artifex_devices/sharding/sharding.h"
 
 namespace artifex_devices::bindings {
 
@@ -65,32 +61,6 @@ template <class Work>
 decltype(auto) with_gil(Work&& work) {
   const AcquireGil gil;
   return sleeping_at_exit(std::forward<Work>(work));
-}
-
-/// Whether a copy that writes at most `bytes` holds the GIL. True only for copies that are cheaper than dropping the
-/// GIL and that the calling thread does alone: a thread with the GIL must not wait for workers.
-inline bool copies_with_gil(int64_t bytes) noexcept {
-  constexpr int64_t kMaxBytes = int64_t{64} << 10;
-  const Config& limits = config();
-  return bytes < kMaxBytes && bytes < limits.parallel_copy_bytes.load(std::memory_order_relaxed) &&
-         bytes < limits.async_copy_bytes.load(std::memory_order_relaxed);
-}
-
-/// The same for copies of `bytes` to all buffers of a sharding, or from it: each NUMA node's memory has its own
-/// replica. A copy of a GPU may wait for work of other libraries, which may need the GIL.
-inline bool copies_with_gil(int64_t bytes, const Sharding& to) noexcept {
-  if (to.devices()->client()->copy_engine() != nullptr) return false;
-  if (to.buffers().is_tile()) return copies_with_gil(bytes);
-  const int64_t copies = std::max<int64_t>(1, 1 + to.buffers().size() - to.grid().tiles());
-  return copies_with_gil(bytes) && copies_with_gil(bytes * copies);
-}
-
-/// Runs `work` with or without the GIL.
-template <class Work>
-auto run_with_gil_if(bool keeps, Work&& work) {
-  if (keeps) return work();
-  const ReleaseGil release;
-  return work();
 }
 
 /// Runs work that may take long without the GIL: other Python threads run meanwhile, and Ctrl-C interrupts it.

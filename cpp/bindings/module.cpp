@@ -52,7 +52,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_spec_algebra(module);
   bind_assembly(module);
   bind_checkpoint(module);
-  bind_cross_reshard(module);
+  bind_transport(module);
   bind_processes(module);
   bind_dlpack(module);
   bind_collective(module);

@@ -15,6 +15,7 @@ inline constexpr const char* kCluster = "artifex_devices.cluster";
 inline constexpr const char* kConfig = "artifex_devices.config";
 inline constexpr const char* kDescription = "artifex_devices._array.describe";
 inline constexpr const char* kExchange = "artifex_devices.distributed.exchange";
+inline constexpr const char* kFailureNotice = "artifex_devices.distributed.failure_notice";
 inline constexpr const char* kHostBuffer = "artifex_devices._runtime.client_members";
 inline constexpr const char* kHostCopy = "artifex_devices._placement.async_copy";
 inline constexpr const char* kHtml = "artifex_devices._array.html";

@@ -6,7 +6,6 @@ Every process calls the same functions, in the same order. A single process does
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
 from artifex_devices._base.checks import check_str, check_type
+from artifex_devices._base.digest import digest_of
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.device_put import device_put
@@ -25,6 +25,8 @@ from artifex_devices._placement.host_local import (
 )
 from artifex_devices._runtime.devices import devices
 from artifex_devices.distributed import transport as transports
+from artifex_devices.distributed.tags import Tag
+from artifex_devices.distributed.transport import Exchange
 
 __all__ = [
     "assert_equal",
@@ -35,7 +37,6 @@ __all__ = [
     "sync_global_devices",
 ]
 
-_TAG = 2  # of messages between two processes; reshards use another one
 _TEXT_BYTES = 2048  # of each text in errors about values that differ
 
 
@@ -252,11 +253,10 @@ def _meet(
 def _compare(client: Client, operation: str, text: str, payload: bytes = b"") -> tuple[list[bytes], str]:
     """Meets all processes and returns their payloads, and the texts of all of them where these differ."""
     count = client.process_count()
-    digest = hashlib.blake2b(operation.encode(), digest_size=32).digest()
-    mine = hashlib.blake2b(text.encode(), digest_size=32).digest()
+    mine = digest_of(text)
     transport = transports.of_client(client, operation)
     with transport.exclusive(operation):
-        received = transport.agree(operation, digest, range(count), mine + payload)
+        received = transport.agree(operation, digest_of(operation), range(count), mine + payload)
         payloads = [each[32:] for each in received]
         if all(each[:32] == mine for each in received):
             return payloads, ""
@@ -273,12 +273,12 @@ def _transfer(
     count, me = client.process_count(), client.process_index()
     senders = range(count) if source is None else (source,)
     found = {number: own if number == me else [np.empty_like(leaf) for leaf in own] for number in senders}
-    messages = [(transport.irecv, number, leaf) for number in senders if number != me for leaf in found[number]]
+    moved = [(Exchange.receive, number, leaf) for number in senders if number != me for leaf in found[number]]
     if me in found:
-        messages += [(transport.isend, number, leaf) for number in range(count) if number != me for leaf in own]
-    with transports.InFlight(transport, operation) as in_flight:
-        for begin, number, leaf in messages:
+        moved += [(Exchange.send, number, leaf) for number in range(count) if number != me for leaf in own]
+    with transport.exchange(operation) as messages:
+        for begin, number, leaf in moved:
             if leaf.nbytes:
-                in_flight.add(begin(leaf.reshape(-1).view(np.uint8), number, _TAG))
-        in_flight.wait_all()
+                begin(messages, leaf.reshape(-1).view(np.uint8), number, Tag.HOST_VALUES)
+        messages.wait_all()
     return found

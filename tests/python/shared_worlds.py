@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections import defaultdict, deque
+from typing import NamedTuple
 
 import numpy as np
 from artifex_devices import _core
@@ -38,7 +39,15 @@ class Wires:
         return QueueTransport(self, index)
 
 
-class QueueTransport:
+class QueueMessage(NamedTuple):
+    """A message under way."""
+
+    kind: str
+    buffer: memoryview
+    key: tuple | None  # sender, receiver and tag of one that is received
+
+
+class QueueTransport(transport.Transport):
     """See MpiTransport. Bytes are taken when they are sent."""
 
     flight = None
@@ -108,10 +117,10 @@ class QueueTransport:
         with self.wires.changed:
             self.wires.messages[self.process_index, peer, tag].append(bytes(memoryview(buffer)))
             self.wires.changed.notify_all()
-        return ["send", memoryview(buffer), None]
+        return QueueMessage("send", memoryview(buffer), None)
 
     def irecv(self, buffer, peer, tag):
-        return ["receive", memoryview(buffer), (peer, self.process_index, tag)]
+        return QueueMessage("receive", memoryview(buffer), (peer, self.process_index, tag))
 
     def wait_some(self, requests, operation):
         self.sizes.append(sum(len(memory) for _, memory, _ in requests))
@@ -133,7 +142,7 @@ class QueueTransport:
         self.wires.wait(some)
         return done
 
-    def cancel(self, requests):
+    def cancel(self, requests, reason):
         self.cancelled += len(requests)
 
 

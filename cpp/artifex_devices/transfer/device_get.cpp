@@ -4,6 +4,7 @@
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/executor.h"
+#include "artifex_devices/transfer/brief_copy.h"
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
 #include "artifex_devices/transfer/tiling.h"
@@ -130,11 +131,16 @@ void check_host_read(const Array& array, const TransferGuards& guards, bool is_e
 }
 
 std::shared_ptr<const HostView> device_get(const ArrayRef& array) {
-  for (;;) {
+  if (is_brief_copy(array->nbytes(), *array->sharding())) {
     if (auto value = device_get_if_ready(array)) return value;
-    wait_for(array->ready_event());
-    if (const auto coming = gathered_before(*array)) wait_for(coming->ready);
   }
+  return run_blocking([&] {
+    for (;;) {
+      if (auto value = device_get_if_ready(array)) return value;
+      wait_for(array->ready_event());
+      if (const auto coming = gathered_before(*array)) wait_for(coming->ready);
+    }
+  });
 }
 
 std::shared_ptr<const HostView> device_get_if_ready(const ArrayRef& array) {

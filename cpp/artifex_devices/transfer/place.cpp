@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/transfer/place.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/transfer/brief_copy.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
+#include "artifex_devices/transfer/value_digest.h"
 
 namespace artifex_devices {
 namespace {
@@ -45,6 +50,84 @@ PlacementStrategy strategy_for(const Array& source, const Sharding& target) {
   return is_global ? PlacementStrategy::kExchange : PlacementStrategy::kValuePerProcess;
 }
 
+LayoutRef layout_for(const PlacementTarget& target, const Dims& shape) {
+  if (!target.layout) return nullptr;
+  if (target.layout->rank() != shape.size()) {
+    throw_error(
+        "{}: the Layout orders {} dimensions and the value of shape {} has {}; expected a Layout of the same rank; "
+        "leave the layout out for row-major",
+        kDevicePut, target.layout->rank(), to_string(shape), shape.size());
+  }
+  return stored_layout(*target.layout, shape.size(), kDevicePut);
+}
+
+void check_host_transfer(const HostView& source, const Sharding& target, const PlacementOptions& options) {
+  check_transfer(options.guards, TransferDirection::kHostToDevice, options.is_explicit, [&] {
+    target.domains(source.shape, kDevicePut);  // a shape that cannot be placed is that error, not the guard's
+    return TransferDescription{operation_of(options), to_string(source.shape), std::string(name(source.dtype)),
+                               fmt::format("a {} of the host", options.source_type), target.to_string()};
+  });
+}
+
+/// "device_put of float32(8, 4) to ...", by all processes of the sharding.
+JointOperation joint_placement(DType dtype, const Dims& shape, const Sharding& sharding) {
+  return {sharding.devices()->client(),
+          fmt::format("{} of {}{} to {}", kDevicePut, name(dtype), to_string(shape), sharding.to_string()),
+          sharding.devices()->processes()};
+}
+
+bool compares_values(const Sharding& sharding, const Transport* transport) {
+  // As in JAX, a process without a device of the sharding may pass another value, or not call at all.
+  const DeviceList& devices = *sharding.devices();
+  return transport != nullptr && static_cast<int>(devices.processes().size()) == devices.client()->process_count() &&
+         transport->compares_values();
+}
+
+/// Throws InvalidArgument in all processes of the sharding if their values differ.
+void check_same_everywhere(const HostView& value, const Sharding& sharding, Transport* transport) {
+  if (!compares_values(sharding, transport)) return;
+  const auto digest = run_blocking([&] { return digest_of_value(value); });
+  const JointOperation operation = joint_placement(value.dtype, value.shape, sharding);
+  const std::vector<std::string> digests = transport->agree(
+      operation, "same value", {reinterpret_cast<const char*>(digest.data()), digest.size() * sizeof(digest[0])});
+  if (std::ranges::adjacent_find(digests, std::not_equal_to<>()) == digests.end()) return;
+  const auto count = [&](const std::string& each) { return std::ranges::count(digests, each); };
+  const std::string& common = *std::ranges::max_element(digests, {}, count);
+  std::vector<int> different;
+  for (size_t i = 0; i < digests.size(); ++i) {
+    if (digests[i] != common) different.push_back(operation.processes[i]);
+  }
+  throw_error(
+      "{}: the processes do not have the same value; expected equal shapes, dtypes and bits, got another value in "
+      "process {} than in most; give each process's own part to make_array_from_process_local_data",
+      operation.text, fmt::join(different, ", "));
+}
+
+/// The value of an Array that each process has, after a comparison with the others.
+std::shared_ptr<const HostView> value_of_all(const ArrayRef& source, const Sharding& sharding, Transport* transport) {
+  std::shared_ptr<const HostView> value;
+  try {
+    value = device_get(source);
+  } catch (const std::exception& error) {  // the others would wait
+    if (compares_values(sharding, transport)) {
+      transport->refuse(joint_placement(source->dtype(), source->shape(), sharding), error);
+    }
+    throw;
+  }
+  check_same_everywhere(*value, sharding, transport);
+  return value;
+}
+
+ArrayRef copy_from_host(const HostView& value, const ShardingRef& sharding, bool committed, const LayoutRef& layout) {
+  return run_copy(is_brief_copy(value.nbytes(), *sharding),
+                  [&] { return device_put(value, sharding, committed, layout); });
+}
+
+bool is_brief_reshard(const Array& source, const Sharding& sharding) {
+  return is_brief_copy(source.nbytes(), sharding) && is_brief_copy(source.nbytes(), *source.sharding()) &&
+         is_ready(source.ready_event());
+}
+
 }  // namespace
 
 void PlacementOptions::check() const {
@@ -71,24 +154,28 @@ ArrayPlacement plan_placement(const Array& source, const PlacementTarget& target
   check_move(source, *sharding, force_copy, options);
   const PlacementStrategy strategy = strategy_for(source, *sharding);
   const bool donate = options.donation == Donation::kNow;
-  return {strategy, std::move(sharding), {committed, donate, force_copy, std::move(layout)}};
+  return {strategy, std::move(sharding), {committed, donate, force_copy, std::move(layout), options.transport}};
 }
 
 ArrayRef place(const ArrayRef& source, const PlacementTarget& target, const PlacementOptions& options) {
-  const ArrayPlacement placement = plan_placement(*source, target, options);
-  switch (placement.strategy) {
+  const auto [strategy, sharding, how] = plan_placement(*source, target, options);
+  std::shared_ptr<const HostView> value;
+  switch (strategy) {
     case PlacementStrategy::kUnchanged:
       return source;
     case PlacementStrategy::kReshard:
+      return run_copy(is_brief_reshard(*source, *sharding), [&] { return reshard(source, sharding, how); });
     case PlacementStrategy::kExchange:
-      return reshard(source, placement.sharding, placement.options);
+      return run_blocking([&] { return reshard(source, sharding, how); });
     case PlacementStrategy::kThroughHost:
+      value = device_get(source);
+      break;
     case PlacementStrategy::kValuePerProcess:
+      value = value_of_all(source, *sharding, options.transport);
       break;
   }
-  ArrayRef placed =
-      device_put(*device_get(source), placement.sharding, placement.options.committed, *placement.options.layout);
-  if (placement.options.donate) source->donate();
+  ArrayRef placed = copy_from_host(*value, sharding, how.committed, *how.layout);
+  if (how.donate) source->donate();
   return placed;
 }
 
@@ -97,12 +184,13 @@ ArrayRef place(const HostView& source, const PlacementTarget& target, const Plac
   if (!target.sharding)
     throw_error("{}: the target has no sharding; expected one, as a host array is on no device", kDevicePut);
   check_placeable(*target.sharding, kDevicePut);
-  LayoutRef layout = layout_for(target, source.shape);
-  check_host_transfer(source, *target.sharding, "array", options);
-  if (options.may_alias.value_or(false) && !layout && can_alias(source, *target.sharding)) {
+  const LayoutRef layout = layout_for(target, source.shape);
+  check_host_transfer(source, *target.sharding, options);
+  if (!target.sharding->is_fully_addressable()) check_same_everywhere(source, *target.sharding, options.transport);
+  if (options.may_alias.value_or(false) && source.owner && !layout && can_alias(source, *target.sharding)) {
     return device_put_alias(source, target.sharding, target.committed);
   }
-  return device_put(source, target.sharding, target.committed, std::move(layout));
+  return copy_from_host(source, target.sharding, target.committed, layout);
 }
 
 void check_placeable(const Sharding& sharding, std::string_view operation) {
@@ -111,26 +199,6 @@ void check_placeable(const Sharding& sharding, std::string_view operation) {
   throw_error(
       "{}: {} leaves a dimension UNCONSTRAINED; expected None or a mesh axis for each dimension; replace UNCONSTRAINED",
       operation, sharding.to_string());
-}
-
-LayoutRef layout_for(const PlacementTarget& target, const Dims& shape) {
-  if (!target.layout) return nullptr;
-  if (target.layout->rank() != shape.size()) {
-    throw_error(
-        "{}: the Layout orders {} dimensions and the value of shape {} has {}; expected a Layout of the same rank; "
-        "leave the layout out for row-major",
-        kDevicePut, target.layout->rank(), to_string(shape), shape.size());
-  }
-  return stored_layout(*target.layout, shape.size(), kDevicePut);
-}
-
-void check_host_transfer(const HostView& source, const Sharding& target, std::string_view source_type,
-                         const PlacementOptions& options) {
-  check_transfer(options.guards, TransferDirection::kHostToDevice, options.is_explicit, [&] {
-    target.domains(source.shape, kDevicePut);  // a shape that cannot be placed is that error, not the guard's
-    return TransferDescription{operation_of(options), to_string(source.shape), std::string(name(source.dtype)),
-                               fmt::format("a {} of the host", source_type), target.to_string()};
-  });
 }
 
 bool can_alias(const HostView& source, const Sharding& sharding) {

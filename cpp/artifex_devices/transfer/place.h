@@ -29,6 +29,8 @@ struct PlacementOptions {
   std::optional<bool> may_alias = std::nullopt;  // true: share the source's memory where possible; false: never
   bool is_explicit = true;                       // the user asked for this transfer by name
   TransferGuards guards = {};
+  Transport* transport = nullptr;          // to other processes
+  std::string_view source_type = "array";  // of a host value, for messages
 
   /// Throws InvalidArgument where the source is to be both deleted and shared.
   void check() const;
@@ -53,25 +55,18 @@ struct ArrayPlacement {
 /// DeletedArray, TransferGuardError, and InvalidArgument for a layout that does not fit.
 ArrayPlacement plan_placement(const Array& source, const PlacementTarget& target, const PlacementOptions& options);
 
-/// Executes plan_placement(). Messages between processes need a transport: where there are any it throws
-/// NotAddressable. Example: an Array that already has the target's sharding is returned itself.
+/// Executes plan_placement(); `options.transport` carries what must come from other processes. Example: an Array that
+/// already has the target's sharding is returned itself.
 ArrayRef place(const ArrayRef& source, const PlacementTarget& target, const PlacementOptions& options = {});
 
-/// Copies host data to `target`, whose sharding must be set, or shows its memory where `may_alias` is true and
-/// can_alias() too. Throws TransferGuardError, and as device_put().
+/// Copies host data to `target`, whose sharding must be set, or shows its memory where `may_alias` is true, the memory
+/// has an owner and can_alias() is true. On devices of several processes all of them must give the same value: with a
+/// transport that is checked. Throws TransferGuardError, InvalidArgument, and as device_put() and Transport.
 ArrayRef place(const HostView& source, const PlacementTarget& target, const PlacementOptions& options = {});
 
 /// Throws InvalidArgument for a sharding that no data can be placed with: on an AbstractMesh, or with an UNCONSTRAINED
 /// dimension.
 void check_placeable(const Sharding& sharding, std::string_view operation);
-
-/// The layout in which a value of `shape` is stored; null for row-major. Throws InvalidArgument for a layout of another
-/// rank.
-LayoutRef layout_for(const PlacementTarget& target, const Dims& shape);
-
-/// The guard of copies from the host. `source_type` names the type of the source in messages.
-void check_host_transfer(const HostView& source, const Sharding& target, std::string_view source_type,
-                         const PlacementOptions& options);
 
 /// Whether an Array can show the memory of `source` itself: it is row-major and the sharding has one buffer that holds
 /// all of it, in host memory that need not be locked.

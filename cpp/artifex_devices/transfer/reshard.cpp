@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/transfer/reshard.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/cross_reshard.h"
+#include "artifex_devices/transfer/exchange_messages.h"
 #include "artifex_devices/transfer/planned_copies.h"
 #include "artifex_devices/transfer/tiling.h"
 #include "artifex_devices/transfer/transfer_recording.h"
@@ -203,17 +205,37 @@ ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding) {
                      itemsize(source.dtype()), from.memory_kind() != sharding.memory_kind());
 }
 
-/// Between devices of several processes, if each process has all parts that it needs.
-static ArrayRef reshard_without_messages(const ArrayRef& source, const ShardingRef& sharding,
-                                         const ReshardOptions& options) {
+/// Between devices of several processes.
+static ArrayRef reshard_between_processes(const ArrayRef& source, const ShardingRef& sharding,
+                                          const ReshardOptions& options) {
   CrossReshard cross(source, sharding, options);
-  if (cross.has_messages()) {
+  const int own = cross.client()->process_index();
+  if (!std::ranges::binary_search(cross.processes(), own)) {
+    cross.begin();
+    return cross.finish();
+  }
+  if (options.transport == nullptr) {
     throw_error<NotAddressable>(
         "{}: parts of the Array would come from other processes; expected to find all of them in this one, {}; move it "
         "by device_put in all processes",
-        kOperation, cross.client()->process_index());
+        kOperation, own);
   }
-  cross.begin();
+  const JointOperation operation{cross.client(), cross.text(), cross.processes()};
+  const std::unique_ptr<Exchange> exchange = options.transport->exchange(operation);
+  try {
+    cross.begin();
+  } catch (const std::exception& error) {  // the others would wait
+    options.transport->refuse(operation, error);
+    throw;
+  }
+  try {
+    exchange->begin(cross.identity());
+    exchange_messages(cross, *exchange, options.transport->buffer_bytes());
+    exchange->finish();
+  } catch (const std::exception& error) {
+    exchange->give_up(error);
+    throw;
+  }
   return cross.finish();
 }
 
@@ -226,7 +248,7 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
         kOperation, sharding->to_string());
   }
   if (!source->sharding()->is_fully_addressable() || !sharding->is_fully_addressable()) {
-    return reshard_without_messages(source, sharding, options);
+    return reshard_between_processes(source, sharding, options);
   }
   const Move move(*source, sharding, options);
   std::optional<PendingStorage> moved = move_tilings(move);

@@ -6,6 +6,7 @@
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/partition/reshard_plan.h"
 #include "artifex_devices/sharding/world_places.h"
+#include "artifex_devices/transfer/transport.h"
 
 namespace artifex_devices {
 
@@ -14,6 +15,7 @@ struct ReshardOptions {
   bool donate = false;                             // deletes the source and reuses its buffers where they fit
   bool force_copy = false;                         // never share a buffer with the source (may_alias=False)
   std::optional<LayoutRef> layout = std::nullopt;  // nothing: the source's
+  Transport* transport = nullptr;                  // for parts from other processes
 };
 
 /// Whether the result shares no buffer with the source: for force_copy, and between memory kinds and layouts.
@@ -23,7 +25,8 @@ bool copies_all(const Array& source, const Sharding& sharding, const ReshardOpti
 /// Checks and allocation happen in the call; copies of config().async_copy_bytes and more continue after it returns,
 /// and the result's ready event is set at their end. An error of the source becomes the error of the result. Throws
 /// DeletedArray, InvalidArgument for devices of another client (use device_get and device_put), NotAddressable where
-/// parts must come from other processes (see CrossReshard), and as Storage::allocate.
+/// parts must come from other processes (see CrossReshard) and there is no transport, and as Transport and
+/// Storage::allocate.
 ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options);
 
 /// The array itself where it is row-major, else a row-major copy on the same devices.

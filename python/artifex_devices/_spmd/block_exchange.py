@@ -17,7 +17,6 @@ from artifex_devices._spmd.process_groups import CrossProcessGroups
 if TYPE_CHECKING:
     from artifex_devices.distributed.transport import Transport
 
-_TAG = 2  # of blocks; messages of one pair arrive in order, so that one tag is enough
 _OWN_MESSAGE_BYTES = 1 << 16  # smaller blocks are packed
 _ALIGNMENT = 64  # bytes, of blocks in a message
 _PAYLOAD_ALIGNMENT = 16  # bytes, of blocks in a payload
@@ -40,17 +39,17 @@ def exchange(
     receives: Mapping[int, Sequence[Kind]],
 ) -> dict[int, Leaves]:
     """Sends blocks to each process, and returns the read-only blocks of each, of these kinds and in its order."""
-    from artifex_devices.distributed.transport import InFlight
+    from artifex_devices.distributed.tags import Tag
 
     arrived: dict[int, Leaves] = {}
-    with InFlight(transport, operation) as messages:
+    with transport.exchange(operation) as messages:
         for peer, kinds in receives.items():
             memory, arrived[peer] = _places(kinds)
             for data in memory:
-                messages.add(transport.irecv(data, peer, _TAG))
+                messages.receive(data, peer, Tag.BLOCKS)
         for peer, blocks in sends.items():
             for data in _packed(blocks):
-                messages.add(transport.isend(data, peer, _TAG), data)
+                messages.send(data, peer, Tag.BLOCKS)
         messages.wait_all()
     for block in itertools.chain.from_iterable(arrived.values()):
         block.flags.writeable = False

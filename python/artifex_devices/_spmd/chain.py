@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._base.raised_exceptions import context_manager
 from artifex_devices._spmd.process_groups import CrossProcessGroup, CrossProcessGroups
-from artifex_devices.distributed.transport import InFlight
+from artifex_devices.distributed.tags import Tag
+from artifex_devices.distributed.transport import Exchange
 
 if TYPE_CHECKING:
     from artifex_devices.distributed.local_peers import LocalPeers
@@ -29,7 +30,6 @@ _ADVANCE_S = 200e-6  # how long the core waits for others before it returns to P
 _MIN_BYTES = 1 << 17  # of a block; smaller ones are sent whole: measured, 2 processes on a 2-core EPYC, MPICH 5
 _PIECE_BYTES = 1 << 19  # measured there: 256 KiB takes 1.4 times as long for 16 MiB, 1 MiB up to 2.3 times
 _AHEAD = 4  # pieces in flight in each direction
-_TAG_ON, _TAG_BACK = 3, 4
 
 
 def is_worth(leaves: Leaves, across: CrossProcessGroups, transport: Transport) -> bool:
@@ -125,20 +125,20 @@ def _run_by_messages(
 ) -> None:
     """Computes this process's part, by messages."""
     lanes = [
-        (transport.irecv, before, _TAG_ON),
-        (transport.isend, after, _TAG_ON),
-        (transport.irecv, after, _TAG_BACK),
-        (transport.isend, before, _TAG_BACK),
+        (Exchange.receive, before, Tag.CHAIN_ON),
+        (Exchange.send, after, Tag.CHAIN_ON),
+        (Exchange.receive, after, Tag.CHAIN_BACK),
+        (Exchange.send, before, Tag.CHAIN_BACK),
     ]
     with _reported(transport, text):
         memory = [None if peer is None else _core._host_empty((_AHEAD, piece_bytes), "uint8") for _, peer, _ in lanes]
         chain = _core._MessageChain(memory, *part)
-    with InFlight(transport, text) as messages:
+    with transport.exchange(text) as messages:
         while True:
             is_done = chain.advance()
             for lane, number, size in chain.begin_messages():
                 start, peer, tag = lanes[lane]
-                messages.add(start(memory[lane][number % _AHEAD, :size], peer, tag), (lane, number))
+                start(messages, memory[lane][number % _AHEAD, :size], peer, tag, (lane, number))
             if is_done and not messages:
                 return
             for lane, number in messages.wait_some():

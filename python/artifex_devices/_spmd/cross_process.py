@@ -8,13 +8,13 @@ pass from process to process in the order of the members (`chain`).
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Mapping
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
 from artifex_devices._base.clearable_cache import remember
+from artifex_devices._base.digest import digest_of
 from artifex_devices._spmd.arguments import empty
 from artifex_devices._spmd.block_exchange import Key, Leaves, PayloadBlocks, exchange, payload_blocks
 from artifex_devices._spmd.collective import Collective
@@ -155,11 +155,6 @@ def _of_client() -> Callable[..., Transport]:
     from artifex_devices.distributed.transport import of_client
 
     return of_client
-
-
-def digest_of(identity: str) -> bytes:
-    """A digest of 32 bytes."""
-    return hashlib.blake2b(identity.encode(), digest_size=32).digest()
 
 
 def _exchanged(

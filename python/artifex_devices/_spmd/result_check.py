@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +10,10 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._base.clearable_cache import remember
+from artifex_devices._base.digest import digest_of
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._runtime.gpu_block import gpu_blocks, host_copy
-from artifex_devices._spmd.cross_process import CrossProcess, digest_of, transport_of
+from artifex_devices._spmd.cross_process import CrossProcess, transport_of
 from artifex_devices._spmd.process_groups import CrossProcessGroups
 from artifex_devices.config import config
 
@@ -26,7 +26,7 @@ class ResultCheck:
     def __init__(self, others: CrossProcess) -> None:
         self._others = others
         self._outputs: list[tuple[Any, ...]] = []
-        self._values: dict[tuple[int, ...], Any] = {}  # by processes: hash of what should be equal in them, or None
+        self._values: dict[tuple[int, ...], bytes] = {}  # by processes: digests of what should be equal in them
         self._paths: list[str] = []
 
     def add(self, path: str, spec: Any, across: CrossProcessGroups | None, parts: Sequence[NDArray[Any]]) -> None:
@@ -36,13 +36,11 @@ class ResultCheck:
         if across is None:
             return
         self._paths.append(path)
-        self._values.setdefault(across.processes, None)
+        self._values.setdefault(across.processes, b"")
         for group in across.groups:
             block = parts[min(group.here.values())]
             if not self._others.is_common(block, group.members):
-                value = self._values[across.processes] or hashlib.blake2b(digest_size=32)
-                value.update(value_digest(block))
-                self._values[across.processes] = value
+                self._values[across.processes] += value_digest(block)
 
     def run(self) -> None:
         """Meets the other processes.
@@ -56,10 +54,10 @@ class ResultCheck:
         process_map = others.process_map
         text, digest = self._described()
         transport = transport_of(process_map, text)
-        values.setdefault(process_map.processes, None)
+        values.setdefault(process_map.processes, b"")
         for processes in sorted(values, key=lambda each: (len(each), each)) if len(values) > 1 else values:
             value = values[processes]
-            mine = _CERTAIN if value is None else value.digest()
+            mine = digest_of(value) if value else _CERTAIN
             others.begin_meeting(processes)
             digests = transport.agree(text, digest, processes, mine)
             if digests.count(mine) < len(digests) and len({each for each in digests if each != _CERTAIN}) > 1:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 
+from artifex_devices._base.digest import digest_of
 from artifex_devices._core import Client
 from artifex_devices.distributed import transport as transports
 
@@ -38,5 +38,4 @@ class Group:
                 transport.refuse(f"{self._operation} ({name})", f"{type(error).__name__}: {error}", everyone)
             raise
         if transport is not None:
-            digest = hashlib.blake2b(f"{name}\0{identity}".encode(), digest_size=32).digest()
-            transport.agree(f"{self._operation} ({name})", digest, everyone)
+            transport.agree(f"{self._operation} ({name})", digest_of(f"{name}\0{identity}"), everyone)

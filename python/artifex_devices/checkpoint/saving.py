@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from artifex_devices import _core, tree_util
 from artifex_devices._base.checks import check_bool, wrong_type
+from artifex_devices._base.digest import digest_of
 from artifex_devices._base.raised_exceptions import set_attribute
 from artifex_devices._core import Array
 from artifex_devices._placement.host_local import spans_processes
@@ -238,4 +238,4 @@ class Save:
             return ""
         rows = [(name, shape, dtype.name) for name, (shape, dtype) in self._manifest.arrays.items()]
         text = repr((self.path, rows, list(self._manifest.values)))
-        return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+        return digest_of(text).hex()

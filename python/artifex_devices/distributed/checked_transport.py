@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import abc
-import hashlib
 import os
 import sys
 import threading
@@ -15,6 +14,7 @@ from typing import NoReturn
 
 from artifex_devices import _core
 from artifex_devices._base.caller import user_frame
+from artifex_devices._base.digest import digest_of
 from artifex_devices._base.text import cpu_list
 from artifex_devices._core import _FlightGroup
 from artifex_devices.config import config
@@ -225,15 +225,13 @@ class CheckedTransport(Transport):
             if begin_ns:
                 _core._trace_event("exchange", operation, "shared memory", begin_ns, self.process_index, nbytes)
 
-    def cancel(self, messages: Sequence[Message]) -> None:
+    def cancel(self, messages: Sequence[Message], reason: str) -> None:
         """See Transport.cancel. Memory that is still used stays alive; then the transport is broken."""
-        error = sys.exc_info()[1]
-        after = f" after {error_text(error)}" if error is not None else ""  # without the lock: may call the user's code
         with self._lock:
             self._abandoned += [message for message in messages if not message.is_done()]
             if self._abandoned and not self.broken:
-                self.broken = reason = f"messages were given up{after}"
-                self._peers.send_failed(reason)
+                self.broken = f"messages were given up after {reason}"
+                self._peers.send_failed(self.broken)
 
     def fail(self, reason: str) -> None:
         """See Transport.fail."""
@@ -389,8 +387,8 @@ class CheckedTransport(Transport):
 
     def _trace_meeting(self, operation: str, members: tuple[int, ...], digest: bytes, turn: int, begin_ns: int) -> None:
         """Adds a meeting to open traces; its number is the same in all members."""
-        identity = hashlib.blake2b(f"{members} {turn} ".encode() + digest, digest_size=7).digest()
-        number = int.from_bytes(identity, "little") | _core._SHARED_TRACE_MEETING
+        identity = digest_of(f"{members} {turn} {digest.hex()}")
+        number = int.from_bytes(identity[:7], "little") | _core._SHARED_TRACE_MEETING
         self.traced_meetings[threading.get_ident()] = number
         processes = cpu_list(members)
         _core._trace_event("meeting", operation, processes, begin_ns, self.process_index, meeting=number)

@@ -9,10 +9,10 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import _FlightGroup
+from artifex_devices.distributed.tags import Tag
 
 CAME, REFUSED = 1, 2
 MAX_PAYLOAD = 64  # bytes of a record that MPI carries
-_TAG = 0
 _RECORD = 512
 
 
@@ -95,8 +95,8 @@ class MpiMeeting(Meeting):
         for i, number in enumerate(members):
             if i != self._mine:
                 here = view[i * _RECORD : (i + 1) * _RECORD]
-                self._requests.append(world.Recv_init([here, mpi.BYTE], number, _TAG))
-                self._requests.append(world.Send_init([self._sent, mpi.BYTE], number, _TAG))
+                self._requests.append(world.Recv_init([here, mpi.BYTE], number, Tag.MEETING))
+                self._requests.append(world.Send_init([self._sent, mpi.BYTE], number, Tag.MEETING))
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
         """See Meeting.start."""

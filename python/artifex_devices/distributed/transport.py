@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
 from artifex_devices._core import Client
+from artifex_devices.distributed.failure_notice import error_text
+from artifex_devices.distributed.tags import Tag
 
 if TYPE_CHECKING:
     from artifex_devices.distributed.flight_records import FlightRecords
@@ -79,16 +81,20 @@ class Transport(abc.ABC):
         """
         return contextlib.nullcontext()
 
+    def exchange(self, operation: str) -> Exchange:
+        """A `with` block that sends and receives the messages of an operation."""
+        return Exchange(self, operation)
+
     @abc.abstractmethod
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
         """Reports to those of `processes` that wait in `agree` that this one does not come, and why. Never waits."""
 
     @abc.abstractmethod
-    def isend(self, buffer: Any, peer: int, tag: int) -> Message:
+    def isend(self, buffer: Any, peer: int, tag: Tag) -> Message:
         """Begins to send contiguous bytes, which must not change until the message is done."""
 
     @abc.abstractmethod
-    def irecv(self, buffer: Any, peer: int, tag: int) -> Message:
+    def irecv(self, buffer: Any, peer: int, tag: Tag) -> Message:
         """Begins to receive exactly as many bytes as `buffer`, contiguous and writable, has."""
 
     @abc.abstractmethod
@@ -100,15 +106,15 @@ class Transport(abc.ABC):
         """Waits until `done()`, which drives the operation, returns true; `nbytes` of data scale how long it polls."""
 
     @abc.abstractmethod
-    def cancel(self, messages: Sequence[Message]) -> None:
-        """Gives up messages after an error; afterwards the caller may use their buffers again."""
+    def cancel(self, messages: Sequence[Message], reason: str) -> None:
+        """Gives up messages because of an error; afterwards the caller may use their buffers again."""
 
     @abc.abstractmethod
     def fail(self, reason: str) -> None:
         """Reports to all other processes that this one cannot go on, which ends their waits. Never waits."""
 
 
-class InFlight:
+class Exchange:
     """The messages of one operation that are not done; an exception in its `with` block gives them up."""
 
     def __init__(self, transport: Transport, operation: str) -> None:
@@ -123,8 +129,15 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._messages)
 
-    def add(self, message: Message, item: Any = None) -> None:
-        """Adds a message that has begun, and what `wait_some` returns for it; `item` keeps memory alive too."""
+    def send(self, memory: Any, peer: int, tag: Tag, item: Any = None) -> None:
+        """Begins to send contiguous bytes, which must not change until it is done; `wait_some` returns `item` then."""
+        self._add(self._transport.isend(memory, peer, tag), item)
+
+    def receive(self, memory: Any, peer: int, tag: Tag, item: Any = None) -> None:
+        """Begins to receive exactly as many bytes as contiguous memory has; `wait_some` returns `item` after it."""
+        self._add(self._transport.irecv(memory, peer, tag), item)
+
+    def _add(self, message: Message, item: Any) -> None:
         flight = self._transport.flight
         if flight:
             self._number = self._number or flight.recorder.exchange(self._operation, False)
@@ -147,19 +160,32 @@ class InFlight:
         while self._messages:
             self.wait_some()
 
-    def __enter__(self) -> InFlight:
-        return self
+    def finish(self) -> None:
+        """Records that the exchange has ended."""
+        self._record_end(is_complete=True)
 
-    def __exit__(self, kind: Any, *_: object) -> None:
+    def give_up(self, reason: str) -> None:
+        """Gives up the messages that are not done, because of an error."""
+        self._record_end(is_complete=False)
+        self._transport.cancel(self._messages, reason)
+
+    def _record_end(self, *, is_complete: bool) -> None:
         flight = self._transport.flight
         if flight and self._number:
-            end = flight.recorder.end if kind is None else flight.recorder.fail
+            end = flight.recorder.end if is_complete else flight.recorder.fail
             end(self._number, self._nbytes)
         if self._begin_ns:
             process = self._transport.process_index
             _core._trace_event("exchange", self._operation, "messages", self._begin_ns, process, self._nbytes)
-        if kind is not None:
-            self._transport.cancel(self._messages)
+
+    def __enter__(self) -> Exchange:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None:
+            self.finish()
+        else:
+            self.give_up(error_text(error))
 
 
 installed: dict[int, Transport] = {}  # by the uid of their client

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import socket
@@ -17,12 +16,13 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_type
+from artifex_devices._base.digest import digest_of
 from artifex_devices._core import Client
 from artifex_devices.distributed import transport as transports
-from artifex_devices.distributed.transport import Transport
+from artifex_devices.distributed.tags import Tag
+from artifex_devices.distributed.transport import Exchange, Transport
 from artifex_devices.profiler.trace import ProcessClock, Trace
 
-_TAG = 3  # of messages between two processes
 _TRIPS = 64
 _MOST_TRIPS = 1024  # where other programs use the cores
 _GOOD_ERROR_NS = 12_000
@@ -146,43 +146,44 @@ def _gather(part: _Part, transport: Transport, count: int) -> tuple[list[_Part],
     left = transport.left_for_others
     if left is not None:
         left[transport.process_index].append(part)
-    transport.agree(f"{_OPERATION}: the end of the block", hashlib.blake2b(_OPERATION.encode()).digest()[:32], everyone)
+    transport.agree(f"{_OPERATION}: the end of the block", digest_of(_OPERATION), everyone)
     if left is not None:  # messages would make events of a run depend on how long it takes
         if transport.process_index != 0:
             return [part], []
         return [left[n].pop(0) for n in everyone], [ProcessClock(n, part.host, 0.0, 0.0, True) for n in everyone]
-    if transport.process_index != 0:
-        while _STAMP.unpack(_receive(transport, _STAMP.size, 0)) != (_LAST,):
-            _send(transport, _STAMP.pack(_core._trace_clock()), 0)
-        data = json.dumps(part).encode()
-        _send(transport, _STAMP.pack(len(data)), 0)
-        _send(transport, data, 0)
-        return [part], []
-    parts = [part]
-    clocks = [ProcessClock(0, part.host, 0.0, 0.0, True)]
-    for process in everyone[1:]:
-        difference = _compared(transport, process)
-        (size,) = _STAMP.unpack(_receive(transport, _STAMP.size, process))
-        other = _Part(*json.loads(bytes(_receive(transport, size, process))))
-        parts.append(other)
-        clocks.append(_clock_of(process, other, part, difference))
-    return parts, clocks
+    with transport.exchange(_OPERATION) as messages:
+        if transport.process_index != 0:
+            while _STAMP.unpack(_receive(messages, _STAMP.size, 0)) != (_LAST,):
+                _send(messages, _STAMP.pack(_core._trace_clock()), 0)
+            data = json.dumps(part).encode()
+            _send(messages, _STAMP.pack(len(data)), 0)
+            _send(messages, data, 0)
+            return [part], []
+        parts = [part]
+        clocks = [ProcessClock(0, part.host, 0.0, 0.0, True)]
+        for process in everyone[1:]:
+            difference = _compared(messages, process)
+            (size,) = _STAMP.unpack(_receive(messages, _STAMP.size, process))
+            other = _Part(*json.loads(bytes(_receive(messages, size, process))))
+            parts.append(other)
+            clocks.append(_clock_of(process, other, part, difference))
+        return parts, clocks
 
 
-def _compared(transport: Transport, process: int) -> tuple[int, int] | None:
+def _compared(messages: Exchange, process: int) -> tuple[int, int] | None:
     """How far the clock of a process is ahead, and the error, in ns: by more round trips while the error is large."""
     trips = []
     found = None
     for number in range(1, _MOST_TRIPS + 1):
         sent_ns = _core._trace_clock()
-        _send(transport, _STAMP.pack(sent_ns), process)
-        (answered_ns,) = _STAMP.unpack(_receive(transport, _STAMP.size, process))
+        _send(messages, _STAMP.pack(sent_ns), process)
+        (answered_ns,) = _STAMP.unpack(_receive(messages, _STAMP.size, process))
         trips.append((sent_ns, answered_ns, _core._trace_clock()))
         if number % _TRIPS == 0:
             found = _core._clock_difference(trips)
             if found is None or found[1] <= _GOOD_ERROR_NS:
                 break
-    _send(transport, _STAMP.pack(_LAST), process)
+    _send(messages, _STAMP.pack(_LAST), process)
     return found
 
 
@@ -208,23 +209,15 @@ def _merged(parts: Sequence[_Part], clocks: Sequence[ProcessClock]) -> tuple[lis
     return sorted(rows, key=lambda row: row[6]), sorted(memory, key=lambda value: value[2])
 
 
-def _send(transport: Transport, data: bytes, process: int) -> None:
+def _send(messages: Exchange, data: bytes, process: int) -> None:
     """Sends bytes, and waits until they are on their way."""
-    message = transport.isend(np.frombuffer(data, np.uint8), process, _TAG)
-    try:
-        transport.wait_some([message], _OPERATION)
-    except BaseException:
-        transport.cancel([message])
-        raise
+    messages.send(np.frombuffer(data, np.uint8), process, Tag.TRACE)
+    messages.wait_all()
 
 
-def _receive(transport: Transport, size: int, process: int) -> memoryview:
+def _receive(messages: Exchange, size: int, process: int) -> memoryview:
     """Receives so many bytes."""
     memory = np.empty(size, np.uint8)
-    message = transport.irecv(memory, process, _TAG)
-    try:
-        transport.wait_some([message], _OPERATION)
-    except BaseException:
-        transport.cancel([message])
-        raise
+    messages.receive(memory, process, Tag.TRACE)
+    messages.wait_all()
     return memory.data

@@ -22,30 +22,22 @@ def transport():
 
 
 def test_finished_messages_are_given_up_without_a_failure(transport):
-    transport.cancel([message(8, is_done=True)])
+    transport.cancel([message(8, is_done=True)], "an error")
     assert (transport.broken, transport.peers.sent) == ("", [])
 
 
 def test_messages_under_way_that_are_given_up_stay_alive_and_end_the_job(transport):
     late = message(8, is_done=False)
-    try:
-        raise KeyError("key")
-    except KeyError:
-        transport.cancel([message(8, is_done=True), late])
+    transport.cancel([message(8, is_done=True), late], "KeyError: 'key'")
     assert transport._abandoned == [late]
     reason = "messages were given up after KeyError: 'key'"
     assert transport.broken == reason
     assert transport.peers.sent == [{"kind": "failed", "reason": reason, "is_echo": False}]
-    transport.cancel([late])  # the others know it
+    transport.cancel([late], "an error")  # the others know it
     assert transport._abandoned == [late, late]
     assert len(transport.peers.sent) == 1
     with pytest.raises(CollectiveError, match=f"^wait: the processes of this job .* since: {reason}; expected a job"):
         transport.wait_some([late], "wait")
-
-
-def test_messages_that_are_given_up_without_an_error_name_none(transport):
-    transport.cancel([message(8, is_done=False)])
-    assert transport.broken == "messages were given up"
 
 
 # --- failures

@@ -12,7 +12,8 @@ import pytest
 from artifex_devices import profiler
 from artifex_devices.distributed.handshake import is_own_address
 from artifex_devices.distributed.peers import Peer, Peers
-from artifex_devices.distributed.transport import InFlight
+from artifex_devices.distributed.tags import Tag
+from artifex_devices.distributed.transport import Exchange
 
 
 def test_a_later_poll_sends_what_a_connection_did_not_take():
@@ -137,20 +138,22 @@ class Recorder:
 def transport(recorder=None):
     flight = None if recorder is None else SimpleNamespace(recorder=recorder)
     cancelled = []
-    return SimpleNamespace(flight=flight, process_index=3, cancel=cancelled.append, cancelled=cancelled)
-
-
-def message(nbytes):
-    return SimpleNamespace(buffer=bytes(nbytes))
+    return SimpleNamespace(
+        flight=flight,
+        process_index=3,
+        isend=lambda memory, peer, tag: SimpleNamespace(buffer=memory),
+        cancel=lambda messages, reason: cancelled.append((messages, reason)),
+        cancelled=cancelled,
+    )
 
 
 def test_messages_in_flight_are_one_event_of_a_trace():
     with profiler.trace() as trace:
-        with InFlight(transport(), "reshard") as flight:
-            flight.add(message(100))
-            flight.add(message(28), "item")
+        with Exchange(transport(), "reshard") as flight:
+            flight.send(bytes(100), 1, Tag.BLOCKS)
+            flight.send(bytes(28), 1, Tag.BLOCKS, "item")
             assert len(flight) == 2
-        with InFlight(transport(), "nothing sent"):
+        with Exchange(transport(), "nothing sent"):
             pass
     (event,) = trace.events
     assert (event.kind, event.name, event.detail, event.process) == ("exchange", "reshard", "messages", 3)
@@ -159,19 +162,19 @@ def test_messages_in_flight_are_one_event_of_a_trace():
 
 def test_messages_in_flight_are_one_event_of_the_flight_record():
     recorder = Recorder()
-    with InFlight(transport(recorder), "reshard") as flight:
-        flight.add(message(100))
-        flight.add(message(28))
+    with Exchange(transport(recorder), "reshard") as flight:
+        flight.send(bytes(100), 1, Tag.BLOCKS)
+        flight.send(bytes(28), 1, Tag.BLOCKS)
     assert recorder.calls == [("exchange", "reshard", False), ("end", 7, 128)]
 
 
 def test_an_error_gives_up_messages_in_flight():
     recorder = Recorder()
     way = transport(recorder)
-    one = message(5)
-    flight = InFlight(way, "reshard")
-    flight.add(one)
+    flight = Exchange(way, "reshard")
+    flight.send(bytes(5), 1, Tag.BLOCKS)
     with pytest.raises(KeyError), flight:
-        raise KeyError
+        raise KeyError("key")
     assert recorder.calls[1:] == [("fail", 7, 5)]
-    assert way.cancelled == [[one]]
+    (((given_up,), reason),) = way.cancelled
+    assert (given_up.buffer, reason) == (bytes(5), "KeyError: 'key'")

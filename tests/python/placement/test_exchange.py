@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import gc
 import itertools
-import weakref
 
 import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import _core
-from artifex_devices.distributed import exchange
 from hypothesis import given
 from hypothesis import strategies as st
 from shared_worlds import Job, check_value, clients_of, entered
@@ -28,13 +26,18 @@ def placed(value, sharding):
     return ad.make_array_from_callback(value.shape, sharding, value.__getitem__, value.dtype)
 
 
+def planned_bytes(x, sharding):
+    """The bytes of all messages of all processes."""
+    return _core._plan_of_reshard(x, sharding)["bytes_between_processes"]
+
+
 def between(counts, source, target, value=X, **more):
     """Moves a value in a job; what was sent, as planned bytes and [(sent, received)] of the processes."""
     with Job(counts, **more) as job:
 
         def body(index):
             x = placed(value, source())
-            planned = _core._CrossReshard(x, target()).planned_bytes
+            planned = planned_bytes(x, target())
             check_value(ad.device_put(x, target()), value)
             check_value(x, value)
             return planned
@@ -138,141 +141,18 @@ def test_donation_and_copies():
             assert client_bytes == [0, 0]
 
 
-def test_big_messages_are_cut_and_memory_stays_within_the_budget(monkeypatch):
-    taken = []
-    host_empty = _core._host_empty
-    monkeypatch.setattr(exchange._core, "_host_empty", lambda *args: taken.append(args[0][0]) or host_empty(*args))
+def test_all_messages_within_the_budget_are_under_way_at_once():
     value = np.arange(15 << 20, dtype=np.int32).reshape(-1, 1 << 10)  # 60 MiB, each process has half of each row
-    ad.config.update("distributed_buffer_bytes", 16 << 20)
-    try:
-        with Job((1, 1)) as job:
+    with Job((1, 1)) as job:
 
-            def body(index):
-                rows = ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P(None, "x"))
-                x = placed(value, rows)
-                check_value(ad.device_put(x, named((2,), ("x",))), value)
+        def body(index):
+            rows = ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P(None, "x"))
+            x = placed(value, rows)
+            check_value(ad.device_put(x, named((2,), ("x",))), value)
 
-            job.run(body)
-            assert [sent for sent, _ in job.traffic()] == [{1: 30 << 20}, {0: 30 << 20}]
-            # Sent as it lies; received by 8 MiB, then the rest of 6.
-            assert sorted(taken) == [6 << 20] * 2 + [8 << 20] * 6
-    finally:
-        ad.config.update("distributed_buffer_bytes", 64 << 20)
-
-
-class Messages:
-    """A reshard whose messages all need memory of their own, and the transport that brings them. Counts the memory."""
-
-    flight = None  # no flight record
-
-    def __init__(self, monkeypatch, sends=(), receives=(), first="receive"):
-        self.sends = [(1, size) for size in sends]
-        self.receives = [(1, size) for size in receives]
-        self.first = first  # these messages arrive before the others
-        self.client = _core._current_client()
-        self.allocated = []
-        self.in_use = self.most_in_use = 0
-        self.packed, self.unpacked = [], []
-        monkeypatch.setattr(exchange._core, "_host_empty", self.allocate)
-
-    def allocate(self, shape, dtype):
-        memory = np.empty(shape, dtype)
-        self.allocated.append(memory.nbytes)
-        self.in_use += memory.nbytes
-        self.most_in_use = max(self.most_in_use, self.in_use)
-        weakref.finalize(memory, self.release, memory.nbytes)
-        return memory
-
-    def release(self, nbytes):
-        self.in_use -= nbytes
-
-    def send_in_place(self, i):
-        return None
-
-    receive_in_place = send_in_place
-
-    def pack(self, i, memory):
-        self.packed.append((i, memory.nbytes))
-
-    def unpack(self, i, memory):
-        self.unpacked.append((i, memory.nbytes))
-
-    def isend(self, memory, peer, tag):
-        return "send"
-
-    def irecv(self, memory, peer, tag):
-        return "receive"
-
-    def wait_some(self, requests, operation):
-        return [requests.index(self.first) if self.first in requests else 0]
-
-    def run(self, monkeypatch, budget):
-        monkeypatch.setitem(vars(ad.config), "distributed_buffer_bytes", budget)
-        exchange._exchange(self, self, "a reshard")
-        assert self.packed == [(i, size) for i, (_, size) in enumerate(self.sends)]
-        assert self.unpacked == [(i, size) for i, (_, size) in enumerate(self.receives)]
-
-
-def test_each_direction_has_half_of_the_budget_for_its_buffers(monkeypatch):
-    messages = Messages(monkeypatch, receives=[30, 20, 40, 10, 30, 35, 15, 35])
-    messages.run(monkeypatch, 100)
-    assert messages.allocated == [30, 20, 40, 10, 30, 35, 15, 35]
-    assert messages.most_in_use == 50
-
-
-def test_the_buffers_of_both_directions_stay_within_the_budget(monkeypatch):
-    messages = Messages(monkeypatch, sends=[20], receives=[30, 31, 32, 33, 34, 29, 28, 27, 26, 25, 24])
-    messages.run(monkeypatch, 100)
-    assert messages.most_in_use <= 100
-    assert len(messages.allocated) == 12
-
-
-def test_messages_beyond_the_budget_go_one_by_one(monkeypatch):
-    messages = Messages(monkeypatch, sends=[50, 50, 50], receives=[50, 50, 50])
-    messages.run(monkeypatch, 100)
-    assert messages.allocated == [50] * 6
-    assert messages.most_in_use == 100
-    before = exchange.traffic().sent[1]
-    big = Messages(monkeypatch, sends=[70, 80], receives=[60, 90], first="send")
-    big.run(monkeypatch, 100)
-    assert sorted(big.allocated) == [60, 70, 80, 90]
-    assert big.most_in_use == 60 + 80
-    assert exchange.traffic().sent[1] - before == 150
-
-
-def test_messages_come_in_an_order_that_all_processes_share():
-    for own, client in enumerate(clients_of((1, 1, 1, 1))):
-        with entered(client):
-            x = placed(X, named((4,), ("x",), "x"))
-            cross = _core._CrossReshard(x, named((4,), ("x",)))
-            assert cross.processes == [0, 1, 2, 3]
-            assert cross.planned_bytes == 3 * 256
-            assert cross.sends == [((own + k) % 4, 64) for k in (1, 2, 3)]
-            assert cross.receives == [((own - k) % 4, 64) for k in (1, 2, 3)]
-
-
-def test_dense_messages_are_sent_as_they_lie_and_others_are_packed():
-    with entered(clients_of((1, 1))[1]):
-        x = placed(X, named((2,), ("x",), "x"))
-        cross = _core._CrossReshard(x, named((2,), ("x",)))
-        cross.begin()
-        sent = cross.send_in_place(0)
-        assert sent.tobytes() == X[4:].tobytes()
-        assert not sent.flags.writeable
-        received = cross.receive_in_place(0)
-        received[:] = np.frombuffer(X[:4].tobytes(), np.uint8)
-        check_value(cross.finish(), X)
-        cross = _core._CrossReshard(x, named((2,), ("x",), None, "x"))
-        cross.begin()
-        assert cross.send_in_place(0) is None
-        packed = np.empty(64, np.uint8)
-        cross.pack(0, packed)
-        assert packed.tobytes() == X[4:, :4].tobytes()
-        assert cross.receive_in_place(0).shape == (64,)  # its columns are dense memory of their own
-        with pytest.raises(IndexError, match="pack: there is no message 1; expected 0 to 0"):
-            cross.pack(1, packed)
-        with pytest.raises(ValueError, match=r"unpack: the buffer does not fit; expected dense uint8 of shape \(64,\)"):
-            cross.unpack(0, packed[:63])
+        job.run(body)
+        assert [sent for sent, _ in job.traffic()] == [{1: 30 << 20}, {0: 30 << 20}]
+        assert [max(each.sizes) for each in job.transports] == [60 << 20] * 2
 
 
 def test_programs_that_differ_are_an_error_in_all_processes():

@@ -9,10 +9,8 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+from artifex_devices.distributed.tags import Tag
 from artifex_devices.distributed.transport import Message
-
-REPORTS = -1  # tag of messages about the state of a process; they arrive after all messages that were sent before
-RECORDS = -2  # tag of the records of meetings
 
 
 class SimulatedMessage(Message):
@@ -57,7 +55,7 @@ class Channel:
             return f"report of process {self.sender}"
         self._arrived.append(parcel)
         self._match()
-        kind = "record" if self.tag == RECORDS else f"message with tag {self.tag}"
+        kind = "record" if self.tag == Tag.MEETING else f"message with tag {self.tag}"
         return f"{kind} of {len(parcel.data)} bytes of process {self.sender}"
 
     def _match(self) -> None:
@@ -99,7 +97,7 @@ class Network:
 
     def report(self, sender: int, receiver: int, call: Callable[[], None]) -> None:
         """Sends a report: `call` runs where it is delivered."""
-        self._add(self.channel(sender, receiver, REPORTS), _Parcel(b"", None, call))
+        self._add(self.channel(sender, receiver, Tag.STATE), _Parcel(b"", None, call))
 
     def deliverable(self) -> int:
         """Returns how many channels have a message that may arrive next."""
@@ -126,7 +124,7 @@ class Network:
         if len(channel.travelling) > 1:
             return
         ends = (channel.sender, channel.receiver)
-        if channel.tag != REPORTS:
+        if channel.tag != Tag.STATE:
             self._busy[ends] += 1
             self._set_deliverable(channel, True)
         self._set_reports(ends)
@@ -136,13 +134,13 @@ class Network:
             return
         ends = (channel.sender, channel.receiver)
         self._set_deliverable(channel, False)
-        if channel.tag != REPORTS:
+        if channel.tag != Tag.STATE:
             self._busy[ends] -= 1
             self._set_reports(ends)
 
     def _set_reports(self, ends: tuple[int, int]) -> None:
         """Lets the reports between two processes wait for all messages between them."""
-        number = self._numbers.get((*ends, REPORTS))
+        number = self._numbers.get((*ends, Tag.STATE))
         if number is not None:
             channel = self._channels[number]
             self._set_deliverable(channel, bool(channel.travelling) and not self._busy[ends])

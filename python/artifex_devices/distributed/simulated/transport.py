@@ -13,8 +13,9 @@ from artifex_devices.distributed.checked_transport import CheckedTransport
 from artifex_devices.distributed.consistency import MAX_PAYLOAD, Meeting
 from artifex_devices.distributed.local_peers import LocalPeers
 from artifex_devices.distributed.peers import Peer, PeerStates
-from artifex_devices.distributed.simulated.network import RECORDS, SimulatedMessage
+from artifex_devices.distributed.simulated.network import SimulatedMessage
 from artifex_devices.distributed.simulated.scheduler import Scheduler
+from artifex_devices.distributed.tags import Tag
 from artifex_devices.distributed.transport import Message
 
 _RECORD = 1024  # bytes
@@ -76,8 +77,8 @@ class SimulatedMeeting(Meeting):
         self._sent = self._record(kind, digest, payload, text).ljust(_RECORD, b"\0")
         for number in super().missing():
             memory = memoryview(bytearray(_RECORD))
-            self._received[number] = self._scheduler.receive(memory, number, self._me, RECORDS)
-            self._scheduler.send(memoryview(self._sent), self._me, number, RECORDS)
+            self._received[number] = self._scheduler.receive(memory, number, self._me, Tag.MEETING)
+            self._scheduler.send(memoryview(self._sent), self._me, number, Tag.MEETING)
 
     def done(self) -> bool:
         """See Meeting.done."""
