@@ -9,7 +9,7 @@ marked `held_out`: those whose parallelism is not published, and the only one of
 Example:
     python bench/planner_accuracy.py            # write
     python bench/planner_accuracy.py --check    # status 1 if a committed file differs from the data
-    python bench/planner_accuracy.py --factors  # print the rows of cpp/artifex_devices/planner/fitted_efficiency.cpp
+    python bench/planner_accuracy.py --factors  # print the rows of cpp/artifex_planner/training/fitted_efficiency.cpp
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from artifex_devices import _core, cluster, models, planner
+from artifex_devices import _planner, cluster, models, planner
 from artifex_devices.planner import Efficiency, EfficiencyFit, TrainingConfig, TrainingPlan
 from artifex_devices.planner.training.efficiency_fit import quantile
 
@@ -124,7 +124,7 @@ def collective_rows() -> list[tuple[dict[str, Any], float, float]]:
         factors = Efficiency.published(machine)
         if row.get("algorithm") == "Ring":
             factors = factors.replaced(nvls=1e-6)  # as the measurement, not in the switch
-        ours = _core._training_collective_seconds(row["op"], row["bytes"], machine, n, factors._described())
+        ours = _planner.training_collective_seconds(row["op"], row["bytes"], machine, n, factors._described())
         rows.append((row, moved / row["busbw"], ours))
     return rows
 

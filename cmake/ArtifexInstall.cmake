@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The C++ package: headers, one static library of the rooms that have public ones, and what find_package(artifex_devices) reads.
+# The C++ package: public headers, the shared library of the runtime, and what find_package(artifex_devices) reads.
 # Below the prefix, which for a wheel is the folder of the Python package.
 include(CMakePackageConfigHelpers)
 if(ARTIFEX_BUILD_PYTHON)
@@ -26,28 +26,29 @@ while(headers)
 endwhile()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${public_headers})
 
-# Rooms without public headers serve the extension only.
-add_library(artifex_devices STATIC)
-get_property(rooms GLOBAL PROPERTY ARTIFEX_PUBLIC_ROOMS)
+# The whole runtime as one shared library: both extensions and programs of others that are linked to it share its state.
+add_library(artifex_devices SHARED)
+get_property(rooms GLOBAL PROPERTY ARTIFEX_ROOMS)
 foreach(room IN LISTS rooms)
   target_sources(artifex_devices PRIVATE $<TARGET_OBJECTS:artifex_${room}>)
 endforeach()
 target_sources(artifex_devices PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/cpp" FILES ${public_headers})
 target_compile_features(artifex_devices PUBLIC cxx_std_20)
-if(ARTIFEX_FMT_SOURCE)
-  target_sources(artifex_devices PRIVATE $<TARGET_OBJECTS:artifex_fmt>)
-  set(HAS_OWN_FMT ON)
-else()
-  target_link_libraries(artifex_devices PRIVATE fmt::fmt)
-  set(HAS_OWN_FMT OFF)
-endif()
 target_link_libraries(artifex_devices
   PUBLIC Threads::Threads
-  PRIVATE $<BUILD_INTERFACE:PkgConfig::hwloc> $<INSTALL_INTERFACE:artifex_devices::hwloc>)
-set_target_properties(artifex_devices PROPERTIES LINKER_LANGUAGE CXX)
+  PRIVATE artifex_compile ${ARTIFEX_FMT} PkgConfig::hwloc)
+set(HAS_OWN_FMT OFF)
+if(ARTIFEX_FMT_SOURCE)
+  set(HAS_OWN_FMT ON)
+endif()
+# Only our own names are exported: another hwloc or fmt in the process must neither see nor replace ours.
+set(exports "${CMAKE_CURRENT_LIST_DIR}/exports.map")
+target_link_options(artifex_devices PRIVATE
+  "LINKER:--version-script=${exports}" LINKER:-Bsymbolic LINKER:--exclude-libs,ALL LINKER:--gc-sections LINKER:--as-needed)
+set_target_properties(artifex_devices PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS "${exports}")
 
 install(TARGETS artifex_devices EXPORT artifex_devices
-  ARCHIVE DESTINATION lib FILE_SET HEADERS DESTINATION include)
+  LIBRARY DESTINATION lib FILE_SET HEADERS DESTINATION include)
 install(EXPORT artifex_devices
   NAMESPACE artifex_devices:: FILE artifex_devices-targets.cmake DESTINATION ${ARTIFEX_CMAKE_DIR})
 configure_package_config_file(
@@ -61,7 +62,6 @@ install(
   DESTINATION ${ARTIFEX_CMAKE_DIR})
 
 if(ARTIFEX_HWLOC_ROOT)
-  install(FILES "${ARTIFEX_HWLOC_ROOT}/lib/libhwloc.a" DESTINATION lib)
   install(FILES "${ARTIFEX_HWLOC_ROOT}/COPYING" DESTINATION licenses RENAME hwloc.txt)
 endif()
 if(ARTIFEX_FMT_SOURCE)

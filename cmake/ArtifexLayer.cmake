@@ -1,23 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 # artifex_layer(<room> [PARSES] [OPTIMIZE <option>] [PUBLIC <header>...] SOURCES <file>... [DEPENDS <room>...]
 #   [LIBRARIES <target>...])
-# One static library for each room. PUBLIC headers, and those that they include, are installed. DEPENDS is the
-# architecture: tools/check_layers.py checks the includes against it. tests/cpp/<room>/*_test.cpp are one executable.
-# OPTIMIZE replaces -O3 in Release builds: -O2 for rooms without loops over elements, -O1 for the planner, where a search
-# then needs 16 % more instructions, and -Os where nothing runs often: a wheel may have 7 MB.
-# PARSES: a fuzz target of tests/fuzz calls it.
+# One room of the runtime. PUBLIC headers, and those that they include, are installed. DEPENDS is the architecture:
+# tools/check_layers.py checks the includes against it.
 add_library(artifex_rooms INTERFACE)  # all of them, in their order
 function(artifex_layer room)
   cmake_parse_arguments(ARG "PARSES" "OPTIMIZE" "PUBLIC;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
-  set(target artifex_${room})
+  set(options)
+  if(ARG_PARSES)
+    set(options PARSES)
+  endif()
   list(TRANSFORM ARG_SOURCES PREPEND "${room}/")
-  add_library(${target} STATIC ${ARG_SOURCES})
-  target_link_libraries(artifex_rooms INTERFACE ${target})
+  list(TRANSFORM ARG_DEPENDS PREPEND artifex_)
+  artifex_library(${room} ${options} OPTIMIZE ${ARG_OPTIMIZE}
+    SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS} LIBRARIES ${ARG_LIBRARIES})
+  target_link_libraries(artifex_rooms INTERFACE artifex_${room})
+  # The shared library exports the names of the rooms; calls inside it stay direct.
+  set_target_properties(artifex_${room} PROPERTIES CXX_VISIBILITY_PRESET default)
+  target_compile_options(artifex_${room} PRIVATE -fno-semantic-interposition)
   list(TRANSFORM ARG_PUBLIC PREPEND "artifex_devices/${room}/")
   set_property(GLOBAL APPEND PROPERTY ARTIFEX_PUBLIC_HEADERS ${ARG_PUBLIC})
-  if(ARG_PUBLIC)
-    set_property(GLOBAL APPEND PROPERTY ARTIFEX_PUBLIC_ROOMS ${room})
-  endif()
+  set_property(GLOBAL APPEND PROPERTY ARTIFEX_ROOMS ${room})
+endfunction()
+
+# artifex_library(<name> [PARSES] [OPTIMIZE <option>] SOURCES <file>... [DEPENDS <target>...] [LIBRARIES <target>...])
+# The static library artifex_<name>. tests/cpp/<name>/*_test.cpp are one executable.
+# OPTIMIZE replaces -O3 in Release builds: -O2 for rooms without loops over elements, -O1 for the planner, where a search
+# then needs 16 % more instructions, and -Os where nothing runs often: a wheel may have 7 MB.
+# PARSES: a fuzz target of tests/fuzz calls it.
+function(artifex_library name)
+  cmake_parse_arguments(ARG "PARSES" "OPTIMIZE" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  set(target artifex_${name})
+  add_library(${target} STATIC ${ARG_SOURCES})
   artifex_unity(${target} 16)
   if(ARG_OPTIMIZE)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${ARG_OPTIMIZE}>)
@@ -26,14 +40,13 @@ function(artifex_layer room)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/cpp")
-  list(TRANSFORM ARG_DEPENDS PREPEND artifex_ OUTPUT_VARIABLE rooms)
   target_link_libraries(${target}
-    PUBLIC ${rooms} ${ARTIFEX_FMT} Threads::Threads
+    PUBLIC ${ARG_DEPENDS} ${ARTIFEX_FMT} Threads::Threads
     PRIVATE artifex_compile ${ARG_LIBRARIES})
   if(ARTIFEX_BUILD_TESTS)
-    file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cpp/${room}/*_test.cpp")
+    file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cpp/${name}/*_test.cpp")
     if(tests)
-      artifex_test(${room}_test SOURCES ${tests} ROOMS ${target})
+      artifex_test(${name}_test SOURCES ${tests} ROOMS ${target})
     endif()
   endif()
 endfunction()

@@ -5,8 +5,9 @@
     tools/check_layers.py [ROOT]
 
 artifex_layer(... DEPENDS ...) declares the C++ rooms: a room includes itself and what its DEPENDS reach, and depends
-only on rooms declared before it. Python stays out of the core, and a few libraries stay in the rooms that wrap them.
-tools/python_rooms.py declares the Python rooms. Prints `file:line: what is wrong` and exits with 1.
+only on rooms declared before it. The planner is above the runtime, and only its own bindings include it. Python stays
+out of both, and a few libraries stay in the rooms that wrap them. tools/python_rooms.py declares the Python rooms.
+Prints `file:line: what is wrong` and exits with 1.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pathlib import Path
 from python_rooms import check_python
 
 CORE = "cpp/artifex_devices"
+PLANNER = "cpp/artifex_planner"
+PLANNER_DEPENDS = "sharding"  # it uses this room of the runtime, and those that the room reaches
 BINDINGS = "cpp/bindings"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 LAYER = re.compile(r"^[ \t]*artifex_layer\(([^)]*)\)", re.MULTILINE)
@@ -62,8 +65,8 @@ CONFINED = (
     Confined(
         "NumPy",
         lambda header: header in ("pybind11/numpy.h", "pybind11/eigen.h") or header.startswith("numpy/"),
-        lambda path: path.parts[:2] == ("cpp", "bindings") and path.stem == "numpy_bridge",
-        f"{BINDINGS}/numpy_bridge.cpp",
+        lambda path: path.as_posix() in (f"{BINDINGS}/numpy_bridge.cpp", f"{BINDINGS}/planner/bind_reshard.cpp"),
+        f"{BINDINGS}/numpy_bridge.cpp and {BINDINGS}/planner/bind_reshard.cpp",
     ),
     Confined(
         "hwloc",
@@ -74,8 +77,8 @@ CONFINED = (
     Confined(
         "Eigen",
         lambda header: header.startswith(("Eigen/", "eigen3/", "unsupported/Eigen/")),
-        _in_rooms("measure", "planner", "collective"),
-        f"the sources of measure, planner and collective in {CORE}",
+        _in_rooms("measure", "collective"),
+        f"the sources of measure and collective in {CORE}",
     ),
 )
 
@@ -113,8 +116,9 @@ def read_rooms(cmake: Path, shown: str) -> tuple[dict[str, Room], list[str]]:
 
 def check_includes(path: Path, text: str, rooms: dict[str, Room]) -> Iterator[str]:
     """Yields what is wrong with the includes of one file; `path` is relative to the root."""
-    in_core = path.parts[:2] == ("cpp", "artifex_devices")
-    room = rooms.get(path.parts[2]) if in_core else None
+    is_core = path.is_relative_to(CORE)
+    is_planner = path.is_relative_to(PLANNER)
+    room = rooms.get(path.parts[2]) if is_core else rooms.get(PLANNER_DEPENDS) if is_planner else None
     for match in INCLUDE.finditer(text):
         quote, header = match.groups()
         place = f"{path.as_posix()}:{text.count(chr(10), 0, match.start(2)) + 1}"
@@ -122,14 +126,18 @@ def check_includes(path: Path, text: str, rooms: dict[str, Room]) -> Iterator[st
             if library.matches(header) and not library.allowed(path):
                 yield f"{place}: includes {header}; {library.what} belongs to {library.where}"
         parts = header.split("/")
-        if parts[0] != "artifex_devices":
-            if quote == '"' and in_core:
-                yield f'{place}: includes "{header}"; write the whole path, "artifex_devices/<room>/<file>.h"'
+        if parts[0] == "artifex_planner":
+            if not is_planner and not path.is_relative_to(f"{BINDINGS}/planner"):
+                yield f"{place}: includes {header}; only {PLANNER} and {BINDINGS}/planner may use the planner"
+        elif parts[0] != "artifex_devices":
+            if quote == '"' and (is_core or is_planner):
+                yield f'{place}: includes "{header}"; write the whole path, "{path.parts[1]}/<folder>/<file>.h"'
         elif len(parts) < 3 or parts[1] not in rooms:
             yield f"{place}: includes {header}, which is in no room; rooms are {', '.join(rooms)}"
         elif room is not None and parts[1] not in room.reach:
             yield (
-                f"{place}: room {room.name} includes {header}, but {room.name} may include only "
+                f"{place}: {'the planner' if is_planner else f'room {room.name}'} includes {header}, but "
+                f"{'it' if is_planner else room.name} may include only "
                 f"{', '.join(name for name in rooms if name in room.reach)}"
             )
 
@@ -142,7 +150,7 @@ def check_tree(root: Path) -> list[str]:
     rooms, problems = read_rooms(root / shown, shown)
     files = sorted(
         file
-        for top in (CORE, BINDINGS)
+        for top in (CORE, PLANNER, BINDINGS)
         for file in (root / top).rglob("*")
         if file.suffix in (".h", ".cpp", ".hpp", ".cc")
     )

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks or rewrites the type stubs of the extension: python/artifex_devices/_core.pyi.
+"""Checks or rewrites the type stubs of the extensions: _core.pyi and _planner.pyi of python/artifex_devices.
 
-    tools/make_stubs.py              prints how the committed file differs from what the extension is; exits with 1 then
-    tools/make_stubs.py --generate   rewrites it
+    tools/make_stubs.py              prints how the committed files differ from the extensions; exits with 1 then
+    tools/make_stubs.py --generate   rewrites them
 
 What pybind11-stubgen reads from the built extension is cleaned so that strict mypy and people can use it: integers are
 int and not SupportsInt | SupportsIndex, bare containers have parameters, and ndarrays are NDArray. Types that pybind11
@@ -25,8 +25,8 @@ from pathlib import Path
 from stub_types import TYPES
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULE = "artifex_devices._core"
-STUB = ROOT / "python" / "artifex_devices" / "_core.pyi"
+PACKAGE = "artifex_devices"
+MODULES = ("_core", "_planner")
 
 # Types that pybind11 accepts for a number, by the widest Python type in the union.
 NUMBERS = {
@@ -54,6 +54,7 @@ BARE = {
 }
 
 
+UNUSED = set(TYPES)  # entries that no member has taken
 SLOTS = {
     "__eq__": ast.parse("def __eq__(self, other: object) -> bool: ...").body[0],
     "__hash__": ast.parse("def __hash__(self) -> int: ...").body[0],
@@ -120,9 +121,9 @@ def _is_general_new(part: ast.stmt) -> bool:
 class Cleaner(ast.NodeTransformer):
     """Cleans the annotations of a stub."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str) -> None:
+        self.module = module
         self.owner = ""  # name of the class and a dot, or nothing
-        self.unused = set(TYPES)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         self.owner = f"{node.name}."
@@ -130,7 +131,7 @@ class Cleaner(ast.NodeTransformer):
         self.owner = ""
         if "enum.Enum" in [ast.unparse(base) for base in node.bases]:
             # The generator writes members as annotations, which type checkers no longer take for members.
-            members = getattr(importlib.import_module(MODULE), node.name).__members__
+            members = getattr(importlib.import_module(self.module), node.name).__members__
             methods = [part for part in node.body if not isinstance(part, ast.AnnAssign)]
             methods = [part for part in methods if getattr(part, "name", "") != "__new__"]
             assigned = [ast.parse(f"{name} = {member.value!r}").body[0] for name, member in members.items()]
@@ -173,17 +174,17 @@ class Cleaner(ast.NodeTransformer):
         name = self.owner + node.name
         if name in TYPES:
             node.returns = _expression(TYPES[name])
-            self.unused.discard(name)
+            UNUSED.discard(name)
         for arg in node.args.args:
             if (parameter := f"{name}({arg.arg})") in TYPES:
                 arg.annotation = _expression(TYPES[parameter])
-                self.unused.discard(parameter)
+                UNUSED.discard(parameter)
 
 
-def missing_exceptions(text: str) -> str:
+def missing_exceptions(text: str, module: str) -> str:
     """Exception classes with a public `__module__`, which the generator omits."""
     shown = ""
-    for name, value in sorted(vars(importlib.import_module(MODULE)).items()):
+    for name, value in sorted(vars(importlib.import_module(module)).items()):
         if isinstance(value, type) and issubclass(value, BaseException) and f"class {name}" not in text:
             bases = ", ".join(base.__name__ for base in value.__bases__)
             shown += f'class {name}({bases}):\n    """{value.__doc__}"""\n'
@@ -197,12 +198,9 @@ def _with_imports(body: str) -> str:
     return body.replace("\nimport ", "\n" + "".join(f"import {module}\n" for module in missing) + "import ", 1)
 
 
-def clean(raw: str) -> str:
+def clean(raw: str, module: str) -> str:
     """Turns the output of pybind11-stubgen into the text of the stub, not yet formatted."""
-    cleaner = Cleaner()
-    tree = cleaner.visit(ast.parse(raw))
-    if cleaner.unused:
-        sys.exit(f"make_stubs: tools/stub_types.py names unknown members: {', '.join(sorted(cleaner.unused))}")
+    tree = Cleaner(module).visit(ast.parse(raw))
     text = ast.unparse(ast.fix_missing_locations(tree))
     body = text.replace("from __future__ import annotations\n", "", 1)
     body = _with_imports(body)
@@ -218,7 +216,7 @@ def clean(raw: str) -> str:
     header = (
         "# SPDX-License-Identifier: Apache-2.0\n# Made by tools/make_stubs.py --generate from the built extension.\n"
     )
-    return header + body + "\n" + missing_exceptions(body)
+    return header + body + "\n" + missing_exceptions(body, module)
 
 
 def _run(*command: str, text: str | None = None) -> str:
@@ -231,7 +229,7 @@ def _run(*command: str, text: str | None = None) -> str:
 # pybind11-stubgen leaves out classes of other modules, and bound classes have their public path as __module__. Their
 # signatures for `inspect` lack the types, which docstrings have.
 STUBGEN = f"""
-import inspect, {MODULE} as core, pybind11_stubgen
+import inspect, {PACKAGE}._core as core, pybind11_stubgen
 def argspec_unless_documented(function, argspec=inspect.getfullargspec):
     if (function.__doc__ or "").startswith(function.__name__ + "("):
         raise TypeError(function)
@@ -246,32 +244,40 @@ pybind11_stubgen.main()
 """
 
 
-def generate() -> str:
-    """Returns the stub of the extension that is installed."""
+def generate(module: str, stub: Path) -> str:
+    """Returns the stub of an extension that is installed."""
     with tempfile.TemporaryDirectory() as folder:
-        _run(sys.executable, "-c", STUBGEN, MODULE, "--exit-code", "-o", folder)
-        raw = (Path(folder) / (MODULE.replace(".", "/") + ".pyi")).read_text(encoding="utf-8")
-    text = clean(raw)
+        _run(sys.executable, "-c", STUBGEN, module, "--exit-code", "-o", folder)
+        raw = (Path(folder) / (module.replace(".", "/") + ".pyi")).read_text(encoding="utf-8")
+    text = clean(raw, module)
     ruff = (sys.executable, "-m", "ruff")
-    text = _run(*ruff, "check", "--fix", "--quiet", "--select=I,F401", "--stdin-filename", str(STUB), "-", text=text)
-    return _run(*ruff, "format", "--stdin-filename", str(STUB), "-", text=text)
+    text = _run(*ruff, "check", "--fix", "--quiet", "--select=I,F401", "--stdin-filename", str(stub), "-", text=text)
+    return _run(*ruff, "format", "--stdin-filename", str(stub), "-", text=text)
 
 
 def main() -> int:
-    """Checks or rewrites the stub."""
-    parser = argparse.ArgumentParser(description="type stubs of the extension")
-    parser.add_argument("--generate", action="store_true", help=f"rewrite {STUB.relative_to(ROOT)}")
-    wanted = generate()
-    found = STUB.read_text(encoding="utf-8") if STUB.exists() else ""
-    if parser.parse_args().generate:
-        STUB.write_text(wanted, encoding="utf-8")
-        return 0
-    shown = STUB.relative_to(ROOT).as_posix()
-    diff = list(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), shown, "what the extension is"))
-    sys.stdout.writelines(diff)
-    if diff:
+    """Checks or rewrites the stubs."""
+    parser = argparse.ArgumentParser(description="type stubs of the extensions")
+    parser.add_argument("--generate", action="store_true", help="rewrite them")
+    arguments = parser.parse_args()
+    stubs = {name: ROOT / "python" / PACKAGE / f"{name}.pyi" for name in MODULES}
+    wanted = {name: generate(f"{PACKAGE}.{name}", stub) for name, stub in stubs.items()}
+    if UNUSED:
+        sys.exit(f"make_stubs: tools/stub_types.py names unknown members: {', '.join(sorted(UNUSED))}")
+    differ = False
+    for name, stub in stubs.items():
+        found = stub.read_text(encoding="utf-8") if stub.exists() else ""
+        if found == wanted[name]:
+            continue
+        if arguments.generate:
+            stub.write_text(wanted[name], encoding="utf-8")
+            continue
+        differ = True
+        shown = stub.relative_to(ROOT).as_posix()
+        lines = (found.splitlines(True), wanted[name].splitlines(True))
+        sys.stdout.writelines(difflib.unified_diff(*lines, shown, "what the extension is"))
         print(f"make_stubs: {shown} is out of date; run `make stubs`", file=sys.stderr)
-    return 1 if diff else 0
+    return 1 if differ else 0
 
 
 if __name__ == "__main__":

@@ -91,10 +91,11 @@ for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
   "$python" -m venv "$scratch/venv"
   "$scratch/venv/bin/python" -m pip install -qq "$wheel" </dev/null
   site=$("$scratch/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
-  outside=$(ldd "$site"/artifex_devices/_core*.so | awk '$2 == "=>" { print $3 }' | grep -v "^$site" |
+  binaries=("$site"/artifex_devices/_{core,planner}*.so "$site"/artifex_devices/lib/libartifex_devices.so)
+  outside=$(ldd "${binaries[@]}" | awk '$2 == "=>" { print $3 }' | grep -v "^$site" |
     grep -vE '/(libc|libm|libpthread|libdl|librt|libgcc_s|libstdc\+\+)\.so' || true)
   [ -z "$outside" ] || die "$tag: the extension needs libraries from outside the wheel: $outside"
-  python tools/check_hardening.py "$site"/artifex_devices/_core*.so || die "$tag: the extension is not hardened"
+  python tools/check_hardening.py "${binaries[@]}" || die "$tag: the extension is not hardened"
   (cd "$scratch" && hidden env -i PATH="$scratch/venv/bin" HOME="$scratch" python -W error run_page.py README.md) \
     >"$scratch/output" 2>&1 || { cat "$scratch/output" >&2; die "$tag: the README failed"; }
   say "$tag: $(basename "$wheel"), $(stat -c %s "$wheel") bytes, $(head -n 1 "$scratch/output")"

@@ -15,7 +15,8 @@ from pathlib import Path
 
 PACKAGE = "artifex_devices"
 FOLDER = f"python/{PACKAGE}"
-CORE = "_core"
+EXTENSIONS = ("_core", "_planner")
+PLANNER_ROOMS = ("_hardware", "roofline", "planner")  # that use the second one
 
 # A room imports itself and rooms on earlier lines. A name with an underscore is private, the others are public.
 ORDER = (
@@ -129,7 +130,7 @@ def read_imports(tree: ast.AST, modules: set[str]) -> Iterator[Import]:
                 if top != PACKAGE:
                     yield Import(line, top, False, in_function, False)
                     continue
-                while rest and rest not in modules and rest.partition(".")[0] != CORE:
+                while rest and rest not in modules and rest.partition(".")[0] not in EXTENSIONS:
                     rest = rest.rpartition(".")[0]
                 yield Import(line, rest, True, in_function, False)
             yield from visit(child, in_function or is_function)
@@ -167,7 +168,9 @@ def check_imports(root: Path) -> Iterator[str]:
                 graph[name].add(target)
             if found.is_by_name:
                 continue
-            if target.partition(".")[0] == CORE or not room:
+            if target.partition(".")[0] == "_planner" and room not in PLANNER_ROOMS:
+                yield f"{place}: imports _planner; only {', '.join(PLANNER_ROOMS)} may"
+            if target.partition(".")[0] in EXTENSIONS or not room:
                 continue
             if not target:
                 if room not in (*LAZY_ROOMS, "testing"):  # the last rooms use the package as its users do
@@ -265,7 +268,7 @@ def _globals_of(path: Path) -> set[str]:
 
 def check_binding_imports(root: Path) -> Iterator[str]:
     """Yields places in the bindings that import a Python module of the package by its name."""
-    names = re.compile(rf'import\("{PACKAGE}\.(?!{CORE}")')
+    names = re.compile(rf'import\("{PACKAGE}\.(?!_core")')
     for path in sorted((root / "cpp" / "bindings").glob("*")):
         shown = path.relative_to(root).as_posix()
         if path.suffix not in (".h", ".cpp") or shown.startswith(BINDING_IMPORTS.removesuffix(".h")):

@@ -120,7 +120,7 @@ if [ "$(cat .venv/stamp 2>/dev/null)" != "$want" ]; then
 else
   # Updates what pip built. CMake copies only changed files.
   before=$(stat -c %Y "$tree"/cpp/bindings/_core*.so 2>/dev/null || true)
-  with_progress cmake --build "$tree" --target _core artifex_devices
+  with_progress cmake --build "$tree" --target _core _planner artifex_devices
   site=$(python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
   quiet cmake --install "$tree" --prefix "$site/artifex_devices" --strip
   [ "$before" = "$(stat -c %Y "$tree"/cpp/bindings/_core*.so)" ] || say "rebuilt the extension"

@@ -60,6 +60,8 @@ TESTED_BY = {
 def room_of(path: str) -> str | None:
     """The room of a file of the repository, or None where no room owns it."""
     parts = Path(path).parts
+    if parts[:2] == ("cpp", "artifex_planner"):
+        return "planner"
     if parts[:2] in (("cpp", "artifex_devices"), ("python", "artifex_devices"), ("tests", "python"), ("tests", "cpp")):
         name = Path(parts[2]).stem
         if parts[0] == "tests" and len(parts) == 3:
@@ -85,6 +87,7 @@ def commands(rooms: set[str]) -> list[list[str]]:
     """
     folders: set[str] = set()
     targets: list[str] = []
+    programs: list[str] = []
     for room in sorted(rooms):
         has_cpp_tests = (CPP_TESTS / room).is_dir()
         own = {room} if (PYTHON_TESTS / room).is_dir() else set(TESTED_BY.get(room, ()))
@@ -93,14 +96,16 @@ def commands(rooms: set[str]) -> list[list[str]]:
             names = sorted(name for name in {*TESTED_BY, *folders_of_tests} if not name.startswith("__"))
             raise ValueError(f"test_quick: {room} is not a room; expected some of {', '.join(names)}")
         folders |= own
-        if has_cpp_tests and (ROOT / "cpp" / "artifex_devices" / room).is_dir():
+        house = "artifex_planner" if room == "planner" else f"artifex_devices/{room}"
+        if has_cpp_tests and (ROOT / "cpp" / house).is_dir():
             targets.append(f"{room}_test")
+            programs.append(str(BUILD / "cpp" / house.partition("/")[0] / f"{room}_test"))
     found = [[sys.executable, "tools/check_layers.py"]]
     if targets or "bindings" in rooms:
         found.append(["tools/setup.sh"])  # pytest loads the installed extension, which ninja alone does not replace
     if targets:
         found.append(["cmake", "--build", str(BUILD), "--target", *targets])
-    found += [[str(BUILD / "cpp" / "artifex_devices" / target)] for target in targets]
+    found += [[program] for program in programs]
     if folders:
         tests = [f"tests/python/{folder}" for folder in sorted(folders)]
         found.append([sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *tests])

@@ -3,8 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "artifex_devices/advice/capabilities.h"
-#include "artifex_devices/advice/derived_batch_size.h"
+#include "artifex_devices/cluster/capabilities.h"
 #include "bindings.h"
 #include "gil.h"
 
@@ -89,17 +88,12 @@ void bind_accelerators(py::module_& module) {
       },
       py::arg("machine"), py::arg("root"), py::arg("nvml_library"));
   module.def(
-      "_derived_batch_size",
-      [](const std::string& hardware) -> py::object {
-        const Accelerator* row = find_accelerator_by_name(hardware);
-        if (!row) row = find_accelerator_by_kind(hardware);
-        if (!row) row = find_accelerator_by_pci(hardware);
-        if (!row) return py::none();
-        const DerivedBatchSize sizes = derived_batch_size(*row);
-        return py::make_tuple(std::string(row->name), std::string(row->hardware_type), sizes.min_batch_size,
-                              sizes.optimal_batch_size, sizes.critical_batch_size, sizes.notes);
+      "detect_hardware_type",
+      [](const std::string& platform, const std::string& device_kind) {
+        return std::string(to_string(detect_hardware_type(platform, device_kind)));
       },
-      py::arg("hardware"));
+      py::arg("platform"), py::arg("device_kind"),
+      "HardwareType value of a device's platform and kind; \"unknown\" for chips that are not in the table.");
   module.def(
       "_read_nvml",
       [](const std::string& library) {

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "artifex_devices/render/bar_charts.h"
-#include "bind_planner.h"
+#include "bindings.h"
 #include "gil.h"
 
 namespace artifex_devices::bindings {

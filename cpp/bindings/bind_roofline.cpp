@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "artifex_devices/advice/roofline.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/measure/measured_rates.h"
@@ -64,23 +63,6 @@ DType float_type(const std::string& name, const char* operation) {
 }  // namespace
 
 void bind_roofline(py::module_& module) {
-  module.def(
-      "critical_batch",
-      [](double peak_flops, double bandwidth, double weight_bytes) {
-        return make_roofline(peak_flops, bandwidth).critical_batch(weight_bytes);
-      },
-      py::arg("peak_flops"), py::arg("memory_bandwidth"), py::arg("weight_bytes"),
-      "Batch from which arithmetic is the limit, for batches far below the sides of the weight matrix.");
-  module.def(
-      "exact_critical_batch",
-      [](double peak_flops, double bandwidth, int64_t inputs, int64_t outputs, double input_bytes, double weight_bytes,
-         double output_bytes) {
-        return make_roofline(peak_flops, bandwidth)
-            .critical_batch(LayerSizes{inputs, outputs, input_bytes, weight_bytes, output_bytes});
-      },
-      py::arg("peak_flops"), py::arg("memory_bandwidth"), py::arg("inputs"), py::arg("outputs"), py::arg("input_bytes"),
-      py::arg("weight_bytes"), py::arg("output_bytes"),
-      "The same with activations counted; None: never compute-bound.");
   module.def(
       "_gemm",
       [](const std::string& isa, const std::string& dtype, const py::bytes& a, const py::bytes& b, int64_t m, int64_t k,

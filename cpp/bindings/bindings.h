@@ -10,9 +10,9 @@ namespace py = pybind11;
 // One function for each file bind_*.cpp. module.cpp calls them, classes before the functions that use them.
 void bind_accelerator_catalogue(py::module_& module);
 void bind_accelerators(py::module_& module);
-void bind_advice(py::module_& module);
 void bind_array(py::module_& module);
 void bind_assembly(py::module_& module);
+void bind_charts(py::module_& module);
 void bind_caller_line(py::module_& module);
 void bind_client(py::module_& module);
 void bind_cluster(py::module_& module);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that still run Python once the interpreter is finalizing.
-#include <unistd.h>
-
 #include "cpython_calls.h"
 #include "gil.h"
 
@@ -24,10 +22,6 @@ __attribute__((no_sanitize("address"))) PyObject* call_sleeping_at_exit(PyObject
 }
 
 }  // namespace
-
-void sleep_to_the_end() noexcept {
-  for (;;) ::pause();
-}
 
 void bind_exit_guard(py::module_& module) {
   static PyMethodDef functions[] = {

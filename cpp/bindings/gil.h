@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 #include <pybind11/pybind11.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <utility>
@@ -16,7 +17,9 @@ namespace py = pybind11;
 bool holds_gil() noexcept;
 
 /// Sleeps until the process ends.
-[[noreturn]] void sleep_to_the_end() noexcept;
+[[noreturn]] inline void sleep_to_the_end() noexcept {
+  for (;;) ::pause();
+}
 
 /// Runs `work`, which takes the GIL or runs Python code that may release it. Once the interpreter is finalizing,
 /// CPython up to 3.13 ends each other thread that takes the GIL: it unwinds the thread's stack without the GIL, which

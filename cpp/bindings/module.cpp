@@ -2,7 +2,6 @@
 #include <pybind11/pybind11.h>
 
 #include "bind_checkpoint.h"
-#include "bind_planner.h"
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
@@ -63,12 +62,11 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_object_identity(module);
   bind_trace(module);
   bind_accelerators(module);
-  bind_advice(module);
   bind_roofline(module);
   bind_accelerator_catalogue(module);
   bind_cluster(module);
   bind_mesh_orders(module);
-  bind_planner(module);
+  bind_charts(module);
   bind_render(module);
   bind_repr(module);
   bind_caller_line(module);

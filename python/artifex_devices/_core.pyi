@@ -44,22 +44,17 @@ __all__: list[str] = [
     "SingleDeviceSharding",
     "TransferGuardError",
     "accelerator_catalogue",
-    "batch_size_advice",
     "catalogue_sources",
-    "critical_batch",
     "detect_hardware_type",
-    "exact_critical_batch",
     "find_accelerator",
     "get_topology_for_devices",
     "live_arrays",
     "machine_svg",
-    "max_memory_batch_size",
     "mesh_svg",
     "mesh_text",
     "placed_mesh_svg",
     "sharding_svg",
     "sharding_text",
-    "validate_batch_size",
 ]
 
 class Machine:
@@ -3287,11 +3282,6 @@ def _build_facts() -> dict[typing.Any, typing.Any]:
     Returns the versions that the core was built with (dict of texts).
     """
 
-def _cache_elements(shape: dict[typing.Any, typing.Any], tokens: int) -> int:
-    """
-    Elements of the KV cache of a sequence.
-    """
-
 def _cached_host_value(array: Array) -> typing.Any:
     """
     Returns the value that np.asarray(array) has gathered and cached, or None.
@@ -3385,21 +3375,6 @@ def _cluster_from_tables(content: dict[typing.Any, typing.Any], source: str) -> 
     A Cluster of the tables of a cluster file, whose keys and types are checked.
     """
 
-def _cluster_of_device(device: Device) -> Cluster:
-    """
-    The Cluster that a device belongs to, or None.
-    """
-
-def _collective_bytes(op: str, bytes: float, devices: int) -> tuple[float, float]:
-    """
-    (bytes that a device receives, bytes of its input and result) of a collective.
-    """
-
-def _collective_terms(op: str, bytes: float, devices: int, groups: int, executor: str, cache_bytes: int) -> list[float]:
-    """
-    _COPY_TERMS, then _PROGRAM_TERMS, of one program with one collective.
-    """
-
 def _compare_flight_records(records: collections.abc.Sequence[_FlightRecord]) -> list[typing.Any]:
     """
     Returns (processes, last common meeting, [(process, next meeting)], processes behind, whether they are apart) for each group.
@@ -3422,13 +3397,6 @@ def _contract_specs(
 def _copy_isa() -> str:
     """
     Returns the instruction set that copies use.
-    """
-
-def _copy_terms(
-    shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding, cache_bytes: int
-) -> tuple[typing.Any, ...]:
-    """
-    (_COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.
     """
 
 def _copy_to_host(array: Array) -> _HostLeaf: ...
@@ -3455,12 +3423,6 @@ def _cuda_report() -> dict[typing.Any, typing.Any]:
 
 def _current_client() -> Client: ...
 def _default_device() -> Device: ...
-def _default_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:
-    """
-    (number, source) of each factor of a cluster's chip, by name.
-    """
-
-def _derived_batch_size(hardware: str) -> typing.Any: ...
 def _describe_gpus(
     ordinals: collections.abc.Sequence[int],
 ) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
@@ -3484,11 +3446,6 @@ def _divide(array: typing.Any, by: float) -> None:
     Divides a dense array of 16-bit floats in place, each number in float32.
     """
 
-def _efficiency_mistakes(efficiency: dict[typing.Any, typing.Any]) -> str:
-    """
-    Everything that is wrong with factors; empty if nothing.
-    """
-
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
     """
     Returns an Array whose memory the caller writes through _local_arrays or _slab_array.
@@ -3501,46 +3458,11 @@ def _exchange_paths(a: str, b: str, operation: str) -> bool:
     Exchanges two folders in one step. Returns False where the file system cannot.
     """
 
-def _executor_for(op: str, bytes: float, devices: int, threads_bytes: float) -> str:
-    """
-    The executor that shard_map chooses for such blocks.
-    """
-
 def _find_accelerators(
     machine: Machine | None, root: str, nvml_library: str | None
 ) -> dict[typing.Any, typing.Any]: ...
 def _find_device(platform: str, id: int) -> Device: ...
 def _find_memory(platform: str, id: int, kind: str) -> Memory: ...
-def _fit_profile(
-    shape: dict[typing.Any, typing.Any],
-    cluster: Cluster,
-    config: dict[typing.Any, typing.Any],
-    stage: int,
-    busy: collections.abc.Mapping[str, float],
-    alone: collections.abc.Mapping[str, float],
-    idle: float,
-    efficiency: dict[typing.Any, typing.Any],
-    source: str,
-) -> dict[typing.Any, typing.Any]:
-    """
-    Factors and overlap that fit the parts of a profiled step, expected seconds before and after, and notes.
-    """
-
-def _fit_relative(
-    terms: collections.abc.Sequence[collections.abc.Sequence[float]], seconds: collections.abc.Sequence[float]
-) -> tuple[typing.Any, ...]:
-    """
-    (coefficients, relative errors): non-negative least squares of relative errors; one list of terms per sample.
-    """
-
-def _fit_training(
-    steps: collections.abc.Sequence[tuple[dict[typing.Any, typing.Any], Cluster, dict[typing.Any, typing.Any], float]],
-    efficiency: dict[typing.Any, typing.Any],
-) -> tuple[typing.Any, ...]:
-    """
-    (number, source) of each fitted factor by name, and the seconds of each step with them. `steps`: shape, cluster, configuration and measured seconds of each.
-    """
-
 def _flight_timeline(
     records: collections.abc.Sequence[_FlightRecord],
 ) -> tuple[list[typing.Any], list[int], list[typing.Any]]:
@@ -3659,11 +3581,6 @@ def _hybrid_mesh_order(
     Positions of the devices for each place of a mesh over several granules.
     """
 
-def _ideal_efficiency() -> dict[typing.Any, typing.Any]:
-    """
-    (number, source) of each factor without losses, by name.
-    """
-
 def _is_constant(array: typing.Any) -> bool:
     """
     Returns whether an ndarray shows memory of Arrays or results that cannot be written.
@@ -3739,13 +3656,6 @@ def _last_level_cache_bytes() -> int:
     """
 
 def _layout_from_text(text: str) -> Layout: ...
-def _least_memory(
-    shape: dict[typing.Any, typing.Any], cluster: Cluster, space: dict[typing.Any, typing.Any], devices: int
-) -> typing.Any:
-    """
-    The configuration on so many devices of such hosts that needs the least of the limits of memory, or None.
-    """
-
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
 def _likeness(parts: list[typing.Any]) -> int:
     """
@@ -3844,11 +3754,6 @@ def _memory_policy() -> tuple[typing.Any, list[int], typing.Any]:
 def _mesh_from_pickle(
     platform: str, device_ids: typing.Any, axis_names: typing.Any, axis_types: typing.Any
 ) -> Mesh: ...
-def _mesh_shapes(devices: int, most_axes: int) -> list[list[int]]:
-    """
-    Every ordered product of 1 to `most_axes` factors of 2 or more.
-    """
-
 def _moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     """
     Returns an Array with another sharding of the same world, moved as device_put moves it. Buffers that are in place already are shared.
@@ -3860,11 +3765,6 @@ def _named_sharding_from_pickle(
 def _narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
     """
     Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.
-    """
-
-def _network_of_device(device: Device) -> Cluster:
-    """
-    What joins the devices of a client: their Cluster, or the links of GPUs of the catalogue; or None.
     """
 
 def _new_scheduler(
@@ -3883,17 +3783,6 @@ def _parse_world(text: str) -> tuple[Machine, int | None, str | None]:
     Machine (None for this one), number of devices or None, and the name of GPUs or None.
     """
 
-def _pipeline_timeline(
-    schedule: str,
-    microbatches: int,
-    chunks: int,
-    forward: collections.abc.Sequence[float],
-    backward: collections.abc.Sequence[float],
-) -> list[typing.Any]:
-    """
-    (stage, microbatch, chunk, is_backward, start, end) of each pass of a pipeline.
-    """
-
 def _placed_mesh_svg(
     title: str,
     axes: collections.abc.Sequence[tuple[str, int, str]],
@@ -3903,18 +3792,6 @@ def _placed_mesh_svg(
     places: collections.abc.Sequence[tuple[int, int, collections.abc.Sequence[int], int]],
     max_cells: int = 2048,
 ) -> str: ...
-def _plan_collective(
-    op: str,
-    bytes: float,
-    cluster: Cluster,
-    axes: collections.abc.Sequence[str],
-    groups: collections.abc.Sequence[collections.abc.Sequence[int]],
-    pairs: collections.abc.Sequence[tuple[int, int]],
-) -> dict[typing.Any, typing.Any]:
-    """
-    Algorithms of one collective, cheapest first, and its bound, as a dict. `groups` empty: those along `axes`.
-    """
-
 def _plan_cpu_shares(
     places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str
 ) -> list[tuple[int, list[int]]]:
@@ -3929,52 +3806,7 @@ def _plan_gpu_shares(
     For each process, as (machine, PCI addresses of the GPUs that it sees, numbers that were chosen, or None): the numbers of the GPUs that it uses. Then (PCI address, processes) of each GPU that several use.
     """
 
-def _plan_inference(
-    shape: dict[typing.Any, typing.Any],
-    cluster: Cluster,
-    config: dict[typing.Any, typing.Any],
-    efficiency: dict[typing.Any, typing.Any],
-) -> dict[typing.Any, typing.Any]:
-    """
-    Memory and seconds of prefill and decoding, as a dict.
-    """
-
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
-def _plan_reshard(
-    shape: typing.Any,
-    itemsize: int,
-    source: Sharding,
-    destination: Sharding,
-    cluster: Cluster | None,
-    memory_limit: int | None,
-    strategy: str | None,
-) -> dict[typing.Any, typing.Any]:
-    """
-    A plan from one sharding to another, and the plan by the other strategy, as a dict.
-    """
-
-def _plan_step(
-    model: dict[typing.Any, typing.Any],
-    cluster: Cluster,
-    mesh: Mesh,
-    axis_names: collections.abc.Sequence[str],
-    rules: collections.abc.Sequence[int],
-) -> dict[typing.Any, typing.Any]:
-    """
-    Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one number for each logical axis.
-    """
-
-def _plan_training(
-    shape: dict[typing.Any, typing.Any],
-    cluster: Cluster,
-    config: dict[typing.Any, typing.Any],
-    efficiency: dict[typing.Any, typing.Any],
-    devices: int,
-) -> dict[typing.Any, typing.Any]:
-    """
-    Memory and seconds of a training step on the first `devices` of a cluster, as a dict.
-    """
-
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
 def _prefers_gpus() -> bool:
@@ -3990,16 +3822,6 @@ def _process_groups(sharding: Sharding, ndim: int, operation: str) -> list[list[
 def _process_parts(sharding: Sharding, shape: typing.Any, operation: str) -> dict[int, list[list[tuple[int, int]]]]:
     """
     For each process, (begin, end) of the distinct parts of each dimension that it holds, ascending.
-    """
-
-def _profile_parts(spans: collections.abc.Sequence[tuple[str, float, float]], steps: int) -> tuple[typing.Any, ...]:
-    """
-    Seconds of a step by kind: busy and alone, then idle and all. `spans`: kind, begin and end of each.
-    """
-
-def _published_efficiency(cluster: Cluster) -> dict[typing.Any, typing.Any]:
-    """
-    (number, source) of each factor of a cluster's chip by name, without fits to training runs.
     """
 
 def _push_world(client: Client) -> typing.Any: ...
@@ -4055,35 +3877,6 @@ def _reshard_bytes(
     Returns the bytes that devices must receive: bytes_in (in all), most_bytes_in (largest of one device), devices_that_receive.
     """
 
-def _reshard_copies(
-    shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding, cluster: Cluster | None
-) -> list[typing.Any]:
-    """
-    (source device, destination device, (begin, end) of each dimension, bytes) of every direct copy.
-    """
-
-def _reshard_ingress(
-    shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding
-) -> tuple[typing.Any, ...]:
-    """
-    (ids of the destination's devices, bytes that each must receive at least): int64 ndarrays.
-    """
-
-def _reshard_svg(
-    title: str,
-    steps: collections.abc.Sequence[str],
-    shape: typing.Any,
-    itemsize: int,
-    source: Sharding,
-    destination: Sharding,
-    cluster: Cluster | None,
-    is_copies: bool,
-    bytes_by_link: collections.abc.Sequence[tuple[str, int]],
-) -> str:
-    """
-    Returns a reshard as a stand-alone SVG picture.
-    """
-
 def _roofline_svg(
     title: str,
     roofs: collections.abc.Sequence[tuple[str, float, bool]],
@@ -4112,17 +3905,6 @@ def _schedule_svg(
     """
 
 def _scoped_option(name: str) -> typing.Any: ...
-def _search_training(
-    shape: dict[typing.Any, typing.Any],
-    cluster: Cluster,
-    space: dict[typing.Any, typing.Any],
-    efficiency: dict[typing.Any, typing.Any],
-    progress: typing.Any,
-) -> dict[typing.Any, typing.Any]:
-    """
-    The best configurations of a space, as a dict.
-    """
-
 def _select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typing.Any, stream: bool) -> None:
     """
     Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().
@@ -4137,16 +3919,6 @@ def _set_thread_caller(file: str, line: int) -> None:
 def _set_trace_process(process: int) -> None:
     """
     Sets the process of events of this thread; -1 for that of the trace.
-    """
-
-def _shape_parameters(shape: dict[typing.Any, typing.Any]) -> dict[typing.Any, typing.Any]:
-    """
-    The arguments of ShapeParameters.
-    """
-
-def _shape_problems(shape: dict[typing.Any, typing.Any]) -> list[str]:
-    """
-    Everything that is inconsistent in the sizes of a decoder, one text each.
     """
 
 def _sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Sharding:
@@ -4170,33 +3942,6 @@ def _slab_array(array: Array, writable: bool = False) -> typing.Any:
 def _spec_in(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
     """
     The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples.
-    """
-
-def _step_mistakes(model: dict[typing.Any, typing.Any]) -> list[str]:
-    """
-    Everything that is inconsistent in a described step, one text each.
-    """
-
-def _suggest_steps(
-    model: dict[typing.Any, typing.Any],
-    cluster: Cluster,
-    meshes: collections.abc.Sequence[tuple[collections.abc.Sequence[int], collections.abc.Sequence[int]]],
-    sharded_axes: collections.abc.Sequence[int],
-    overlaps: bool,
-    top: int,
-    progress: typing.Any,
-) -> dict[typing.Any, typing.Any]:
-    """
-    The best meshes and rules for a step, with plans and reasons. `meshes`: sizes, and device ids by position.
-    """
-
-def _suggestion_candidates(
-    model: dict[typing.Any, typing.Any],
-    meshes: collections.abc.Sequence[tuple[collections.abc.Sequence[int], collections.abc.Sequence[int]]],
-    sharded_axes: collections.abc.Sequence[int],
-) -> int:
-    """
-    The number that `progress` of _suggest_steps counts up to.
     """
 
 def _supported_isas() -> list[typing.Any]:
@@ -4272,18 +4017,6 @@ def _trace_meetings(
 ) -> list[typing.Any]:
     """
     Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.
-    """
-
-def _training_collective_seconds(
-    op: str, bytes: float, cluster: Cluster, devices: int, efficiency: dict[typing.Any, typing.Any], sharp: bool = False
-) -> float:
-    """
-    Seconds of a collective over the first devices of a cluster, as plan_training prices it; with `sharp`, switches between nodes may sum.
-    """
-
-def _training_groups(space: dict[typing.Any, typing.Any]) -> int:
-    """
-    The number that `progress` of _search_training counts up to.
     """
 
 def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
@@ -4376,37 +4109,14 @@ def accelerator_catalogue() -> list[typing.Any]:
     The accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. Unpublished values are missing or None.
     """
 
-def batch_size_advice(hardware_type: str) -> tuple[int, int, int, int | None, str]:
-    """
-    (min, optimal, critical, max_memory or None, notes) of the table; batch sizes in examples.
-    """
-
 def catalogue_sources() -> list[typing.Any]:
     """
     (id, title, address) of the catalogue's sources.
     """
 
-def critical_batch(peak_flops: float, memory_bandwidth: float, weight_bytes: float) -> float:
-    """
-    Batch from which arithmetic is the limit, for batches far below the sides of the weight matrix.
-    """
-
 def detect_hardware_type(platform: str, device_kind: str) -> str:
     """
     HardwareType value of a device's platform and kind; "unknown" for chips that are not in the table.
-    """
-
-def exact_critical_batch(
-    peak_flops: float,
-    memory_bandwidth: float,
-    inputs: int,
-    outputs: int,
-    input_bytes: float,
-    weight_bytes: float,
-    output_bytes: float,
-) -> float | None:
-    """
-    The same with activations counted; None: never compute-bound.
     """
 
 def find_accelerator(by: str, text: str) -> str | None:
@@ -4439,11 +4149,6 @@ def machine_svg(machine: Machine, max_cells: int = 1024) -> str:
     Returns a machine as a stand-alone SVG picture, coloured by CPU device. Omitted parts are mentioned.
     """
 
-def max_memory_batch_size(free_bytes: int, bytes_per_example: int, model_state_bytes: int) -> int:
-    """
-    Number of examples that fit in memory beside the model state. A model, not a measurement.
-    """
-
 def mesh_svg(mesh: Mesh, max_cells: int = 1024) -> str:
     """
     Returns a mesh as a stand-alone SVG picture. Omitted parts are mentioned.
@@ -4474,49 +4179,10 @@ def sharding_text(
     Returns a drawing in characters of the part of an array of `shape` on each device. Raises as Sharding.shard_shape.
     """
 
-def validate_batch_size(
-    batch_size: int,
-    hardware: str,
-    min_batch_size: int,
-    optimal_batch_size: int,
-    critical_batch_size: int,
-    warn_suboptimal: bool,
-) -> tuple[bool, str]:
-    """
-    (is_valid, message) for a batch size on hardware of this name with these recommended sizes, all in examples.
-    """
-
-_COPY_TERMS: tuple[typing.Any, ...] = (
-    "calls",
-    "calls on workers",
-    "copies",
-    "alone",
-    "cached",
-    "warm",
-    "memory",
-    "read in 4 B",
-    "read in 32 B",
-    "read in 64 B",
-    "read in 512 B",
-    "written in 4 B",
-    "written in 32 B",
-    "written in 64 B",
-    "written in 512 B",
-)
 _JOINED_BY_PCI: str = (
     "GPUs are taken to be joined by PCI Express: the file has no NVLink or xGMI links that join all of them"
 )
 _MEETING_HEAD_BYTES: int = 48
-_PROGRAM_COLLECTIVES: tuple[typing.Any, ...] = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "permute")
-_PROGRAM_TERMS: tuple[typing.Any, ...] = (
-    "cooperative programs",
-    "cooperative participants",
-    "threads programs",
-    "threads participants",
-    "results",
-    "added in caches",
-    "added from memory",
-)
 _SHARED_TRACE_MEETING: int = 4611686018427387904
 _UNCONSTRAINED: _Unconstrained
 __version__: str = "0.1.0"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On PYTHONPATH, this gives a Python and those that it starts the extension of SANITIZED_CORE, and no other one.
+"""On PYTHONPATH, this gives a Python and those that it starts the extension of SANITIZED_CORE and the planner
+beside it, and no other ones.
 
 The rest of the package is the one that is installed; see tools/test_sanitized.sh.
 """
@@ -15,9 +16,9 @@ class Sanitized:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name != "artifex_devices._core":
+        if name not in ("artifex_devices._core", "artifex_devices._planner"):
             return None
-        file = os.environ["SANITIZED_CORE"]
+        file = os.environ["SANITIZED_CORE"].replace("_core", name.rpartition(".")[2])
         return importlib.util.spec_from_file_location(
             name, file, loader=importlib.machinery.ExtensionFileLoader(name, file)
         )

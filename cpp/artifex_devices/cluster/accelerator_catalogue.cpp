@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "artifex_devices/cluster/device_words.h"
+
 namespace artifex_devices {
 namespace {
 
@@ -384,34 +386,7 @@ constexpr std::array kCatalogue = {
                         "and not checked"},
 };
 
-// ASCII only, whatever the process's locale is.
-constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-constexpr bool is_word_char(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
-
-bool equal_without_case(std::string_view a, std::string_view b) noexcept {
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
-// The runs of letters and digits, without the vendor's name and without features after a colon.
-std::vector<std::string> words_of(std::string_view kind) {
-  constexpr std::array<std::string_view, 4> kVendorWords = {"nvidia", "tesla", "amd", "instinct"};
-  std::vector<std::string> words;
-  std::string word;
-  const auto end_word = [&] {
-    if (!word.empty() && std::ranges::find(kVendorWords, word) == kVendorWords.end()) words.push_back(word);
-    word.clear();
-  };
-  for (const char c : kind.substr(0, kind.find(':'))) {
-    const char low = lower(c);
-    if (is_word_char(low)) {
-      word += low;
-    } else {
-      end_word();
-    }
-  }
-  end_word();
-  return words;
-}
+bool equal_without_case(std::string_view a, std::string_view b) { return lower_case(a) == lower_case(b); }
 
 template <class F>
 const Accelerator* find_row(F&& is_it) {
@@ -446,11 +421,11 @@ const Accelerator* find_accelerator_by_name(std::string_view name) {
 }
 
 const Accelerator* find_accelerator_by_kind(std::string_view device_kind) {
-  const std::vector<std::string> asked = words_of(device_kind);
+  const std::vector<std::string> asked = words_of_kind(device_kind);
   if (asked.empty()) return nullptr;
   return find_row([&](const Accelerator& row) {
     return std::ranges::any_of(row.device_kinds,
-                               [&](std::string_view kind) { return !kind.empty() && words_of(kind) == asked; });
+                               [&](std::string_view kind) { return !kind.empty() && words_of_kind(kind) == asked; });
   });
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/cluster/device_words.h"
 
 namespace artifex_devices {
 namespace {
@@ -31,14 +32,6 @@ std::string joined(const std::array<std::string_view, N>& ids) {
 
 std::optional<SourcedNumber> figure(std::optional<double> value, const std::string& source) {
   return value ? std::optional(SourcedNumber{*value, source}) : std::nullopt;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
 }
 
 struct ShortName {
@@ -103,7 +96,7 @@ const Accelerator* row_by_short_name(const std::array<ShortName, N>& names, std:
 }
 
 const Accelerator& tpu_of(std::string_view generation) {
-  std::string text = lower(generation);
+  std::string text = lower_case(generation);
   if (text.starts_with("tpu")) text.erase(0, text.starts_with("tpu ") ? 4 : 3);
   if (const Accelerator* row = row_by_short_name(kTpus, text)) return *row;
   const Accelerator* row = find_accelerator_by_kind(generation);
@@ -167,7 +160,7 @@ std::vector<int> host_of(const Accelerator& row, const std::vector<int>& shape) 
 }
 
 const Accelerator& gpu_of(std::string_view gpu) {
-  const std::string text = lower(gpu);
+  const std::string text = lower_case(gpu);
   if (const Accelerator* row = row_by_short_name(kGpus, text)) return *row;
   const Accelerator* row = find_accelerator_of_type(text);
   if (row == nullptr) row = find_accelerator_by_name(gpu);

@@ -121,7 +121,9 @@ def get_batch_size_recommendation(
         raise ValueError(
             f"get_batch_size_recommendation: expected numbers of bytes below 2**63, got {counts}; correct them"
         )
-    return replace(hardware.row, max_memory_batch_size=_core.max_memory_batch_size(*numbers))
+    from artifex_devices import _planner
+
+    return replace(hardware.row, max_memory_batch_size=_planner.max_memory_batch_size(*numbers))
 
 
 def hardware_name(hardware_type: HardwareType | str | None = None) -> str:
@@ -139,7 +141,9 @@ def validate_batch_size(
     hardware = _hardware(hardware_type, device)
     row = hardware.row
     sizes = (row.min_batch_size, row.optimal_batch_size, row.critical_batch_size)
-    is_valid, message = _core.validate_batch_size(size, hardware.name, *sizes, bool(warn_suboptimal))
+    from artifex_devices import _planner
+
+    is_valid, message = _planner.validate_batch_size(size, hardware.name, *sizes, bool(warn_suboptimal))
     return is_valid, message
 
 
@@ -158,7 +162,9 @@ class _Hardware:
 
 @functools.cache
 def _of_type(member: HardwareType) -> _Hardware:
-    return _Hardware(member.value, BatchSizeRecommendation(*_core.batch_size_advice(member.value)))
+    from artifex_devices import _planner
+
+    return _Hardware(member.value, BatchSizeRecommendation(*_planner.batch_size_advice(member.value)))
 
 
 def _hardware(hardware_type: HardwareType | str | None, device: Device | None = None) -> _Hardware:
@@ -189,7 +195,9 @@ def _hardware_of(device: Device) -> _Hardware:
 
 @functools.cache
 def _of_catalogue(chip: str) -> _Hardware | None:
-    found = _core._derived_batch_size(chip)
+    from artifex_devices import _planner
+
+    found = _planner.derived_batch_size(chip)
     if found is None:
         return None
     name, member, least, optimal, critical, notes = found

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import bounded_list, check_type, wrong_type, wrong_value
 from artifex_devices._base.html import facts, page
 from artifex_devices._base.public_path import public
@@ -87,7 +87,7 @@ class Roofline:
         It is weight_bytes * peak_flops / (2 * memory_bandwidth), for batches far below the sides of the matrix.
         `layer_critical_batch` counts the activations too.
         """
-        return _core.critical_batch(self.peak_flops, self.memory_bandwidth, self.weight_bytes)
+        return _planner.critical_batch(self.peak_flops, self.memory_bandwidth, self.weight_bytes)
 
     @property
     def critical_batch_size(self) -> int:
@@ -150,7 +150,7 @@ class Roofline:
                 raise wrong_value(operation, name, size, "1 to 2**63 - 1", "pass the sizes of the weight matrix")
             sizes.append(size)
         rows, columns = sizes
-        batch = _core.exact_critical_batch(
+        batch = _planner.exact_critical_batch(
             self.peak_flops, self.memory_bandwidth, rows, columns, moved, self.weight_bytes, moved
         )
         return math.inf if batch is None else batch

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/collective_bound.h"
+#include "artifex_planner/collective/bound.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/planner/placed_group.h"
+#include "artifex_planner/collective/placed_group.h"
 #include "made_clusters.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 using Groups = std::vector<std::vector<int64_t>>;
@@ -128,4 +128,4 @@ TEST(CollectiveBound, RefusesPermutesOfDevicesOutsideTheCluster) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

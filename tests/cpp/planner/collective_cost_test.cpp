@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/collective_cost.h"
+#include "artifex_planner/collective/cost.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/link_loads.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 constexpr double kHop = 1e-6;
@@ -292,4 +292,4 @@ TEST(CollectiveCost, PricesAllToAllAsTheSumOfItsMessages) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

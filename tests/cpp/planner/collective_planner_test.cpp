@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/collective_planner.h"
+#include "artifex_planner/collective/plan.h"
 
 #include <gtest/gtest.h>
 
 #include "artifex_devices/base/error.h"
 #include "made_clusters.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 TEST(CollectiveBytes, CountOneDevice) {
@@ -56,4 +56,4 @@ TEST(PlanCollective, RefusesOtherNamesAndGroupsThatAreNotBoxes) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/collective_terms.h"
+#include "artifex_planner/calibration/terms.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 constexpr double kMessageBytes = 1 << 20;
@@ -68,4 +68,4 @@ TEST(ProgramCollective, HasNames) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/copy_terms.h"
+#include "artifex_planner/calibration/copy_terms.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "artifex_devices/base/error.h"
 #include "reference_pairs.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 /// Those that are not 0.
@@ -113,4 +113,4 @@ TEST(CopyTerms, CountBytesPerMemory) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/direct_copies.h"
+#include "artifex_planner/reshard/direct_copies.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "made_clusters.h"
 #include "reference_pairs.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 TEST(DirectCopies, DeliverTheBytesThatEachDeviceLacks) {
@@ -70,4 +70,4 @@ TEST(DirectCopies, RequireDevicesOfTheCluster) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/einsum_moves.h"
+#include "artifex_planner/step/einsum_moves.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 /// Letters of an array; a digit after a letter is the axis of the mesh that cuts it: "b0d".
@@ -124,4 +124,4 @@ TEST(EinsumMoves, TreatsAxesIndependently) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

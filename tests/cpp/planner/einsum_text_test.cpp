@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/einsum_text.h"
+#include "artifex_planner/step/einsum_text.h"
 
 #include <gtest/gtest.h>
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 using Letters = std::vector<std::string>;
@@ -32,4 +32,4 @@ TEST(EinsumText, NeedsAnArrowAndLetters) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/group_ingress.h"
+#include "artifex_planner/reshard/group_ingress.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "artifex_devices/partition/reshard_plan.h"
 #include "reference_pairs.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 ShardDomains domains(const TileGrid& grid, const Dims& shape, Uneven uneven = Uneven::kError) {
@@ -157,4 +157,4 @@ TEST(GroupIngress, RangesThatAreNotDigitsReturnNothing) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

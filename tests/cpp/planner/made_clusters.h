@@ -3,7 +3,7 @@
 
 #include "artifex_devices/cluster/cluster.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 
 /// Round figures: links of 100 bytes/s and a second a hop, a network of 10 bytes/s a chip and 2 s.
 inline ClusterRef made_cluster(NetworkKind kind, const std::vector<int>& dims, const std::vector<bool>& wraps,
@@ -27,4 +27,4 @@ inline ClusterRef made_cluster(NetworkKind kind, const std::vector<int>& dims, c
   return Cluster::make(std::move(parts));
 }
 
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/part_ingress.h"
+#include "artifex_planner/reshard/part_ingress.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "made_clusters.h"
 #include "reference_pairs.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 /// By arithmetic, and, with two devices exchanged that hold the same at both ends, by what each holds.
@@ -51,4 +51,4 @@ TEST(PartIngress, NumbersPartsInTheOrderOfTheirBytes) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

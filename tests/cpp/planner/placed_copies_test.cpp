@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/placed_copies.h"
+#include "artifex_planner/reshard/placed_copies.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/device/cluster_client.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 using test::error_of;
@@ -69,4 +69,4 @@ TEST(PlacedCopies, RefusesTooManyDevicesOrCopies) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/placed_group.h"
+#include "artifex_planner/collective/placed_group.h"
 
 #include <gtest/gtest.h>
 
 #include "artifex_devices/base/error.h"
 #include "made_clusters.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 const TorusGroup& torus_of(const std::optional<NodeGroup>& group) { return std::get<TorusGroup>(group.value().local); }
@@ -67,4 +67,4 @@ TEST(PlacedGroup, RefusesInvalidSets) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

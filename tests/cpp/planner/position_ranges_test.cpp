@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/position_ranges.h"
+#include "artifex_planner/reshard/position_ranges.h"
 
 #include <gtest/gtest.h>
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 TEST(PositionRanges, KeepOtherDigitsUnchanged) {
@@ -24,4 +24,4 @@ TEST(PositionRanges, ListTheFirstPositionsOfRanges) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

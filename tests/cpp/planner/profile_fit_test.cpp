@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/profile_fit.h"
+#include "artifex_planner/profile/fit.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
-#include "artifex_devices/planner/training_plan.h"
+#include "artifex_planner/training/plan.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 using enum ProfileKind;
@@ -155,4 +155,4 @@ TEST(ProfileFit, StagesOfAPipelineKeepTheirFixedSeconds) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

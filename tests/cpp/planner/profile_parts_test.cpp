@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/profile_parts.h"
+#include "artifex_planner/profile/parts.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "artifex_devices/base/error.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 using enum ProfileKind;
@@ -62,4 +62,4 @@ TEST(ProfileParts, KindsHaveNames) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

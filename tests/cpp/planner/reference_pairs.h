@@ -8,7 +8,7 @@
 
 #include "artifex_devices/partition/partition_spec.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 
 inline PartitionSpec spec_of(const std::vector<std::vector<std::string>>& dimensions) {
   std::vector<SpecEntry> entries;
@@ -73,4 +73,4 @@ inline std::vector<ReferencePair> reference_pairs() {
   return pairs;
 }
 
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

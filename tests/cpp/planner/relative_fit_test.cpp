@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/relative_fit.h"
+#include "artifex_planner/calibration/relative_fit.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "artifex_devices/base/error.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 TimedTerms made(std::vector<double> terms, const std::vector<double>& coefficients) {
@@ -106,4 +106,4 @@ TEST(RelativeFit, RefusesInvalidSamples) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

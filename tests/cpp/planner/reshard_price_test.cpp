@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/reshard_price.h"
+#include "artifex_planner/reshard/price.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "made_clusters.h"
 #include "reference_pairs.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 using Bytes = std::array<int64_t, kClusterLinks>;
@@ -205,4 +205,4 @@ TEST(ReshardPrice, IsNeverBelowTheBound) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/reshard_sequence.h"
+#include "artifex_planner/reshard/sequence.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "artifex_devices/partition/reshard_plan.h"
 #include "reference_pairs.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 AbstractMesh mesh_of(const std::vector<std::string>& names, const Dims& sizes) {
@@ -251,4 +251,4 @@ TEST(ReshardSequence, CostsAsLittleAsTheExhaustiveSearchOfTheTable) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/step_cost.h"
+#include "artifex_planner/step/cost.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "made_clusters.h"
 #include "step_models.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 /// 6 * 2 * 64 * 8 * 32 FLOPs of the two matrices, over 4 devices.
@@ -177,4 +177,4 @@ TEST(StepCost, FindsBothCrossingsOfAScaledCollective) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/step_description.h"
+#include "artifex_planner/step/description.h"
 
 #include <gtest/gtest.h>
 
 #include "artifex_devices/base/error.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -128,4 +128,4 @@ TEST(StepDescription, NeedsActivationsToBeWrittenBeforeTheyAreRead) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "artifex_devices/planner/step_work.h"
+#include "artifex_planner/step/work.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 
 /// Makes models of one-letter logical axes: a dimension's index and axis are its letter.
 class LetterModel {
@@ -102,4 +102,4 @@ inline LetterModel two_matrices() {
   return made;
 }
 
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/step_network.h"
+#include "artifex_planner/step/network.h"
 
 #include <gtest/gtest.h>
 
 #include "artifex_devices/base/error.h"
 #include "made_clusters.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 TEST(StepNetwork, FindsTheGroupsOfAMesh) {
@@ -41,4 +41,4 @@ TEST(StepNetwork, FindsEveryKindOfGroup) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

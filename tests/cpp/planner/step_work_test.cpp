@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/step_work.h"
+#include "artifex_planner/step/work.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "artifex_devices/base/interrupt.h"
 #include "step_models.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -234,4 +234,4 @@ TEST(StepWork, PollsForInterrupts) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

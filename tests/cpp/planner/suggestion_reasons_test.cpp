@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/suggestion_reasons.h"
+#include "artifex_planner/step/suggestion_reasons.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "made_clusters.h"
 #include "step_models.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -138,4 +138,4 @@ TEST(PlanStep, FindsTheLargestBatchAndRefusesInvalidRules) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

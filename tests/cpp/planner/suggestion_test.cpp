@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/suggestion.h"
+#include "artifex_planner/step/suggestion.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
-#include "artifex_devices/planner/axis_choices.h"
+#include "artifex_planner/step/axis_choices.h"
 #include "made_clusters.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 /// In[batch, embed] * W[width, mlp] -> Out[batch, mlp], of sizes 8, 12 and 16; elements have two bytes.
@@ -231,4 +231,4 @@ TEST(Suggestions, AreNamedByErrors) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/training_fit.h"
+#include "artifex_planner/training/fit.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
-#include "artifex_devices/planner/training_plan.h"
+#include "artifex_planner/training/plan.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 TransformerShape model(int64_t layers, int64_t embed) {
@@ -105,4 +105,4 @@ TEST(TrainingFit, BadStepsAreErrors) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

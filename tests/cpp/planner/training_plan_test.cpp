@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/training_plan.h"
+#include "artifex_planner/training/plan.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 #include "../base/message_of.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
-#include "artifex_devices/planner/inference_plan.h"
-#include "artifex_devices/planner/pipeline_timeline.h"
-#include "artifex_devices/planner/training_host.h"
+#include "artifex_planner/inference/plan.h"
+#include "artifex_planner/training/pipeline_timeline.h"
+#include "artifex_planner/training/host.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 TransformerShape llama_405b() {
@@ -267,4 +267,4 @@ TEST(Efficiency, CountsTilesAndWaves) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

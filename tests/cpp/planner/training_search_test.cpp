@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/training_search.h"
+#include "artifex_planner/training/search.h"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 #include "../base/message_of.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
-#include "artifex_devices/planner/training_plan.h"
+#include "artifex_planner/training/plan.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 TransformerShape small_shape() {
@@ -190,4 +190,4 @@ TEST(TrainingSearch, RefusesImpossibleChoices) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/transformer_shape.h"
+#include "artifex_planner/training/transformer_shape.h"
 
 #include <gtest/gtest.h>
 
 #include "artifex_devices/base/error.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 TransformerShape small() {
@@ -99,4 +99,4 @@ TEST(TransformerShape, AllProblemsAreInOneError) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/xla_resharding.h"
+#include "artifex_planner/reshard/xla_resharding.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "artifex_devices/base/error.h"
 
-namespace artifex_devices {
+namespace artifex_devices::planner {
 namespace {
 
 TEST(XlaResharding, ChoosesTheExpectedStrategyForEachKind) {
@@ -67,4 +67,4 @@ TEST(XlaResharding, ReturnsNothingWhereNeitherNumberOfPartsDividesTheOther) {
 }
 
 }  // namespace
-}  // namespace artifex_devices
+}  // namespace artifex_devices::planner

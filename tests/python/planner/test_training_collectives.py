@@ -2,14 +2,14 @@
 """Seconds of collectives as plan_training prices them: message sizes, and sums that switches compute."""
 
 import pytest
-from artifex_devices import _core, cluster
+from artifex_devices import _planner, cluster
 from artifex_devices.planner import Efficiency, TrainingConfig, fit, plan_training
 
 IDEAL = Efficiency.ideal()
 
 
 def seconds(op, size, machine, devices, factors=IDEAL):
-    return _core._training_collective_seconds(op, size, machine, devices, factors._described())
+    return _planner.training_collective_seconds(op, size, machine, devices, factors._described())
 
 
 def test_a_message_of_half_bytes_reaches_half_of_the_rate():

@@ -5,7 +5,7 @@ import json
 import pickle
 
 import pytest
-from artifex_devices import _core, cluster, models
+from artifex_devices import _planner, cluster, models
 from artifex_devices.planner import Efficiency, TrainingConfig, fit, plan_training, suggest_training
 
 IDEAL = Efficiency.ideal()
@@ -15,7 +15,7 @@ PODS = cluster.dgx("h100", nodes=4)
 
 
 def seconds(size, machine, sharp, factors=IDEAL, op="all_reduce"):
-    return _core._training_collective_seconds(op, size, machine, machine.device_count, factors._described(), sharp)
+    return _planner.training_collective_seconds(op, size, machine, machine.device_count, factors._described(), sharp)
 
 
 def data(machine=PODS, factors=IDEAL, **values):

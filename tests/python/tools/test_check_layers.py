@@ -40,6 +40,8 @@ CLEAN = {
     "cpp/bindings/numpy_bridge.cpp": "#include <pybind11/numpy.h>\n",
 }
 
+NUMPY_FILES = "cpp/bindings/numpy_bridge.cpp and cpp/bindings/planner/bind_reshard.cpp"
+
 
 def check(tmp_path: Path, **changes: str) -> list[str]:
     """Runs the tool on the clean tree with some files changed; keys are their paths."""
@@ -89,13 +91,13 @@ def test_a_dependency_on_a_later_room_is_refused(tmp_path: Path) -> None:
             "<pybind11/pybind11.h>",
             "Python belongs to cpp/bindings: the core builds without Python",
         ),
-        ("base/shape.cpp", "<numpy/arrayobject.h>", "NumPy belongs to cpp/bindings/numpy_bridge.cpp"),
+        ("base/shape.cpp", "<numpy/arrayobject.h>", f"NumPy belongs to {NUMPY_FILES}"),
         ("device/client.cpp", "<hwloc.h>", "hwloc belongs to cpp/artifex_devices/topology/*.cpp"),
         ("topology/machine.h", "<hwloc/bitmap.h>", "hwloc belongs to cpp/artifex_devices/topology/*.cpp"),
         (
             "base/shape.cpp",
             "<Eigen/Core>",
-            "Eigen belongs to the sources of measure, planner and collective in cpp/artifex_devices",
+            "Eigen belongs to the sources of measure and collective in cpp/artifex_devices",
         ),
     ],
 )
@@ -106,7 +108,26 @@ def test_a_confined_library_is_refused_elsewhere(tmp_path: Path, file: str, incl
 
 def test_numpy_is_refused_in_other_bindings(tmp_path: Path) -> None:
     assert check(tmp_path, **{"cpp/bindings/gil.cpp": "#  include <pybind11/numpy.h>\n"}) == [
-        "cpp/bindings/gil.cpp:1: includes pybind11/numpy.h; NumPy belongs to cpp/bindings/numpy_bridge.cpp"
+        f"cpp/bindings/gil.cpp:1: includes pybind11/numpy.h; NumPy belongs to {NUMPY_FILES}"
+    ]
+
+
+def test_the_planner_is_above_the_runtime(tmp_path: Path) -> None:
+    lines = check(
+        tmp_path,
+        **{
+            "cpp/artifex_devices/base/shape.h": '#include "artifex_planner/step/plan.h"\n',
+            "cpp/artifex_planner/step/plan.h": '#include "plan.h"\n#include "artifex_planner/step/cost.h"\n',
+            "cpp/bindings/gil.cpp": '#include "artifex_planner/step/plan.h"\n',
+            "cpp/bindings/planner/module.cpp": '#include "artifex_planner/step/plan.h"\n',
+        },
+    )
+    only = "only cpp/artifex_planner and cpp/bindings/planner may use the planner"
+    assert lines == [
+        f"cpp/artifex_devices/base/shape.h:1: includes artifex_planner/step/plan.h; {only}",
+        'cpp/artifex_planner/step/plan.h:1: includes "plan.h"; write the whole path, '
+        '"artifex_planner/<folder>/<file>.h"',
+        f"cpp/bindings/gil.cpp:1: includes artifex_planner/step/plan.h; {only}",
     ]
 
 
@@ -122,7 +143,7 @@ def test_short_paths_unknown_rooms_and_unlisted_sources_are_refused(tmp_path: Pa
     assert lines == [
         "cpp/artifex_devices/base/forgotten.cpp:1: is not in the SOURCES of artifex_layer(base ...)",
         'cpp/artifex_devices/base/shape.cpp:1: includes "shape.h"; write the whole path, '
-        '"artifex_devices/<room>/<file>.h"',
+        '"artifex_devices/<folder>/<file>.h"',
         "cpp/artifex_devices/base/shape.cpp:2: includes artifex_devices/bass/shape.h, which is in no room; "
         "rooms are base, topology, device",
         "cpp/artifex_devices/cellar/wine.h:1: lies in no room; rooms are base, topology, device",

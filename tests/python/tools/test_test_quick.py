@@ -18,7 +18,7 @@ PYTHON_ROOMS = [name for names in python_rooms.ORDER for name in names]
 @pytest.mark.parametrize(
     ("path", "room"),
     [
-        ("cpp/artifex_devices/planner/step_cost.cpp", "planner"),
+        ("cpp/artifex_planner/step/cost.cpp", "planner"),
         ("cpp/bindings/module.cpp", "bindings"),
         ("python/artifex_devices/_array_ops/reduce/scans.py", "array_ops"),
         ("python/artifex_devices/lax.py", "lax"),

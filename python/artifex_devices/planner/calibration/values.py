@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import check_number, check_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public, unpickles
@@ -22,7 +22,7 @@ from artifex_devices._base.state_validation import checked_fields, checked_numbe
 from artifex_devices._base.timing import Repeats
 from artifex_devices.planner.calibration.text import calibration_text
 
-TERMS: tuple[str, ...] = (*_core._COPY_TERMS, *_core._PROGRAM_TERMS)
+TERMS: tuple[str, ...] = (*_planner.COPY_TERMS, *_planner.PROGRAM_TERMS)
 """Each has a coefficient: seconds per call, copy, program or participant, or seconds per byte."""
 
 _MAX_ENTRIES = 4096
@@ -282,7 +282,7 @@ def fitted(
             f"calibrate: no sample has {', '.join(missing)}; expected at least one for each term; measure more"
         )
     rows = [[each.get(name, 0.0) for name in TERMS] for each in terms]
-    coefficients, errors = _core._fit_relative(rows, [each.seconds for each in repeats])
+    coefficients, errors = _planner.fit_relative(rows, [each.seconds for each in repeats])
     samples = []
     for name, each, timed, error in zip(names, terms, repeats, errors, strict=True):
         own = MappingProxyType({term: float(count) for term, count in each.items() if count})

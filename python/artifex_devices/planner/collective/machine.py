@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import check_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Mesh, NamedSharding, PartitionSpec, Sharding
@@ -23,8 +23,8 @@ def reshard_terms(
     shape: tuple[int, ...], itemsize: int, source: Sharding, destination: Sharding, cache_bytes: int | None
 ) -> tuple[dict[str, float], list[tuple[int, int, int]]]:
     """Terms of the direct copies, and (memory node read, memory node written, bytes)."""
-    terms, memories = _core._copy_terms(shape, itemsize, source, destination, cache_bytes or 0)
-    return dict(zip(_core._COPY_TERMS, terms, strict=True)), memories
+    terms, memories = _planner.copy_terms(shape, itemsize, source, destination, cache_bytes or 0)
+    return dict(zip(_planner.COPY_TERMS, terms, strict=True)), memories
 
 
 def collective_terms(
@@ -35,14 +35,14 @@ def collective_terms(
     `nbytes` are those of the full array of a group, as `plan_collective` counts them; `cache_bytes` those of the
     last-level caches, None if not known. `executor` is "cooperative" or "threads".
     """
-    terms = _core._collective_terms(op, nbytes, devices, groups, executor, cache_bytes or 0)
+    terms = _planner.collective_terms(op, nbytes, devices, groups, executor, cache_bytes or 0)
     return {name: count for name, count in zip(TERMS, terms, strict=True) if count}
 
 
 def executor_for(op: str, nbytes: float, devices: int) -> str:
     """The executor that `shard_map` chooses for such blocks, by `config`."""
     chosen: str = config.spmd_executor
-    return chosen if chosen != "auto" else _core._executor_for(op, nbytes, devices, config.spmd_threads_bytes)
+    return chosen if chosen != "auto" else _planner.executor_for(op, nbytes, devices, config.spmd_threads_bytes)
 
 
 def check_calibration(operation: str, calibration: Any) -> None:
@@ -85,12 +85,12 @@ def machine_collective(
     op: str, nbytes: float, axes: tuple[Any, ...], mesh: Mesh, groups: Sequence[Sequence[int]], calibration: Calibration
 ) -> CollectivePlan:
     """Prices one program of one collective, as `shard_map` runs it here."""
-    if op not in _core._PROGRAM_COLLECTIVES:
+    if op not in _planner.PROGRAM_COLLECTIVES:
         raise ValueError(
             f"plan_collective: {safe_repr(op)} is not a calibrated collective; expected one of "
-            f"{', '.join(_core._PROGRAM_COLLECTIVES)}; plan it on a cluster"
+            f"{', '.join(_planner.PROGRAM_COLLECTIVES)}; plan it on a cluster"
         )
-    has_cluster = _core._cluster_of_device(mesh.devices.flat[0]) is not None
+    has_cluster = _planner.cluster_of_device(mesh.devices.flat[0]) is not None
     if has_cluster or not NamedSharding(mesh, PartitionSpec()).is_fully_addressable:
         raise ValueError(
             f"plan_collective: the mesh has devices of {'a cluster' if has_cluster else 'other processes'}; expected "
@@ -103,7 +103,7 @@ def machine_collective(
     latency = calibration.seconds_of({name: value for name, value in terms.items() if name in fixed})
     transfer = calibration.seconds_of(terms) - latency
     estimate = Estimate(latency, transfer, f"{executor} executor", "memory" if transfer > 0 else "nothing")
-    received, peak = _core._collective_bytes(op, float(nbytes), devices)
+    received, peak = _planner.collective_bytes(op, float(nbytes), devices)
     return CollectivePlan(
         op=op,
         nbytes=nbytes,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import check_sequence, check_str, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
@@ -88,7 +88,7 @@ def plan_collective(
             if perm is not None:
                 _checked_pairs(op, perm)  # the seconds do not depend on the pairs
             return machine_collective(op, nbytes, names, cluster, groups, calibration)
-        network = _core._network_of_device(cluster.devices.flat[0])
+        network = _planner.network_of_device(cluster.devices.flat[0])
     if not isinstance(network, Cluster):
         fix = "make one by artifex_devices.cluster; give calibration= for this machine's own devices"
         raise wrong_type("plan_collective", "cluster", cluster, "a Cluster, or a Mesh of a cluster's devices", fix)
@@ -99,7 +99,7 @@ def plan_collective(
         )
     pairs = _checked_pairs(op, perm)
     try:
-        found: Any = _core._plan_collective(op, float(nbytes), network, [str(name) for name in names], groups, pairs)
+        found: Any = _planner.plan_collective(op, float(nbytes), network, [str(name) for name in names], groups, pairs)
     except RuntimeError as error:  # from the cluster, which does not know the operation
         text = str(error)
         raise RuntimeError(text if text.startswith("plan_collective: ") else f"plan_collective: {text}") from None

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import check_choice, check_int, check_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, count_text, seconds_text
@@ -191,6 +191,6 @@ def plan_inference(
         "cache_bytes": itemsize_of(name, "cache_dtype", cache_dtype),
         "format": dtype,
     }
-    found: dict[str, Any] = _core._plan_inference(vars(shape), cluster, config, factors._described())
+    found: dict[str, Any] = _planner.plan_inference(vars(shape), cluster, config, factors._described())
     seconds: dict[str, Any] = {key: InferenceSeconds(**found.pop(key)) for key in ("roofline", "expected")}
     return InferencePlan(shape=shape, cluster=cluster, efficiency=factors, **sizes, **found, **seconds)

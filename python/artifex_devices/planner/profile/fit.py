@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import check_int, check_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import seconds_text
@@ -138,7 +138,7 @@ def fit_profile(
             )
         stage = 0
     check_int(_OPERATION, "stage", stage, minimum=0, maximum=config.pipeline - 1)
-    found = _core._fit_profile(
+    found = _planner.fit_profile(
         vars(plan.shape),
         plan.cluster,
         config._described(plan.cluster.device_count),

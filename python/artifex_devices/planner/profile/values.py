@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import check_int, check_str
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public
@@ -206,7 +206,7 @@ def _profile_of(operations: list[Operation], patterns: Any, *, steps: int, **val
             kind = "other"
             unknown[name] = unknown.get(name, 0.0) + (end - begin) / 1e6 / steps
         spans.append((kind, (begin - first) / 1e6, (end - first) / 1e6))
-    busy, alone, idle, seconds = _core._profile_parts(spans, steps)
+    busy, alone, idle, seconds = _planner.profile_parts(spans, steps)
     return Profile(
         steps=steps,
         seconds=seconds,

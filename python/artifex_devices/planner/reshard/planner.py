@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import (
     MAX_DIMENSIONS,
     check_choice,
@@ -106,10 +106,10 @@ def plan_reshard(
             f"plan_reshard: shape {sizes} of {kind.name} has {nbytes} bytes; expected fewer than 2**63; use smaller "
             "sizes"
         )
-    found = _core._plan_reshard(sizes, kind.itemsize, src, dst, cluster, memory_limit, way)
+    found = _planner.plan_reshard(sizes, kind.itemsize, src, dst, cluster, memory_limit, way)
     packed_sizes, packed = bytes_shape(sizes, kind, src, dst, found["cluster"])
     if packed is not None:  # the first call has checked the shape itself
-        found = _core._plan_reshard(packed_sizes, kind.itemsize, src, dst, cluster, memory_limit, way)
+        found = _planner.plan_reshard(packed_sizes, kind.itemsize, src, dst, cluster, memory_limit, way)
     return _reshard_plan(sizes, packed_sizes, kind, src, dst, found, calibration)
 
 
@@ -144,7 +144,7 @@ def _reshard_plan(
         seconds_from = calibrated(calibration)
     total, busiest, host_bytes, seconds = found["lower_bound"]
     needed = DeviceBytes(
-        lambda: _core._reshard_ingress(packed_shape, dtype.itemsize, source, destination), total, busiest
+        lambda: _planner.reshard_ingress(packed_shape, dtype.itemsize, source, destination), total, busiest
     )
 
     def step_of(*fields: Any) -> PlanStep:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base import html
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
@@ -185,7 +185,7 @@ class ReshardPlan(Report):
         Computed at each access, in time proportional to their number.
         """
         shape, packed = bytes_shape(self.shape, self.dtype, self.source, self.destination, self.cluster)
-        found = _core._reshard_copies(shape, self.dtype.itemsize, self.source, self.destination, self.cluster)
+        found = _planner.reshard_copies(shape, self.dtype.itemsize, self.source, self.destination, self.cluster)
         copies = tuple(Copy(*each) for each in found)
         if packed is None:
             return copies
@@ -213,7 +213,7 @@ class ReshardPlan(Report):
             >>> picture[:4], picture.count(">64 bytes<")  # an arrow each way
             ('<svg', 2)
         """
-        picture = _core._reshard_svg(
+        picture = _planner.reshard_svg(
             self._layout().title,
             picture_lines(self),
             bytes_shape(self.shape, self.dtype, self.source, self.destination, self.cluster)[0],

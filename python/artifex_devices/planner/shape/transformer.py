@@ -10,7 +10,7 @@ from types import MappingProxyType
 from artifex_devices._base.checks import check_int, check_number
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import _cache_elements, _shape_parameters, _shape_problems
+from artifex_devices._planner import cache_elements, shape_parameters, shape_problems
 from artifex_devices.planner.plain_numbers import is_count, make_plain, plain
 
 
@@ -151,7 +151,7 @@ class TransformerShape:
             for field in fields(self)
             if not _fits(field.name, str(field.type), getattr(self, field.name))
         ]
-        wrong = wrong or _shape_problems(vars(self))
+        wrong = wrong or shape_problems(vars(self))
         if wrong:
             raise ValueError(
                 f"TransformerShape: {'; '.join(wrong)}; expected ints that fit each other, True or False for "
@@ -161,7 +161,7 @@ class TransformerShape:
     @property
     def parameters(self) -> ShapeParameters:
         """Numbers of parameters by part."""
-        return ShapeParameters(**_shape_parameters(vars(self)))
+        return ShapeParameters(**shape_parameters(vars(self)))
 
     def cache_bytes(self, tokens: int, itemsize: float = 2) -> int | float:
         """Returns the bytes of the KV cache of one sequence.
@@ -184,7 +184,7 @@ class TransformerShape:
         operation = "TransformerShape.cache_bytes"
         tokens = check_int(operation, "tokens", plain(tokens), "write 4096", minimum=1, maximum=2**31)
         itemsize = check_number(operation, "itemsize", plain(itemsize), "write 2", above=0)
-        return _cache_elements(vars(self), tokens) * itemsize
+        return cache_elements(vars(self), tokens) * itemsize
 
 
 _NORMS = ("rms", "layer", "layer without bias")

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import check_sequence
 from artifex_devices._base.html import facts, folded, page, table
 from artifex_devices._base.public_path import public
@@ -178,7 +178,7 @@ class StepModel:
                 "with these classes, such as Optimizer(8) for Adam"
             )
         wrong = type_mistakes((self, *self.tensors, *self.operations, *optimizers))
-        wrong = wrong or _core._step_mistakes(description_of(self))
+        wrong = wrong or _planner.step_mistakes(description_of(self))
         if wrong:
             raise ValueError(
                 f"StepModel: {self.name!r} is inconsistent: {'; '.join(wrong)}; expected fields as the docstrings of "

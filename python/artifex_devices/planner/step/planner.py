@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import check_type, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
@@ -57,14 +57,14 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Any]) -> StepPla
     """
     check_type("plan_step", "model", model, StepModel, "a StepModel", "make one by artifex_devices.models")
     checked_mesh: Any = mesh
-    network = _core._network_of_device(mesh.devices.flat[0]) if isinstance(checked_mesh, Mesh) and mesh.size else None
+    network = _planner.network_of_device(mesh.devices.flat[0]) if isinstance(checked_mesh, Mesh) and mesh.size else None
     if not isinstance(network, Cluster):
         fix = "make one of cluster.tpu('v5p', (4, 4, 4)).devices()"
         raise wrong_type("plan_step", "mesh", mesh, "a Mesh of a cluster's devices", fix)
     names = mesh.axis_names
     sharded = _sharded_axes(model, names, rules)
     bits = [sum(1 << names.index(axis) for axis in sharded[logical]) for logical in model.logical_axes]
-    found = _core._plan_step(description_of(model), network, mesh, list(axis_texts(names).values()), bits)
+    found = _planner.plan_step(description_of(model), network, mesh, list(axis_texts(names).values()), bits)
     return step_plan(model, network, dict(zip(names, mesh.axis_sizes, strict=True)), sharded, found)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core, mesh_utils
+from artifex_devices import _planner, mesh_utils
 from artifex_devices._base.checks import check_int, check_type, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.progress import progress_bar
@@ -81,15 +81,15 @@ def suggest(
     devices = cluster.devices()
     placed = [
         (shape, order, ids)
-        for shape in _core._mesh_shapes(len(devices), max_axes)
+        for shape in _planner.mesh_shapes(len(devices), max_axes)
         for order, ids in _orders(cluster, devices, shape).items()
     ]
     described = description_of(model)
     meshes = [(shape, ids.tolist()) for shape, _, ids in placed]
     numbers = [model.logical_axes.index(axis) for axis in shardable]
-    candidates = _core._suggestion_candidates(described, meshes, numbers)
+    candidates = _planner.suggestion_candidates(described, meshes, numbers)
     with progress_bar("suggest", candidates, is_wanted=bool(progress)) as report:
-        found = _core._suggest_steps(described, cluster, meshes, numbers, bool(overlap), count, report)
+        found = _planner.suggest_steps(described, cluster, meshes, numbers, bool(overlap), count, report)
     unsharded = [axis for axis in model.logical_axes if axis not in shardable]
     options = sum(2 ** (len(shape) * len(shardable)) for shape, _, _ in placed)
     space = SearchSpace(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import check_number, check_str, check_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public
@@ -92,7 +92,7 @@ class Efficiency(Report):
             for name in FACTORS
         }
         object.__setattr__(self, "sources", MappingProxyType(sources))
-        wrong = _core._efficiency_mistakes(self._described())
+        wrong = _planner.efficiency_mistakes(self._described())
         if wrong:
             raise ValueError(f"Efficiency: {wrong}; correct each")
 
@@ -109,7 +109,7 @@ class Efficiency(Report):
             TypeError: `cluster` is not a Cluster.
         """
         check_type("Efficiency.of", "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
-        return cls._from(_core._default_efficiency(cluster))
+        return cls._from(_planner.default_efficiency(cluster))
 
     @classmethod
     def published(cls, cluster: Cluster) -> Efficiency:
@@ -125,12 +125,12 @@ class Efficiency(Report):
         """
         operation = "Efficiency.published"
         check_type(operation, "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
-        return cls._from(_core._published_efficiency(cluster))
+        return cls._from(_planner.published_efficiency(cluster))
 
     @classmethod
     def ideal(cls) -> Efficiency:
         """Returns factors without losses: plans with them are roofline bounds."""
-        return cls._from(_core._ideal_efficiency())
+        return cls._from(_planner.ideal_efficiency())
 
     @classmethod
     def _from(cls, numbers: Mapping[str, tuple[float, str]]) -> Efficiency:

@@ -10,7 +10,7 @@ from typing import Any
 from artifex_devices._base.checks import bounded_list, check_number, check_type, wrong_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import _fit_training
+from artifex_devices._planner import fit_training
 from artifex_devices.planner.training.efficiency import Efficiency
 from artifex_devices.planner.training.values import TrainingPlan
 
@@ -120,7 +120,7 @@ def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = Non
         (vars(plan.shape), plan.cluster, plan.config._described(plan.cluster.device_count), float(plan.measured or 0))
         for plan in plans
     ]
-    found, predicted = _fit_training(steps, start._described())
+    found, predicted = fit_training(steps, start._described())
     factors = {name: (getattr(start, name), source) for name, source in start.sources.items()} | found
     values: dict[str, Any] = {name: value for name, (value, _) in factors.items()}
     fitted = Efficiency(**values, sources={name: source for name, (_, source) in factors.items()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from artifex_devices import _core
+from artifex_devices import _core, _planner
 from artifex_devices._base.checks import check_choice
 from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import bytes_text, seconds_text
@@ -82,7 +82,7 @@ def _schedule(plan: TrainingPlan) -> Picture:
         count = max(stages, count // stages * stages)
     forward = [stage.forward for stage in plan.stages]
     backward = [stage.backward for stage in plan.stages]
-    tasks = _core._pipeline_timeline(config.schedule, count, chunks, forward, backward)
+    tasks = _planner.pipeline_timeline(config.schedule, count, chunks, forward, backward)
     tiles = [
         (stage, 2 * (chunk % 4) + is_backward, start, end, str(microbatch + 1))
         for stage, microbatch, chunk, is_backward, start, end in tasks

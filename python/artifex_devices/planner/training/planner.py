@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import check_number, check_type, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
@@ -64,7 +64,7 @@ def plan_training(
     if measured is not None:
         measured = float(check_number("plan_training", "measured", measured, above=0))
     described = config._described(cluster.device_count)
-    found = _core._plan_training(vars(shape), cluster, described, efficiency._described(), cluster.device_count)
+    found = _planner.plan_training(vars(shape), cluster, described, efficiency._described(), cluster.device_count)
     return training_plan(shape, cluster, config.replaced(data=described["data"]), efficiency, measured, found)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices import _core
+from artifex_devices import _planner
 from artifex_devices._base.checks import check_bool, check_int, check_number, check_sequence, check_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.progress import progress_bar
@@ -118,14 +118,14 @@ def suggest_training(
         (method, config.replaced(context_method=method, overlap=overlap).overlap["context"])
         for method in searched["context_method"]
     ]
-    total = _core._training_groups(space) * len(counts)
+    total = _planner.training_groups(space) * len(counts)
     found: dict[int, dict[str, Any]] = {}
     with progress_bar(name, total, is_wanted=bool(progress)) as report:
         for i, devices in enumerate(counts):
             shift = i * total // len(counts)
             shown = None if report is None else lambda done, shift=shift, report=report: report(shift + done)
             each = {**space, "devices": [devices]}
-            found[devices] = _core._search_training(vars(shape), cluster, each, factors._described(), shown)
+            found[devices] = _planner.search_training(vars(shape), cluster, each, factors._described(), shown)
 
     def choice(each: dict[str, Any]) -> TrainingChoice:
         fields = {key: each[key] for key in (*SEARCHED, "data", "expert_tensor", "sequence_parallel", "schedule")}
@@ -149,7 +149,7 @@ def plan_on(
 ) -> TrainingPlan:
     """Returns the plan on so many devices of a cluster."""
     described = config._described(devices)
-    found = _core._plan_training(vars(shape), cluster, described, efficiency._described(), devices)
+    found = _planner.plan_training(vars(shape), cluster, described, efficiency._described(), devices)
     return training_plan(shape, cluster, config.replaced(data=described["data"]), efficiency, None, found)
 
 
@@ -284,7 +284,7 @@ def _ways_out(shape: TransformerShape, cluster: Cluster, space: dict[str, Any]) 
     """Returns what would make the run fit, each tried by the memory model."""
 
     def fits(changed: dict[str, Any], devices: int) -> bool:
-        found = _core._least_memory(vars(shape), cluster, {**space, **changed}, devices)
+        found = _planner.least_memory(vars(shape), cluster, {**space, **changed}, devices)
         if found is None or found["memory"] > space["memory_limit"]:
             return False
         return not space["host_limit"] or found["host"] <= space["host_limit"]

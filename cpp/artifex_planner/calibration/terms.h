@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "artifex_planner/calibration/copy_terms.h"
+
+namespace artifex_devices::planner {
+
+/// Collectives that programs of this machine's devices run: lax.all_gather, psum_scatter, psum, all_to_all, ppermute.
+enum class ProgramCollective : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kPermute };
+inline constexpr std::array<std::string_view, 5> kProgramCollectives = {"all_gather", "reduce_scatter", "all_reduce",
+                                                                        "all_to_all", "permute"};
+std::optional<ProgramCollective> program_collective_from_name(std::string_view name) noexcept;
+
+/// How a program is run: all devices in turn by one thread, or a thread for each device.
+enum class ProgramExecutor : uint8_t { kCooperative, kThreads };
+
+/// Terms of the seconds of collectives, beside those of copies.
+inline constexpr std::array<std::string_view, 7> kProgramTerms = {
+    "cooperative programs", "cooperative participants", "threads programs", "threads participants", "results",
+    "added in caches",      "added from memory"};
+
+struct CollectiveTerms {
+  CopyTerms copies{};
+  std::array<double, kProgramTerms.size()> program{};
+};
+
+/// One program with one collective in which `groups` groups of `devices` each do the same. `bytes` is the size of the
+/// full array of a group: the gathered result, one device's unreduced input, all that an all-to-all holds.
+/// Example: an all_gather of 1 MiB by 4 devices, cooperative: 1 program, 4 participants, 1 result, 1 call on workers, 4
+/// copies and 1048576 cached bytes.
+CollectiveTerms collective_terms(ProgramCollective op, double bytes, int64_t devices, int64_t groups,
+                                 ProgramExecutor executor, const CopyLimits& limits);
+
+/// The executor that shard_map chooses for such blocks: threads for blocks of at least `threads_bytes`.
+ProgramExecutor executor_for(ProgramCollective op, double bytes, int64_t devices, double threads_bytes) noexcept;
+
+}  // namespace artifex_devices::planner

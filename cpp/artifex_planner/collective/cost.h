@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace artifex_devices::planner {
+
+/// A collective operation of a group of devices. `bytes` of a cost is always the global array of the group: the
+/// gathered result, one device's unreduced input, the sum of all parts of an all-to-all, the value that is broadcast.
+enum class Collective : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kBroadcast };
+std::string_view to_string(Collective op) noexcept;  // "all_gather", ...
+std::optional<Collective> collective_from_name(std::string_view name) noexcept;
+
+/// Seconds before bytes flow: once, and for each step (a hop of a torus, a round behind a switch).
+struct CollectiveLatency {
+  double once = 0;
+  double step = 0;
+};
+
+/// The part of one physical axis that a group uses: `size` devices, each `stride` links from the next. The groups in
+/// between share the links. `wrap`: the last is linked to the first; axes of one or two devices never wrap.
+struct GroupAxis {
+  int64_t size = 1;
+  bool wrap = false;
+  int64_t stride = 1;
+};
+
+/// Devices on a torus or mesh: a ring and a line have one axis.
+struct TorusGroup {
+  std::vector<GroupAxis> axes;
+  double link = 0;  // bytes/s of one link in one direction
+  CollectiveLatency latency;
+};
+
+/// Devices behind switches that never block.
+struct SwitchGroup {
+  int64_t devices = 1;
+  double egress = 0;  // bytes/s out of one device
+  CollectiveLatency latency;
+};
+
+/// Each pair of devices has a link of its own.
+struct FullMeshGroup {
+  int64_t devices = 1;
+  double link = 0;  // bytes/s of one pair in one direction
+  CollectiveLatency latency;
+};
+
+using LocalGroup = std::variant<TorusGroup, SwitchGroup, FullMeshGroup>;
+
+/// A group on several nodes (hosts of GPUs, slices of TPUs), each with the same local group, joined by a network that
+/// gives each device `egress` in one direction.
+struct NodeGroup {
+  LocalGroup local;
+  int64_t nodes = 1;
+  double egress = 0;  // bytes/s for each device
+  CollectiveLatency latency;
+};
+
+/// Cost of one algorithm. seconds = latency + transfer.
+struct CollectiveCost {
+  std::string_view algorithm;  // "ring, both directions", ...
+  std::string_view limit;      // resource that the transfer waits for: "links", "network", ...
+  double latency = 0;          // seconds that do not depend on bytes
+  double transfer = 0;         // seconds of bytes on the busiest link
+  bool is_bound = false;       // a lower bound that no program is known to reach
+  double seconds() const noexcept { return latency + transfer; }
+};
+
+int64_t devices_of(const LocalGroup& group) noexcept;
+int64_t devices_of(const NodeGroup& group) noexcept;
+
+/// Bytes that each device receives, by the table of docs/how_to/plan_reshards.md. Example: 34e6 bytes gathered by 4
+/// devices: 25.5e6. The root of a broadcast receives nothing, the others all bytes.
+double received_bytes(Collective op, double bytes, int64_t devices) noexcept;
+
+/// Every algorithm that the network allows, cheapest first; equals in the order of the guide's table. One device
+/// has one entry of 0 s named "none".
+/// Throws InvalidArgument for bytes below 0 or NaN, sizes below 1, and rates that are not above 0.
+/// Example: 4 devices on a line with links of 4.5e10 bytes/s gather 33.6e6 bytes in 3 x 8.4e6 / 4.5e10 = 560e-6 s.
+std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const LocalGroup& group);
+std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const NodeGroup& group);
+
+}  // namespace artifex_devices::planner

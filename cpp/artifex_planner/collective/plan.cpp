@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_planner/collective/plan.h"
+
+#include <utility>
+
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_planner/collective/placed_group.h"
+
+namespace artifex_devices::planner {
+namespace {
+
+/// Costs of the slowest group.
+std::vector<CollectiveCost> slowest_costs(Collective op, double bytes, const Cluster& cluster,
+                                          const std::vector<std::vector<int64_t>>& groups) {
+  std::vector<CollectiveCost> slowest;
+  for (const auto& group : groups) {
+    const std::optional<NodeGroup> placed = placed_group(cluster, group);
+    if (!placed) {
+      throw_error(
+          "plan_collective: the {} devices of a group, {} first, are not a box of the cluster {}; expected evenly spaced "
+          "chips along its axes; order the mesh with mesh_utils.create_device_mesh",
+          group.size(), group.front(), cluster.name());
+    }
+    std::vector<CollectiveCost> costs = collective_costs(op, bytes, *placed);
+    if (slowest.empty() || costs.front().seconds() > slowest.front().seconds()) slowest = std::move(costs);
+  }
+  return slowest;
+}
+
+}  // namespace
+
+CollectiveBytes collective_bytes(std::string_view op, double bytes, int64_t devices) noexcept {
+  const double part = bytes / static_cast<double>(devices);
+  const bool gathers = op == "all_gather";
+  const bool scatters = op == "reduce_scatter";
+  const bool exchanges = op == "all_to_all" || op == "permute";
+  CollectiveBytes result{0, (gathers || exchanges ? part : bytes) + (scatters || exchanges ? part : bytes)};
+  if (const auto known = collective_from_name(op)) {
+    result.received = received_bytes(*known, bytes, devices);
+  } else if (devices > 1) {
+    result.received = part;
+  }
+  return result;
+}
+
+PlannedCollective plan_collective(std::string_view op, double bytes, const Cluster& cluster,
+                                  const std::vector<std::string>& axes, std::vector<std::vector<int64_t>> groups,
+                                  const PermutePairs& pairs) {
+  const bool permutes = op == "permute";
+  const auto known = collective_from_name(op);
+  if (!known && !permutes) {
+    throw_error(
+        "plan_collective: {:?} is not a collective; expected all_gather, reduce_scatter, all_reduce, all_to_all, "
+        "broadcast or permute",
+        op);
+  }
+  int64_t alike = 1;
+  if (groups.empty()) {
+    groups = groups_along(cluster, axes, !permutes);
+    if (!permutes) {  // all groups are placed alike; only messages of a permute meet on links of other groups
+      alike = static_cast<int64_t>(groups.size());
+      groups.resize(1);
+    }
+  }
+  PlannedCollective planned;
+  planned.devices = static_cast<int64_t>(groups.front().size());
+  planned.groups = static_cast<int64_t>(groups.size());
+  planned.bytes = collective_bytes(op, bytes, planned.devices);
+  if (permutes) {
+    PermuteCost cost = permute_cost(bytes / static_cast<double>(planned.devices), pairs, cluster, groups);
+    planned.costs = {cost.cost};
+    planned.bound = std::move(cost.bound);
+    planned.bytes.received = planned.bound.device_bytes;
+  } else {
+    planned.costs = slowest_costs(*known, bytes, cluster, groups);
+    planned.bound = collective_bound(*known, bytes, cluster, groups, alike);
+  }
+  try {
+    const CollectiveBound& bound = planned.bound;
+    planned.bound_seconds = least_seconds(cluster, bound.bytes_by_chip, bound.slice_bytes, bound.slices);
+  } catch (const Unavailable& error) {
+    planned.why_no_bound_seconds = error.what();
+  }
+  return planned;
+}
+
+}  // namespace artifex_devices::planner

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifex_planner/collective/bound.h"
+
+namespace artifex_devices::planner {
+
+/// Bytes of one collective, named as in Python ("permute" too), over a group of `devices`.
+struct CollectiveBytes {
+  double received = 0;  // by each device; of a broadcast and a permute by the busiest
+  double peak = 0;      // input and result of one device
+};
+CollectiveBytes collective_bytes(std::string_view op, double bytes, int64_t devices) noexcept;
+
+/// Algorithms and bounds of one collective on a cluster.
+struct PlannedCollective {
+  int64_t devices = 1;  // in each group
+  int64_t groups = 1;
+  std::vector<CollectiveCost> costs;  // of the slowest group, cheapest first
+  CollectiveBytes bytes;
+  CollectiveBound bound;
+  std::optional<double> bound_seconds;
+  std::string why_no_bound_seconds;  // names the rate that is not known
+};
+
+/// `op`: a Collective or "permute", which needs `pairs`. `groups`: device ids of the groups that work at once; none:
+/// those along `axes` of the cluster. Throws InvalidArgument for other names, and groups that are not boxes of the
+/// cluster; Unavailable for rates that are needed and not known.
+PlannedCollective plan_collective(std::string_view op, double bytes, const Cluster& cluster,
+                                  const std::vector<std::string>& axes, std::vector<std::vector<int64_t>> groups,
+                                  const PermutePairs& pairs);
+
+}  // namespace artifex_devices::planner

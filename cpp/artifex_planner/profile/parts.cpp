@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_planner/profile/parts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_planner/training/real.h"
+
+namespace artifex_devices::planner {
+namespace {
+
+constexpr PerKind<std::string_view> kKindNames = {
+    "products",   "attention_forward", "attention_backward", "attention",  "elementwise", "other",
+    "all_gather", "reduce_scatter",    "all_reduce",         "all_to_all", "send",        "host"};
+
+struct Change {
+  double time = 0;
+  size_t kind = 0;
+  int by = 0;
+};
+
+}  // namespace
+
+std::string_view to_string(ProfileKind kind) noexcept { return kKindNames[static_cast<size_t>(kind)]; }
+
+std::optional<ProfileKind> profile_kind_from_name(std::string_view name) noexcept {
+  const auto* const found = std::ranges::find(kKindNames, name);
+  if (found == kKindNames.end()) return std::nullopt;
+  return static_cast<ProfileKind>(found - kKindNames.begin());
+}
+
+ProfileKind profile_kind(Message message) noexcept {
+  return static_cast<ProfileKind>(static_cast<int>(ProfileKind::kAllGather) + static_cast<int>(message));
+}
+
+ProfileParts profile_parts(const std::vector<ProfileSpan>& spans, int64_t steps) {
+  if (spans.empty()) throw_error("profile: the device has no operations; expected at least one; choose another device");
+  if (steps < 1) throw_error("profile: steps is {}; expected 1 or more; count the steps that were profiled", steps);
+  std::vector<Change> changes;
+  changes.reserve(2 * spans.size());
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const auto& [kind, begin, end] = spans[i];
+    if (!std::isfinite(begin) || !std::isfinite(end) || end < begin) {
+      throw_error("profile: operation {} lasts from {} to {} s; expected an end that is not before its begin", i, begin,
+                  end);
+    }
+    changes.push_back({begin, static_cast<size_t>(kind), 1});
+    changes.push_back({end, static_cast<size_t>(kind), -1});
+  }
+  std::ranges::sort(changes, {}, &Change::time);
+  ProfileParts parts;
+  PerKind<int64_t> running{};
+  double before = changes.front().time;
+  for (const Change& change : changes) {
+    const double passed = change.time - before;
+    before = change.time;
+    if (passed > 0) {
+      double* first = &parts.idle;
+      for (size_t kind = running.size(); kind-- > 0;) {
+        if (running[kind] == 0) continue;
+        parts.busy[kind] += passed;
+        first = &parts.alone[kind];
+      }
+      *first += passed;
+    }
+    running[change.kind] += change.by;
+  }
+  const double count = to_real(steps);
+  for (double& each : parts.busy) each /= count;
+  for (double& each : parts.alone) each /= count;
+  parts.idle /= count;
+  parts.seconds = (changes.back().time - changes.front().time) / count;
+  return parts;
+}
+
+}  // namespace artifex_devices::planner

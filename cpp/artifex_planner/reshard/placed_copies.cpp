@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_planner/reshard/placed_copies.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/cluster/cluster_machine.h"
+#include "artifex_devices/sharding/world_places.h"
+
+namespace artifex_devices::planner {
+namespace {
+
+ClusterRef cluster_of(const Sharding& sharding) {
+  if (sharding.is_abstract()) return nullptr;
+  const auto* machine = dynamic_cast<const ClusterMachine*>(&sharding.devices()->client()->machine());
+  return machine != nullptr ? machine->cluster() : nullptr;
+}
+
+/// The buffers that transfers of this sharding have.
+PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) {
+  PlacedEnd end{domains, device_ids(sharding), WorldPlaces(sharding).places, {}};
+  std::map<std::pair<int64_t, int64_t>, int64_t> buffer_of;  // by tile and memory
+  for (size_t i = 0; i < end.places.size(); ++i) {
+    buffer_of[{end.places[i].tile, (int64_t{end.places[i].process} << 32) + end.places[i].arena}] =
+        static_cast<int64_t>(i);
+  }
+  const bool own = sharding.is_fully_addressable();
+  for (int64_t position = 0; position < sharding.num_devices(); ++position) {
+    const Device& device = *(*sharding.devices())[position];
+    const int64_t process = own ? end.places.front().process : device.process_index();
+    const auto found = buffer_of.find({sharding.grid().tile(position), (process << 32) + device.arena_index()});
+    if (found == buffer_of.end()) {
+      throw_error<Unavailable>(
+          "{}: {} has no buffer in the plan of transfers; this is a bug of artifex_devices; report it", kPlanReshard,
+          device.to_string());
+    }
+    end.buffers.push_back(found->second);
+  }
+  return end;
+}
+
+PlacedEnd place(const Sharding& sharding, const ShardDomains& domains, const Cluster* cluster) {
+  return cluster ? place_on_cluster(domains, device_ids(sharding), *cluster) : place_in_world(sharding, domains);
+}
+
+}  // namespace
+
+std::vector<int64_t> device_ids(const Sharding& sharding) {
+  std::vector<int64_t> devices(static_cast<size_t>(sharding.num_devices()));
+  std::iota(devices.begin(), devices.end(), int64_t{0});
+  if (sharding.is_abstract()) return devices;
+  std::ranges::transform(devices, devices.begin(), [&](int64_t i) { return (*sharding.devices())[i]->id(); });
+  return devices;
+}
+
+ClusterRef cluster_for(const ClusterRef& given, const Sharding& source, const Sharding& destination) {
+  if (given) return given;
+  const ClusterRef from = cluster_of(source);
+  const ClusterRef to = cluster_of(destination);
+  const bool is_one = from && to ? *from == *to : source.is_abstract() || destination.is_abstract() || from == to;
+  if (!is_one) {
+    throw_error(
+        "{}: the ends are on {} and {}; expected devices of one cluster, or of this process; give cluster= to plan on",
+        kPlanReshard, from ? from->name() : "devices of this process", to ? to->name() : "devices of this process");
+  }
+  return from ? from : to;
+}
+
+void check_size(const Sharding& sharding, const Cluster* cluster) {
+  if (cluster && sharding.num_devices() > cluster->device_count()) {
+    throw_error("{}: the mesh has {} devices, the cluster {} has {}; expected at most these; take a larger cluster",
+                kPlanReshard, sharding.num_devices(), cluster->name(), cluster->device_count());
+  }
+}
+
+double copies_between(const Sharding& from, const Sharding& to, const Dims& shape, const Cluster* cluster) {
+  // Replicas on devices that share a memory are one buffer.
+  const auto buffers = cluster ? to.num_devices() : static_cast<int64_t>(WorldPlaces(to).places.size());
+  return most_copies(from.domains(shape, kPlanReshard), to.domains(shape, kPlanReshard), buffers);
+}
+
+PlacedCopies placed_copies(const Sharding& from, const Sharding& to, const Dims& shape, int64_t itemsize,
+                           const Cluster* cluster, double most) {
+  const ShardDomains source = from.domains(shape, kPlanReshard);
+  const ShardDomains destination = to.domains(shape, kPlanReshard);
+  check_size(from, cluster);
+  check_size(to, cluster);
+  const double copies = copies_between(from, to, shape, cluster);
+  if (copies > most) {
+    throw_error("{}: there are about {:.3g} direct copies; expected at most {:.0f} to plan one by one; {}",
+                kPlanReshard, copies, most,
+                copies > kMostCopies ? "use collectives, or plan a smaller cluster"
+                                     : "ask for them by way=\"copies\", which takes seconds");
+  }
+  PlacedEnd before = place(from, source, cluster);
+  PlacedEnd after = place(to, destination, cluster);
+  DirectCopies direct = make_direct_copies(before, after, itemsize, from.memory_kind() != to.memory_kind());
+  return {std::move(before), std::move(after), std::move(direct)};
+}
+
+}  // namespace artifex_devices::planner

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "artifex_devices/cluster/cluster.h"
+#include "artifex_devices/sharding/sharding.h"
+#include "artifex_planner/reshard/price.h"
+
+namespace artifex_devices::planner {
+
+/// How an array gets from one sharding to another: by direct copies from shard to shard, or by a sequence of
+/// collectives (reshard_sequence.h).
+enum class ReshardStrategy : uint8_t { kCopies, kCollectives };
+std::string_view to_string(ReshardStrategy strategy) noexcept;  // "copies", "collectives"
+
+struct ReshardRequest {
+  ClusterRef cluster = nullptr;                            // null: the cluster that the devices belong to, if any
+  std::optional<int64_t> memory_limit = std::nullopt;      // bytes that a device may hold during the reshard
+  std::optional<ReshardStrategy> strategy = std::nullopt;  // nothing: the faster one on a cluster, else direct copies
+};
+
+/// One step, with its price or the reason why it has none.
+struct PlannedReshardStep {
+  std::string_view move;  // "copies", or a ReshardMove
+  std::string text;       // what the step does, for tables
+  int64_t devices = 1;    // that work together
+  int64_t bytes_received = 0;
+  int64_t busiest_bytes = 0;  // received by the busiest device
+  int64_t shard_bytes = 0;    // of one device before the step
+  int64_t shard_bytes_after = 0;
+  std::optional<ReshardPrice> price;
+  std::string why_no_price;
+};
+
+/// One strategy, planned and priced.
+struct PlannedStrategy {
+  ReshardStrategy strategy = ReshardStrategy::kCopies;
+  std::vector<PlannedReshardStep> steps;
+  std::vector<std::pair<std::string_view, int64_t>> bytes_by_link;
+  int64_t bytes_received = 0;
+  std::optional<int64_t> busiest_bytes;  // nothing: several steps, each with other busiest devices; count bytes_in()
+  int64_t bytes_copied = 0;
+  int64_t peak_bytes = 0;
+  bool is_cheapest = true;
+  std::function<std::vector<int64_t>()> bytes_in;  // received by each destination position
+};
+
+/// What every strategy needs at least.
+struct ReshardLowerBound {
+  int64_t total_bytes = 0;
+  int64_t busiest_bytes = 0;
+  std::vector<int64_t> host_bytes;  // of each host of a cluster that has any of the devices
+  std::optional<double> seconds;    // on a cluster whose rates are known
+};
+
+struct PlannedReshard {
+  ClusterRef cluster;  // null: devices of this machine
+  ReshardLowerBound lower_bound;
+  PlannedStrategy plan;
+  std::optional<PlannedStrategy> other;
+  std::string why_no_other;
+  std::optional<bool> xla_gathers;  // xla_resharding.h
+  std::string why_xla_is_not_known;
+};
+
+/// Plans a reshard; moves nothing. On a cluster more than 2^16 direct copies are planned only where they are requested
+/// or nothing else works. Throws InvalidArgument where the shardings do not fit the shape, the cluster or each other,
+/// and where no strategy, or not the requested one, is possible within the memory limit.
+/// Example: (8,) of 4 bytes from P('x') to P() over 4 devices is one step of copies; each device receives 24 bytes.
+PlannedReshard plan_reshard(const Dims& shape, int64_t itemsize, const Sharding& source, const Sharding& destination,
+                            const ReshardRequest& request = {});
+
+}  // namespace artifex_devices::planner

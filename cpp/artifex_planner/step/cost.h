@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/cluster/cluster.h"
+#include "artifex_planner/step/network.h"
+#include "artifex_planner/step/work.h"
+
+namespace artifex_devices::planner {
+
+/// One device.
+struct StepHardware {
+  std::array<std::optional<double>, kMatmulFormatCount> peak_flops;  // FLOP/s
+  double memory_bandwidth = 0;                                       // bytes/s
+  int64_t memory_bytes = 0;
+  std::string_view operation = kPlanStep;  // that errors of prices name
+};
+/// A device of a cluster: the numbers of a chip, divided among its devices. Throws Unavailable where the memory or its
+/// bandwidth is not known.
+StepHardware step_hardware(const Cluster& cluster, std::string_view operation = kPlanStep);
+
+enum class StepBound : uint8_t { kCompute, kMemory, kNetwork };
+std::string_view to_string(StepBound bound) noexcept;  // "compute", "memory", "network"
+
+/// Seconds of one step on each device.
+struct StepSeconds {
+  double compute = 0;  // FLOPs at the peak
+  double memory = 0;   // bytes of operands, results and the update at the memory's bandwidth
+  double network = 0;  // collectives, one after the other
+  double device = 0;   // products one after the other, each at its own limit, then the update
+  /// All three at once: the maximum.
+  double overlapped() const noexcept;
+  StepBound overlapped_bound() const noexcept;
+  /// Collectives and products one after the other.
+  double serial() const noexcept { return device + network; }
+  StepBound serial_bound() const noexcept;
+};
+
+/// Prices work at `scale` times the model's batch. Throws Unavailable for a format without a published peak and for
+/// axes without groups.
+StepSeconds step_seconds(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
+                         double scale = 1);
+/// The cheapest algorithm of one collective in the slowest group, for one of its `count` repetitions.
+CollectiveCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale = 1);
+
+/// The batch from `begin` to `end` (scales; 0 to infinity) that `bound` limits.
+struct StepRegime {
+  StepBound bound = StepBound::kCompute;
+  double begin = 0;
+  double end = 0;
+};
+/// All regimes in order, solved exactly: seconds are piecewise linear in the batch. `overlaps`: for overlapped(), else
+/// for serial().
+std::vector<StepRegime> step_regimes(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
+                                     bool overlaps);
+
+/// The largest scale whose memory fits in `memory_bytes`; below 0 where even an empty batch does not fit, infinity
+/// where nothing grows.
+double largest_step_scale(const StepMemory& memory, int64_t memory_bytes) noexcept;
+
+}  // namespace artifex_devices::planner

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/cluster/accelerator_catalogue.h"
+#include "artifex_planner/training/tensors.h"
+#include "artifex_planner/training/transformer_shape.h"
+
+namespace artifex_devices::planner {
+
+enum class PipelineSchedule : uint8_t { kGPipe, kOneForwardOneBackward, kInterleaved };
+std::string_view to_string(PipelineSchedule schedule) noexcept;  // "gpipe", "1f1b", "interleaved"
+std::optional<PipelineSchedule> pipeline_schedule_from_name(std::string_view name) noexcept;
+
+enum class Recompute : uint8_t {
+  kNone,
+  kSelective,  // the scores of attention (Korthikanti et al. 2022, arXiv:2205.05198)
+  kFull        // whole layers from their inputs
+};
+std::string_view to_string(Recompute recompute) noexcept;  // "none", "selective", "full"
+std::optional<Recompute> recompute_from_name(std::string_view name) noexcept;
+
+/// How whole layers are recomputed, as Megatron-LM's --recompute-method says.
+enum class RecomputeMethod : uint8_t {
+  kBlock,   // some layers of each stage, each from its input; the others keep their activations
+  kUniform  // all layers, in units of some layers, each unit from its input (Chen et al. 2016, arXiv:1604.06174)
+};
+std::string_view to_string(RecomputeMethod method) noexcept;  // "block", "uniform"
+std::optional<RecomputeMethod> recompute_method_from_name(std::string_view name) noexcept;
+
+enum class ContextMethod : uint8_t {
+  kRing,      // keys and values pass along a ring
+  kAllToAll,  // heads are exchanged for tokens (Ulysses, arXiv:2309.14509)
+  kAllGather  // keys and values are gathered (Llama 3, arXiv:2407.21783, section 3.3.2)
+};
+std::string_view to_string(ContextMethod method) noexcept;  // "ring", "all_to_all", "all_gather"
+std::optional<ContextMethod> context_method_from_name(std::string_view name) noexcept;
+
+std::string_view to_string(TrainingOptimizer optimizer) noexcept;  // "sgd", "adam", "adamw-fp32-master", ...
+std::optional<TrainingOptimizer> training_optimizer_from_name(std::string_view name) noexcept;
+
+/// Communication that may be hidden behind computation.
+enum class Traffic : uint8_t { kTensor, kContext, kExpert, kPipeline, kData, kOffload };
+inline constexpr int kTrafficCount = 6;
+std::string_view to_string(Traffic traffic) noexcept;  // "tensor", "context", "expert", "pipeline", "data", "offload"
+
+/// How a training step is spread over devices. Ranks are numbered with the tensor axis fastest, then context, data and
+/// pipeline, as Megatron-LM does.
+struct TrainingConfig {
+  int64_t tensor = 1;
+  int64_t context = 1;
+  int64_t data = 1;
+  int64_t pipeline = 1;
+  int64_t expert = 1;         // ways of experts, over tensor x context x data ranks
+  int64_t expert_tensor = 1;  // tensor ways of one expert: 1 or `tensor`
+  bool sequence_parallel = false;
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  int64_t chunks = 1;  // of each stage, for the interleaved schedule
+  int zero = 0;
+  int64_t zero_shards = 0;  // devices over which states are sharded, of context x data; 0: all
+  int64_t microbatch = 1;
+  int64_t batch = 1;  // sequences of a step
+  int64_t sequence = 1;
+  Recompute recompute = Recompute::kNone;
+  RecomputeMethod recompute_method = RecomputeMethod::kBlock;
+  int64_t recompute_layers = -1;  // for full recomputation. Block: of each stage, -1: all. Uniform: of a unit, -1: 1
+  ContextMethod context_method = ContextMethod::kRing;
+  TrainingOptimizer optimizer = TrainingOptimizer::kAdamMaster;
+  TensorNumbers parameter_bytes = every_tensor(2);  // of an element
+  TensorNumbers gradient_bytes = every_tensor(4);   // also while gradients are reduced
+  double activation_bytes = 2;
+  MatmulFormat format = MatmulFormat::kBFloat16;
+  bool flash_attention = true;
+  bool causal = true;  // kernels of attention skip masked scores
+  bool dropout = false;
+  bool offload_optimizer = false;
+  bool offload_activations = false;
+  double expert_imbalance = 1;  // tokens of the busiest expert group over the mean, before any are dropped
+  double expert_capacity = 0;   // most tokens of an expert over the mean; the others are dropped. 0: no limit
+  bool expert_padding = false;  // each expert gets as many tokens as its capacity, some of them empty
+  bool sharp = false;           // switches between nodes sum the gradients of replicas (SHARP of InfiniBand)
+  std::array<double, kTrafficCount> overlap{0, 1, 0, 0, 1, 1};
+
+  /// Tokens that the busiest expert group works on over the mean.
+  double expert_load() const noexcept {
+    if (expert_capacity <= 0) return expert_imbalance;
+    return expert_padding || expert_capacity < expert_imbalance ? expert_capacity : expert_imbalance;
+  }
+  /// Layers of a unit of full recomputation.
+  int64_t unit_layers() const noexcept {
+    return recompute_method == RecomputeMethod::kUniform && recompute_layers > 0 ? recompute_layers : 1;
+  }
+  int64_t devices() const noexcept { return tensor * context * data * pipeline; }
+  int64_t microbatches() const noexcept { return batch / (data * microbatch); }
+  int64_t shards() const noexcept { return zero_shards > 0 ? zero_shards : context * data; }
+  /// Devices that hold copies of one expert's parameters.
+  int64_t expert_replicas() const noexcept { return tensor * context * data / (expert * expert_tensor); }
+  /// Devices over which ZeRO shards one expert's states: at most `zero_shards`, a divisor of the replicas.
+  int64_t expert_shards() const noexcept {
+    const int64_t replicas = expert_replicas();
+    if (zero_shards == 0 || zero_shards >= replicas) return replicas;
+    int64_t shards = zero_shards;
+    while (replicas % shards != 0) --shards;
+    return shards;
+  }
+  friend bool operator==(const TrainingConfig&, const TrainingConfig&) = default;
+};
+
+/// Largest count of a configuration: ways, sequences, tokens.
+inline constexpr int64_t kMostTrainingCount = int64_t{1} << 31;
+
+/// Everything that is inconsistent in the configuration, for a model and a number of devices: what is wrong and what is
+/// expected, separated by "; ". Empty if nothing is.
+std::string training_mistakes(const TransformerShape& model, const TrainingConfig& config, int64_t devices);
+/// Whether there are no mistakes, without texts.
+bool is_consistent(const TransformerShape& model, const TrainingConfig& config, int64_t devices) noexcept;
+
+/// Layers of each virtual stage: as equal as they can be; the last and the first have one fewer before others have.
+/// Example: 126 layers on 16 stages: 7, 8 x 14, 7 (Llama 3 405B, arXiv:2407.21783, section 3.3.2).
+std::vector<int64_t> stage_layers(int64_t layers, int64_t stages);
+
+/// Microbatches whose activations stage `stage` holds at once, in chunks of a stage: all for GPipe, the stages that
+/// follow for 1F1B, and Megatron's warm-up for the interleaved schedule (arXiv:2104.04473).
+double chunks_in_flight(const TrainingConfig& config, int64_t stage) noexcept;
+
+}  // namespace artifex_devices::planner

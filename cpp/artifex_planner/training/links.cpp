@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_planner/training/links.h"
+
+#include <algorithm>
+#include <cmath>
+#include <variant>
+#include <vector>
+
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_planner/collective/placed_group.h"
+
+namespace artifex_devices::planner {
+namespace {
+
+// Seconds; the model of NVIDIA/nccl, src/graph/tuning.cc, in its later versions.
+constexpr double kNvlsLatency = 23e-6;
+constexpr double kSharpLatency = 31e-6;  // CollNetDirect
+
+/// Whether the switches of a cluster's nodes add (NVLink SHARP): those of NVLink 4 and 5.
+bool has_nvls(const Cluster& cluster) {
+  const SliceNetwork& inside = cluster.inside();
+  return inside.kind == NetworkKind::kSwitch && (inside.link_kind == "NVLink 4" || inside.link_kind == "NVLink 5");
+}
+
+/// An all-reduce whose sums the switch computes. Each device sends its array and the sum of its own part, and receives
+/// the other parts: bytes (1 + 1 / n), where a ring moves 2 bytes (n - 1) / n.
+double nvls_seconds(double bytes, const SwitchGroup& group, const Efficiency& efficiency) {
+  const double moved = bytes * (1 + 1 / static_cast<double>(group.devices));
+  return kNvlsLatency + moved / group.egress /
+                            message_efficiency(bytes, efficiency[Factor::kNvls], efficiency[Factor::kLinksHalfBytes]);
+}
+
+Message message_of(Collective op) {
+  switch (op) {
+    case Collective::kReduceScatter:
+      return Message::kReduceScatter;
+    case Collective::kAllReduce:
+      return Message::kAllReduce;
+    case Collective::kAllToAll:
+      return Message::kAllToAll;
+    case Collective::kAllGather:
+    case Collective::kBroadcast:
+      break;
+  }
+  return Message::kAllGather;
+}
+
+double reached(const CollectiveCost& cost, double bytes, const Efficiency& efficiency) {
+  const bool is_network = cost.limit == "network";
+  const double full = efficiency[is_network ? Factor::kNetwork : Factor::kLinkFraction];
+  const double half = efficiency[is_network ? Factor::kNetworkHalfBytes : Factor::kLinksHalfBytes];
+  return cost.latency + cost.transfer / message_efficiency(bytes, full, half);
+}
+
+/// An all-reduce whose sums the switches between nodes compute (SHARP): a reduce-scatter inside the nodes, then each
+/// device sends its part once and receives the sum, then an all-gather inside, pipelined over parts of the array. A NIC
+/// sends bytes / g, where a ring over m nodes sends 2 (m - 1) / m of that.
+double sharp_seconds(double bytes, const NodeGroup& group, const Efficiency& efficiency) {
+  double inside = 0;
+  double latency = kSharpLatency;
+  const auto g = static_cast<double>(devices_of(group.local));
+  if (g > 1) {
+    const double rate =
+        message_efficiency(bytes, efficiency[Factor::kLinkFraction], efficiency[Factor::kLinksHalfBytes]);
+    for (const Collective op : {Collective::kReduceScatter, Collective::kAllGather}) {
+      const CollectiveCost local = collective_costs(op, bytes, group.local).front();
+      inside += local.transfer / rate;
+      latency += local.latency;
+    }
+  }
+  const double between = bytes / (g * group.egress) /
+                         message_efficiency(bytes, efficiency[Factor::kSharp], efficiency[Factor::kNetworkHalfBytes]);
+  return latency + std::max(inside, between);
+}
+
+}  // namespace
+
+TrainingLinks::TrainingLinks(const Cluster& cluster) : cluster_(cluster), has_nvls_(has_nvls(cluster)) {}
+
+const NodeGroup* TrainingLinks::group(int64_t devices, int64_t stride) {
+  const auto [found, is_new] = groups_.try_emplace({devices, stride});
+  if (is_new && (devices - 1) * stride < cluster_.device_count()) {
+    std::vector<int64_t> ids(static_cast<size_t>(devices));
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int64_t>(i) * stride;
+    found->second = placed_group(cluster_, ids);
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
+bool TrainingLinks::is_inside(int64_t devices, int64_t stride) {
+  const NodeGroup* const found = group(devices, stride);
+  return found != nullptr && found->nodes == 1;
+}
+
+const NodeGroup& TrainingLinks::placed(int64_t devices, int64_t stride) {
+  const NodeGroup* const found = group(devices, stride);
+  if (found == nullptr) {
+    throw_error(
+        "plan_training: {} devices, each {} ids from the next, are not a box of the cluster {}; expected the same part of "
+        "each node or slice; choose sizes that divide it",
+        devices, stride, cluster_.name());
+  }
+  return *found;
+}
+
+double TrainingLinks::seconds(Collective op, double bytes, int64_t devices, int64_t stride,
+                              const Efficiency& efficiency, bool sharp) {
+  if (devices <= 1 || bytes <= 0 || !counts(message_of(op))) return 0;
+  const NodeGroup& group = placed(devices, stride);
+  double best = -1;
+  for (const CollectiveCost& cost : collective_costs(op, bytes, group)) {
+    const double own = reached(cost, bytes, efficiency);
+    if (best < 0 || own < best) best = own;
+  }
+  // NCCL reduces in the switch for three devices or more.
+  const auto* behind = std::get_if<SwitchGroup>(&group.local);
+  if (op == Collective::kAllReduce && devices > 2 && group.nodes == 1 && behind != nullptr && has_nvls_) {
+    best = std::min(best, nvls_seconds(bytes, *behind, efficiency));
+  }
+  if (op == Collective::kAllReduce && sharp && group.nodes > 1) {
+    best = std::min(best, sharp_seconds(bytes, group, efficiency));
+  }
+  return best;
+}
+
+double TokenRoutes::nodes_reached(int64_t nodes) const noexcept {
+  // Of some places, how many have one of so many draws.
+  const auto places = [](double all, double draws) { return all * (1 - std::pow(1 - 1 / all, draws)); };
+  const auto n = static_cast<double>(nodes);
+  const auto g = static_cast<double>(groups);
+  const auto c = static_cast<double>(chosen);
+  if (chosen >= groups) return places(n, copies);
+  return nodes >= groups ? places(n * c / g, copies) : places(n, places(c, copies));
+}
+
+double TrainingLinks::expert_seconds(double bytes, const TokenRoutes& routes, int64_t devices, int64_t stride,
+                                     const Efficiency& efficiency) {
+  if (devices <= 1 || bytes <= 0) return 0;
+  const double apart =
+      seconds(Collective::kAllToAll, static_cast<double>(devices) * bytes, devices, stride, efficiency);
+  const int64_t nodes = placed(devices, stride).nodes;
+  const int64_t inside = devices / nodes;
+  if (nodes == 1 || routes.copies <= 1) return apart;
+  const auto n = static_cast<double>(nodes);
+  const double reached_nodes = routes.nodes_reached(nodes);
+  const double between =
+      seconds(Collective::kAllToAll, n * bytes * reached_nodes / routes.copies, nodes, stride * inside, efficiency);
+  const double forwarded =
+      seconds(Collective::kAllToAll, static_cast<double>(inside) * bytes, inside, stride, efficiency);
+  return std::min(apart, std::max(between, forwarded));
+}
+
+double TrainingLinks::send_seconds(double bytes, int64_t stride, const Efficiency& efficiency) {
+  if (bytes <= 0 || !counts(Message::kSend)) return 0;
+  const NodeGroup& pair = placed(2, stride);
+  if (pair.nodes > 1) return reached({"send", "network", pair.latency.step, bytes / pair.egress}, bytes, efficiency);
+  double rate = 0;
+  double latency = 0;
+  if (const auto* torus = std::get_if<TorusGroup>(&pair.local)) {
+    double hops = 0;
+    for (const GroupAxis& axis : torus->axes) hops += axis.size > 1 ? static_cast<double>(axis.stride) : 0;
+    rate = torus->link / std::max(hops, 1.0);
+    latency = std::max(hops, 1.0) * torus->latency.step;
+  } else if (const auto* behind = std::get_if<SwitchGroup>(&pair.local)) {
+    rate = behind->egress;
+    latency = behind->latency.step;
+  } else {
+    const auto& mesh = std::get<FullMeshGroup>(pair.local);
+    rate = mesh.link;
+    latency = mesh.latency.step;
+  }
+  return reached({"send", "links", latency, bytes / rate}, bytes, efficiency);
+}
+
+}  // namespace artifex_devices::planner

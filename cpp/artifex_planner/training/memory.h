@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "artifex_planner/training/config.h"
+#include "artifex_planner/training/layers.h"
+
+namespace artifex_devices::planner {
+
+enum class MemoryPart : uint8_t { kParameters, kGradients, kOptimizer, kActivations, kWorking };
+inline constexpr int kMemoryPartCount = 5;
+std::string_view to_string(MemoryPart part) noexcept;  // "parameters", "gradients", ...
+
+/// Layers of one pipeline stage: all its chunks together.
+struct StageLayers {
+  int64_t dense = 0;
+  int64_t with_experts = 0;
+  bool has_embedding = false;
+  bool has_head = false;
+  int64_t total() const noexcept { return dense + with_experts; }
+  friend bool operator==(const StageLayers&, const StageLayers&) = default;
+};
+/// The layers of each stage, first to last.
+std::vector<StageLayers> layers_of_stages(const TrainingModel& model, const TrainingConfig& config);
+
+/// Parameters of one device by kind of tensor, before ZeRO shards them: those of routed experts over
+/// config.expert_shards() devices, the others over config.shards().
+struct LocalParameters {
+  TensorNumbers counts{};
+  double& operator[](TensorKind kind) noexcept { return counts[static_cast<size_t>(kind)]; }
+  double operator[](TensorKind kind) const noexcept { return counts[static_cast<size_t>(kind)]; }
+  double total() const noexcept;
+  void add(const LocalParameters& other, double times) noexcept;
+  /// Bytes of those outside of routed experts, and of those in them.
+  struct Bytes {
+    double dense = 0;
+    double experts = 0;
+  };
+  Bytes bytes(const TensorNumbers& each) const noexcept;
+};
+LocalParameters layer_local_parameters(const TrainingModel& model, const TrainingConfig& config,
+                                       LayerKind kind) noexcept;
+LocalParameters stage_parameters(const TrainingModel& model, const TrainingConfig& config,
+                                 const StageLayers& layers) noexcept;
+
+/// Bytes of parameters, gradients and optimizer state under ZeRO (Rajbhandari et al. 2019, arXiv:1910.02054, figure 1).
+/// Example: 7.5e9 parameters on 64 devices with 2 + 2 + 12 bytes take 120, 31.4, 16.6 and 1.88 GB by stage.
+std::array<double, 3> state_bytes(const LocalParameters& parameters, const TrainingConfig& config) noexcept;
+/// The parameters whose states ZeRO leaves on one device.
+LocalParameters owned_parameters(const LocalParameters& parameters, const TrainingConfig& config) noexcept;
+
+/// Bytes of activations that one layer keeps for one microbatch on one device.
+struct LayerActivations {
+  double kept = 0;      // as the configuration recomputes; full recomputation of this layer: see `input`
+  double input = 0;     // the layer's input alone
+  double complete = 0;  // without recomputation
+};
+/// Korthikanti et al. 2022 (arXiv:2205.05198, equations 1 to 4) for a GPT layer: s b h (34 + 5 a s / h), sharded.
+LayerActivations layer_activations(const TrainingModel& model, const TrainingConfig& config, LayerKind kind) noexcept;
+
+/// Tokens of one microbatch that routed experts of the busiest device work on: with a capacity those that are not
+/// dropped, or all slots where they are padded (GShard, arXiv:2006.16668, section 2.2; Switch Transformer,
+/// arXiv:2101.03961, equation 3).
+double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept;
+
+/// Layers of a stage that are recomputed.
+double recomputed_layers(const TrainingConfig& config, const StageLayers& layers) noexcept;
+
+/// Bytes by part, of one stage.
+using StageMemory = std::array<double, kMemoryPartCount>;
+double total(const StageMemory& memory) noexcept;
+
+/// What a stage holds, whatever the optimizer, ZeRO and offloading.
+struct StageHolds {
+  LocalParameters parameters;
+  double activations = 0;  // bytes of those that are held at once, as if none were offloaded
+  double offloaded = 0;    // the same where the others wait in the host's memory
+  double recomputing = 0;  // bytes of what is recomputed at once
+  LocalParameters largest_layer;
+};
+StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
+                       int64_t stage) noexcept;
+/// Whether gradients are in the host's memory: with the optimizer there, ZeRO 2 and 3 send what they have reduced in
+/// each backward pass (ZeRO-Offload, arXiv:2101.06840, section 4.1). Without these all gradients wait for the last one.
+inline bool sends_gradients_at_once(const TrainingConfig& config) noexcept {
+  return config.offload_optimizer && config.zero >= 2;
+}
+StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) noexcept;
+/// Bytes of activations that a stage holds at once, as if none were offloaded.
+double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
+                         int64_t stage) noexcept;
+
+}  // namespace artifex_devices::planner

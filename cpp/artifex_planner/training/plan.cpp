@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_planner/training/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_planner/training/host.h"
+
+namespace artifex_devices::planner {
+
+double TrainingPlan::memory() const noexcept {
+  double most = 0;
+  for (const TrainingStage& stage : stages) most = std::max(most, total(stage.memory));
+  return most;
+}
+
+double TrainingPlan::mfu(double seconds) const noexcept {
+  return model_flops / (seconds * static_cast<double>(config.devices()) * peak_flops);
+}
+
+double TrainingPlan::hfu(double seconds) const noexcept {
+  return executed_flops / (seconds * static_cast<double>(config.devices()) * peak_flops);
+}
+
+TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster, const TrainingConfig& config,
+                           const Efficiency& efficiency, int64_t devices) {
+  const TrainingModel model = training_model(shape);
+  std::string wrong = training_mistakes(shape, config, devices);
+  if (devices > cluster.device_count()) {
+    wrong += fmt::format("{}devices is {}, expected at most the cluster's {}", wrong.empty() ? "" : "; ", devices,
+                         cluster.device_count());
+  }
+  if (config.sharp && !may_have_sharp(cluster)) {
+    wrong += fmt::format("{}sharp is true and {} is a torus, expected nodes of GPUs, which InfiniBand may join",
+                         wrong.empty() ? "" : "; ", cluster.name());
+  }
+  const std::string factors = efficiency_mistakes(efficiency);
+  if (!factors.empty()) wrong += (wrong.empty() ? "" : "; ") + factors;
+  if (!wrong.empty()) throw_error("plan_training: {}; correct the configuration", wrong);
+  const TrainingHardware hardware = training_hardware(cluster);
+  if ((config.offload_optimizer || config.offload_activations) && hardware.host_bandwidth <= 0) {
+    throw_error<Unavailable>(
+        "plan_training: the bandwidth between host and chip of {} is not known; expected it for offloading; give the "
+        "cluster's chip a host_bandwidth",
+        cluster.name());
+  }
+  TrainingLinks links(cluster);
+  TrainingPlan plan;
+  plan.config = config;
+  const std::vector<StageLayers> stages = layers_of_stages(model, config);
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const StageHolds holds = stage_holds(model, config, stages[i], static_cast<int64_t>(i));
+    plan.stages.push_back(
+        {stages[i], stage_memory(holds, config), holds.parameters.total(), offloaded_bytes(holds, config)});
+  }
+  std::vector<double> on_hosts;
+  for (const TrainingStage& stage : plan.stages) on_hosts.push_back(stage.host);
+  plan.host_memory = fullest_host(on_hosts, config, hardware);
+  plan.host_available = hardware.host_memory;
+  plan.roofline = training_seconds(model, config, hardware, links, ideal_efficiency());
+  plan.expected = training_seconds(model, config, hardware, links, efficiency);
+  plan.model_flops = model_flops(model, static_cast<double>(config.batch), static_cast<double>(config.sequence));
+  plan.executed_flops = plan.model_flops * (1 + recomputed_part(model, config));
+  plan.peak_flops = hardware.device.peak_flops[static_cast<size_t>(config.format)].value_or(0);
+  plan.available = static_cast<double>(hardware.device.memory_bytes);
+  plan.bubble_fraction =
+      static_cast<double>(config.pipeline - 1) / static_cast<double>(config.chunks * config.microbatches());
+  return plan;
+}
+
+}  // namespace artifex_devices::planner

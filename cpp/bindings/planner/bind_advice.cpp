@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/cluster/accelerator_catalogue.h"
+#include "artifex_devices/cluster/hardware_type.h"
+#include "artifex_planner/advice/batch_size.h"
+#include "artifex_planner/advice/derived_batch_size.h"
+#include "artifex_planner/advice/roofline.h"
+#include "bind_planner.h"
+
+namespace artifex_devices::planner::bindings {
+namespace {
+
+HardwareType type_from_name(const std::string& name) {
+  const auto type = hardware_type_from_name(name);
+  if (!type)
+    throw_error("batch_size_advice: {:?} is not a hardware type; expected a HardwareType's value such as 'h100'", name);
+  return *type;
+}
+
+}  // namespace
+
+void bind_advice(py::module_& module) {
+  module.def(
+      "batch_size_advice",
+      [](const std::string& name) {
+        const BatchSizeAdvice& advice = batch_size_advice(type_from_name(name));
+        return py::make_tuple(advice.min_batch_size, advice.optimal_batch_size, advice.critical_batch_size,
+                              advice.max_memory_batch_size, std::string(advice.notes));
+      },
+      py::arg("hardware_type"),
+      "(min, optimal, critical, max_memory or None, notes) of the table; batch sizes in examples.");
+  module.def("max_memory_batch_size", &max_memory_batch_size, py::arg("free_bytes"), py::arg("bytes_per_example"),
+             py::arg("model_state_bytes"),
+             "Number of examples that fit in memory beside the model state. A model, not a measurement.");
+  module.def(
+      "validate_batch_size",
+      [](int64_t batch_size, const std::string& hardware, int64_t least, int64_t optimal, int64_t critical,
+         bool warn_suboptimal) {
+        const BatchSizeAdvice advice = {.min_batch_size = least,
+                                        .optimal_batch_size = optimal,
+                                        .critical_batch_size = critical,
+                                        .max_memory_batch_size = std::nullopt,
+                                        .notes = {}};
+        const BatchSizeVerdict verdict = validate_batch_size(batch_size, advice, hardware, warn_suboptimal);
+        return py::make_tuple(verdict.is_valid, verdict.message);
+      },
+      py::arg("batch_size"), py::arg("hardware"), py::arg("min_batch_size"), py::arg("optimal_batch_size"),
+      py::arg("critical_batch_size"), py::arg("warn_suboptimal"),
+      "(is_valid, message) for a batch size on hardware of this name with these recommended sizes, all in examples.");
+  module.def(
+      "derived_batch_size",
+      [](const std::string& hardware) -> py::object {
+        const Accelerator* row = find_accelerator_by_name(hardware);
+        if (!row) row = find_accelerator_by_kind(hardware);
+        if (!row) row = find_accelerator_by_pci(hardware);
+        if (!row) return py::none();
+        const DerivedBatchSize sizes = derived_batch_size(*row);
+        return py::make_tuple(std::string(row->name), std::string(row->hardware_type), sizes.min_batch_size,
+                              sizes.optimal_batch_size, sizes.critical_batch_size, sizes.notes);
+      },
+      py::arg("hardware"));
+  module.def(
+      "critical_batch",
+      [](double peak_flops, double bandwidth, double weight_bytes) {
+        return make_roofline(peak_flops, bandwidth).critical_batch(weight_bytes);
+      },
+      py::arg("peak_flops"), py::arg("memory_bandwidth"), py::arg("weight_bytes"),
+      "Batch from which arithmetic is the limit, for batches far below the sides of the weight matrix.");
+  module.def(
+      "exact_critical_batch",
+      [](double peak_flops, double bandwidth, int64_t inputs, int64_t outputs, double input_bytes, double weight_bytes,
+         double output_bytes) {
+        return make_roofline(peak_flops, bandwidth)
+            .critical_batch(LayerSizes{inputs, outputs, input_bytes, weight_bytes, output_bytes});
+      },
+      py::arg("peak_flops"), py::arg("memory_bandwidth"), py::arg("inputs"), py::arg("outputs"), py::arg("input_bytes"),
+      py::arg("weight_bytes"), py::arg("output_bytes"),
+      "The same with activations counted; None: never compute-bound.");
+}
+
+}  // namespace artifex_devices::planner::bindings

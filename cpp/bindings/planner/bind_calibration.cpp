@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "artifex_devices/base/config.h"
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_planner/calibration/copy_terms.h"
+#include "artifex_planner/calibration/relative_fit.h"
+#include "artifex_planner/calibration/terms.h"
+#include "bind_planner.h"
+
+namespace artifex_devices::planner::bindings {
+namespace {
+
+namespace py = pybind11;
+
+CopyLimits limits_with(int64_t cache_bytes) {
+  return {.parallel_bytes = config().parallel_copy_bytes.load(std::memory_order_relaxed), .cache_bytes = cache_bytes};
+}
+
+/// (terms, [(memory from, memory to, bytes)]) of the copies between devices of this machine.
+py::tuple reshard_copy_terms(const std::vector<int64_t>& global_shape, int64_t itemsize,
+                             const std::shared_ptr<Sharding>& source, const std::shared_ptr<Sharding>& destination,
+                             int64_t cache_bytes) {
+  const Dims shape = dims(global_shape);
+  for (const Sharding* sharding : {source.get(), destination.get()}) {
+    if (sharding->is_abstract() || handle_of_cluster(*sharding->devices()->client()) ||
+        !sharding->is_fully_addressable()) {
+      throw_error(
+          "{}: {} has devices of a cluster, of other processes, or none; expected devices of this process for seconds "
+          "that a calibration gives; leave calibration= out",
+          kPlanReshard, sharding->to_string());
+    }
+  }
+  if (source->memory_kind() != destination->memory_kind()) {
+    throw_error(
+        "{}: the ends are in memory of two kinds, {} and {}, and calibration is given; expected the one kind that was "
+        "measured; leave calibration= out",
+        kPlanReshard, to_string(source->memory_kind()), to_string(destination->memory_kind()));
+  }
+  const PlacedCopies placed =
+      without_gil([&] { return placed_copies(*source, *destination, shape, itemsize, nullptr, kMostCopies); });
+  const CopyTerms terms =
+      copy_terms(placed.direct, placed.source, placed.destination, itemsize, limits_with(cache_bytes));
+  py::list memories;
+  for (const MemoryBytes& each : bytes_by_memory(placed.direct, placed.source, placed.destination)) {
+    memories.append(py::make_tuple(each.from, each.to, each.bytes));
+  }
+  return py::make_tuple(std::vector<double>(terms.begin(), terms.end()), memories);
+}
+
+ProgramCollective collective_named(const std::string& name) {
+  if (const auto op = program_collective_from_name(name)) return *op;
+  throw_error("calibrate: {:?} is not a collective of programs", name);
+}
+
+py::tuple fit(const std::vector<std::vector<double>>& terms, const std::vector<double>& seconds) {
+  if (terms.size() != seconds.size()) {
+    throw_error("fit_relative: {} samples have {} times; expected one time for each sample", terms.size(),
+                seconds.size());
+  }
+  std::vector<TimedTerms> samples;
+  for (size_t i = 0; i < terms.size(); ++i) samples.push_back({terms[i], seconds[i]});
+  const RelativeFit found = fit_relative(samples);
+  return py::make_tuple(found.coefficients, found.relative_errors);
+}
+
+}  // namespace
+
+void bind_calibration(py::module_& module) {
+  module.attr("COPY_TERMS") = py::tuple(py::cast(kCopyTerms));
+  module.attr("PROGRAM_TERMS") = py::tuple(py::cast(kProgramTerms));
+  module.attr("PROGRAM_COLLECTIVES") = py::tuple(py::cast(kProgramCollectives));
+  module.def("copy_terms", &reshard_copy_terms, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
+             py::arg("destination"), py::arg("cache_bytes"),
+             "(COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.");
+  module.def(
+      "collective_terms",
+      [](const std::string& op, double bytes, int64_t devices, int64_t groups, const std::string& executor,
+         int64_t cache_bytes) {
+        const CollectiveTerms terms =
+            collective_terms(collective_named(op), bytes, devices, groups,
+                             executor == "threads" ? ProgramExecutor::kThreads : ProgramExecutor::kCooperative,
+                             limits_with(cache_bytes));
+        std::vector<double> all(terms.copies.begin(), terms.copies.end());
+        all.insert(all.end(), terms.program.begin(), terms.program.end());
+        return all;
+      },
+      py::arg("op"), py::arg("bytes"), py::arg("devices"), py::arg("groups"), py::arg("executor"),
+      py::arg("cache_bytes"), "COPY_TERMS, then PROGRAM_TERMS, of one program with one collective.");
+  module.def(
+      "executor_for",
+      [](const std::string& op, double bytes, int64_t devices, double threads_bytes) {
+        const bool is_threads =
+            executor_for(collective_named(op), bytes, devices, threads_bytes) == ProgramExecutor::kThreads;
+        return is_threads ? "threads" : "cooperative";
+      },
+      py::arg("op"), py::arg("bytes"), py::arg("devices"), py::arg("threads_bytes"),
+      "The executor that shard_map chooses for such blocks.");
+  module.def(
+      "fit_relative", &fit, py::arg("terms"), py::arg("seconds"),
+      "(coefficients, relative errors): non-negative least squares of relative errors; one list of terms per sample.");
+}
+
+}  // namespace artifex_devices::planner::bindings

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/functional.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cmath>
+
+#include "artifex_devices/sharding/mesh.h"
+#include "artifex_planner/step/description.h"
+#include "artifex_planner/step/suggestion_reasons.h"
+#include "bind_planner.h"
+
+namespace artifex_devices::planner::bindings {
+namespace {
+
+namespace py = pybind11;
+
+template <class T>
+T at(const py::dict& from, const char* key) {
+  return from[key].cast<T>();
+}
+
+StepDescription description_from_python(const py::dict& model) {
+  StepDescription step;
+  step.tokens = at<int64_t>(model, "tokens");
+  step.batch_axes = at<std::vector<std::string>>(model, "batch_axes");
+  for (const auto& from : at<std::vector<py::dict>>(model, "tensors")) {
+    step.tensors.push_back({at<std::string>(from, "name"), Dims(at<std::vector<int64_t>>(from, "shape")),
+                            at<std::vector<std::string>>(from, "axes"), at<std::string>(from, "dtype"),
+                            at<double>(from, "itemsize"), at<std::string>(from, "role"), at<int64_t>(from, "count"),
+                            at<bool>(from, "is_kept"), at<bool>(from, "is_on_chip")});
+  }
+  for (const auto& from : at<std::vector<py::dict>>(model, "operations")) {
+    step.operations.push_back({at<std::string>(from, "name"), at<std::string>(from, "einsum"),
+                               at<std::vector<std::string>>(from, "inputs"), at<std::string>(from, "output"),
+                               at<std::string>(from, "kind"), at<int64_t>(from, "count"),
+                               at<std::string>(from, "dtype"), at<bool>(from, "is_recomputed")});
+  }
+  if (!model["optimizer"].is_none()) {
+    const auto from = at<py::dict>(model, "optimizer");
+    step.optimizer = {at<double>(from, "bytes_per_parameter"), at<double>(from, "gradient_itemsize"),
+                      at<bool>(from, "holds_gradients")};
+  }
+  return step;
+}
+
+const char* name_of(StepProductKind kind) {
+  constexpr std::array<const char*, 4> kNames = {"forward", "recomputed", "gradient of the first input",
+                                                 "gradient of the second input"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+/// An int where the value is one.
+py::object number(double value) {
+  if (!std::isfinite(value) || std::floor(value) != value) return py::float_(value);
+  return py::reinterpret_steal<py::object>(PyLong_FromDouble(value));
+}
+
+/// The arguments of StepMemory, without the memory of a device.
+py::dict memory_dict(const StepMemory& memory) {
+  const auto bytes = [](double value) { return number(std::nearbyint(value)); };
+  py::dict result;
+  result["parameters"] = bytes(memory.parameters.at(1));
+  result["gradients"] = bytes(memory.gradients.at(1));
+  result["optimizer"] = bytes(memory.optimizer.at(1));
+  result["activations"] = bytes(memory.activations.at(1));
+  result["given"] = bytes(memory.given.at(1));
+  result["working"] = bytes(memory.working_at(1));
+  return result;
+}
+
+py::list regimes_list(const std::vector<StepRegime>& regimes, int64_t tokens) {
+  py::list result;
+  for (const StepRegime& each : regimes) {
+    result.append(py::make_tuple(std::string(to_string(each.bound)), each.begin * static_cast<double>(tokens),
+                                 each.end * static_cast<double>(tokens)));
+  }
+  return result;
+}
+
+/// The arguments of StepCollective; axes of the mesh as bits.
+py::tuple collective_arguments(const StepCollective& each, const CollectiveCost& cost, const StepModel& model) {
+  const StepTensor& tensor = model.tensors[static_cast<size_t>(each.tensor)];
+  return py::make_tuple(std::string(to_string(each.kind)), tensor.name, each.is_gradient,
+                        tensor.role == StepRole::kParameter, each.pass == StepPass::kForward ? "forward" : "backward",
+                        model.ops[static_cast<size_t>(each.op)].name, each.axes, each.group, each.count,
+                        number(each.bytes.at(1)), number(received_bytes(each.kind, each.bytes.at(1), each.group)),
+                        estimate_arguments(cost));
+}
+
+/// The arguments of StepProduct.
+py::tuple product_arguments(const StepProduct& each, const StepHardware& hardware, const StepModel& model) {
+  return py::make_tuple(model.ops[static_cast<size_t>(each.op)].name, name_of(each.kind),
+                        std::string(to_string(each.format)), number(each.flops.at(1)), number(each.bytes.at(1)),
+                        each.flops.at(1) / hardware.peak_flops[static_cast<size_t>(each.format)].value());
+}
+
+py::dict step_dict(const PlannedStep& plan, const StepModel& model) {
+  const StepSeconds& seconds = plan.seconds;
+  py::dict result;
+  result["memory"] = memory_dict(plan.work.memory);
+  result["memory"]["available"] = plan.hardware.memory_bytes;
+  result["largest_batch"] = number(plan.largest_batch);
+  result["update_bytes"] = number(plan.work.update_bytes.at(1));
+  result["seconds"] =
+      py::make_tuple(seconds.compute, seconds.memory, seconds.network, seconds.overlapped(), seconds.serial());
+  result["bound"] = std::string(to_string(seconds.overlapped_bound()));
+  result["serial_bound"] = std::string(to_string(seconds.serial_bound()));
+  result["regimes"] = regimes_list(plan.regimes, model.tokens);
+  result["serial_regimes"] = regimes_list(plan.serial_regimes, model.tokens);
+  py::list products;
+  for (const StepProduct& each : plan.work.products) products.append(product_arguments(each, plan.hardware, model));
+  result["products"] = std::move(products);
+  py::list collectives;
+  for (size_t i = 0; i < plan.costs.size(); ++i) {
+    collectives.append(collective_arguments(plan.work.collectives[i], plan.costs[i], model));
+  }
+  result["collectives"] = std::move(collectives);
+  return result;
+}
+
+py::dict plan_step_for(const py::dict& description, const std::shared_ptr<Cluster>& cluster, const Mesh& mesh,
+                       const std::vector<std::string>& axis_names, const StepRules& rules) {
+  const StepModel model = step_model(description_from_python(description));
+  const PlannedStep plan = without_gil([&] {
+    const Dims& sizes = mesh.abstract_mesh().axis_sizes();
+    ClusterMesh placed{{sizes.begin(), sizes.end()}, {}};
+    for (int64_t i = 0; i < mesh.size(); ++i) placed.devices.push_back((*mesh.devices())[i]->id());
+    return plan_step(model, *cluster, placed, axis_names, rules);
+  });
+  return step_dict(plan, model);
+}
+
+using Meshes = std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>>;
+
+SuggestionSpace space_of(Meshes meshes, std::vector<int> sharded_axes, bool overlaps, int top) {
+  SuggestionSpace space{{}, std::move(sharded_axes), overlaps, top};
+  for (auto& [sizes, devices] : meshes) space.meshes.push_back({std::move(sizes), std::move(devices)});
+  return space;
+}
+
+py::object option_dict(const std::optional<ExplainedSuggestion>& option, const StepModel& model) {
+  if (!option) return py::none();
+  py::dict result;
+  result["mesh"] = option->mesh;
+  result["rules"] = option->rules;
+  result["axis_names"] = option->axis_names;
+  result["why"] = option->reason;
+  result["plan"] = step_dict(option->plan, model);
+  return result;
+}
+
+py::dict suggest_steps_for(const py::dict& description, const std::shared_ptr<Cluster>& cluster, Meshes meshes,
+                           std::vector<int> sharded_axes, bool overlaps, int top, const py::object& progress) {
+  const StepModel model = step_model(description_from_python(description), "suggest");
+  const SuggestionSpace space = space_of(std::move(meshes), std::move(sharded_axes), overlaps, top);
+  const std::function<void(int64_t)> report = progress_report(progress);
+  Suggestions found;
+  const ExplainedSuggestions explained = without_gil([&] {
+    found = suggest_steps(model, *cluster, space, report);
+    return explain_suggestions(model, *cluster, space, found);
+  });
+  py::list options;
+  for (const ExplainedSuggestion& each : explained.options) options.append(option_dict(each, model));
+  py::dict result;
+  result["options"] = std::move(options);
+  result["fastest_too_large"] = option_dict(explained.too_large, model);
+  result["smallest"] = option_dict(explained.smallest, model);
+  result["largest_batch"] = found.largest_batch;
+  result["possible"] = found.possible;
+  result["too_large"] = found.too_large;
+  result["without_network"] = found.without_network;
+  return result;
+}
+
+int64_t candidates_of(const py::dict& description, Meshes meshes, std::vector<int> sharded_axes) {
+  const StepModel model = step_model(description_from_python(description), "suggest");
+  const SuggestionSpace space = space_of(std::move(meshes), std::move(sharded_axes), true, 1);
+  return without_gil([&] { return count_of_candidates(model, space); });
+}
+
+}  // namespace
+
+void bind_step(py::module_& module) {
+  module.def(
+      "step_mistakes", [](const py::dict& model) { return step_mistakes(description_from_python(model)); },
+      py::arg("model"), "Everything that is inconsistent in a described step, one text each.");
+  module.def("plan_step", &plan_step_for, py::arg("model"), py::arg("cluster"), py::arg("mesh"), py::arg("axis_names"),
+             py::arg("rules"),
+             "Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one "
+             "number for each logical axis.");
+  module.def("mesh_shapes", &mesh_shapes, py::arg("devices"), py::arg("most_axes"),
+             "Every ordered product of 1 to `most_axes` factors of 2 or more.");
+  module.def("suggestion_candidates", &candidates_of, py::arg("model"), py::arg("meshes"), py::arg("sharded_axes"),
+             "The number that `progress` of suggest_steps counts up to.");
+  module.def("suggest_steps", &suggest_steps_for, py::arg("model"), py::arg("cluster"), py::arg("meshes"),
+             py::arg("sharded_axes"), py::arg("overlaps"), py::arg("top"), py::arg("progress"),
+             "The best meshes and rules for a step, with plans and reasons. `meshes`: sizes, and device ids by "
+             "position.");
+}
+
+}  // namespace artifex_devices::planner::bindings
