@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs of the soak, and the scripts that it writes, call: values to place, and checks of what comes back.
+"""What programs of the soak call: values to place, and checks of results.
 
-It uses public attributes only, which both libraries have, and works out by itself where each shard must lie. The text
-of this file stands in every script, so it imports nothing of the soak.
+It uses public attributes only, which both libraries have, and works out by itself where each shard must lie.
 """
 
 import itertools
@@ -146,28 +145,6 @@ def check(array, value, slack=0.0, *, ids=None, names=None, spec=None, device=No
         box = boxes.pop(shard.device.id)
         assert bounds(shard.index, value.shape) == bounds(box, value.shape), f"index of {shard.device}: {shard.index}"
         same(shard.data, value[box], slack, f"shard of device {shard.device.id}")
-
-
-class Raises:
-    """A block that must raise one of these classes, with words; `optional`: or nothing."""
-
-    def __init__(self, *classes, optional=False):
-        self.classes = classes
-        self.optional = optional
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if kind is None and self.optional:
-            return True
-        assert kind is not None, f"no error, expected {self.classes}"
-        if not issubclass(kind, Exception) or issubclass(kind, AssertionError | MemoryError):
-            return False
-        names = [each.__name__ for each in kind.__mro__]
-        assert any(each in names for each in self.classes), f"{kind.__name__}({error}), expected {self.classes}"
-        assert str(error).strip(), "an error without words"
-        return True
 
 
 def together(*work):
