@@ -56,10 +56,13 @@ bool signal_pending() {
 }
 
 // The forking thread is the main thread of a forked child.
-void become_main_thread() {
-  main_thread = PyThread_get_thread_ident();
-  returned_error = nullptr;  // of the thread that was the main one
-}
+class MainThreadAtFork final : AtFork {
+  void in_child() override {
+    main_thread = PyThread_get_thread_ident();
+    returned_error = nullptr;  // of the thread that was the main one
+  }
+};
+MainThreadAtFork g_main_thread_at_fork;
 
 // Runs at interpreter exit with the GIL. Other threads and later callbacks may still use the library.
 void shut_down_at_exit() {
@@ -121,7 +124,6 @@ void raise_again_if_dropped() noexcept {
 void install_gil_guards(py::module_& module) {
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
   bind_exit_guard(module);
-  register_fork_handlers({.child = &become_main_thread});
   set_interrupt_hook(&signal_pending);
   set_blocking_call_hook(&run_without_gil);
 #ifdef ARTIFEX_CHECK_LOCKS

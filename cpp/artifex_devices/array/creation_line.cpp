@@ -15,13 +15,7 @@ constinit Mutex<"creation lines"> lines_mutex;
 // Never destroyed: arrays may outlive static destruction. Made under the lock.
 std::unordered_map<const Array*, CallerLine>* lines = nullptr;
 
-// So that a forked child finds the table whole and unlocked.
-[[maybe_unused]] const bool g_lines_held_over_fork = [] {
-  register_fork_handlers({.prepare = [] { lines_mutex.lock(); },
-                          .parent = [] { lines_mutex.unlock(); },
-                          .child = [] { lines_mutex.unlock(); }});
-  return true;
-}();
+HeldOverFork g_lines_held_over_fork(lines_mutex);
 
 }  // namespace
 

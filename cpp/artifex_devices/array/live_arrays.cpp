@@ -20,11 +20,7 @@ Array* oldest = nullptr;
 Array* newest = nullptr;
 
 // So that the child finds the list whole and unlocked.
-[[maybe_unused]] const bool g_held_over_fork = [] {
-  register_fork_handlers(
-      {.prepare = [] { mutex.lock(); }, .parent = [] { mutex.unlock(); }, .child = [] { mutex.unlock(); }});
-  return true;
-}();
+HeldOverFork g_held_over_fork(mutex);
 
 }  // namespace
 

@@ -19,23 +19,14 @@ namespace artifex_devices {
 namespace {
 
 // All waiting threads of the process sleep here. One object instead of one for each event: events stay small, and a
-// forked child re-creates one object (destroying a condition variable that another thread of the parent waited on would
+// forked child begins with a fresh one (to destroy a condition variable that a thread of the parent waited on would
 // hang).
 struct Parking {
   Mutex<"waiters of events"> mutex;
   ConditionVariable changed;
 };
 
-Parking& parking() {
-  alignas(Parking) static std::byte memory[sizeof(Parking)];
-  static Parking* const made = [] {
-    register_fork_handlers({.child = [] { new (memory) Parking; }});
-    return new (memory) Parking;
-  }();
-  return *made;
-}
-
-[[maybe_unused]] const Parking& g_parking_made_at_load = parking();  // so that no fork sees a half-initialized one
+FreshInChild<Parking> g_parking;
 
 std::exception_ptr lost_error() {
   return std::make_exception_ptr(
@@ -85,7 +76,7 @@ void Event::finish(std::exception_ptr error) noexcept {
   Continuation* newest = continuations_.exchange(closed(), std::memory_order_acq_rel);
   set_.store(true, std::memory_order_release);  // from here on a waiting thread may have destroyed this event
 
-  Parking& place = parking();
+  Parking& place = g_parking.get();
   // A waiting thread is now either before its read of set_ or asleep, never in between.
   {
     const std::lock_guard lock(place.mutex);
@@ -128,7 +119,7 @@ bool Event::wait_for(double seconds) {
     while (!is_set() && Clock::now() - begin < std::min(kPoll, std::chrono::duration<double>(seconds))) {
     }
   }
-  Parking& place = parking();
+  Parking& place = g_parking.get();
   while (!is_set()) {
     if (lost_by_fork()) std::rethrow_exception(lost_error());
     check_interrupt();

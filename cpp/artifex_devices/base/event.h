@@ -49,7 +49,7 @@ class Event {
   bool help() const { return !is_set() && !lost_by_fork() && helper_ && helper_(); }
 
   /// Returns whether the event belongs to the parent of this forked process.
-  bool lost_by_fork() const noexcept { return fork_generation_ != fork_generation(); }
+  bool lost_by_fork() const noexcept { return made_in_.is_of_parent(); }
 
   /// The error of a set event; null if there is none.
   std::exception_ptr error() const noexcept { return is_set() ? error_ : nullptr; }
@@ -78,7 +78,7 @@ class Event {
   std::function<bool()> helper_;
   std::exception_ptr error_;
   std::atomic<Continuation*> continuations_{nullptr};  // newest first, then closed()
-  int64_t fork_generation_ = fork_generation();
+  Generation made_in_;
 };
 
 using EventRef = std::shared_ptr<Event>;

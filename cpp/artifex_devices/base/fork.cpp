@@ -16,7 +16,11 @@ namespace {
 
 struct Registry {
   Mutex<"fork handlers", LockUse::kFork> mutex;  // held by the forking thread from prepare to parent or child
-  std::vector<ForkHandlers> handlers;
+  struct Part {
+    int level;
+    AtFork* part;
+  };
+  std::vector<Part> parts;  // by level
 };
 
 constinit std::atomic<int64_t> g_generation{0};
@@ -26,25 +30,19 @@ Registry& registry();
 void prepare() {
   Registry& all = registry();
   all.mutex.lock();
-  for (auto it = all.handlers.rbegin(); it != all.handlers.rend(); ++it) {
-    if (it->prepare != nullptr) it->prepare();
-  }
+  for (auto it = all.parts.rbegin(); it != all.parts.rend(); ++it) it->part->before();
 }
 
 void parent() {
   Registry& all = registry();
-  for (const ForkHandlers& each : all.handlers) {
-    if (each.parent != nullptr) each.parent();
-  }
+  for (const Registry::Part& each : all.parts) each.part->in_parent();
   all.mutex.unlock();
 }
 
 void child() {
   Registry& all = registry();
-  g_generation.fetch_add(1, std::memory_order_acq_rel);  // first, so that the handlers see the new number
-  for (const ForkHandlers& each : all.handlers) {
-    if (each.child != nullptr) each.child();
-  }
+  g_generation.fetch_add(1, std::memory_order_acq_rel);  // first, so that all see the new number
+  for (const Registry::Part& each : all.parts) each.part->in_child();
   all.mutex.unlock();
 }
 
@@ -63,11 +61,10 @@ Registry& registry() {
 
 }  // namespace
 
-void register_fork_handlers(const ForkHandlers& handlers) {
+AtFork::AtFork(int level) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  const auto place = std::ranges::upper_bound(all.handlers, handlers.level, {}, &ForkHandlers::level);
-  all.handlers.insert(place, handlers);
+  all.parts.insert(std::ranges::upper_bound(all.parts, level, {}, &Registry::Part::level), {level, this});
 }
 
 int64_t fork_generation() noexcept { return g_generation.load(std::memory_order_acquire); }

@@ -26,18 +26,18 @@ class Job {
 
   int64_t count() const noexcept { return count_; }
 
-  /// Runs items until none is left. `before_each` may throw, which ends the job.
+  /// Runs items until none is left. `before_each` may throw, which ends the job: only on the calling thread.
   template <class F>
   void work(F before_each) noexcept {
     bool first = true;
     for (;;) {
       try {
         if (!std::exchange(first, false)) before_each();
-        if (lost_by_fork()) return;
       } catch (...) {
         interrupt_with(std::current_exception());
         return;
       }
+      if (made_in_.is_of_parent()) return;
       const int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
       if (item >= count_) return;
       no_lock_held("an item of a job");
@@ -51,66 +51,58 @@ class Job {
   }
 
   /// Prevents further items from starting. The first error is the error of the job.
-  void fail_with(std::exception_ptr error) noexcept { stop_with(std::move(error), false); }
-
-  /// The same, where the error replaces that of an item: a signal has reached the caller and is reported only once.
-  void interrupt_with(std::exception_ptr error) noexcept { stop_with(std::move(error), true); }
-
-  /// The first error, or null.
-  std::exception_ptr failure() {
-    if (lost_by_fork()) return error_;
-    const std::lock_guard lock(mutex_);
-    return error_;
+  void fail_with(std::exception_ptr error) noexcept {
+    if (!is_failing_.exchange(true, std::memory_order_relaxed)) {
+      error_ = std::move(error);
+      has_failed_.store(true, std::memory_order_release);
+    }
+    stop();
   }
 
-  /// Waits until all items have finished, calling check_interrupt() regularly, and rethrows the error.
+  /// The same on the calling thread, where the error replaces that of an item: a signal has reached the caller and is
+  /// reported only once.
+  void interrupt_with(std::exception_ptr error) noexcept {
+    interrupt_ = std::move(error);
+    stop();
+  }
+
+  /// The first error, or null. On the calling thread.
+  std::exception_ptr failure() const {
+    if (interrupt_) return interrupt_;
+    return has_failed_.load(std::memory_order_acquire) ? error_ : nullptr;
+  }
+
+  /// Waits on the calling thread until all items have finished, calling check_interrupt() regularly, and rethrows the
+  /// error.
   void wait() {
-    bool interrupted = false;
     while (ended_.load(std::memory_order_acquire) < count_) {
-      if (lost_by_fork()) fail_lost();
-      if (!interrupted) {
+      if (!interrupt_) {
         try {
           check_interrupt();
         } catch (...) {
-          interrupted = true;
           interrupt_with(std::current_exception());
         }
-        if (lost_by_fork()) fail_lost();  // before the lock: a worker of the parent may have held it
       }
+      if (made_in_.is_of_parent()) fail_lost();  // before the lock: a worker of the parent may have held it
       std::unique_lock lock(mutex_);
       all_ended_.wait_for(lock, std::chrono::milliseconds(20),
                           [this] { return ended_.load(std::memory_order_acquire) >= count_; });
     }
-    std::exception_ptr error;  // destroyed on this thread, not by a worker that owns the job
-    {
-      std::unique_lock lock(mutex_, std::defer_lock);
-      if (!lost_by_fork()) lock.lock();
-      error = std::move(error_);
-    }
+    std::exception_ptr error = failure();
+    error_ = interrupt_ = nullptr;  // destroyed on this thread, not by a worker that owns the job
     if (error) std::rethrow_exception(std::move(error));
   }
 
   int64_t queued = 0;  // entries in the lanes' queues; guarded by the pool's mutex
 
  private:
-  /// Returns whether this is a forked child's copy of a job of its parent.
-  bool lost_by_fork() const noexcept { return generation_ != fork_generation(); }
-
-  void stop_with(std::exception_ptr error, bool replaces) noexcept {
-    if (lost_by_fork()) {  // only this thread has this copy of the job; its lock may be held
-      error_ = std::move(error);
-      return;
-    }
-    {
-      const std::lock_guard lock(mutex_);
-      if (!error_ || replaces) error_.swap(error);
-    }
+  void stop() noexcept {
     const int64_t claimed = next_.exchange(count_, std::memory_order_relaxed);
     if (claimed < count_) ended(count_ - claimed);
   }
 
   [[noreturn]] void fail_lost() {
-    if (error_) std::rethrow_exception(std::move(error_));
+    if (const std::exception_ptr error = failure()) std::rethrow_exception(error);
     throw_error<Unavailable>(
         "parallel_for: the process was forked during this call, by a signal handler or by one of its own items; "
         "expected to end the items in the parent, got a child without the other workers; make the call again in the "
@@ -119,10 +111,8 @@ class Job {
 
   void ended(int64_t items) noexcept {
     if (ended_.fetch_add(items, std::memory_order_acq_rel) + items < count_) return;
-    std::exception_ptr error;
     {
       const std::lock_guard lock(mutex_);
-      if (done_) error = std::move(error_);
       all_ended_.notify_all();
     }
     if (!done_) return;
@@ -130,7 +120,7 @@ class Job {
     auto done = std::exchange(done_, nullptr);
     no_lock_held("the callback at the end of a job");
     try {
-      done(std::move(error));
+      done(std::move(error_));
     } catch (...) {  // it must not throw; if it does, the worker continues
     }
   }
@@ -139,12 +129,15 @@ class Job {
   std::function<void(int64_t)> owned_;
   const std::function<void(int64_t)>* const body_;
   std::function<void(std::exception_ptr)> done_;
-  const int64_t generation_ = fork_generation();
+  const Generation made_in_;
   alignas(64) std::atomic<int64_t> next_{0};
   alignas(64) std::atomic<int64_t> ended_{0};
   Mutex<"job"> mutex_;
   ConditionVariable all_ended_;
-  std::exception_ptr error_;
+  std::atomic<bool> is_failing_{false};  // a thread writes error_
+  std::atomic<bool> has_failed_{false};  // it is written
+  std::exception_ptr error_;             // of an item
+  std::exception_ptr interrupt_;         // of the calling thread
 };
 
 }  // namespace artifex_devices

@@ -20,19 +20,8 @@ constinit std::atomic<uint64_t> g_trace_meetings{0};
 thread_local int t_trace_process = -1;
 
 // Never destroyed: a recording may outlive static destruction.
-std::vector<TraceRecording*>& open_traces() {
-  static auto* const traces = new std::vector<TraceRecording*>();
-  return *traces;
-}
-
-// So that a forked child finds the list whole and unlocked.
-[[maybe_unused]] const bool g_traces_held_over_fork = [] {
-  open_traces();
-  register_fork_handlers({.prepare = [] { g_traces_mutex.lock(); },
-                          .parent = [] { g_traces_mutex.unlock(); },
-                          .child = [] { g_traces_mutex.unlock(); }});
-  return true;
-}();
+std::vector<TraceRecording*>& g_open_traces = *new std::vector<TraceRecording*>;
+HeldOverFork g_traces_held_over_fork(g_traces_mutex);
 
 }  // namespace
 
@@ -40,14 +29,14 @@ std::vector<TraceRecording*>& open_traces() {
 class OpenTraces {
  public:
   static void add(const std::shared_ptr<TraceEvent>& event) noexcept {
-    for (TraceRecording* trace : open_traces()) {
+    for (TraceRecording* trace : g_open_traces) {
       if (event->process < 0) event->process = trace->process_;
       push(trace, &trace->events_, event);
     }
   }
 
   static void add(const TraceMemory& value) noexcept {
-    for (TraceRecording* trace : open_traces()) push(trace, &trace->memory_, value);
+    for (TraceRecording* trace : g_open_traces) push(trace, &trace->memory_, value);
   }
 
  private:
@@ -65,7 +54,7 @@ constinit std::atomic<int> TraceRecording::open_count{0};
 
 TraceRecording::TraceRecording(int process) : process_(process) {
   const std::lock_guard lock(g_traces_mutex);
-  open_traces().push_back(this);
+  g_open_traces.push_back(this);
   open_count.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -74,7 +63,7 @@ TraceRecording::~TraceRecording() { stop(); }
 void TraceRecording::stop() noexcept {
   const std::lock_guard lock(g_traces_mutex);
   if (!std::exchange(is_open_, false)) return;
-  std::erase(open_traces(), this);
+  std::erase(g_open_traces, this);
   open_count.fetch_sub(1, std::memory_order_relaxed);
 }
 

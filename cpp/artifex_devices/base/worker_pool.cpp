@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "artifex_devices/base/affinity.h"
-#include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/job.h"
 #include "artifex_devices/base/mutex.h"
@@ -109,7 +108,7 @@ struct WorkerPool::State {
   size_t next_lane = 0;
   std::vector<pthread_t> threads;
   Mutex<"shutdown of workers", LockUse::kWaits> shutdown_mutex;  // taken before `mutex`
-  const int64_t generation = fork_generation();
+  const Generation made_in;
   const bool calls_python;
 };
 
@@ -239,7 +238,7 @@ void WorkerPool::State::run_worker(size_t lane, int64_t started_in) {
       lock.unlock();
       job->work([] {});
       job.reset();
-      if (generation != fork_generation()) return;  // forked by an item: this state is the parent's
+      if (made_in.is_of_parent()) return;  // forked by an item: this state is the parent's
       lock.lock();
       continue;
     }
@@ -254,9 +253,9 @@ void WorkerPool::State::run_worker(size_t lane, int64_t started_in) {
 
 WorkerPool::WorkerPool(bool calls_python) : state_(new State({}, calls_python)) {}
 
-void WorkerPool::before_fork() { state_->mutex.lock(); }
-void WorkerPool::after_fork_in_parent() { state_->mutex.unlock(); }
-void WorkerPool::after_fork_in_child() {
+void WorkerPool::before() { state_->mutex.lock(); }
+void WorkerPool::in_parent() { state_->mutex.unlock(); }
+void WorkerPool::in_child() {
   // The lock has kept the lanes consistent; the rest of the parent's state is abandoned.
   State* const before = state_;
   std::vector<Lane> lanes;
@@ -266,24 +265,12 @@ void WorkerPool::after_fork_in_child() {
 }
 
 WorkerPool& WorkerPool::process() {
-  static WorkerPool& pool = []() -> WorkerPool& {
-    auto* made = new WorkerPool(false);
-    register_fork_handlers({.prepare = [] { process().before_fork(); },
-                            .parent = [] { process().after_fork_in_parent(); },
-                            .child = [] { process().after_fork_in_child(); }});
-    return *made;
-  }();
+  static auto& pool = *new WorkerPool(false);
   return pool;
 }
 
 WorkerPool& WorkerPool::python() {
-  static WorkerPool& pool = []() -> WorkerPool& {
-    auto* made = new WorkerPool(true);
-    register_fork_handlers({.prepare = [] { python().before_fork(); },
-                            .parent = [] { python().after_fork_in_parent(); },
-                            .child = [] { python().after_fork_in_child(); }});
-    return *made;
-  }();
+  static auto& pool = *new WorkerPool(true);
   return pool;
 }
 

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "artifex_devices/base/fork.h"
+
 namespace artifex_devices {
 
 class Job;
@@ -18,7 +20,7 @@ class Job;
 /// lane's `bind`. No thread exists before the first task or after `shutdown()`; a later task starts them again. Workers
 /// block all signals except those of their own faults. A forked child has no workers until its first task; a fork does
 /// not wait for tasks. A pool is never destroyed: its threads do not delay exit.
-class WorkerPool {
+class WorkerPool final : AtFork {
  public:
   struct Lane {
     int workers = 1;             // number of cores that the process may use in the domain
@@ -78,9 +80,9 @@ class WorkerPool {
  private:
   explicit WorkerPool(bool calls_python);
   void run_jobs(std::span<const std::shared_ptr<Job>> jobs, std::span<const int> lanes);
-  void before_fork();
-  void after_fork_in_parent();
-  void after_fork_in_child();
+  void before() override;
+  void in_parent() override;
+  void in_child() override;
   State* state_;  // replaced in a forked child, where its locks may be in any state; never freed
 };
 

@@ -36,13 +36,7 @@ constinit NeverDestroyed g_state;
 
 BaseState& state() noexcept { return g_state.value; }
 
-[[maybe_unused]] const bool g_base_held_over_fork = [] {
-  register_fork_handlers({.prepare = [] { state().mutex.lock(); },
-                          .parent = [] { state().mutex.unlock(); },
-                          .child = [] { state().mutex.unlock(); },
-                          .level = 2});
-  return true;
-}();
+HeldOverFork g_base_held_over_fork(state().mutex, 2);
 
 int64_t parse_count(std::string_view text, std::string_view variable, std::string_view whole) {
   int64_t value = 0;

@@ -140,7 +140,7 @@ struct ClientOptions {
   bool compile_only = false;                          // devices without memory: placing on them throws Unavailable
   std::optional<AllocatorOptions> allocator = std::nullopt;  // nothing: cached, no limit, no preallocation
   bool asynchronous = true;                                  // false: all copies finish before their call returns
-  std::optional<uint64_t> seed = std::nullopt;               // copies between devices and to the host are DeferredTasks
+  std::optional<uint64_t> seed = std::nullopt;               // copies wait for a DeferredExecutor
   std::vector<ProcessInfo> processes = {};                   // all processes that share the world; empty: this one only
   int process_index = 0;                                     // index of this process
   BackendRef backend = nullptr;                              // nothing: CPU devices, or those of the cluster `machine`

@@ -14,11 +14,7 @@ namespace {
 
 constinit Mutex<"deferred copies"> g_mutex;  // of all worlds, so that a fork holds one
 
-[[maybe_unused]] const bool g_held_over_fork = [] {
-  register_fork_handlers(
-      {.prepare = [] { g_mutex.lock(); }, .parent = [] { g_mutex.unlock(); }, .child = [] { g_mutex.unlock(); }});
-  return true;
-}();
+HeldOverFork g_held_over_fork(g_mutex);
 
 // The next number of SplitMix64 (Steele, Lea and Flood 2014).
 uint64_t next_random(uint64_t& state) noexcept {

@@ -13,11 +13,7 @@ namespace {
 constinit Mutex<"memory windows"> mutex;
 MemoryWindow* open_windows = nullptr;
 
-[[maybe_unused]] const bool g_windows_held_over_fork = [] {
-  register_fork_handlers(
-      {.prepare = [] { mutex.lock(); }, .parent = [] { mutex.unlock(); }, .child = [] { mutex.unlock(); }});
-  return true;
-}();
+HeldOverFork g_windows_held_over_fork(mutex);
 
 }  // namespace
 

@@ -23,13 +23,6 @@ struct Entry {
 /// The rest needs a plain mutex: a forked child can unlock it, whereas glibc's shared locks record their owner.
 class NameTable {
  public:
-  NameTable() {
-    // If another thread added a name during a fork, the mutex would stay locked in the child forever.
-    register_fork_handlers({.prepare = [] { instance().mutex_.lock(); },
-                            .parent = [] { instance().mutex_.unlock(); },
-                            .child = [] { instance().mutex_.unlock(); }});
-  }
-
   static NameTable& instance() {
     static auto* table = new NameTable;  // never destroyed: names are read during process exit too
     return *table;
@@ -77,6 +70,7 @@ class NameTable {
   }
 
   Mutex<"axis names"> mutex_;
+  HeldOverFork<decltype(mutex_)> held_over_fork_{mutex_};
   std::unordered_map<std::string_view, int32_t> ids_;  // views into the chunks
   std::array<std::atomic<Entry*>, 32> chunks_{};
   int32_t size_ = 0;

@@ -14,13 +14,6 @@ namespace {
 /// All existing meshes. Each removes itself when it is destroyed.
 class MeshTable {
  public:
-  MeshTable() {
-    // If another thread created a mesh during a fork, the mutex would stay locked in the child forever.
-    register_fork_handlers({.prepare = [] { instance().mutex_.lock(); },
-                            .parent = [] { instance().mutex_.unlock(); },
-                            .child = [] { instance().mutex_.unlock(); }});
-  }
-
   static MeshTable& instance() {
     static auto* table = new MeshTable;  // never destroyed: meshes are destroyed during process exit too
     return *table;
@@ -65,6 +58,7 @@ class MeshTable {
     std::weak_ptr<const Mesh> alive;
   };
   Mutex<"meshes"> mutex_;
+  HeldOverFork<decltype(mutex_)> held_over_fork_{mutex_};
   std::unordered_multimap<size_t, Entry> meshes_;  // by hash
 };
 

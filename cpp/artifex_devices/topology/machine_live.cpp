@@ -27,11 +27,7 @@ namespace {
 constinit Mutex<"live machine"> g_loading;  // held during a fork: hwloc has its own locks
 constinit std::atomic<const std::shared_ptr<const Machine>*> g_live{nullptr};  // the target is never freed
 
-[[maybe_unused]] const bool g_held_over_fork = [] {
-  register_fork_handlers(
-      {.prepare = [] { g_loading.lock(); }, .parent = [] { g_loading.unlock(); }, .child = [] { g_loading.unlock(); }});
-  return true;
-}();
+HeldOverFork g_held_over_fork(g_loading);
 
 // Without bridges. Vendor libraries are not called: they start threads and open devices.
 bool ask_for_devices(hwloc_topology_t topology) {

@@ -17,20 +17,8 @@ namespace {
 constinit Mutex<"transfer recordings"> g_recordings_mutex;
 
 // Never destroyed: a recording may outlive static destruction.
-std::vector<TransferRecording*>& open_recordings() {
-  static auto* const recordings = new std::vector<TransferRecording*>();
-  return *recordings;
-}
-
-// So that a forked child finds the list whole and unlocked. The list is created here, as a guarded static that another
-// thread is creating would block the child.
-[[maybe_unused]] const bool g_recordings_held_over_fork = [] {
-  open_recordings();
-  register_fork_handlers({.prepare = [] { g_recordings_mutex.lock(); },
-                          .parent = [] { g_recordings_mutex.unlock(); },
-                          .child = [] { g_recordings_mutex.unlock(); }});
-  return true;
-}();
+std::vector<TransferRecording*>& g_open_recordings = *new std::vector<TransferRecording*>;
+HeldOverFork g_recordings_held_over_fork(g_recordings_mutex);
 
 void add_to(TransferCount* count, int64_t bytes) {
   ++count->calls;
@@ -64,23 +52,13 @@ struct TracedCopy {
 constinit Mutex<"traced copies"> g_copies_mutex;
 
 // Never destroyed: copies may end while static objects are destroyed.
-std::vector<TracedCopy>& traced_copies() {
-  static auto* const copies = new std::vector<TracedCopy>();
-  return *copies;
-}
-
-[[maybe_unused]] const bool g_copies_held_over_fork = [] {
-  traced_copies();
-  register_fork_handlers({.prepare = [] { g_copies_mutex.lock(); },
-                          .parent = [] { g_copies_mutex.unlock(); },
-                          .child = [] { g_copies_mutex.unlock(); }});
-  return true;
-}();
+std::vector<TracedCopy>& g_traced_copies = *new std::vector<TracedCopy>;
+HeldOverFork g_copies_held_over_fork(g_copies_mutex);
 
 // Takes the copies that have finished out of the list.
 std::vector<TracedCopy> take_finished_copies() {
   const std::lock_guard lock(g_copies_mutex);
-  std::vector<TracedCopy>& all = traced_copies();
+  std::vector<TracedCopy>& all = g_traced_copies;
   const auto first =
       std::partition(all.begin(), all.end(), [](const TracedCopy& copy) { return !copy.ready->is_set(); });
   std::vector<TracedCopy> finished(std::make_move_iterator(first), std::make_move_iterator(all.end()));
@@ -91,7 +69,7 @@ std::vector<TracedCopy> take_finished_copies() {
 void note_traced_copy(TracedCopy copy) {
   end_traced_copies();
   const std::lock_guard lock(g_copies_mutex);
-  traced_copies().push_back(std::move(copy));
+  g_traced_copies.push_back(std::move(copy));
 }
 
 }  // namespace
@@ -113,7 +91,7 @@ RouteEnd RouteEnd::of(const Device& device, MemoryKind kind) {
 
 TransferRecording::TransferRecording() {
   const std::lock_guard lock(g_recordings_mutex);
-  open_recordings().push_back(this);
+  g_open_recordings.push_back(this);
   open_count.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -122,7 +100,7 @@ TransferRecording::~TransferRecording() { stop(); }
 void TransferRecording::stop() noexcept {
   const std::lock_guard lock(g_recordings_mutex);
   if (!std::exchange(is_open_, false)) return;
-  std::erase(open_recordings(), this);
+  std::erase(g_open_recordings, this);
   open_count.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -186,7 +164,7 @@ void RecordedTransfer::commit(int process, const TransferRun& run) {
   int64_t total = 0;
   for (const auto& [ends, bytes] : bytes_) total += bytes;
   const std::lock_guard lock(g_recordings_mutex);
-  for (TransferRecording* recording : open_recordings()) {
+  for (TransferRecording* recording : g_open_recordings) {
     add_to(&recording->lines_[line], total);
     for (const auto& [ends, bytes] : bytes_) {
       add_to(&recording->routes_[Route{direction_, ends.first, ends.second}], bytes);

@@ -16,13 +16,16 @@ namespace {
 constinit Mutex<"making of arenas"> g_making;  // the arenas; held during a fork
 constinit std::atomic<const std::vector<Arena*>*> g_arenas{nullptr};
 
-[[maybe_unused]] const bool g_arenas_held_over_fork = [] {
-  register_fork_handlers({.prepare = [] { Arena::State::before_fork(); },
-                          .parent = [] { Arena::State::after_fork_in_parent(); },
-                          .child = [] { Arena::State::after_fork_in_child(); },
-                          .level = 1});
-  return true;
-}();
+class ArenasAtFork final : AtFork {
+ public:
+  ArenasAtFork() : AtFork(1) {}
+
+ private:
+  void before() override { Arena::State::before_fork(); }
+  void in_parent() override { Arena::State::after_fork_in_parent(); }
+  void in_child() override { Arena::State::after_fork_in_child(); }
+};
+ArenasAtFork g_arenas_at_fork;
 
 }  // namespace
 

@@ -15,7 +15,7 @@ namespace {
 
 struct Loaded {
   Driver functions;
-  int64_t fork_generation = 0;
+  Generation made_in;
 };
 
 constinit std::atomic<const Loaded*> g_loaded{nullptr};  // never freed
@@ -38,7 +38,6 @@ std::unique_ptr<Loaded> load(const std::string& library, DriverProblem* problem)
   ARTIFEX_CUDA_FUNCTIONS(ARTIFEX_CUDA_FIND)
 #undef ARTIFEX_CUDA_FIND
   functions.library = library;
-  loaded->fork_generation = fork_generation();
   if (missing.empty()) return loaded;
   int version = 0;  // this function may be called before cuInit
   if (functions.driver_version == nullptr || functions.driver_version(&version) != kSuccess) version = 0;
@@ -66,7 +65,7 @@ void Driver::check(Result result, std::string_view operation, std::string_view f
 
 const Driver* find_driver(DriverProblem* problem) {
   if (const Loaded* loaded = g_loaded.load(std::memory_order_acquire)) {
-    if (loaded->fork_generation == fork_generation()) return &loaded->functions;
+    if (!loaded->made_in.is_of_parent()) return &loaded->functions;
     *problem = {"the parent of this forked process has used CUDA", "start the process by multiprocessing's \"spawn\""};
     return nullptr;
   }
@@ -111,7 +110,7 @@ const Driver& driver(std::string_view operation) {
 
 const Driver* driver_for_release() noexcept {
   const Loaded* loaded = g_loaded.load(std::memory_order_acquire);
-  return loaded != nullptr && loaded->fork_generation == fork_generation() ? &loaded->functions : nullptr;
+  return loaded != nullptr && !loaded->made_in.is_of_parent() ? &loaded->functions : nullptr;
 }
 
 }  // namespace artifex_devices::cuda
