@@ -54,17 +54,18 @@ LAZY = (
     "calibration.processes",
     "distributed",
     "planner.training.nearest",
-    "roofline.picture",
+    "roofline.chart",
     "tree_util",
 )
 LAZY_LIBRARIES = (
-    "colorsys", "difflib", "importlib", "itertools", "logging", "ml_dtypes", "mpi4py", "numpy", "rich",
+    "colorsys", "difflib", "importlib", "itertools", "logging", "matplotlib", "ml_dtypes", "mpi4py", "numpy", "rich",
     "threadpoolctl",
 )  # fmt: skip
 
 # Third-party libraries and the only files that import them.
 LIBRARIES = {
     "greenlet": ("_spmd/cooperative.py",),
+    "matplotlib": ("_base/charts.py",),
     "mpi4py": ("calibration/processes.py", "distributed/mpi_runtime.py", "doctor/libraries.py"),
     "rich": (
         "_base/progress.py",

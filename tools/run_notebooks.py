@@ -24,6 +24,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from artifex_devices._base.charts import svg_text
+
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "examples" / "notebooks"
 
@@ -50,7 +52,20 @@ def run_cell(source: str, name: str, namespace: dict[str, Any]) -> list[dict[str
             if hasattr(value, method):
                 data = {kind: lines_of(getattr(value, method)()), **data}
         outputs.append({"data": data, "execution_count": 0, "metadata": {}, "output_type": "execute_result"})
+    for svg in figures():
+        data = {"image/svg+xml": [" ".join(svg.split())], "text/plain": ["<Figure>"]}
+        outputs.append({"data": data, "metadata": {}, "output_type": "display_data"})
     return outputs
+
+
+def figures() -> list[str]:
+    """The figures that matplotlib has open, which are closed then."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None:
+        return []
+    found = [svg_text(pyplot.figure(number).axes[0]) for number in pyplot.get_fignums()]
+    pyplot.close("all")
+    return found
 
 
 def plain_text(value: Any) -> str:

@@ -16,7 +16,6 @@ namespace py = pybind11;
 using Texts = std::vector<std::string>;
 using BarRow = std::tuple<std::string, std::vector<double>, Texts, std::string, bool>;
 using TileRow = std::tuple<int64_t, int64_t, double, double, std::string>;
-using PointRow = std::tuple<double, double, int64_t, std::string>;
 
 std::string bar_chart(const std::string& title, const Texts& kinds, const std::vector<BarRow>& bars, double limit,
                       const std::string& limit_text, bool is_waterfall, const Texts& notes) {
@@ -34,13 +33,6 @@ std::string schedule_picture(const std::string& title, const Texts& rows, const 
   return without_gil([&] { return schedule_svg(title, rows, kinds, drawn, notes); });
 }
 
-std::string front_picture(const std::string& title, const std::string& x_name, const std::string& y_name,
-                          const std::vector<PointRow>& points, const Texts& notes) {
-  std::vector<FrontPoint> drawn;
-  for (const auto& [x, y, colour, label] : points) drawn.push_back({x, y, colour, label});
-  return without_gil([&] { return front_svg(title, x_name, y_name, drawn, notes); });
-}
-
 }  // namespace
 
 void bind_charts(py::module_& module) {
@@ -49,8 +41,6 @@ void bind_charts(py::module_& module) {
              "Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total, is_aside.");
   module.def("_schedule_svg", &schedule_picture, py::arg("title"), py::arg("rows"), py::arg("kinds"), py::arg("tiles"),
              py::arg("notes"), "Tiles over time as a stand-alone SVG picture. Tiles: row, kind, start, end, label.");
-  module.def("_front_svg", &front_picture, py::arg("title"), py::arg("x_name"), py::arg("y_name"), py::arg("points"),
-             py::arg("notes"), "Points in logarithmic axes as a stand-alone SVG picture. Points: x, y, colour, label.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -10,7 +10,6 @@
 #include "artifex_devices/render/machine_svg.h"
 #include "artifex_devices/render/mesh_text.h"
 #include "artifex_devices/render/placed_mesh.h"
-#include "artifex_devices/render/roofline_svg.h"
 #include "artifex_devices/render/sharding_text.h"
 #include "artifex_devices/render/svg.h"
 #include "bindings.h"
@@ -37,22 +36,6 @@ std::string picture_of_places(const std::string& title, const Axes& axes, const 
   for (const auto& [id, slice, at, core] : places) mesh.devices.push_back({id, slice, at, core});
   const ReleaseGil release;
   return placed_mesh_svg(mesh, max_cells);
-}
-
-using Roofs = std::vector<std::tuple<std::string, double, bool>>;                    // name, rate, per byte
-using Points = std::vector<std::tuple<std::string, double, double, bool, int64_t>>;  // label, FLOP per byte, FLOP/s,
-                                                                                     // measured, roof
-
-std::string picture_of_roofline(const std::string& title, const Roofs& roofs, const Points& points,
-                                const std::vector<std::string>& notes) {
-  RooflinePlot plot;
-  plot.title = title;
-  for (const auto& [name, rate, per_byte] : roofs) plot.roofs.push_back({name, rate, per_byte});
-  for (const auto& [label, intensity, flops, measured, roof] : points) {
-    plot.points.push_back({label, intensity, flops, measured, roof});
-  }
-  plot.notes = notes;
-  return roofline_svg(plot);
 }
 
 }  // namespace
@@ -84,8 +67,6 @@ group. Raises ValueError for a mesh whose devices do not belong to a cluster.
 )");
   module.def("_placed_mesh_svg", &picture_of_places, py::arg("title"), py::arg("axes"), py::arg("network"),
              py::arg("wraps"), py::arg("platform"), py::arg("places"), py::arg("max_cells") = 2048);
-  module.def("_roofline_svg", &picture_of_roofline, py::arg("title"), py::arg("roofs"), py::arg("points"),
-             py::arg("notes"));
   module.def(
       "sharding_text",
       [](const Sharding& sharding, py::handle shape, int max_columns, int min_width, double scale) {

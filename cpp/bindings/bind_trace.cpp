@@ -15,7 +15,6 @@
 #include "artifex_devices/base/trace_recording.h"
 #include "artifex_devices/device/memory_window.h"
 #include "artifex_devices/flight/trace_timeline.h"
-#include "artifex_devices/render/timeline_svg.h"
 #include "artifex_devices/spmd/rendezvous.h"
 #include "artifex_devices/transfer/traced_copies.h"
 #include "artifex_devices/transfer/transfer_recording.h"
@@ -166,25 +165,6 @@ py::object difference_of(const std::vector<std::tuple<int64_t, int64_t, int64_t>
   return py::make_tuple(found->ahead_ns, found->error_ns);
 }
 
-std::string svg_of(std::string title, std::vector<std::string> tracks, std::vector<std::string> kinds,
-                   const std::vector<std::tuple<int64_t, int64_t, double, double, std::string, std::string>>& spans,
-                   const std::vector<std::tuple<int64_t, int64_t, double, double>>& arrows,
-                   const std::vector<std::pair<int64_t, std::vector<std::pair<double, int64_t>>>>& memory,
-                   std::vector<std::string> notes) {
-  TimelinePicture picture;
-  picture.title = std::move(title);
-  picture.tracks = std::move(tracks);
-  picture.kinds = std::move(kinds);
-  for (const auto& [track, kind, begin_s, end_s, label, tooltip] : spans) {
-    picture.spans.push_back({track, kind, begin_s, end_s, label, tooltip});
-  }
-  for (const auto& [from, to, from_s, to_s] : arrows) picture.arrows.push_back({from, to, from_s, to_s});
-  for (const auto& [track, steps] : memory) picture.memory.push_back({track, steps});
-  picture.notes = std::move(notes);
-  const ReleaseGil release;
-  return timeline_svg(picture);
-}
-
 }  // namespace
 
 void bind_trace(py::module_& module) {
@@ -232,11 +212,6 @@ void bind_trace(py::module_& module) {
   module.def("_clock_difference", &difference_of, py::arg("trips"),
              "Returns (ns that the other clock is ahead, error in ns) from round trips (sent, answered, returned), or "
              "None.");
-  module.def(
-      "_timeline_svg", &svg_of, py::arg("title"), py::arg("tracks"), py::arg("kinds"), py::arg("spans"),
-      py::arg("arrows"), py::arg("memory"), py::arg("notes"),
-      "Returns the picture of spans (track, kind, begin, end, label, tooltip), arrows (track, track, time, time) "
-      "and memory (track, [(time, bytes)]), with times in seconds.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -3480,17 +3480,6 @@ def _forget_recent() -> None:
     Clears the caches of meshes, shardings and index maps.
     """
 
-def _front_svg(
-    title: str,
-    x_name: str,
-    y_name: str,
-    points: collections.abc.Sequence[tuple[float, float, int, str]],
-    notes: collections.abc.Sequence[str],
-) -> str:
-    """
-    Points in logarithmic axes as a stand-alone SVG picture. Points: x, y, colour, label.
-    """
-
 def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> bytes:
     """
     The measured product itself, on the bytes of packed row-major matrices. For tests.
@@ -3877,12 +3866,6 @@ def _reshard_bytes(
     Returns the bytes that devices must receive: bytes_in (in all), most_bytes_in (largest of one device), devices_that_receive.
     """
 
-def _roofline_svg(
-    title: str,
-    roofs: collections.abc.Sequence[tuple[str, float, bool]],
-    points: collections.abc.Sequence[tuple[str, float, float, bool, int]],
-    notes: collections.abc.Sequence[str],
-) -> str: ...
 def _run_parallel(tasks: list[typing.Any]) -> None:
     """
     Calls each task once, on threads of the library and this one. Raises the first exception.
@@ -3964,19 +3947,6 @@ def _take_cpu_share(
 def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
     """
     Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
-    """
-
-def _timeline_svg(
-    title: str,
-    tracks: collections.abc.Sequence[str],
-    kinds: collections.abc.Sequence[str],
-    spans: collections.abc.Sequence[tuple[int, int, float, float, str, str]],
-    arrows: collections.abc.Sequence[tuple[int, int, float, float]],
-    memory: collections.abc.Sequence[tuple[int, collections.abc.Sequence[tuple[float, int]]]],
-    notes: collections.abc.Sequence[str],
-) -> str:
-    """
-    Returns the picture of spans (track, kind, begin, end, label, tooltip), arrows (track, track, time, time) and memory (track, [(time, bytes)]), with times in seconds.
     """
 
 def _tpu_cluster(

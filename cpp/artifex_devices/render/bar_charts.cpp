@@ -10,7 +10,6 @@
 #include "artifex_devices/base/seconds_text.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/render/labels.h"
-#include "artifex_devices/render/log_axis.h"
 #include "artifex_devices/render/svg_document.h"
 
 namespace artifex_devices {
@@ -23,21 +22,10 @@ constexpr double kLimitTextHeight = 16;  // of the text above a limit, below the
 constexpr double kChartWidth = 560;
 constexpr double kBarHeight = 20;
 constexpr double kBarStep = 26;
-constexpr double kFrontHeight = 320;
 constexpr int64_t kChartNoteWidth = 100;  // characters
 constexpr size_t kMostBars = 256;
 constexpr size_t kMostKinds = 16;
 constexpr size_t kMostTiles = size_t{1} << 14;
-constexpr size_t kMostFrontPoints = 4096;
-constexpr double kFrontDotRadius = 4;
-
-struct FrontLabelBox {
-  double left, top, right, bottom;
-};
-
-bool boxes_overlap(const FrontLabelBox& one, const FrontLabelBox& other) {
-  return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
-}
 
 double label_space(const std::vector<std::string>& labels) {
   double width = 0;
@@ -175,59 +163,6 @@ std::string schedule_svg(const std::string& title, const std::vector<std::string
   document.text(left, bottom + 6, ChartAnchor::kStart, "0 s", true);
   document.text(left + kChartWidth * 1.4, bottom + 6, ChartAnchor::kEnd, seconds_text(last), true);
   const double end = add_legend(document, kinds, notes, left, bottom + 20, width);
-  return document.finish(width + SvgDocument::kMargin, end + SvgDocument::kMargin);
-}
-
-std::string front_svg(const std::string& title, const std::string& x_name, const std::string& y_name,
-                      const std::vector<FrontPoint>& points, const std::vector<std::string>& notes) {
-  std::vector<double> xs;
-  std::vector<double> ys;
-  for (const FrontPoint& point : points) {
-    xs.push_back(point.x);
-    ys.push_back(point.y);
-  }
-  const auto is_right = [](double value) { return std::isfinite(value) && value >= 1e-30 && value <= 1e30; };
-  if (points.empty() || points.size() > kMostFrontPoints || !std::ranges::all_of(xs, is_right) ||
-      !std::ranges::all_of(ys, is_right)) {
-    throw_error("to_svg: {} points; expected 1 to {}, with coordinates of 1e-30 to 1e30", points.size(),
-                kMostFrontPoints);
-  }
-  constexpr double kFrontLeft = 92;
-  const LogAxis x_axis(xs, kFrontLeft, kFrontLeft + kChartWidth);
-  const LogAxis y_axis(ys, kChartTop + kFrontHeight, kChartTop);
-  SvgDocument document(title);
-  double width = kFrontLeft + kChartWidth + 120;
-  add_title(document, title, width);
-  std::string grid;
-  for (const double tick : x_axis.ticks()) {
-    grid += fmt::format("M{:g} {:g}v{:g}", x_axis.pixel(tick), kChartTop, kFrontHeight);
-    document.text(x_axis.pixel(tick), kChartTop + kFrontHeight + 12, ChartAnchor::kMiddle, si_text(tick));
-  }
-  for (const double tick : y_axis.ticks()) {
-    grid += fmt::format("M{:g} {:g}h{:g}", kFrontLeft, y_axis.pixel(tick), kChartWidth);
-    document.text(kFrontLeft - 6, y_axis.pixel(tick), ChartAnchor::kEnd, si_text(tick));
-  }
-  document.lines(grid, {.opacity = 0.2});
-  document.text(kFrontLeft + kChartWidth / 2, kChartTop + kFrontHeight + 30, ChartAnchor::kMiddle, x_name);
-  document.upward_text(kFrontLeft - 60, kChartTop + kFrontHeight / 2, y_name);
-  std::vector<FrontLabelBox> taken;  // by dots, then by labels too
-  for (const FrontPoint& point : points) {
-    const double x = x_axis.pixel(point.x);
-    const double y = y_axis.pixel(point.y);
-    document.dot(x, y, point.colour, false, point.label);
-    taken.push_back({x - kFrontDotRadius, y - kFrontDotRadius, x + kFrontDotRadius, y + kFrontDotRadius});
-  }
-  for (size_t i = 0; i < points.size(); ++i) {
-    const double x = x_axis.pixel(points[i].x) + 8;
-    const double y = y_axis.pixel(points[i].y) - 8;
-    const double end = x + SvgDocument::label_width(text_width(points[i].label));
-    const FrontLabelBox box = {x, y - SvgDocument::kFontSize / 2, end, y + SvgDocument::kFontSize / 2};
-    if (std::ranges::any_of(taken, [&](const FrontLabelBox& each) { return boxes_overlap(box, each); })) continue;
-    taken.push_back(box);
-    document.text(x, y, ChartAnchor::kStart, points[i].label, true);
-    width = std::max(width, end);
-  }
-  const double end = add_legend(document, {}, notes, kFrontLeft, kChartTop + kFrontHeight + 44, width);
   return document.finish(width + SvgDocument::kMargin, end + SvgDocument::kMargin);
 }
 

@@ -46,17 +46,4 @@ std::string schedule_svg(const std::string& title, const std::vector<std::string
                          const std::vector<std::string>& kinds, const std::vector<ScheduleTile>& tiles,
                          const std::vector<std::string>& notes);
 
-/// A point of a front: seconds over bytes.
-struct FrontPoint {
-  double x = 0;
-  double y = 0;
-  int64_t colour = 0;
-  std::string label;
-};
-/// Points in logarithmic axes. The first label that needs a place gets it: labels that would cover a point or an
-/// earlier label appear under the pointer only. Throws InvalidArgument for no points, more than 4096, or coordinates
-/// that are not above 0.
-std::string front_svg(const std::string& title, const std::string& x_name, const std::string& y_name,
-                      const std::vector<FrontPoint>& points, const std::vector<std::string>& notes);
-
 }  // namespace artifex_devices

@@ -139,13 +139,6 @@ void SvgDocument::arrow_head(double x, double y, const Stroke& stroke) {
                            stroke_colour(stroke.colour), stroke.opacity);
 }
 
-void SvgDocument::dot(double x, double y, int64_t colour, bool is_hollow, std::string_view tooltip) {
-  elements_ += fmt::format(
-      "<g><title>{}</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" stroke=\"{}\" stroke-width=\"1.5\" "
-      "pointer-events=\"all\"/></g>\n",
-      svg_escape(tooltip), x, y, is_hollow ? "none" : stroke_colour(colour), stroke_colour(colour));
-}
-
 void SvgDocument::text(double x, double y, Anchor anchor, std::string_view text, bool faint) {
   constexpr std::string_view kAnchors[] = {"start", "middle", "end"};
   elements_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" dy=\"0.35em\"{}>{}</text>\n", x, y,

@@ -55,8 +55,6 @@ class SvgDocument {
   void lines(std::string_view path, const Stroke& stroke);
   /// The head of an arrow to the right, with its tip at (x, y).
   void arrow_head(double x, double y, const Stroke& stroke);
-  /// A filled disc, or with `is_hollow` a ring, in a line colour.
-  void dot(double x, double y, int64_t colour, bool is_hollow, std::string_view tooltip);
   /// One line of text; `y` is its vertical middle.
   void text(double x, double y, Anchor anchor, std::string_view text, bool faint = false);
   /// The same, rotated to read upwards.

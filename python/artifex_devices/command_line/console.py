@@ -173,6 +173,14 @@ def write_plan(plan: Any, arguments: argparse.Namespace) -> None:
         write_text(f"{plan.to_json() if arguments.json else format(plan, str(terminal_width()))}\n")
 
 
+def chart_svg(result: Any) -> str:
+    """Returns the chart of a result as the text of an SVG file; matplotlib draws it."""
+    from artifex_devices._base.charts import svg_text
+
+    with usage_errors(ImportError):
+        return svg_text(result.plot())
+
+
 def write_mesh(mesh: Any, arguments: argparse.Namespace) -> None:
     """Writes the picture of a mesh on its network, as --svg asks."""
     from artifex_devices.render import placed_mesh_svg

@@ -168,7 +168,10 @@ def run_step(arguments: argparse.Namespace) -> int:
     mesh = lay_mesh(cluster, arguments)
     with console.usage_errors(TypeError, ValueError):
         plan = plan_step(model, mesh, rules)
-    console.write_plan(plan, arguments)
+    if arguments.svg is None:
+        console.write_plan(plan, arguments)
+    else:
+        console.write_picture(arguments.svg, console.chart_svg(plan))
     return console.OK if plan.fits else console.ATTENTION
 
 

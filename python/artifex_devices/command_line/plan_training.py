@@ -131,7 +131,7 @@ def _write_pictures(found: TrainingPlan | TrainingSuggestions, arguments: argpar
     kinds = ("front", *PICTURES) if arguments.search else PICTURES
 
     def draw(kind: str) -> str:
-        return found.to_svg() if kind == "front" else best.to_svg(kind)
+        return console.chart_svg(found) if kind == "front" else best.to_svg(kind)
 
     if _is_folder(path):
         _make_folder(path)

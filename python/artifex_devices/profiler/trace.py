@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The value of a trace: its events, the meetings with their slowest participants, a summary, and a picture."""
+"""The value of a trace: its events, the meetings with their slowest participants, a summary, and a chart."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from artifex_devices import _core
+from artifex_devices._base.charts import axes_for
 from artifex_devices._base.html import NotebookText, facts, page, table
-from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import bytes_text, seconds_text, table_lines
+
+if TYPE_CHECKING:
+    from artifex_devices._base.charts import Axes
 
 _KINDS = ("span", "collective", "transfer", "wait", "prefetch", "meeting", "exchange")
 _ROWS_SHOWN = 8
-_MAX_LABEL = 40
 
 
 class TraceEvent(NamedTuple):
@@ -95,7 +97,7 @@ class ProcessClock(NamedTuple):
 class Trace(NotebookText):
     """What a program did over time. Source: measured by the clock of each process.
 
-    In a notebook it is a picture with the summary; `print` shows the summary.
+    Notebooks and `print` show the summary, `plot` draws it.
     """
 
     def __init__(
@@ -196,40 +198,51 @@ class Trace(NotebookText):
             other["not recorded"] = f"{self._dropped} events"
         return {"traceEvents": rows, "displayTimeUnit": "ns", "otherData": other}
 
-    def to_svg(self) -> Picture:
-        """The picture of a short trace: a row for each thread and device, arrows from the slowest, curves of memory."""
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draws a short trace: a row for each thread and device, arrows from the slowest, steps of memory in use.
+
+        https://ui.perfetto.dev shows long ones: `as_dict` has its format.
+
+        Args:
+            ax: Axes of matplotlib to draw into; None means those of a new figure.
+
+        Returns:
+            The axes.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+        """
         tracks = _Tracks(self._events)
         end_s = max((event.end_s or event.begin_s for event in self._events), default=0.0)
         several = len({process for process, _ in tracks.names}) > 1
-        kinds = [kind for kind in _KINDS if any(event.kind == kind for event in self._events)]
+        ax = axes_for("Trace.plot", ax, self._title(), self._notes())
+        for kind in _KINDS:
+            rows: dict[int, list[tuple[float, float]]] = defaultdict(list)
+            for event, place in zip(self._events, tracks.places, strict=True):
+                if event.kind == kind:
+                    ended_s = end_s if event.end_s is None else event.end_s
+                    rows[place].append((event.begin_s, ended_s - event.begin_s))
+            colour = f"C{_KINDS.index(kind)}"
+            for number, (place, spans) in enumerate(rows.items()):
+                ax.broken_barh(spans, (place - 0.35, 0.5), label="" if number else kind, facecolors=colour, alpha=0.7)
+        for meeting, member in self._arrows():
+            tip = (member.end_s or member.begin_s, tracks.place_of[id(member)])
+            tail = (meeting.slowest.begin_s, tracks.place_of[id(meeting.slowest)])
+            ax.annotate("", tip, tail, arrowprops={"arrowstyle": "->", "color": "C1"})
+        most = max((count for _, _, _, count in self._memory), default=0)
+        for place, track in enumerate(tracks.names):
+            steps = [(time_s, count) for process, device, time_s, count in self._memory if (process, device) == track]
+            if most and steps:
+                heights = [place + 0.45 - 0.25 * count / most for _, count in steps]
+                times = [time_s for time_s, _ in steps]
+                ax.step([*times, max(end_s, times[-1])], [*heights, heights[-1]], where="post", color="black", lw=1)
         names = [f"process {process} {name}" if several else name for process, name in tracks.names]
-        spans = [
-            (
-                place,
-                kinds.index(event.kind),
-                event.begin_s,
-                end_s if event.end_s is None else event.end_s,
-                event.name if len(event.name) <= _MAX_LABEL else "",
-                "\n".join(f"{name}: {value}" for name, value in [("", event.name), *_arguments(event).items()])[2:],
-            )
-            for event, place in zip(self._events, tracks.places, strict=True)
-        ]
-        arrows = [
-            (
-                tracks.place_of[id(meeting.slowest)],
-                tracks.place_of[id(member)],
-                meeting.slowest.begin_s,
-                member.end_s or member.begin_s,
-            )
-            for meeting, member in self._arrows()
-        ]
-        steps: dict[int, list[tuple[float, int]]] = defaultdict(list)
-        for process, device, time_s, count in self._memory:
-            if (process, device) in tracks.names:
-                steps[tracks.names.index((process, device))].append((time_s, count))
-        return Picture(
-            _core._timeline_svg(self._title(), names, kinds, spans, arrows, list(steps.items()), self._notes())
-        )
+        ax.set_yticks(range(len(names)), names)
+        ax.set_ylim(len(names) - 0.4, -0.6)
+        ax.set_xlabel(f"s; black steps: memory of arrays, up to {bytes_text(most)}" if most else "s")
+        if self._events:
+            ax.legend(fontsize="small")
+        return ax
 
     def __repr__(self) -> str:
         return f"<Trace: {self._title()}>"
@@ -242,10 +255,9 @@ class Trace(NotebookText):
         return "\n".join(parts)
 
     def _repr_html_(self) -> str:
-        picture = self.to_svg()._repr_html_() if self._events else ""
         clocks = facts([(f"clock of process {clock.process}", _clock_text(clock)) for clock in self._clocks])
         tables = [table(head, rows) for head, rows, _ in self._tables()]
-        return page(f"Trace: {self._title()}", picture, clocks if self._clocks else "", *tables)
+        return page(f"Trace: {self._title()}", clocks if self._clocks else "", *tables)
 
     def _title(self) -> str:
         count = len(self._events)

@@ -5,10 +5,10 @@ Numbers of accelerators are from tables, each with its sources; those of this ma
 """
 
 from artifex_devices.accelerators import Accelerator, Links, Source, accelerator, accelerators
+from artifex_devices.roofline.chart import RooflinePoint
 from artifex_devices.roofline.measured import Conditions, MeasuredRoofline, Rate
 from artifex_devices.roofline.measurement import measure_roofline
 from artifex_devices.roofline.model import Provenance, Roofline, roofline
-from artifex_devices.roofline.picture import RooflinePoint
 
 __all__ = [
     "Accelerator",

@@ -10,14 +10,16 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.checks import check_type
 from artifex_devices._base.html import NotebookText, page, preformatted
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record, checked_text
-from artifex_devices._base.svg import Picture
+
+if TYPE_CHECKING:
+    from artifex_devices._base.charts import Axes
 
 _FEW = 3  # the spread is known from this number of repeats on
 _ERROR_OF_FEW = 0.25
@@ -150,15 +152,25 @@ class MeasuredRoofline(NotebookText):
         lines.append(f"  measured {self.conditions.date}{', read from the cache' if self.from_cache else ''}")
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 
-    def to_svg(self) -> Picture:
-        """A stand-alone SVG picture: the roofline of each number format."""
-        from artifex_devices.roofline.picture import measured_svg
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draws the roofline of each number format.
 
-        return measured_svg(self)
+        Args:
+            ax: Axes of matplotlib to draw into; None means those of a new figure.
+
+        Returns:
+            The axes.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+        """
+        from artifex_devices.roofline.chart import plot_measured
+
+        return plot_measured(self, ax)
 
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()
-        return page(title, preformatted("\n".join(lines)), self.to_svg()._repr_html_())
+        return page(title, preformatted("\n".join(lines)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _with, (self.to_dict(), self.from_cache, self.notes)

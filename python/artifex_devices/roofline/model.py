@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,15 +16,17 @@ from artifex_devices._base.checks import bounded_list, check_type, wrong_type, w
 from artifex_devices._base.html import facts, page
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import rate_text
 from artifex_devices._core import Device
 from artifex_devices._hardware.batch_size import HardwareType
 from artifex_devices._runtime.device_arguments import whole_number
 from artifex_devices.accelerators import Source, accelerator
+from artifex_devices.roofline.chart import RooflinePoint, batch_points, plot_roofline
 from artifex_devices.roofline.measured import MeasuredRoofline
 from artifex_devices.roofline.measurement import measure_roofline
-from artifex_devices.roofline.picture import RooflinePoint, batch_points, roofline_svg
+
+if TYPE_CHECKING:
+    from artifex_devices._base.charts import Axes
 
 _ELEMENT_BYTES = {
     "bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "tensorfloat32": 4.0, "float64": 8.0, "int8": 1.0, "float8": 1.0,
@@ -155,15 +157,16 @@ class Roofline:
         )
         return math.inf if batch is None else batch
 
-    def to_svg(
+    def plot(
         self,
         batches: Iterable[int] = (1, 8, 64, 512),
         *,
         layer: Sequence[int] | None = None,
         network_bandwidth: float | None = None,
         points: Iterable[RooflinePoint] = (),
-    ) -> Picture:
-        """A stand-alone SVG picture: FLOP/s over FLOP per byte, both limits, their ridge point, and batches.
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draws FLOP/s over FLOP per byte: both limits, their ridge point, and batches.
 
         Args:
             batches: Batch sizes of a product X[batch, inputs] @ W[inputs, outputs], one point for each, on the limit.
@@ -171,24 +174,27 @@ class Roofline:
                 the batch, of which only reading W counts.
             network_bandwidth: Bytes/s of a network, one way, as another limit, in FLOP per byte that crosses it.
             points: More points, such as measured ones.
+            ax: Axes of matplotlib to draw into; None means those of a new figure.
+
+        Returns:
+            The axes.
 
         Raises:
+            ImportError: matplotlib is not installed.
             ValueError: A batch or a size is below 1, or a rate, FLOP/s or FLOP per byte is not finite and above 0.
             TypeError: An argument is of another type.
 
         Example:
             >>> from artifex_devices.roofline import roofline
-            >>> picture = roofline("tpu_v5e").to_svg([1, 240], network_bandwidth=45e9)
-            >>> "memory: 819 GB/s, ridge point at 240.5 FLOP per byte" in picture, ">batch 240<" in picture
-            (True, True)
+            >>> ax = roofline("tpu_v5e").plot([1, 240], network_bandwidth=45e9)  # doctest: +SKIP
         """
-        check_type("to_svg", "points", points, Iterable, "a sequence of RooflinePoints", "leave it out")
-        more = bounded_list("to_svg", "points", points)
+        check_type("Roofline.plot", "points", points, Iterable, "a sequence of RooflinePoints", "leave it out")
+        more = bounded_list("Roofline.plot", "points", points)
         by_batch = batch_points(batches, self.weight_bytes, _ELEMENT_BYTES[self.dtype], layer)
         note = "points: one product with a weight matrix, by batch size"
         if layer is not None:
             note += f", of {layer[0]} inputs and {layer[1]} outputs"
-        return roofline_svg(self, [*by_batch, *more], network_bandwidth, [note] if by_batch else [])
+        return plot_roofline(self, [*by_batch, *more], network_bandwidth, [note] if by_batch else [], ax)
 
     def _repr_html_(self) -> str:
         bandwidth = rate_text(self.memory_bandwidth, "B/s")
@@ -198,7 +204,7 @@ class Roofline:
             ("ridge point", f"{self.ridge_point:.1f} FLOP per byte"),
             ("critical batch", f"{self.critical_batch:.1f} ({self.critical_batch_from.text})"),
         ]
-        return page(f"{self.hardware}, {self.dtype}", facts(rows), self.to_svg()._repr_html_())
+        return page(f"{self.hardware}, {self.dtype}", facts(rows))
 
 
 def roofline(

@@ -21,7 +21,6 @@
 #include "artifex_devices/render/mesh_text.h"
 #include "artifex_devices/render/placed_mesh.h"
 #include "artifex_devices/render/reshard_svg.h"
-#include "artifex_devices/render/roofline_svg.h"
 #include "artifex_devices/render/sharding_text.h"
 #include "artifex_devices/render/svg.h"
 #include "artifex_devices/sharding/named_sharding.h"
@@ -209,13 +208,6 @@ TEST(StepsUnderFaults, ArePlannedOrFail) {
         return fmt::format("{} {} {}", found.best.size(), found.possible, found.best[0].seconds.overlapped());
       },
       23);
-}
-
-TEST(RooflinesUnderFaults, AreDrawnOrFail) {
-  expect_made_or_refused(
-      "roofline_svg",
-      [] { return roofline_svg({"chip", {{"bfloat16", 1e14, false}, {"memory", 1e12, true}}, {{"batch 1", 1}}, {}}); },
-      3);
 }
 
 }  // namespace

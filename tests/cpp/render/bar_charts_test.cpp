@@ -308,46 +308,5 @@ TEST(ScheduleSvg, RefusesTilesOutsideRowsOrTime) {
   EXPECT_THROW(schedule_svg("", std::vector<std::string>(257), {}, {{0, 0, 0, 1, ""}}, {}), InvalidArgument);
 }
 
-TEST(FrontSvg, PointsAreAtTheirLogarithms) {
-  const std::string svg =
-      front_svg("front", "GB", "seconds", {{1, 100, 0, "a"}, {10, 10, 0, "b"}, {100, 1, 1, "c"}}, {"a note"});
-  EXPECT_TRUE(is_well_formed(svg));
-  // From 1 to 100 GB in 560 pixels, from 1 to 100 s in 320 pixels upwards.
-  EXPECT_EQ(found(svg, "<circle", "cx=\"", "\""), (std::vector<std::string>{"92.0", "372.0", "652.0"}));
-  EXPECT_EQ(found(svg, "<circle", "cy=\"", "\""), (std::vector<std::string>{"44.0", "204.0", "364.0"}));
-  EXPECT_EQ(tooltips(svg), (std::vector<std::string>{"a", "b", "c"}));
-  const std::vector<std::string> colours = found(svg, "<circle", "stroke=\"", "\"");
-  EXPECT_EQ(colours[0], colours[1]);
-  EXPECT_NE(colours[1], colours[2]);
-  EXPECT_EQ(texts(svg), (std::vector<std::string>{"front", "1", "10", "100", "1", "10", "100", "GB", "seconds", "a",
-                                                  "b", "c", "a note"}));
-}
-
-TEST(FrontSvg, LabelsDoNotCoverEachOtherOrPoints) {
-  // The third point is where the labels of the first two, which are at one place, would begin.
-  const std::vector<FrontPoint> points = {
-      {10, 10, 0, "first"}, {10, 10, 0, "second"}, {10.5, 10.2, 0, "third"}, {90, 90, 0, "far"}};
-  const std::string svg = front_svg("", "GB", "s", points, {});
-  EXPECT_EQ(tooltips(svg), (std::vector<std::string>{"first", "second", "third", "far"}));
-  for (const std::string hidden : {"first", "second"}) EXPECT_TRUE(std::isnan(text_left(svg, hidden))) << hidden;
-  EXPECT_FALSE(std::isnan(text_left(svg, "third")));
-  EXPECT_FALSE(std::isnan(text_left(svg, "far")));
-}
-
-TEST(FrontSvg, ALongLabelWidensThePicture) {
-  const std::string label(150, 'x');
-  const std::string svg = front_svg("", "GB", "s", {{1, 1, 0, "a"}, {99, 1, 0, label}}, {});
-  EXPECT_LE(text_left(svg, label) + 7 * 150, picture(svg).width);
-}
-
-TEST(FrontSvg, RefusesNoPointsAndCoordinatesThatHaveNoLogarithm) {
-  for (const double wrong : {0.0, -1.0, 1e-31, 1e31, std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_THROW(front_svg("", "", "", {{wrong, 1, 0, ""}}, {}), InvalidArgument);
-    EXPECT_THROW(front_svg("", "", "", {{1, wrong, 0, ""}}, {}), InvalidArgument);
-  }
-  EXPECT_THROW(front_svg("", "", "", {}, {}), InvalidArgument);
-  EXPECT_THROW(front_svg("", "", "", std::vector<FrontPoint>(4097, {1, 1, 0, ""}), {}), InvalidArgument);
-}
-
 }  // namespace
 }  // namespace artifex_devices

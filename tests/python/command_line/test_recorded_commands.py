@@ -151,7 +151,6 @@ COMMANDS = {
         "plan step small.toml --batch 8 --sequence 128 --cache 64 --cluster 'tpu v5e 2x2' --mesh x=4 --rules batch=x",
         "plan step lama-2-7b --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --mesh x=4 --rules batch=x",
         "plan step small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --mesh x=4 --rules batch=x --json",
-        "plan step small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --mesh x=4 --rules batch=x --svg",
     ],
     "suggestions": [
         "plan suggest llama-2-7b --batch 256 --sequence 4096 --cluster 'tpu v5e 4x4' --axes batch,mlp --quiet",
@@ -227,7 +226,6 @@ COMMANDS = {
         "plan train llama-3-70b --batch 64 --sequence 8192 --cluster 'dgx h100' --search --quiet --code mesh",
         "plan train small.toml --batch 8 --sequence 2048 --cluster 'tpu v5e 2x2' --search --quiet --top 2",
         "plan train small.toml --batch 8 --sequence 128 --cluster 'tpu v5e 2x2' --search --quiet --top 1 --json",
-        "plan train small.toml --batch 8 --sequence 2048 --cluster 'tpu v5e 2x2' --search --quiet --svg",
         "plan train small.toml --batch 7 --sequence 128 --cluster 'tpu v5e 2x2' --search --quiet --pipeline 4 --tensor 4",
         "plan train small.toml --batch 8 --sequence 128 --cluster lab.toml --search --quiet --top 2 --microbatch 1,2",
         f"plan train llama-2-7b {RUN} --search --quiet --tensor 8 --pipeline 1 --microbatch 4 --zero 3 --device-counts 32",

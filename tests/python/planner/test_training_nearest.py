@@ -360,10 +360,13 @@ def test_memory_of_many_stages_is_that_of_the_first_and_the_last_ones(stages, le
     assert ("are left out" in picture) == (left_out > 0)
 
 
-def test_a_front_names_the_colour_of_points_with_fewer_devices():
+def test_a_front_has_a_colour_for_each_number_of_devices():
     nodes = cluster.dgx("h100", nodes=2)
     both = suggest_training("llama-2-7b", nodes, batch=64, sequence=4096, device_counts=[16, 8], progress=False)
-    assert "blue: all 16 devices; orange: fewer" in both.to_svg()
+    ax = both.plot()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["16 devices", "8 devices"]
+    points = [tuple(point) for line in ax.get_lines() for point in line.get_xydata()]
+    assert sorted(points) == sorted((each.plan.memory / 1e9, each.plan.seconds) for each in both.front)
     one = suggest_training("llama-2-7b", nodes, batch=64, sequence=4096, device_counts=[16], progress=False)
-    assert "orange" not in one.to_svg()
-    assert len(re.findall("<circle", one.to_svg())) == len(one.front)
+    (line,) = one.plot().get_lines()
+    assert len(line.get_xdata()) == len(one.front)

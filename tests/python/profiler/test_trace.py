@@ -12,6 +12,7 @@ import pytest
 from artifex_devices import P, lax, multihost_utils, profiler
 from artifex_devices.prefetch import prefetch_to_device
 from artifex_devices.testing import run_processes
+from matplotlib.text import Annotation
 
 
 def of_kind(trace, kind):
@@ -246,11 +247,15 @@ def test_a_picture_shows_tracks_and_the_slowest():
         mesh = ad.make_mesh((2,), ("x",), (ad.AxisType.Auto,))
         with profiler.annotate("step"):
             ad.shard_map(lambda block: lax.psum(block, "x"), mesh, P("x"), P())(np.ones(2))
-    picture = trace.to_svg()
-    for text in (">step<", ">cpu:0<", ">cpu:1<", ">thread 1<", ">collective<", "up to "):
-        assert text in picture
+    ax = trace.plot()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["thread 1", "cpu:0", "cpu:1"]
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == [kind for kind in ("span", "collective", "transfer") if of_kind(trace, kind)]
+    spans = [path for bars in ax.collections for path in bars.get_paths()]
+    assert len(spans) == len(trace.events)
+    assert len([text for text in ax.texts if isinstance(text, Annotation)]) == len(trace.meetings)
+    assert "up to " in ax.get_xlabel()
     html = trace._repr_html_()
-    assert "data:image/svg+xml;base64," in html
     assert "<th" in html
     assert "others waited" in html
     assert repr(trace).startswith("<Trace: ")

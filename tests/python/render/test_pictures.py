@@ -2,6 +2,7 @@
 """Pictures of plans, of meshes on their network, of rooflines: well-formed, with the figures of what they picture."""
 
 import re
+import sys
 import xml.etree.ElementTree as ET
 
 import artifex_devices as ad
@@ -13,6 +14,7 @@ from artifex_devices.command_line import main
 from artifex_devices.planner import plan_reshard, plan_step
 from artifex_devices.roofline import RooflinePoint, roofline
 from artifex_devices.sharding import AbstractMesh, Mesh, NamedSharding, P
+from matplotlib.text import Annotation
 from notebook_pages import Page
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -205,22 +207,45 @@ def test_arrays_of_rank_3_are_slices(devices):
 
 def test_a_roofline_has_its_limits_and_batches():
     v5e = roofline("tpu_v5e")
-    picture = v5e.to_svg([1, 64, 512], network_bandwidth=4.5e10)
-    words = texts_of(picture)
-    assert words[0] == "roofline of TPU v5e, bfloat16"
-    assert "memory: 819 GB/s, ridge point at 240.5 FLOP per byte" in words
-    assert "network, for each byte that crosses it: 45 GB/s, ridge point at 4378 FLOP per byte" in words
-    assert titles_of(picture)[-3:] == [
-        "batch 1: 1 FLOP per byte, 819 GFLOP/s, by the model",
-        "batch 64: 64 FLOP per byte, 52.4 TFLOP/s, by the model",
-        "batch 512: 512 FLOP per byte, 197 TFLOP/s, by the model",
+    ax = v5e.plot([1, 64, 512], network_bandwidth=4.5e10)
+    assert ax.get_title() == "roofline of TPU v5e, bfloat16"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "bfloat16: 197 TFLOP/s",
+        "memory: 819 GB/s, ridge point at 240.5 FLOP per byte",
+        "network, for each byte that crosses it: 45 GB/s, ridge point at 4378 FLOP per byte",
     ]
-    layered = v5e.to_svg([64], layer=(4096, 4096), points=[RooflinePoint("mine", 60, 4e13)])
-    assert titles_of(layered)[-2:] == [
-        "batch 64: 62.06 FLOP per byte, 50.8 TFLOP/s, by the model",
-        "mine: 60 FLOP per byte, 40 TFLOP/s, measured",
-    ]
-    assert Page(v5e._repr_html_()).pictures == [v5e.to_svg()]
+    assert points_of(ax) == [("batch 1", 1, 8.19e11), ("batch 64", 64, 64 * 8.19e11), ("batch 512", 512, 1.97e14)]
+    memory = ax.get_lines()[1]
+    assert (memory.get_xdata()[1], memory.get_ydata()[1]) == (v5e.ridge_point, v5e.peak_flops)
+    layered = v5e.plot([64], layer=(4096, 4096), points=[RooflinePoint("mine", 60, 4e13)], ax=ax.figure.subplots())
+    (_, intensity, _), mine = points_of(layered)
+    assert (round(intensity, 2), mine) == (62.06, ("mine", 60, 4e13))
+    fills = [line.get_markerfacecolor() for line in layered.get_lines() if line.get_marker() == "o"]
+    assert fills[0] == "none" != fills[1]
+    assert layered is not ax
+    assert layered.figure is ax.figure
+    assert "240.5 FLOP per byte" in Page(v5e._repr_html_()).letters
+    assert h100_without_batches() == [1, 8, 64, 512]
+
+
+def h100_without_batches():
+    return [intensity for _, intensity, _ in points_of(roofline("h100").plot())]
+
+
+def points_of(ax):
+    """(label, x, y) of each point, in the order of drawing."""
+    points = [line.get_xydata()[0] for line in ax.get_lines() if line.get_marker() == "o"]
+    labels = [text.get_text() for text in ax.texts if isinstance(text, Annotation)]
+    return [(label, *map(float, point)) for label, point in zip(labels, points, strict=True)]
+
+
+def test_charts_need_matplotlib_and_its_axes(monkeypatch):
+    with pytest.raises(TypeError, match=r"^Roofline.plot: ax is 3 \(int\); expected an Axes of matplotlib"):
+        roofline("h100").plot(ax=3)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"^Roofline.plot: matplotlib .* pip install 'artifex_devices\[plots\]'"):
+        roofline("h100").plot()
+    assert "FLOP per byte" in roofline("h100")._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -231,12 +256,16 @@ def test_a_roofline_has_its_limits_and_batches():
         ({"layer": (4,)}, ValueError, r"layer is \(4,\); expected two sizes"),
         ({"network_bandwidth": -1}, ValueError, "network_bandwidth is -1; expected a finite number above 0"),
         ({"network_bandwidth": "fast"}, TypeError, r"network_bandwidth is 'fast' \(str\)"),
-        ({"points": [RooflinePoint("a", 0.0)]}, ValueError, "a has 0 FLOP per byte"),
+        (
+            {"points": [RooflinePoint("a", 0.0)]},
+            ValueError,
+            "flops_per_byte of a is 0.0; expected a finite number above 0",
+        ),
     ],
 )
 def test_points_that_cannot_be_drawn(options, error, text):
     with pytest.raises(error, match=text):
-        roofline("h100").to_svg(**options)
+        roofline("h100").plot(**options)
 
 
 def test_a_step_is_a_point_for_each_batch():
@@ -246,21 +275,22 @@ def test_a_step_is_a_point_for_each_batch():
     small, large = (
         plan_step(models.transformer("llama-2-7b", batch=batch, sequence=2048), mesh, rules) for batch in (4, 64)
     )
-    picture = small.to_svg([large])
-    peak = roofline("tpu_v5e")
-    words = texts_of(picture)
-    assert "bfloat16: 197 TFLOP/s" in words
-    assert f"memory: 819 GB/s, ridge point at {peak.ridge_point:.4g} FLOP per byte" in words
+    ax = small.plot([large])
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels[:2] == [
+        "bfloat16: 197 TFLOP/s",
+        f"memory: 819 GB/s, ridge point at {roofline('tpu_v5e').ridge_point:.4g} FLOP per byte",
+    ]
+    expected = []
     for plan in (small, large):
         moved = sum(product.bytes for product in plan.products) + plan.update_bytes
         received = sum(each.bytes_received * each.count for each in plan.collectives)
-        of_memory, of_network = (text for text in titles_of(picture) if text.startswith(f"batch {plan.model.batch}: "))
-        assert f": {plan.flops / moved:.4g} FLOP per byte of memory, " in of_memory
-        assert f": {plan.flops / received:.4g} FLOP per byte of network, for each byte received, " in of_network
-    assert Page(small._repr_html_()).pictures == [small.to_svg()]
+        rate = plan.flops / plan.seconds.overlapped
+        expected += [(f"batch {plan.model.batch}", plan.flops / each, rate) for each in (moved, received)]
+    assert points_of(ax) == expected
     other = plan_step(models.transformer("llama-2-7b", batch=4, sequence=2048), mesh, {"batch": "data"})
-    with pytest.raises(ValueError, match=r"StepPlan.to_svg: .* other rules"):
-        small.to_svg([other])
+    with pytest.raises(ValueError, match=r"StepPlan.plot: .* other rules"):
+        small.plot([other])
 
 
 # The command line
@@ -277,7 +307,7 @@ def test_plans_are_written_as_pictures(capsys, tmp_path):
     step = ["step", "llama-2-7b", "--batch", "16", "--sequence", "2048", "--rules", "batch=x,mlp=y,embed=x,vocab=y"]
     assert main(["plan", *step, *words]) == 1  # it does not fit, and is drawn all the same
     drawn = texts_of(capsys.readouterr().out)
-    assert drawn[0].startswith("llama-2-7b (16 x 2048 tokens), training step of ")
+    assert any(text.startswith("llama-2-7b (16 x 2048 tokens), training step of ") for text in drawn)
     assert drawn.count("batch 16") == 2  # over memory, and over the network
     assert main(["plan", "mesh", *words, "/nowhere/x.svg"]) == 2
     assert "cannot be written" in capsys.readouterr().err
@@ -324,9 +354,9 @@ def test_what_is_not_a_plan_is_not_drawn_into_a_roofline(others):
     mesh = Mesh(np.array(cluster.tpu("v5e", (4, 4)).devices()), ("x",))
     plan = plan_step(models.mlp(embed=512, mlp=1024, layers=1, tokens=1024), mesh, {"batch": "x"})
     with pytest.raises(
-        TypeError, match=r"^StepPlan.to_svg: others is .*; expected StepPlans of other batches; write plan"
+        TypeError, match=r"^StepPlan.plot: others is .*; expected StepPlans of other batches; write plan"
     ):
-        plan.to_svg(others)
+        plan.plot(others)
 
 
 def test_a_device_that_is_there_twice_has_no_explanation():
@@ -338,8 +368,3 @@ def test_a_device_that_is_there_twice_has_no_explanation():
     nodes = cluster.dgx("h100", nodes=2).devices()
     with pytest.raises(ValueError, match=r"is in the mesh 2 times; expected each device once; leave the others out"):
         mesh_utils.explain(np.array([*nodes[1:], nodes[1]]))
-
-
-def test_a_roofline_without_batches_named_shows_four():
-    h100 = roofline("h100")
-    assert h100.to_svg() == h100.to_svg([1, 8, 64, 512])

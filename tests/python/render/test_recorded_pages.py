@@ -11,7 +11,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import cluster, debug, mesh_utils, models, planner, render
-from artifex_devices.roofline import RooflinePoint, accelerator, roofline
+from artifex_devices.roofline import accelerator, roofline
 from artifex_devices.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P
 from recorded_texts import check_recorded
 
@@ -99,17 +99,10 @@ def test_recorded_pictures():
     mesh = mesh_utils.create_device_mesh((4, 4), pod.devices())
     placed = Mesh(mesh, ("x", "y"))
     ends = [NamedSharding(placed, P("x", None)), NamedSharding(placed, P(None, "x"))]
-    chip = roofline("h100")
     with eight() as small:
         pictures = {
             "mesh": render.mesh_svg(small),
             "sharding": render.sharding_svg(NamedSharding(small, P("x", "y")), (8, 8)),
-            "roofline": chip.to_svg(),
-            "roofline of a dtype": roofline("h100", "int8").to_svg(),
-            "roofline with points": chip.to_svg(
-                [16, 4096], points=[RooflinePoint("a step", 100.0, 5e13), RooflinePoint("b < c", 1e4, 5e14)]
-            ),
-            "roofline with a network": chip.to_svg(layer=(4096, 11008), network_bandwidth=4.5e11),
             "reshard": planner.plan_reshard((64, 64), "float32", *ends).to_svg(),
         }
     check_recorded("pictures", pictures)
@@ -162,7 +155,6 @@ def test_recorded_pages_of_training_and_inference():
         "serving": f"{served}\n{readable(served._repr_html_())}\n{textwrap.fill(served.to_json(), 120)}",
         "serving that does not fit": f"{many}",
         "the schedule": run.to_svg("schedule").count("<rect"),
-        "the front": found.to_svg(),
         "factors": f"{planner.Efficiency.of(pod)}\n{planner.Efficiency.of(nodes).replaced(matmul=0.5, network=0.25)}",
     }
     check_recorded("training_and_inference", {name: str(each) for name, each in pages.items()})

@@ -7,17 +7,20 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
-from artifex_devices._base.svg import Picture
 from artifex_devices._core import Cluster
 from artifex_devices.planner.collective import Estimate
 from artifex_devices.planner.report import Layout, Report, picked
 from artifex_devices.planner.step.model import StepModel
-from artifex_devices.planner.step.text import MEMORY_PARTS, axis_texts, step_layout, step_svg
+from artifex_devices.planner.step.pictures import plot_step
+from artifex_devices.planner.step.text import MEMORY_PARTS, axis_texts, step_layout
 from artifex_devices.roofline import Provenance
+
+if TYPE_CHECKING:
+    from artifex_devices._base.charts import Axes
 
 
 @public("artifex_devices.planner")
@@ -228,13 +231,18 @@ class StepPlan(Report):
     def _useful_seconds(self) -> float:
         return sum(product.seconds for product in self.products if product.kind != "recomputed")
 
-    def to_svg(self, others: Iterable[StepPlan] = ()) -> Picture:
-        """Draws the roofline of a device with the step in it, and `others`, as a stand-alone SVG picture.
+    def plot(self, others: Iterable[StepPlan] = (), *, ax: Axes | None = None) -> Axes:
+        """Draws the roofline of a device with the step in it, and `others`.
 
         Args:
             others: Plans of other batches with the same mesh and rules.
+            ax: Axes of matplotlib to draw into; None means those of a new figure.
+
+        Returns:
+            The axes.
 
         Raises:
+            ImportError: matplotlib is not installed.
             ValueError: A plan has another mesh or other rules, or the step has no products.
             TypeError: `others` are not StepPlans.
 
@@ -246,16 +254,14 @@ class StepPlan(Report):
             >>> mesh, rules = Mesh(devices, ("data", "tensor")), {"batch": "data", "mlp": "tensor"}
             >>> sizes = [models.transformer("llama-2-7b", batch=batch, sequence=2048) for batch in (4, 64)]
             >>> small, large = (plan_step(model, mesh, rules) for model in sizes)
-            >>> picture = small.to_svg([large])
-            >>> ">batch 4<" in picture, ">batch 64<" in picture
-            (True, True)
+            >>> ax = small.plot([large])  # doctest: +SKIP
         """
         if not self.flops:
             raise ValueError(
-                f"StepPlan.to_svg: {self.model.name!r} has no FLOPs; expected a step with a product, because a "
+                f"StepPlan.plot: {self.model.name!r} has no FLOPs; expected a step with a product, because a "
                 "roofline shows products; give it a matmul"
             )
-        return step_svg(self, others)
+        return plot_step(self, others, ax)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "mesh_shape": dict(self.mesh_shape), "rules": dict(self.rules)}
@@ -267,9 +273,6 @@ class StepPlan(Report):
 
     def _layout(self) -> Layout:
         return step_layout(self)
-
-    def _repr_html_(self) -> str:
-        return self._layout().html(self.to_svg()._repr_html_() if self.flops else "")
 
     def _content(self) -> dict[str, Any]:
         """All numbers; None is infinity, which JSON does not have."""

@@ -6,19 +6,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from artifex_devices import _core
 from artifex_devices._base.public_path import public
-from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Cluster
 from artifex_devices.planner.report import Layout, Report
 from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.code import jax_code, maxtext_flags, megatron_flags, mesh_code
 from artifex_devices.planner.training.config import TrainingConfig
-from artifex_devices.planner.training.text import choices_table, error_text, rates_text, ways_text
+from artifex_devices.planner.training.pictures import plot_front
+from artifex_devices.planner.training.text import choices_table, error_text, rates_text
 from artifex_devices.planner.training.values import TrainingPlan, config_content
+
+if TYPE_CHECKING:
+    from artifex_devices._base.charts import Axes
 
 _SHOWN_FRONT = 8
 _COLUMNS_TEXT = "stages x chunks of a pipeline; micro: sequences of a microbatch; data: the rest of the devices"
@@ -133,26 +135,20 @@ class TrainingSuggestions(Report):
             f"data parallelism divides, got {self.config.batch}; change the batch or the pinned fields"
         )
 
-    def to_svg(self) -> Picture:
-        """Draws the front, the options and the nearest: seconds over memory of a device.
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draws the front, or the options or the nearest where it is empty: seconds over memory of a device.
+
+        Args:
+            ax: Axes of matplotlib to draw into; None means those of a new figure.
+
+        Returns:
+            The axes.
 
         Raises:
+            ImportError: matplotlib is not installed.
             ValueError: There are no configurations to draw.
         """
-        points = [
-            (
-                each.plan.memory / 1e9,
-                each.plan.seconds,
-                0 if each.plan.devices == self.cluster.device_count else 1,
-                text,
-            )
-            for each, text in self._drawn()
-        ]
-        notes = ["no other configuration is better in seconds, memory and devices at once; seconds are of the model"]
-        if any(each.plan.devices < self.cluster.device_count for each, _ in self._drawn()):
-            notes.append(f"blue: all {self.cluster.device_count} devices; orange: fewer, as the labels say")
-        title = f"{self.shape.name} on {self.cluster.name}: seconds of a step over memory of a device"
-        return Picture(_core._front_svg(title, "GB of a device", "seconds of a step", points, notes))
+        return plot_front(self, ax)
 
     def _limit_text(self) -> str:
         space, parts = self.space, self.cluster.parts
@@ -164,10 +160,6 @@ class TrainingSuggestions(Report):
         size, source = parts["host_memory_bytes"]
         part = space.memory_limit * parts["devices_per_chip"] / parts["memory_bytes"][0]
         return f"{text}, {bytes_text(int(part * size))} of a host [{source}]"
-
-    def _drawn(self) -> list[tuple[TrainingChoice, str]]:
-        chosen = self.front or self.options or self.nearest
-        return [(each, f"{each.plan.devices} devices: {ways_text(each.config)}") for each in chosen]
 
     def _layout(self) -> Layout:
         space = self.space
@@ -220,8 +212,8 @@ class TrainingSuggestions(Report):
             }
 
         space = self.space
-        drawn = self._drawn()
-        error = drawn[0][0].plan._error() if drawn else None
+        found = self.front or self.options or self.nearest
+        error = found[0].plan._error() if found else None
         return {
             "kind": "training suggestions",
             "model": self.shape.name,

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core, _planner
+from artifex_devices._base.charts import axes_for
 from artifex_devices._base.checks import check_choice
 from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import bytes_text, seconds_text
+from artifex_devices.planner.training.text import ways_text
 
 if TYPE_CHECKING:
+    from artifex_devices._base.charts import Axes
+    from artifex_devices.planner.training.choices import TrainingSuggestions
     from artifex_devices.planner.training.values import TrainingPlan
 
 PICTURES = ("waterfall", "memory", "schedule")
@@ -101,3 +105,30 @@ def _schedule(plan: TrainingPlan) -> Picture:
     ]
     rows = [f"stage {i}" for i in range(stages)]
     return Picture(_core._schedule_svg(f"{_title(plan)}: {config.schedule}", rows, kinds, tiles, notes))
+
+
+def plot_front(found: TrainingSuggestions, ax: Any) -> Axes:
+    """Draws seconds over memory of the best configurations."""
+    chosen = found.front or found.options or found.nearest
+    if not chosen:
+        raise ValueError(
+            "TrainingSuggestions.plot: there are no configurations; expected one or more; change the batch or the "
+            "pinned fields"
+        )
+    notes = ["no other configuration is better in seconds, memory and devices at once; seconds are of the model"]
+    title = f"{found.shape.name} on {found.cluster.name}: seconds of a step over memory of a device"
+    chart = axes_for("TrainingSuggestions.plot", ax, title, notes)
+    chart.loglog()
+    for devices in sorted({each.plan.devices for each in chosen}, reverse=True):
+        plans = sorted((each.plan for each in chosen if each.plan.devices == devices), key=lambda plan: plan.seconds)
+        points = [(plan.memory / 1e9, plan.seconds) for plan in plans]
+        chart.plot(*zip(*points, strict=True), "o", label=f"{devices} devices")
+        for i in {0, len(plans) - 1}:  # the fastest, and the one that needs the least memory
+            chart.annotate(
+                ways_text(plans[i].config), points[i], (6, 6), textcoords="offset points", fontsize="x-small"
+            )
+    chart.set_xlabel("GB of a device")
+    chart.set_ylabel("seconds of a step")
+    chart.legend(fontsize="small")
+    chart.grid(alpha=0.3)
+    return chart
