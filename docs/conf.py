@@ -2,7 +2,6 @@
 """Configuration of Sphinx: `make docs` builds the documentation site into build/docs."""
 
 import enum
-import inspect
 import re
 import sys
 from pathlib import Path
@@ -13,13 +12,13 @@ sys.path.insert(0, str(DOCS))
 import artifex_devices  # noqa: E402
 import llms_text  # noqa: E402
 import reference_pages  # noqa: E402
-from artifex_devices._base.bound_signatures import signature_of  # noqa: E402
+from artifex_devices import _core  # noqa: E402
+from bound_signatures import definitions, signature_of  # noqa: E402
 from docutils import nodes  # noqa: E402
 from sphinx.domains.python import PyXRefRole  # noqa: E402
 from sphinx.ext import napoleon  # noqa: E402
 from sphinx.ext.autodoc import PropertyDocumenter  # noqa: E402
 from sphinx.util.docutils import SphinxRole  # noqa: E402
-from sphinx.util.inspect import stringify_signature  # noqa: E402
 
 project = "artifex_devices"
 release = version = artifex_devices.__version__
@@ -79,15 +78,11 @@ def find_signature(app, what, name, value, options, signature, returns):
     """Gives autodoc the signatures of bound classes, functions and methods, which the stub has."""
     if what == "class" and issubclass(value, enum.Enum):
         return "", None
-    if what == "class" and hasattr(value, "__signature__"):
-        return stringify_signature(inspect.signature(value), unqualified_typehints=True), None
+    if what == "class" and vars(_core).get(value.__name__) is value and f"{value.__name__}.__init__" in definitions():
+        return signature_of(f"{value.__name__}.__init__")[0], None
     if what not in ("function", "method") or not is_bound(value):
         return None
-    found = signature_of(".".join(name.split(".")[-2:]) if what == "method" else name.rpartition(".")[2])
-    parameters = [each for each in found.parameters.values() if each.name != "self"]
-    text = stringify_signature(found.replace(parameters=parameters), unqualified_typehints=True)
-    arguments, _, result = text.partition(" -> ")
-    return arguments, result or None
+    return signature_of(".".join(name.split(".")[-2:]) if what == "method" else name.rpartition(".")[2])
 
 
 class BoundPropertyDocumenter(PropertyDocumenter):
@@ -96,7 +91,7 @@ class BoundPropertyDocumenter(PropertyDocumenter):
     def add_directive_header(self, sig):
         super().add_directive_header(sig)
         if is_bound(getattr(self.object, "fget", None)):
-            returned = signature_of(".".join(self.objpath[-2:])).return_annotation
+            returned = signature_of(".".join(self.objpath[-2:]))[1]
             self.add_line(f"   :type: {returned}", self.get_sourcename())
 
 

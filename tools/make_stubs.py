@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks or rewrites the type stubs of the extensions: _core.pyi and _planner.pyi of python/artifex_devices.
+"""Checks or rewrites the type stubs of the extensions, and the table of the package's lazy names.
 
-    tools/make_stubs.py              prints how the committed files differ from the extensions; exits with 1 then
-    tools/make_stubs.py --generate   rewrites them
+    tools/make_stubs.py              prints how the committed files differ from what they should be; exits with 1 then
+    tools/make_stubs.py --generate   rewrites _core.pyi, _planner.pyi and _base/public_names.py
 
 What pybind11-stubgen reads from the built extension is cleaned so that strict mypy and people can use it: integers are
 int and not SupportsInt | SupportsIndex, bare containers have parameters, and ndarrays are NDArray. Types that pybind11
@@ -27,6 +27,7 @@ from stub_types import TYPES
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "artifex_devices"
 MODULES = ("_core", "_planner")
+FOLDER = ROOT / "python" / PACKAGE
 
 # Types that pybind11 accepts for a number, by the widest Python type in the union.
 NUMBERS = {
@@ -219,6 +220,26 @@ def clean(raw: str, module: str) -> str:
     return header + body + "\n" + missing_exceptions(body, module)
 
 
+def lazy_names() -> str:
+    """Returns the source of the table of public names: the imports of `__init__.pyi` as a dict."""
+    stub = ast.parse((FOLDER / "__init__.pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.module is not None]
+    rows = {alias.asname or alias.name: node.module for node in imports for alias in node.names}
+    lines = [f'    "{name}": "{module}",' for name, module in rows.items()]
+    return "\n".join(
+        [
+            "# SPDX-License-Identifier: Apache-2.0",
+            "# Made by tools/make_stubs.py --generate from __init__.pyi.",
+            '"""The module of each public name of the package, from which it is imported at first use."""',
+            "",
+            "MODULES = {",
+            *lines,
+            "}",
+            "",
+        ]
+    )
+
+
 def _run(*command: str, text: str | None = None) -> str:
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, cwd=ROOT)
     if done.returncode != 0:
@@ -238,8 +259,6 @@ inspect.getfullargspec = argspec_unless_documented
 for value in vars(core).values():
     if isinstance(value, type) and value.__module__.startswith("artifex_devices") and "errors" not in value.__module__:
         value.__module__ = core.__name__
-    if isinstance(value, type) and "__signature__" in vars(value):
-        del value.__signature__
 pybind11_stubgen.main()
 """
 
@@ -256,26 +275,27 @@ def generate(module: str, stub: Path) -> str:
 
 
 def main() -> int:
-    """Checks or rewrites the stubs."""
-    parser = argparse.ArgumentParser(description="type stubs of the extensions")
+    """Checks or rewrites the files."""
+    parser = argparse.ArgumentParser(description="type stubs of the extensions, and the table of public names")
     parser.add_argument("--generate", action="store_true", help="rewrite them")
     arguments = parser.parse_args()
-    stubs = {name: ROOT / "python" / PACKAGE / f"{name}.pyi" for name in MODULES}
-    wanted = {name: generate(f"{PACKAGE}.{name}", stub) for name, stub in stubs.items()}
+    stubs = {name: FOLDER / f"{name}.pyi" for name in MODULES}
+    wanted = {stub: generate(f"{PACKAGE}.{name}", stub) for name, stub in stubs.items()}
     if UNUSED:
         sys.exit(f"make_stubs: tools/stub_types.py names unknown members: {', '.join(sorted(UNUSED))}")
+    wanted[FOLDER / "_base" / "public_names.py"] = lazy_names()
     differ = False
-    for name, stub in stubs.items():
-        found = stub.read_text(encoding="utf-8") if stub.exists() else ""
-        if found == wanted[name]:
+    for path, text in wanted.items():
+        found = path.read_text(encoding="utf-8") if path.exists() else ""
+        if found == text:
             continue
         if arguments.generate:
-            stub.write_text(wanted[name], encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
             continue
         differ = True
-        shown = stub.relative_to(ROOT).as_posix()
-        lines = (found.splitlines(True), wanted[name].splitlines(True))
-        sys.stdout.writelines(difflib.unified_diff(*lines, shown, "what the extension is"))
+        shown = path.relative_to(ROOT).as_posix()
+        lines = (found.splitlines(True), text.splitlines(True))
+        sys.stdout.writelines(difflib.unified_diff(*lines, shown, "what it should be"))
         print(f"make_stubs: {shown} is out of date; run `make stubs`", file=sys.stderr)
     return 1 if differ else 0
 

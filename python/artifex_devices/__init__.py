@@ -7,17 +7,16 @@ C++ core, for NumPy.
 
 from __future__ import annotations
 
-import functools
 import importlib.util
-import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import artifex_devices._core  # noqa: F401 - first, as it refuses sub-interpreters, in which NumPy warns
 
 # isort: split
 import numpy as np
+
+from artifex_devices._base.public_names import MODULES as _MODULES
 
 # Names of JAX that need its compiler or its tracing, and what to use instead.
 _ABSENT = {
@@ -35,23 +34,10 @@ _FILES = {
 }
 
 
-@functools.cache
-def _public_names() -> dict[str, str]:
-    """The module of each public name, as the imports of __init__.pyi have it."""
-    stub = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-    imports = re.findall(r"^from (\S+) import (?:\(([^)]*)\)|(.*))$", stub, re.MULTILINE)
-    return {
-        entry.split()[-1]: module
-        for module, many, one in imports
-        for entry in (many or one).split(",")
-        if entry.strip()
-    }
-
-
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        return sorted(name for name in _public_names() if not name.startswith("_"))
-    module = _public_names().get(name)
+        return sorted(name for name in _MODULES if not name.startswith("_"))
+    module = _MODULES.get(name)
     if module is not None:
         is_module = module == __name__
         found = importlib.import_module(f"{module}.{name}" if is_module else module)
@@ -78,7 +64,7 @@ def __getattr__(name: str) -> Any:
         )
     from artifex_devices._base.nearest_name import did_you_mean
 
-    hint = "" if name.startswith("_") else did_you_mean(name, _public_names())
+    hint = "" if name.startswith("_") else did_you_mean(name, _MODULES)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
@@ -86,18 +72,17 @@ def _import_eagerly(*modules: str) -> None:
     """Imports what nearly every program uses; an import at first use may meet a fork in another thread."""
     for module in modules:
         importlib.import_module(f"{__name__}.{module}")
-    for name, module in _public_names().items():
+    for name, module in _MODULES.items():
         found = sys.modules.get(f"{module}.{name}" if module == __name__ else module)
         if found is not None:
             globals()[name] = found if module == __name__ else getattr(found, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*_public_names(), "__all__", "__doc__"})
+    return sorted({*_MODULES, "__all__", "__doc__"})
 
 
 _import_eagerly(
-    "_base.bound_signatures",
     "_array.operators",  # gives Array its methods
     "_array.core_reprs",  # lets pprint print the core's objects
     "_placement.device_put",

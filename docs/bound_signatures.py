@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures of the classes and functions that pybind11 binds, from the stubs of the extensions."""
+
+import ast
+import functools
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1] / "python" / "artifex_devices"
+
+
+def signature_of(path):
+    """Returns the texts of arguments and result of a bound function, method or constructor.
+
+    The arguments are without `self` and without the annotation Any, which adds nothing.
+
+    Args:
+        path: Name in the extension, such as "live_arrays", "Mesh.update" or "Mesh.__init__".
+
+    Raises:
+        KeyError: The stubs have no such function.
+    """
+    definition = definitions()[path]
+    arguments = definition.args
+    for argument in ast.walk(arguments):
+        if isinstance(argument, ast.arg) and argument.annotation and ast.unparse(argument.annotation) == "typing.Any":
+            argument.annotation = None
+    arguments.args = [argument for argument in arguments.args if argument.arg not in ("self", "cls")]
+    return f"({ast.unparse(arguments)})", ast.unparse(definition.returns) if definition.returns else None
+
+
+@functools.cache
+def definitions():
+    """Functions of the stubs by path."""
+    stubs = [(PACKAGE / name).read_text(encoding="utf-8") for name in ("_core.pyi", "_planner.pyi")]
+    body = [part for stub in stubs for part in ast.parse(stub).body]
+    scopes = [("", body), *((f"{part.name}.", part.body) for part in body if isinstance(part, ast.ClassDef))]
+    return {prefix + part.name: part for prefix, body in scopes for part in body if isinstance(part, ast.FunctionDef)}
