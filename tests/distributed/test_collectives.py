@@ -45,9 +45,48 @@ def check(processes, count, *arguments):
                 assert data == np.ascontiguousarray(part).tobytes()
 
 
-@pytest.mark.parametrize(("count", "sizes"), [(2, (4,)), (3, (3,)), (4, (2, 2)), (2, (2, 2))], ids=str)
-def test_collectives_give_the_bits_of_one_process(processes, count, sizes):
-    check(processes, count, sizes, 5, ["bfloat16", "float32", "int8"])
+def rows_of_the_table(sizes):
+    """{row, axes, dtype: {index of a device: its result}} of the devices that are here."""
+    import artifex_devices as ad
+    from artifex_devices import P, lax
+    from collective_table import TABLE, blocks_for, size_of
+
+    names = tuple(sizes)
+    mesh = ad.Mesh(np.array(ad.devices()).reshape(tuple(sizes.values())), names)
+    found = {}
+    for axes in {names, names[-1:]}:
+        n = size_of(sizes, axes)
+        for name, row in TABLE.items():
+            for dtype in [each for each in ("float32", "int64") if each in row.dtypes]:
+                blocks = blocks_for(dtype, mesh.size, n)
+
+                def body(place, row=row, blocks=blocks, axes=axes, n=n):
+                    return np.asarray(row.call(lax, blocks[int(place[0])], axes, n))[None]
+
+                made = ad.shard_map(body, mesh, in_specs=P(names), out_specs=P(names))(np.arange(mesh.size))
+                shards = {shard.index[0].start or 0: np.asarray(shard.data)[0] for shard in made.addressable_shards}
+                found[name, axes, dtype] = shards
+    return found
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(2, {"x": 4}), (3, {"x": 3}), (4, {"x": 2, "y": 2})], ids=str)
+def test_each_row_of_the_table_is_numpys(processes, count, sizes):
+    from collective_table import blocks_for, expected, size_of
+
+    total = int(np.prod(list(sizes.values())))
+    for rows in processes(count, rows_of_the_table, sizes, devices=total // count).values:
+        for (name, axes, dtype), shards in rows.items():
+            wanted = expected(name, blocks_for(dtype, total, size_of(sizes, axes)), sizes, axes)
+            assert shards
+            for place, block in shards.items():
+                where = f"{name} over {axes}, {dtype}, device {place}"
+                assert (block.dtype, block.shape) == (wanted[place].dtype, wanted[place].shape), where
+                assert block.tobytes() == np.ascontiguousarray(wanted[place]).tobytes(), where
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(4, (2, 2)), (2, (2, 2))], ids=str)
+def test_sums_whose_order_shows_give_the_bits_of_one_process(processes, count, sizes):
+    check(processes, count, sizes, 5, ["bfloat16", "float32"])
 
 
 @pytest.mark.parametrize("executor", ["cooperative", "threads"])

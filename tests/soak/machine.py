@@ -138,7 +138,7 @@ class Programs(RuleBasedStateMachine):
                 call(ad, place.ours(), ours)
             except IndivisibleError:
                 return multiple()  # nothing for the bundle
-            raise AssertionError(f"{place} of {host.shape} is no error")
+            raise AssertionError(f"{place} of {host.shape} was accepted")
         array = call(ad, place.ours(), ours)
         place.check(array, host)
         theirs = host if theirs is None else theirs

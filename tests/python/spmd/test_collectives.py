@@ -11,6 +11,7 @@ import pytest
 from artifex_devices import lax
 from artifex_devices.testing import assert_same_bits
 from artifex_devices.testing.array_strategies import random_bits
+from collective_table import TABLE, blocks_for, expected, size_of
 from hypothesis import given
 from hypothesis import strategies as st
 from spmd_programs import EXECUTORS, launch, name_of
@@ -30,19 +31,22 @@ def blocks_of(dtype, shape, seed=0, count=8):
     return [rng.integers(0, 5, shape).astype(getattr(ml_dtypes, dtype, dtype)) for _ in range(count)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_psum_over_one_and_several_axes(dtype, executor):
-    blocks = blocks_of(dtype, (3, 2))
-    wide = [block.astype(np.int32) if dtype == "bool" else block for block in blocks]
-    rows = launch(lambda i: lax.psum(blocks[i], "y"), executor, GRID)
-    for first in (0, 4):
-        expected = sum(wide[first + 1 : first + 4], wide[first])
-        for row in rows[first : first + 4]:
-            assert_same_bits(row, expected)
-    everywhere = launch(lambda i: lax.psum(blocks[i], ("x", "y")), executor, GRID)
-    assert_same_bits(everywhere[5], sum(wide[1:], wide[0]))
-    assert everywhere[0] is everywhere[7]
-    assert not everywhere[0].flags.writeable
+@pytest.mark.parametrize("axes", [("y",), ("x", "y")], ids=str)
+@pytest.mark.parametrize("name", TABLE)
+def test_each_row_of_the_table_is_numpys(name, axes, executor):
+    n = size_of(GRID, axes)
+    for dtype in TABLE[name].dtypes:
+        blocks = blocks_for(dtype, 8, n)
+        results = launch(lambda i, blocks=blocks: TABLE[name].call(lax, blocks[i], axes, n), executor, GRID)
+        for found, wanted in zip(results, expected(name, blocks, GRID, axes), strict=True):
+            assert_same_bits(found, wanted)
+
+
+def test_members_share_one_result_that_nobody_can_write(executor):
+    for call in (lambda x: lax.psum(x, ("x", "y")), lambda x: lax.all_gather(x, ("x", "y"))):
+        found = launch(lambda i, call=call: call(np.full(3, i)), executor, GRID)
+        assert found[0] is found[7]
+        assert not found[0].flags.writeable
 
 
 def test_an_axis_is_not_several_axes_of_one_letter(executor):
@@ -104,16 +108,6 @@ def test_pmax_and_pmin_keep_nan(executor):
         launch(lambda i: lax.pmax(np.array([1j]), "i"), executor)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex128"])
-def test_all_gather(axis, dtype, executor):
-    blocks = [random_bits((2, 3), np.dtype(getattr(ml_dtypes, dtype, dtype)), i) for i in range(8)]
-    got = launch(lambda i: lax.all_gather(blocks[i], "y", axis=axis), executor, GRID)
-    assert_same_bits(got[1], np.stack(blocks[:4], axis))
-    assert_same_bits(got[6], np.stack(blocks[4:], axis))
-    assert got[4] is got[7]
-
-
 def test_over_no_axis_everybody_is_alone(executor):
     got = launch(lambda i: (lax.psum(np.array([i]), ()), lax.all_gather(np.array([i]), ())), executor)
     assert [[int(value[0]) for value in pair] for pair in got] == [[i, i] for i in range(8)]
@@ -127,26 +121,6 @@ def test_all_gather_tiled(axis, executor):
     # Numbered row-major in the order of the names: y is the major one.
     order = [x * 4 + y for y in range(4) for x in range(2)]
     assert_same_bits(got[0], np.concatenate([blocks[i] for i in order], axis))
-
-
-def test_psum_scatter(executor):
-    blocks = blocks_of("int64", (4, 3))
-    total = sum(blocks[4:])
-    got = launch(lambda i: lax.psum_scatter(blocks[i], "y"), executor, GRID)
-    assert_same_bits(got[6], total[2])
-    wide = blocks_of("int64", (3, 8))
-    got = launch(lambda i: lax.psum_scatter(wide[i], "y", scatter_dimension=1, tiled=True), executor, GRID)
-    assert_same_bits(got[1], sum(wide[:4])[:, 2:4])
-
-
-def test_all_to_all(executor):
-    blocks = [random_bits((4, 2, 8), np.dtype(np.float32), i) for i in range(8)]
-    got = launch(lambda i: lax.all_to_all(blocks[i], "y", 0, 1), executor, GRID)
-    assert_same_bits(got[5], np.stack([blocks[j][1] for j in range(4, 8)], 1))
-    got = launch(lambda i: lax.all_to_all(blocks[i], "y", 2, 0, tiled=True), executor, GRID)
-    assert_same_bits(got[3], np.concatenate([blocks[j][:, :, 6:8] for j in range(4)], 0))
-    swapped = launch(lambda i: lax.pswapaxes(blocks[i], "y", 0), executor, GRID)
-    assert_same_bits(swapped[2], np.stack([blocks[j][2] for j in range(4)], 0))
 
 
 @given(st.data())
@@ -193,21 +167,6 @@ def test_ppermute_hands_on_blocks_that_nobody_can_write(executor):
     assert np.asarray(once).tolist() == np.roll(np.arange(16.0), 2).tolist()
     assert np.asarray(twice).tolist() == np.roll(np.arange(16.0), 4).tolist()
     assert np.asarray(copied).tolist() == np.roll(np.arange(16.0), 2).tolist()
-
-
-def test_ppermute_pshuffle_pbroadcast(executor):
-    blocks = [random_bits((2,), np.dtype(np.float64), i) for i in range(8)]
-    ring = [(i, (i + 1) % 8) for i in range(8)]
-    got = launch(lambda i: lax.ppermute(blocks[i], "i", ring), executor)
-    for i in range(8):
-        assert_same_bits(got[i], blocks[i - 1])
-    got = launch(lambda i: lax.ppermute(blocks[i], "i", [(2, 5)]), executor)
-    assert_same_bits(got[5], blocks[2])
-    assert not got[2].any()
-    got = launch(lambda i: lax.pshuffle(blocks[i], "i", [7, 6, 5, 4, 3, 2, 1, 0]), executor)
-    assert_same_bits(got[1], blocks[6])
-    got = launch(lambda i: lax.pbroadcast(blocks[i], "i", 3), executor)
-    assert_same_bits(got[0], blocks[3])
 
 
 def test_ppermute_over_some_axes_takes_their_order_in_the_mesh(executor):
