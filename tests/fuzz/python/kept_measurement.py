@@ -16,7 +16,7 @@ MODULES = (
     "artifex_devices.roofline.cache",
     "artifex_devices._base.state_validation",
     "artifex_devices.planner.calibration.values",
-    "artifex_devices.planner.calibration.text",
+    "artifex_devices.planner.calibration.parts",
     "artifex_devices.roofline.measured",
     "json",
 )

@@ -8,7 +8,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices.calibration import processes as between
-from artifex_devices.planner.calibration.values import ProcessLink
+from artifex_devices.planner.calibration.parts import ProcessLink
 from artifex_devices.testing import run_processes
 
 MIB = 1 << 20

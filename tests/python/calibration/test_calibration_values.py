@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from artifex_devices._base.timing import Repeats
 from artifex_devices.calibration import TERMS, Calibration, Link, ProcessLink
-from artifex_devices.planner.calibration.values import fitted
+from artifex_devices.planner.calibration.parts import fitted
 from calibrations import COEFFICIENTS, CONDITIONS, made
 
 

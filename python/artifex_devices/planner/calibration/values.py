@@ -4,139 +4,43 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import json
-import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices import _planner
 from artifex_devices._base.checks import check_number, check_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record
-from artifex_devices._base.timing import Repeats
-from artifex_devices.planner.calibration.text import calibration_text
-
-TERMS: tuple[str, ...] = (*_planner.COPY_TERMS, *_planner.PROGRAM_TERMS)
-"""Each has a coefficient: seconds per call, copy, program or participant, or seconds per byte."""
+from artifex_devices._base.text import seconds_text
+from artifex_devices.planner.calibration.parts import (
+    SECONDS,
+    TERMS,
+    CalibrationConditions,
+    Link,
+    ProcessLink,
+    Sample,
+    conditions_from,
+    sample_from,
+)
+from artifex_devices.planner.report import Layout
 
 _MAX_ENTRIES = 4096
 _BUSY_SPREAD = 0.25
 _RATES = ("alone", "cached", "warm", "memory", "added in caches", "added from memory")
-_SECONDS = (0, 1e6)
 _RATE = (1, 1e16)
-
-
-@public("artifex_devices.calibration")
-@dataclass(frozen=True)
-class Sample:
-    """One measurement that the model was fitted to.
-
-    Attributes:
-        name: What was measured.
-        terms: Number of calls, copies and bytes, by the names of TERMS; those that are 0 are left out.
-        seconds: First quartile of the repeats, as other work on the machine can only make them slower.
-        spread: Seconds from there to the third quartile.
-        repeats: Number of repeats.
-        model: Seconds by the fitted model.
-    """
-
-    name: str
-    terms: Mapping[str, float]
-    seconds: float
-    spread: float
-    repeats: int
-    model: float
-
-    @property
-    def error(self) -> float:
-        """Relative error of the model: 0.1 is 10 % too slow."""
-        return self.model / self.seconds - 1
-
-
-@public("artifex_devices.calibration")
-@dataclass(frozen=True)
-class Link:
-    """Dense copies from one memory of this machine to another (or to itself), by all workers.
-
-    Attributes:
-        source: Number of the memory node that is read.
-        destination: Number of the memory node that is written.
-        rate: Bytes/s of the value: each byte is read and written once. Median.
-    """
-
-    source: int
-    destination: int
-    rate: float
-
-
-@public("artifex_devices.calibration")
-@dataclass(frozen=True)
-class ProcessLink:
-    """Links between the processes of a job, through MPI and through memory that they share.
-
-    Attributes:
-        processes: Number of processes.
-        hosts: Number of machines that run them.
-        transport: Name and version of the MPI that carries messages.
-        latency: Seconds in which every process sends 16 floats to the next one.
-        rate: Bytes/s into each process while all send large blocks to the next one.
-        sum_latency: Seconds of a psum of 16 floats over all devices.
-        sum_rate: Bytes/s of one device's block in psums of large blocks.
-        shared_memory: Whether they share memory for sums; otherwise sums use messages.
-    """
-
-    processes: int
-    hosts: int
-    transport: str
-    latency: float
-    rate: float
-    sum_latency: float
-    sum_rate: float
-    shared_memory: bool
-
-
-@public("artifex_devices.calibration")
-@dataclass(frozen=True)
-class CalibrationConditions:
-    """Conditions of a calibration. What the system does not report is None.
-
-    Attributes:
-        date: Date and time in UTC, ISO 8601.
-        cpu_model: Name that the processor reports.
-        workers: Number of threads that copy.
-        memory_nodes: Number of memories of the CPU devices.
-        cache_bytes: Bytes of the last-level caches of the cores.
-        model_cache_bytes: Cache bytes in the model: fewer where memory had no room for arrays twice as large.
-        cpu_quota: CPUs that the cgroup allows.
-        load_average: Load of the minute before.
-        seconds: Duration of the calibration.
-        array_bytes: Size of the largest array that was moved.
-        memory_bytes: Largest memory of its arrays.
-        numpy_version: Version of NumPy.
-        library_version: Version of this package.
-        rounds: Number of times that each case was run.
-    """
-
-    date: str
-    cpu_model: str
-    workers: int
-    memory_nodes: int
-    cache_bytes: int | None
-    model_cache_bytes: int | None
-    cpu_quota: float | None
-    load_average: float | None
-    seconds: float
-    array_bytes: int
-    memory_bytes: int
-    numpy_version: str
-    library_version: str
-    rounds: int
+_RATE_TEXTS = {
+    "alone": "copied by the calling thread",
+    "cached": "copied by workers, in caches",
+    "warm": "copied past caches that hold the source",
+    "memory": "copied from memory to memory",
+    "added in caches": "summed, from caches",
+    "added from memory": "summed, from memory",
+}
 
 
 @public("artifex_devices.calibration")
@@ -212,11 +116,54 @@ class Calibration:
 
     def __str__(self) -> str:
         """The rates, the latencies and the error of the fit, as a table."""
-        return calibration_text(self)
+        return self._layout().text()
 
     def __format__(self, width: str) -> str:
         """Returns the table in lines of so many characters at most: f"{calibration:80}"."""
-        return calibration_text(self, int(width or 0))
+        return self._layout().text(int(width or 0))
+
+    def _layout(self) -> Layout:
+        conditions, coefficients, rates = self.conditions, self.coefficients, self.rates
+        rows = [(text, _rate_text(rates[name]) if name in rates else "nothing") for name, text in _RATE_TEXTS.items()]
+        if conditions.memory_nodes > 1:
+            rows += [(f"memory node {link.source} to {link.destination}", _rate_text(link.rate)) for link in self.links]
+        for side in ("read", "written"):
+            prefix = f"{side} in "
+            costs = [
+                f"{name.removeprefix(prefix)}: {_microseconds_per_mib(cost)}"
+                for name, cost in coefficients.items()
+                if name.startswith(prefix)
+            ]
+            rows.append((f"{side} in runs of", f"{', '.join(costs)} us a MiB more"))
+        once, on_workers, copy, result = (
+            seconds_text(coefficients[name]) for name in ("calls", "calls on workers", "copies", "results")
+        )
+        rows += [
+            ("a transfer", f"{once}; on workers {on_workers}"),
+            ("a copy of it", copy),
+            ("on fresh pages", f"{_microseconds_per_mib(self.fresh_page_seconds)} us a MiB more"),
+        ]
+        for kind in ("cooperative", "threads"):
+            program, participant = (
+                seconds_text(coefficients[f"{kind} {what}"]) for what in ("programs", "participants")
+            )
+            rows.append((f"a program, {kind}", f"{program} and {participant} a participant"))
+        rows.append(("a result of it", result))
+        between = self.processes
+        if between is not None:
+            shared = "in shared memory" if between.shared_memory else "by messages"
+            link = f"{_rate_text(between.rate)}, {seconds_text(between.latency)} ({between.transport})"
+            sums = f"{_rate_text(between.sum_rate)}, {seconds_text(between.sum_latency)}"
+            rows += [(f"between {between.processes} processes", link), (f"sums of theirs, {shared}", sums)]
+        rows.append(("fit", f"{len(self.samples)} samples, median error {100 * self.fit_error:.1f} %"))
+        rounds = f"{conditions.rounds} round{'s' * (conditions.rounds > 1)}"
+        cached = ", read from the cache" if self.from_cache else ""
+        nodes = f"{conditions.memory_nodes} memory node{'s' * (conditions.memory_nodes > 1)}"
+        title = (
+            f"{conditions.cpu_model}, {conditions.workers} workers, {nodes}; measured {conditions.date} in "
+            f"{conditions.seconds:.1f} s, {rounds}{cached}"
+        )
+        return Layout(title, [*rows, *(("note", each) for each in self.notes)])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _with, (self.to_dict(), self.from_cache, self.notes)
@@ -247,47 +194,23 @@ class Calibration:
         names = {"coefficients", "links", "fresh_page_seconds", "processes", "samples", "conditions"}
         fields = checked_fields(content, names, "from_dict: the calibration")
         found = checked_fields(fields["coefficients"], set(TERMS), "coefficients")
-        coefficients = {name: checked_number(found[name], name, *_SECONDS) for name in TERMS}
+        coefficients = {name: checked_number(found[name], name, *SECONDS) for name in TERMS}
         links = [
             Link(**checked_record(Link, each, "a link", source=0, destination=0, rate=_RATE))
             for each in _list(fields["links"], "links")
         ]
         between = fields["processes"]
         if between is not None:
-            limits = {"rate": _RATE, "sum_rate": _RATE, "latency": _SECONDS, "sum_latency": _SECONDS}
+            limits = {"rate": _RATE, "sum_rate": _RATE, "latency": SECONDS, "sum_latency": SECONDS}
             between = checked_record(ProcessLink, between, "processes", processes=2, **limits)
         return cls(
             coefficients=MappingProxyType(coefficients),
             links=tuple(links),
             fresh_page_seconds=checked_number(fields["fresh_page_seconds"], "fresh_page_seconds", 0, 1.0),
             processes=between and ProcessLink(**between),
-            samples=tuple(_sample(each) for each in _list(fields["samples"], "samples")),
-            conditions=_conditions(fields["conditions"]),
+            samples=tuple(sample_from(each) for each in _list(fields["samples"], "samples")),
+            conditions=conditions_from(fields["conditions"]),
         )
-
-
-def fitted(
-    names: Sequence[str], terms: Sequence[Mapping[str, float]], repeats: Sequence[Repeats]
-) -> tuple[Mapping[str, float], tuple[Sample, ...]]:
-    """The non-negative coefficients with the least sum of squared relative errors, and samples with modelled seconds.
-
-    `names`, `terms` (by the names of TERMS) and `repeats` have one entry for each sample.
-
-    Raises:
-        ValueError: No sample has one of TERMS, or a time is not above 0.
-    """
-    missing = [name for name in TERMS if not any(each.get(name) for each in terms)]
-    if missing:
-        raise ValueError(
-            f"calibrate: no sample has {', '.join(missing)}; expected at least one for each term; measure more"
-        )
-    rows = [[each.get(name, 0.0) for name in TERMS] for each in terms]
-    coefficients, errors = _planner.fit_relative(rows, [each.seconds for each in repeats])
-    samples = []
-    for name, each, timed, error in zip(names, terms, repeats, errors, strict=True):
-        own = MappingProxyType({term: float(count) for term, count in each.items() if count})
-        samples.append(Sample(name, own, timed.seconds, timed.spread, timed.count, timed.seconds * (1 + error)))
-    return MappingProxyType(dict(zip(TERMS, coefficients, strict=True))), tuple(samples)
 
 
 @unpickles("calibration")
@@ -301,18 +224,9 @@ def _list(value: Any, what: str) -> list[Any]:
     return value
 
 
-def _sample(value: Any) -> Sample:
-    limits = {"seconds": (math.ulp(0.0), 1e6), "spread": _SECONDS, "model": _SECONDS}
-    fields = checked_record(Sample, value, "a sample", **limits)
-    terms = fields["terms"]
-    if not isinstance(terms, dict) or not set(terms) <= set(TERMS):
-        raise ValueError("terms are not those of the model")
-    counts = {name: checked_number(count, name, 0, 2.0**63) for name, count in terms.items()}
-    return Sample(**{**fields, "terms": MappingProxyType(counts)})
+def _rate_text(rate: float) -> str:
+    return f"{rate / 1e9:.3g} GB/s"
 
 
-def _conditions(value: Any) -> CalibrationConditions:
-    limits = {"load_average": (0, 1e12), "cpu_quota": (0, 1e12), "seconds": _SECONDS}
-    fields = checked_record(CalibrationConditions, value, "conditions", **limits)
-    datetime.datetime.fromisoformat(fields["date"])
-    return CalibrationConditions(**fields)
+def _microseconds_per_mib(seconds_per_byte: float) -> str:
+    return f"{seconds_per_byte * 2**20 * 1e6:.3g}"

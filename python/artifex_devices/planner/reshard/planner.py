@@ -25,7 +25,8 @@ from artifex_devices.planner.calibration import Calibration
 from artifex_devices.planner.collective import Estimate, calibrated, check_calibration, copies_estimate, rates_of
 from artifex_devices.planner.packed_dtypes import bytes_shape, dtype_of, holds_numbers, nearest_dtype
 from artifex_devices.planner.reshard.device_bytes import DeviceBytes
-from artifex_devices.planner.reshard.values import LowerBound, PlanStep, ReshardPlan
+from artifex_devices.planner.reshard.plan import ReshardPlan
+from artifex_devices.planner.reshard.values import LowerBound, PlanStep
 
 _NOT_CALIBRATED = (
     "plan_reshard: collectives are not used on this machine's own devices, and a calibration has no seconds for them; "
