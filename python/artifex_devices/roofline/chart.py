@@ -15,8 +15,6 @@ from artifex_devices._base.text import rate_text
 
 if TYPE_CHECKING:
     from artifex_devices._base.charts import Axes
-    from artifex_devices.roofline.measured import MeasuredRoofline
-    from artifex_devices.roofline.model import Roofline
 
 
 @public("artifex_devices.roofline")
@@ -129,10 +127,15 @@ def draw_roofline(
 
 
 def plot_roofline(
-    roof: Roofline, points: Sequence[Any], network_bandwidth: float | None, notes: Sequence[str], ax: Any
+    title: str,
+    limits: Sequence[Roof],
+    points: Sequence[Any],
+    network_bandwidth: float | None,
+    notes: Iterable[str],
+    ax: Any,
 ) -> Axes:
     """Draws the chart of one hardware and number format."""
-    roofs = [Roof(roof.dtype, roof.peak_flops), Roof("memory", roof.memory_bandwidth, True)]
+    roofs = list(limits)
     if network_bandwidth is not None:
         fix = "write network_bandwidth=45e9"
         check_number("Roofline.plot", "network_bandwidth", network_bandwidth, fix, above=0, expected="bytes/s or None")
@@ -147,20 +150,7 @@ def plot_roofline(
             if name != "flops" or each.flops is not None:
                 check_number("Roofline.plot", f"{name} of {each.label}", getattr(each, name), above=0)
     marks = [Mark(each, is_measured=each.flops is not None) for each in points]
-    sources = dict.fromkeys(f"{each.kind}: {each.text}" for each in (roof.peak_from, roof.bandwidth_from))
-    title = f"roofline of {roof.hardware}, {roof.dtype}"
-    return draw_roofline("Roofline.plot", ax, title, roofs, marks, [*notes, *sources])
-
-
-def plot_measured(found: MeasuredRoofline, ax: Any) -> Axes:
-    """Draws the chart of a measurement: a level for each number format."""
-    fastest_first = sorted(found.peak_flops.items(), key=lambda each: -each[1].best)
-    roofs = [Roof(name, rate.best) for name, rate in fastest_first]
-    roofs.append(Roof("memory", found.bandwidth.best, True))
-    rates = [*fastest_first, ("memory", found.bandwidth)]
-    notes = [f"{name}: ±{100 * rate.relative_error:.0f} %, {rate.how}" for name, rate in rates]
-    title = f"roofline of {found.scope} ({found.conditions.cpu_model})"
-    return draw_roofline("MeasuredRoofline.plot", ax, title, roofs, [], [*notes, f"measured {found.conditions.date}"])
+    return draw_roofline("Roofline.plot", ax, title, roofs, marks, notes)
 
 
 def _size(argument: str, value: Any) -> int:

@@ -164,9 +164,15 @@ class MeasuredRoofline(NotebookText):
         Raises:
             ImportError: matplotlib is not installed.
         """
-        from artifex_devices.roofline.chart import plot_measured
+        from artifex_devices.roofline.chart import Roof, draw_roofline
 
-        return plot_measured(self, ax)
+        fastest_first = sorted(self.peak_flops.items(), key=lambda each: -each[1].best)
+        roofs = [*(Roof(name, rate.best) for name, rate in fastest_first), Roof("memory", self.bandwidth.best, True)]
+        rates = [*fastest_first, ("memory", self.bandwidth)]
+        notes = [f"{name}: ±{100 * rate.relative_error:.0f} %, {rate.how}" for name, rate in rates]
+        notes.append(f"measured {self.conditions.date}")
+        title = f"roofline of {self.scope} ({self.conditions.cpu_model})"
+        return draw_roofline("MeasuredRoofline.plot", ax, title, roofs, [], notes)
 
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()

@@ -21,7 +21,7 @@ from artifex_devices._core import Device
 from artifex_devices._hardware.batch_size import HardwareType
 from artifex_devices._runtime.device_arguments import whole_number
 from artifex_devices.accelerators import Source, accelerator
-from artifex_devices.roofline.chart import RooflinePoint, batch_points, plot_roofline
+from artifex_devices.roofline.chart import Roof, RooflinePoint, batch_points, plot_roofline
 from artifex_devices.roofline.measured import MeasuredRoofline
 from artifex_devices.roofline.measurement import measure_roofline
 
@@ -194,7 +194,11 @@ class Roofline:
         note = "points: one product with a weight matrix, by batch size"
         if layer is not None:
             note += f", of {layer[0]} inputs and {layer[1]} outputs"
-        return plot_roofline(self, [*by_batch, *more], network_bandwidth, [note] if by_batch else [], ax)
+        sources = dict.fromkeys(f"{each.kind}: {each.text}" for each in (self.peak_from, self.bandwidth_from))
+        limits = [Roof(self.dtype, self.peak_flops), Roof("memory", self.memory_bandwidth, True)]
+        notes = [*([note] if by_batch else []), *sources]
+        title = f"roofline of {self.hardware}, {self.dtype}"
+        return plot_roofline(title, limits, [*by_batch, *more], network_bandwidth, notes, ax)
 
     def _repr_html_(self) -> str:
         bandwidth = rate_text(self.memory_bandwidth, "B/s")
