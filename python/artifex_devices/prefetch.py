@@ -88,7 +88,7 @@ class _Work:
         self.waits_for_room = False
         self.stopped = False
         self.claim = threading.Lock()  # acquired once, by the thread that runs, or by close() before that
-        self.thread: DaemonThread | None = None
+        self.thread: threading.Thread | None = None
         self.finished = threading.Event()
         self.error: BaseException | None = None
         self.close_error: BaseException | None = None
@@ -109,16 +109,15 @@ class _Work:
             pass
         self.ready.put(_END)
 
-    def run(self, thread: DaemonThread) -> None:
+    def run(self) -> None:
         """Runs the worker."""
+        thread = threading.current_thread()
         _running[thread] = self
         # A start that was interrupted is repeated, while the first thread may run too.
         if not self.claim.acquire(blocking=False):
             _running.pop(thread, None)
-            thread.began()
             return
         self.thread = thread
-        thread.began()  # a MemoryError from here on is an error of the iteration
         try:
             self._read_all()
         except BaseException as error:
@@ -154,7 +153,7 @@ class _Work:
 
     def has_ended(self) -> bool:
         """Returns whether the worker has ended, also without the memory to set `finished`."""
-        return self.finished.is_set() or (self.thread is not None and self.thread.is_gone())
+        return self.finished.is_set() or (self.thread is not None and not self.thread.is_alive())
 
     def _read_all(self) -> None:
         clock = time.perf_counter
@@ -210,7 +209,7 @@ def _trace(what: str, began_s: float) -> None:
 
 
 # Running workers and their state.
-_running: dict[DaemonThread, _Work] = {}
+_running: dict[threading.Thread, _Work] = {}
 
 
 def _stop_all_at_exit() -> None:
@@ -289,7 +288,7 @@ class Prefetcher(Iterator[T]):
             context = contextvars.copy_context()
             self._process = os.getpid()
             work = self._work  # the thread has no reference to the Prefetcher
-            DaemonThread("artifex_devices-prefetch", lambda thread: context.run(work.run, thread)).start()
+            DaemonThread("artifex_devices-prefetch", context.run, work.run).start()
             self._started = True
 
     def _wait(self) -> Any:

@@ -27,9 +27,7 @@ _GRACE_S = 2.0  # how long a failed session waits for its bodies before it goes 
 _POLL_S = 0.5  # a Ctrl-C just before a wait for a lock begins does not end that wait
 
 
-def _serve(thread: DaemonThread, jobs: HandoffQueue[Job | None]) -> None:
-    thread.began()
-    del thread
+def _serve(jobs: HandoffQueue[Job | None]) -> None:
     while True:
         try:
             job = jobs.take()

@@ -49,7 +49,7 @@ def start() -> None:
         try:
             thread.start()
         except BaseException:
-            if thread.is_gone():
+            if not thread.is_alive():
                 _running.clear()
             raise
 
@@ -63,8 +63,7 @@ def shutdown() -> None:
         thread.join()
 
 
-def _watch(thread: DaemonThread, end: threading.Event) -> None:
-    thread.began()
+def _watch(end: threading.Event) -> None:
     while not end.is_set():
         try:
             end.wait(0.5)

@@ -84,8 +84,7 @@ def _write(part: Any, folder: str, names: list[str], index: int, progress: Calla
     is_written = threading.Event()
     errors: list[BaseException] = []
 
-    def report(thread: DaemonThread) -> None:
-        thread.began()
+    def report() -> None:
         try:
             while not is_written.wait(_INTERVAL_S):
                 progress(before + part.bytes_written)

@@ -91,13 +91,12 @@ class SaveFuture:
             save.give_up(error)
             raise
         try:
+            self._thread.start()
             _running.add(self)
-            self._thread.start(wait=False)  # the caller waits neither for it nor, meanwhile, for the GIL
         except BaseException as error:
-            if self._thread.is_gone():
+            if not self._thread.is_alive():
                 self._error = error
                 self._finished.set()
-                _running.discard(self)
                 save.commit(error)
             raise
         if self._commits_in_wait:
@@ -119,7 +118,7 @@ class SaveFuture:
     def done(self) -> bool:
         """Returns whether the thread has finished: the files are written, or the save failed."""
         self._check_process()
-        return self._finished.is_set() or self._thread.is_gone()
+        return self._finished.is_set() or not self._thread.is_alive()
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Waits for the save; may be called again.
@@ -179,8 +178,8 @@ class SaveFuture:
             previous._finish(timeout_s, end)
             self._previous = None
 
-    def _run(self, thread: DaemonThread) -> None:
-        thread.began()
+    def _run(self) -> None:
+        _running.add(self)  # Ctrl-C may have interrupted __init__
         try:
             try:
                 self._save.write()
@@ -207,7 +206,6 @@ class SaveFuture:
 
     def _end_without_thread(self) -> None:
         """Gives the save up whose thread ended early."""
-        self._thread.forget()
         self._fail(MemoryError(f"{self._operation}: the thread that writes ended without memory; save again"))
         self._commit_alone()
         self._finished.set()

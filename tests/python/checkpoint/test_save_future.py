@@ -9,8 +9,6 @@ import threading
 import time
 
 import pytest
-from artifex_devices import checkpoint
-from artifex_devices._base import daemon_thread
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices.checkpoint import future as futures
 from artifex_devices.checkpoint.future import SaveFuture
@@ -121,7 +119,7 @@ def test_a_save_that_cannot_start_is_given_up_and_starts_no_thread(monkeypatch):
 def test_a_thread_that_cannot_be_started_is_an_error_of_the_call(monkeypatch):
     started = []
 
-    def start(self, *, wait):
+    def start(self):
         started.append(self)
         raise RuntimeError("can't start new thread")
 
@@ -135,29 +133,11 @@ def test_a_thread_that_cannot_be_started_is_an_error_of_the_call(monkeypatch):
 
 
 def test_a_thread_that_ends_without_memory_is_reported_by_wait(monkeypatch):
-    monkeypatch.setattr(SaveFuture, "_run", lambda self, thread: thread.began())
+    monkeypatch.setattr(SaveFuture, "_run", lambda self: None)
     future = ended(SaveFuture(Save()))
     future._thread.join()
     with pytest.raises(MemoryError, match=r"^save: the thread that writes ended without memory; save again$"):
         future.wait()
-
-
-def test_a_save_whose_thread_had_no_memory_to_start_is_given_up_by_wait(monkeypatch, tmp_path):
-    def refuse(file, line):
-        raise MemoryError
-
-    monkeypatch.setattr(daemon_thread, "_set_thread_caller", refuse)
-    future = ended(checkpoint.save_async(tmp_path / "1", {"step": 1}))
-    assert os.listdir(tmp_path) == [".1.saving"]
-    for _ in range(2):
-        with pytest.raises(
-            MemoryError,
-            match=r"^checkpoint.save_async: the thread that writes ended without memory; save again; there is nothing "
-            r"at '.*1'; the files of this save are removed$",
-        ):
-            future.wait()
-    assert os.listdir(tmp_path) == []
-    assert future not in futures._running
 
 
 FAILING = """

@@ -118,8 +118,7 @@ class Scheduler:
             self._is_stopping = True
             self._is_over.release()
 
-    def _play(self, thread: DaemonThread, turn: _Turn, body: Callable[[int], None]) -> None:
-        thread.began()
+    def _play(self, turn: _Turn, body: Callable[[int], None]) -> None:
         try:
             self._pause(turn)
             body(turn.index)
