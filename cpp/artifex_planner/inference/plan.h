@@ -43,7 +43,6 @@ struct InferencePlan {
   int64_t largest_batch = 0;    // sequences of a stage that fit, with this prompt and output
   int64_t longest_context = 0;  // tokens of a sequence that fit, with this batch
   double memory() const noexcept { return parameters + cache + working; }
-  bool fits() const noexcept { return memory() <= available; }
   /// Tokens that all replicas write in a second while they decode.
   double tokens_per_second(const InferenceSeconds& seconds) const noexcept;
 };

@@ -17,14 +17,6 @@ double TrainingPlan::memory() const noexcept {
   return most;
 }
 
-double TrainingPlan::mfu(double seconds) const noexcept {
-  return model_flops / (seconds * static_cast<double>(config.devices()) * peak_flops);
-}
-
-double TrainingPlan::hfu(double seconds) const noexcept {
-  return executed_flops / (seconds * static_cast<double>(config.devices()) * peak_flops);
-}
-
 TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster, const TrainingConfig& config,
                            const Efficiency& efficiency, int64_t devices) {
   const TrainingModel model = training_model(shape);
@@ -59,7 +51,6 @@ TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster
   std::vector<double> on_hosts;
   for (const TrainingStage& stage : plan.stages) on_hosts.push_back(stage.host);
   plan.host_memory = fullest_host(on_hosts, config, hardware);
-  plan.host_available = hardware.host_memory;
   plan.roofline = training_seconds(model, config, hardware, links, ideal_efficiency());
   plan.expected = training_seconds(model, config, hardware, links, efficiency);
   plan.model_flops = model_flops(model, static_cast<double>(config.batch), static_cast<double>(config.sequence));

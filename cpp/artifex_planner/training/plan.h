@@ -28,14 +28,8 @@ struct TrainingPlan {
   double available = 0;        // bytes of a device
   double bubble_fraction = 0;  // of ideal pipelines: (p - 1) / (v m)
   double host_memory = 0;      // bytes in the memory of the fullest host; 0 where nothing is offloaded
-  double host_available = 0;   // bytes of a host; 0 where not known
 
   double memory() const noexcept;  // of the fullest stage
-  /// Whether devices and hosts have the memory; hosts whose memory is not known have.
-  bool fits() const noexcept { return memory() <= available && (host_available <= 0 || host_memory <= host_available); }
-  /// Model FLOPs utilisation of a step of so many seconds.
-  double mfu(double seconds) const noexcept;
-  double hfu(double seconds) const noexcept;
 };
 
 /// Plans one step on the first `devices` of a cluster. Throws InvalidArgument with all mistakes of the configuration,

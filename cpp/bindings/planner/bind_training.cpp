@@ -5,7 +5,13 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
 #include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_planner/inference/plan.h"
@@ -19,36 +25,94 @@ namespace {
 
 namespace py = pybind11;
 
+std::optional<PipelineSchedule> kind_of(std::string_view name, PipelineSchedule) {
+  return pipeline_schedule_from_name(name);
+}
+std::optional<Recompute> kind_of(std::string_view name, Recompute) { return recompute_from_name(name); }
+std::optional<RecomputeMethod> kind_of(std::string_view name, RecomputeMethod) {
+  return recompute_method_from_name(name);
+}
+std::optional<ContextMethod> kind_of(std::string_view name, ContextMethod) { return context_method_from_name(name); }
+std::optional<TrainingOptimizer> kind_of(std::string_view name, TrainingOptimizer) {
+  return training_optimizer_from_name(name);
+}
+std::optional<MatmulFormat> kind_of(std::string_view name, MatmulFormat) { return matmul_format_from_name(name); }
+
+/// A number or a bool, or a kind by its name.
+template <class T>
+T value_from_python(const char* key, py::handle value) {
+  if constexpr (std::is_enum_v<T>) {
+    const auto name = value.cast<std::string>();
+    const std::optional<T> kind = kind_of(name, T{});
+    if (!kind) throw_error("TrainingConfig: {} is {:?}; expected one of the documented names; correct it", key, name);
+    return *kind;
+  } else {
+    return value.cast<T>();
+  }
+}
+
+/// Leaves `to` as it is for None.
 template <class T>
 void read(const py::dict& from, const char* key, T& to) {
-  to = from[key].cast<T>();
+  const py::object value = from[key];
+  if (!value.is_none()) to = value_from_python<T>(key, value);
 }
 
-/// A number for each kind of tensor, by its name.
-void read_tensors(const py::dict& from, const char* key, TensorNumbers& to) {
+template <class T>
+void read(const py::dict& from, const char* key, std::vector<T>& to) {
+  for (const py::handle value : from[key]) to.push_back(value_from_python<T>(key, value));
+}
+
+/// A number for each kind, by its name.
+template <class Kind, size_t count>
+void read_by_kind(const py::dict& from, const char* key, std::array<double, count>& to) {
   const auto numbers = from[key].cast<py::dict>();
-  for (size_t i = 0; i < to.size(); ++i) {
-    read(numbers, std::string(to_string(static_cast<TensorKind>(i))).c_str(), to[i]);
+  for (size_t i = 0; i < count; ++i) {
+    to[i] = numbers[std::string(to_string(static_cast<Kind>(i))).c_str()].template cast<double>();
   }
 }
 
-/// A kind by its name, or an error that names the argument.
-template <class Kind, class FromName>
-void read_kind(const py::dict& from, const char* key, FromName from_name, Kind& to) {
-  const auto name = from[key].cast<std::string>();
-  const std::optional<Kind> kind = from_name(name);
-  if (!kind) throw_error("TrainingConfig: {} is {:?}; expected one of the documented names; correct it", key, name);
-  to = *kind;
+void read(const py::dict& from, const char* key, TensorNumbers& to) { read_by_kind<TensorKind>(from, key, to); }
+void read(const py::dict& from, const char* key, std::array<double, kTrafficCount>& to) {
+  read_by_kind<Traffic>(from, key, to);
 }
 
-/// Kinds by their names, or an error that names the argument.
-template <class Kind, class FromName>
-void read_kinds(const py::dict& from, const char* key, FromName from_name, std::vector<Kind>& to) {
-  for (const auto& name : from[key].cast<std::vector<std::string>>()) {
-    const std::optional<Kind> kind = from_name(name);
-    if (!kind) throw_error("suggest_training: {} has {:?}; expected documented names; correct it", key, name);
-    to.push_back(*kind);
-  }
+/// Calls `visit(name, field)` with each field of a configuration and its name in Python.
+template <class Config, class Visit>
+void visit_fields(Config& config, const Visit& visit) {
+  visit("tensor", config.tensor);
+  visit("context", config.context);
+  visit("context_method", config.context_method);
+  visit("data", config.data);
+  visit("pipeline", config.pipeline);
+  visit("expert", config.expert);
+  visit("expert_tensor", config.expert_tensor);
+  visit("sequence_parallel", config.sequence_parallel);
+  visit("schedule", config.schedule);
+  visit("chunks", config.chunks);
+  visit("zero", config.zero);
+  visit("zero_shards", config.zero_shards);
+  visit("microbatch", config.microbatch);
+  visit("batch", config.batch);
+  visit("sequence", config.sequence);
+  visit("recompute", config.recompute);
+  visit("recompute_method", config.recompute_method);
+  visit("recompute_layers", config.recompute_layers);
+  visit("optimizer", config.optimizer);
+  visit("parameter_bytes", config.parameter_bytes);
+  visit("gradient_bytes", config.gradient_bytes);
+  visit("activation_bytes", config.activation_bytes);
+  visit("dtype", config.format);
+  visit("flash_attention", config.flash_attention);
+  visit("causal", config.causal);
+  visit("dropout", config.dropout);
+  visit("offload_optimizer", config.offload_optimizer);
+  visit("offload_activations", config.offload_activations);
+  visit("expert_imbalance", config.expert_imbalance);
+  visit("expert_capacity", config.expert_capacity);
+  visit("expert_padding", config.expert_padding);
+  visit("sharp", config.sharp);
+  visit("overlap", config.overlap);
 }
 
 py::dict parts_dict(const TrainingSeconds& seconds) {
@@ -95,12 +159,10 @@ TrainingSpace space_from_python(const py::dict& from) {
   read(from, "microbatch", space.microbatch);
   read(from, "zero_shards", space.zero_shards);
   read(from, "zero", space.zero);
-  read_kinds(from, "recompute", &recompute_from_name, space.recompute);
-  read_kinds(from, "optimizer", &training_optimizer_from_name, space.optimizer);
-  for (const auto& [name, overlap] : from["context_method"].cast<std::vector<std::pair<std::string, double>>>()) {
-    const std::optional<ContextMethod> method = context_method_from_name(name);
-    if (!method) throw_error("suggest_training: context_method has {:?}; expected a documented name", name);
-    space.context_method.push_back({*method, overlap});
+  read(from, "recompute", space.recompute);
+  read(from, "optimizer", space.optimizer);
+  for (const auto& [name, overlap] : from["context_method"].cast<std::vector<std::pair<py::str, double>>>()) {
+    space.context_method.push_back({value_from_python<ContextMethod>("context_method", name), overlap});
   }
   read(from, "offload_optimizer", space.offload_optimizer);
   read(from, "offload_activations", space.offload_activations);
@@ -114,7 +176,15 @@ TrainingSpace space_from_python(const py::dict& from) {
 }
 
 py::dict candidate_dict(const TrainingCandidate& candidate) {
-  py::dict result = training_config_dict(candidate.config);
+  py::dict result;
+  visit_fields(candidate.config, [&](const char* name, const auto& value) {
+    using Field = std::decay_t<decltype(value)>;
+    if constexpr (std::is_enum_v<Field>) {
+      result[name] = std::string(to_string(value));
+    } else if constexpr (std::is_arithmetic_v<Field>) {
+      result[name] = value;
+    }
+  });
   result["seconds"] = candidate.seconds;
   result["memory"] = candidate.memory;
   result["host"] = candidate.host;
@@ -168,7 +238,7 @@ py::dict plan_inference_for(const py::dict& shape, const std::shared_ptr<Cluster
   read(from, "output", config.output);
   read(from, "parameter_bytes", config.parameter_bytes);
   read(from, "cache_bytes", config.cache_bytes);
-  read_kind(from, "format", &matmul_format_from_name, config.format);
+  read(from, "dtype", config.format);
   const TransformerShape sizes = shape_from_python(shape);
   const Efficiency factors = efficiency_from_python(efficiency);
   const InferencePlan plan = without_gil([&] { return plan_inference(sizes, *cluster, config, factors); });
@@ -222,68 +292,8 @@ Efficiency efficiency_from_python(const py::dict& from) {
 
 TrainingConfig training_config_from_python(const py::dict& from) {
   TrainingConfig config;
-  read(from, "tensor", config.tensor);
-  read(from, "context", config.context);
-  read(from, "data", config.data);
-  read(from, "pipeline", config.pipeline);
-  read(from, "expert", config.expert);
-  read(from, "expert_tensor", config.expert_tensor);
-  read(from, "sequence_parallel", config.sequence_parallel);
-  read_kind(from, "schedule", &pipeline_schedule_from_name, config.schedule);
-  read(from, "chunks", config.chunks);
-  read(from, "zero", config.zero);
-  read(from, "zero_shards", config.zero_shards);
-  read(from, "microbatch", config.microbatch);
-  read(from, "batch", config.batch);
-  read(from, "sequence", config.sequence);
-  read_kind(from, "recompute", &recompute_from_name, config.recompute);
-  read_kind(from, "recompute_method", &recompute_method_from_name, config.recompute_method);
-  read(from, "recompute_layers", config.recompute_layers);
-  read_kind(from, "context_method", &context_method_from_name, config.context_method);
-  read_kind(from, "optimizer", &training_optimizer_from_name, config.optimizer);
-  read_tensors(from, "parameter_bytes", config.parameter_bytes);
-  read_tensors(from, "gradient_bytes", config.gradient_bytes);
-  read(from, "activation_bytes", config.activation_bytes);
-  read_kind(from, "format", &matmul_format_from_name, config.format);
-  read(from, "flash_attention", config.flash_attention);
-  read(from, "causal", config.causal);
-  read(from, "dropout", config.dropout);
-  read(from, "offload_optimizer", config.offload_optimizer);
-  read(from, "offload_activations", config.offload_activations);
-  read(from, "expert_imbalance", config.expert_imbalance);
-  read(from, "expert_capacity", config.expert_capacity);
-  read(from, "expert_padding", config.expert_padding);
-  read(from, "sharp", config.sharp);
-  const auto overlap = from["overlap"].cast<py::dict>();
-  for (int i = 0; i < kTrafficCount; ++i) {
-    const std::string name(to_string(static_cast<Traffic>(i)));
-    config.overlap[static_cast<size_t>(i)] = overlap[name.c_str()].cast<double>();
-  }
+  visit_fields(config, [&](const char* name, auto& field) { read(from, name, field); });
   return config;
-}
-
-py::dict training_config_dict(const TrainingConfig& config) {
-  const auto text = [](std::string_view name) { return py::str(std::string(name)); };
-  py::dict result;
-  result["tensor"] = config.tensor;
-  result["context"] = config.context;
-  result["context_method"] = text(to_string(config.context_method));
-  result["data"] = config.data;
-  result["pipeline"] = config.pipeline;
-  result["expert"] = config.expert;
-  result["expert_tensor"] = config.expert_tensor;
-  result["sequence_parallel"] = config.sequence_parallel;
-  result["schedule"] = text(to_string(config.schedule));
-  result["chunks"] = config.chunks;
-  result["zero"] = config.zero;
-  result["zero_shards"] = config.zero_shards;
-  result["microbatch"] = config.microbatch;
-  result["recompute"] = text(to_string(config.recompute));
-  result["recompute_layers"] = config.recompute_layers;
-  result["optimizer"] = text(to_string(config.optimizer));
-  result["offload_optimizer"] = config.offload_optimizer;
-  result["offload_activations"] = config.offload_activations;
-  return result;
 }
 
 py::dict training_plan_dict(const TrainingPlan& plan) {

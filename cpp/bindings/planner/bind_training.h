@@ -10,8 +10,6 @@ namespace artifex_devices::planner::bindings {
 Efficiency efficiency_from_python(const pybind11::dict& from);
 /// The fields of TrainingConfig by name. Throws InvalidArgument for an unknown kind.
 TrainingConfig training_config_from_python(const pybind11::dict& from);
-/// The fields that a search chooses.
-pybind11::dict training_config_dict(const TrainingConfig& config);
 pybind11::dict training_plan_dict(const TrainingPlan& plan);
 
 }  // namespace artifex_devices::planner::bindings

@@ -12,11 +12,6 @@
 #include "artifex_devices/device/device_assignment.h"
 #include "artifex_devices/device/device_topology.h"
 #include "artifex_devices/device/heap_profile.h"
-#include "artifex_planner/collective/cost.h"
-#include "artifex_planner/reshard/price.h"
-#include "artifex_planner/reshard/sequence.h"
-#include "artifex_planner/step/cost.h"
-#include "artifex_planner/step/suggestion.h"
 #include "artifex_devices/render/machine_svg.h"
 #include "artifex_devices/render/mesh_text.h"
 #include "artifex_devices/render/placed_mesh.h"
@@ -28,6 +23,11 @@
 #include "artifex_devices/topology/system_files.h"
 #include "artifex_devices/topology/world_text.h"
 #include "artifex_devices/transfer/reshard.h"
+#include "artifex_planner/collective/cost.h"
+#include "artifex_planner/reshard/price.h"
+#include "artifex_planner/reshard/sequence.h"
+#include "artifex_planner/step/cost.h"
+#include "artifex_planner/step/suggestion.h"
 #include "failing.h"
 
 namespace artifex_devices::faults {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/training/plan.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,8 +9,9 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_planner/inference/plan.h"
-#include "artifex_planner/training/pipeline_timeline.h"
 #include "artifex_planner/training/host.h"
+#include "artifex_planner/training/pipeline_timeline.h"
+#include "artifex_planner/training/plan.h"
 
 namespace artifex_devices::planner {
 namespace {
@@ -202,10 +201,9 @@ TEST(TrainingPlan, ExpressesLlama3405B) {
   config.batch = 2048;
   config.sequence = 8192;
   const TrainingPlan plan = plan_training(llama_405b(), *cluster, config, default_efficiency(*cluster));
-  EXPECT_TRUE(plan.fits());
+  EXPECT_LE(plan.memory(), plan.available);
   EXPECT_EQ(plan.bubble_fraction, 15.0 / 16);
   EXPECT_LT(plan.roofline.total(), plan.expected.total());
-  EXPECT_GT(plan.mfu(plan.expected.total()), 0.2);
   config.data = 64;
   EXPECT_THROW(plan_training(llama_405b(), *cluster, config, default_efficiency(*cluster)), InvalidArgument);
 }
@@ -252,7 +250,7 @@ TEST(InferencePlan, CountsTheCacheAndReadsAllParameters) {
   const InferencePlan plan = plan_inference(shape, *cluster, config, ideal_efficiency());
   EXPECT_EQ(plan.cache, 4.0 * 128 * 126 * 2 * 128 * 2);  // one head of keys and values on each device
   EXPECT_GE(plan.roofline.decode, 405e9 / 8 * 2 / 3.35e12);
-  EXPECT_FALSE(plan.fits());
+  EXPECT_GT(plan.memory(), plan.available);
   config.tensor = 3;
   EXPECT_THROW(plan_inference(shape, *cluster, config, ideal_efficiency()), InvalidArgument);
 }

@@ -54,7 +54,7 @@ def test_recomputation_costs_a_forward_pass_and_saves_activations():
     none, full = plan(), plan(recompute="full")
     assert full.expected.parts["recompute"] > 0 == none.expected.parts["recompute"]
     assert full.stages[0].activations < none.stages[0].activations
-    assert full.hfu == pytest.approx(full.mfu * 4 / 3)
+    assert full.executed_flops == pytest.approx(full.model_flops * 4 / 3)
     half = plan(recompute="full", recompute_layers=4)
     assert full.stages[0].activations < half.stages[0].activations < none.stages[0].activations
 

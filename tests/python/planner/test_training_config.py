@@ -164,8 +164,7 @@ def test_what_the_planner_gets():
     assert described["data"] == 4
     assert [set(described[f"{key}_bytes"].values()) for key in ("parameter", "gradient")] == [{4}, {4}]
     assert described["activation_bytes"] == 1
-    assert (described["zero_shards"], described["expert_tensor"], described["recompute_layers"]) == (0, 1, -1)
-    assert described["format"] == "bfloat16"
+    assert described["dtype"] == "bfloat16"
     assert described["overlap"] == dict(made.overlap)
     given = config(data=3, zero_shards=2, expert_tensor=4, recompute_layers=5, parameter_dtype="int4")._described(7)
     assert [given[key] for key in ("data", "zero_shards", "expert_tensor", "recompute_layers")] == [3, 2, 4, 5]

@@ -189,7 +189,7 @@ def plan_inference(
         **sizes,
         "parameter_bytes": itemsize_of(name, "parameter_dtype", parameter_dtype),
         "cache_bytes": itemsize_of(name, "cache_dtype", cache_dtype),
-        "format": dtype,
+        "dtype": dtype,
     }
     found: dict[str, Any] = _planner.plan_inference(vars(shape), cluster, config, factors._described())
     seconds: dict[str, Any] = {key: InferenceSeconds(**found.pop(key)) for key in ("roofline", "expected")}

@@ -245,12 +245,7 @@ class TrainingConfig:
             ),
             "gradient_bytes": bytes_by_kind(operation, "gradient", self.gradient_dtype, self.gradient_dtypes),
             "activation_bytes": itemsize_of(operation, "activation", self.activation_dtype),
-            "format": self.dtype,
             "data": devices // others if self.data is None else self.data,
-            "zero_shards": self.zero_shards or 0,
-            "expert_tensor": self.expert_tensor or 1,
-            "expert_capacity": self.expert_capacity or 0.0,
-            "recompute_layers": -1 if self.recompute_layers is None else self.recompute_layers,
             "overlap": dict(self.overlap),
         }
 

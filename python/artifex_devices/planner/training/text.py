@@ -127,7 +127,7 @@ def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts:
         ),
         (
             "expected",
-            f"{seconds_text(plan.seconds)}, {plan.mfu:.1%} MFU, {plan.hfu:.1%} HFU, "
+            f"{seconds_text(plan.seconds)}, {plan.mfu:.1%} MFU, "
             f"{count_text(plan.tokens_per_second)} tokens/s, {rate_text(plan.flops_per_second, 'FLOP/s')} each "
             "(model; the factors below)",
         ),

@@ -181,11 +181,6 @@ class TrainingPlan(Report):
         """Expected model FLOPs utilisation."""
         return self.utilization(self.seconds)
 
-    @property
-    def hfu(self) -> float:
-        """Expected hardware FLOPs utilisation: with recomputation."""
-        return self.mfu * self.executed_flops / self.model_flops
-
     def utilization(self, seconds: float) -> float:
         """Returns the model FLOPs utilisation of a step of so many seconds.
 
@@ -253,7 +248,7 @@ class TrainingPlan(Report):
             "seconds_from": rates_text(self.cluster, self.config),
             "error": None if error is None else asdict(error),
             "measured": self.measured,
-            **picked(self, "model_flops", "executed_flops", "peak_flops", "mfu", "hfu", "tokens_per_second"),
+            **picked(self, "model_flops", "executed_flops", "peak_flops", "mfu", "tokens_per_second"),
             **picked(self, "bubble_fraction"),
             "efficiency": self.efficiency._content()["factors"],
         }
