@@ -161,16 +161,6 @@ py::dict dict_of_node(const std::shared_ptr<Machine>& machine, const py::list& a
   return dict_of(chips.empty() ? cpu_node(*machine, source) : accelerator_node(chips, *machine, source));
 }
 
-// One world for each cluster while something of it is alive: two calls return the same devices. Needs the GIL.
-ClientRef client_of(const Handle& cluster) {
-  static auto* clients = new std::unordered_map<const Cluster*, std::weak_ptr<Client>>;
-  if (const ClientRef known = (*clients)[cluster.get()].lock()) return known;
-  std::erase_if(*clients, [](const auto& each) { return each.second.expired(); });
-  ClientRef created = make_cluster_client(cluster);
-  (*clients)[cluster.get()] = created;
-  return created;
-}
-
 std::string cluster_repr(const Cluster& self) {
   return fmt::format("<Cluster {}: {} {} device{}>", self.name(), self.device_count(), self.chip().platform,
                      self.device_count() == 1 ? "" : "s");
@@ -223,7 +213,7 @@ Example:
     (45000000000.0, 'S2 S5')
 )")
       .def(
-          "devices", [](const Handle& self) { return py::list(devices_of(client_of(self))); },
+          "devices", [](const Handle& self) { return py::list(devices_of(cluster_client(self))); },
           R"(Devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
 
 A device has `coords` and `core_on_chip` (in a torus), `slice_index`, `process_index` (of its host), `device_kind`,
@@ -275,7 +265,9 @@ long as one of them is alive, further calls return the same devices.
   module.def("_machine_node", &dict_of_node, py::arg("machine"), py::arg("accelerators"), py::arg("source"),
              "Parts of a node of the machine's accelerators or, without any, of its CPU domains.");
   module.attr("_JOINED_BY_PCI") = kJoinedByPci;
-  module.def("_client_of_cluster", &client_of, py::arg("cluster"), "The world of its devices.");
+  module.def(
+      "_client_of_cluster", [](const Handle& cluster) { return cluster_client(cluster); }, py::arg("cluster"),
+      "The world of its devices.");
 }
 
 }  // namespace artifex_devices::bindings

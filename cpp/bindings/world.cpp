@@ -12,6 +12,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
 #include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
+#include "artifex_devices/device/open_world.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "errors.h"
 #include "fast_path.h"
@@ -55,77 +56,56 @@ void forget(const Client& client) {
   Py_XDECREF(dropped.devices);
 }
 
-/// One open `simulate` world. A context variable holds the innermost.
-struct Frame {
-  ClientRef client;
-  py::object outer;  // the Frame around this one, or None
-  // It was left without an update of the context: it is skipped from then on.
-  bool is_left = false;
-};
+PyObject* current_world_variable = nullptr;  // a context variable
+bool preference_is_checked = false;          // jax_platform_name, at the first call that names no platform
 
-PyObject* current_frame_variable = nullptr;
-bool base_is_replaced = false;
-bool preference_is_checked = false;  // jax_platform_name, at the first call that names no platform
-
-Frame& frame_in(const py::object& object) { return *value_in<Frame>(object.ptr()); }
-
-py::object current_frame() {
+// The innermost world of the calling context, which keeps it alive; null without one.
+OpenWorld* current_world() {
   PyObject* value = nullptr;
-  if (PyContextVar_Get(current_frame_variable, Py_None, &value) < 0) throw py::error_already_set();
-  auto frame = py::reinterpret_steal<py::object>(value);
-  while (!frame.is_none() && frame_in(frame).is_left) frame = py::object(frame_in(frame).outer);
-  return frame;
+  if (PyContextVar_Get(current_world_variable, Py_None, &value) < 0) throw py::error_already_set();
+  const auto world = py::reinterpret_steal<py::object>(value);
+  return world.is_none() ? nullptr : skip_left(value_in<OpenWorld>(value));
 }
 
-bool set_current_frame(const py::object& frame) noexcept {
-  PyObject* token = PyContextVar_Set(current_frame_variable, frame.ptr());
+bool set_current_world(const py::object& world) noexcept {
+  PyObject* token = PyContextVar_Set(current_world_variable, world.ptr());
   Py_XDECREF(token);
   return token != nullptr;
 }
 
 py::object push_world(const ClientRef& client) {
-  py::object frame = py::cast(Frame{client, current_frame()});
-  const bool is_new = cache_by_client().try_emplace(client->uid()).second;  // first, as setting the frame may fail
-  if (!set_current_frame(frame)) {
+  OpenWorld* around = current_world();
+  py::object world = py::cast(std::make_shared<OpenWorld>(client, around ? around->shared_from_this() : nullptr));
+  const bool is_new = cache_by_client().try_emplace(client->uid()).second;  // first, as setting the world may fail
+  if (!set_current_world(world)) {
     if (is_new) cache_by_client().erase(client->uid());
     throw py::error_already_set();
   }
-  return frame;
+  return world;
 }
 
-void pop_world(const py::object& frame) {
-  if (!current_frame().is(frame)) {
-    throw_error<Unavailable>(
-        "simulate: a world was left that is not the innermost one of this thread; expected worlds to be left in "
-        "reverse order of entering; leave the inner one first, or use `with` blocks");
-  }
-  Frame& left = frame_in(frame);
-  py::object outer = left.outer;
-  while (!outer.is_none() && frame_in(outer).is_left) outer = py::object(frame_in(outer).outer);
-  if (!set_current_frame(outer)) {
-    PyErr_Clear();
+void pop_world(const py::object& world) {
+  auto& left = *value_in<OpenWorld>(world.ptr());
+  check_innermost(left, current_world());
+  OpenWorld* around = skip_left(left.outer.get());
+  try {
+    if (!set_current_world(around ? py::cast(around->shared_from_this()) : py::none())) throw py::error_already_set();
+  } catch (const std::exception&) {  // no memory
     left.is_left = true;
   }
   forget(*left.client);
 }
 
 /// Closes a world that is not the innermost one, or is one of another context.
-void close_world(const py::object& frame) noexcept {
-  if (frame.is_none()) return;
-  Frame& closed = frame_in(frame);
+void close_world(const py::object& world) noexcept {
+  if (world.is_none()) return;
+  auto& closed = *value_in<OpenWorld>(world.ptr());
   closed.is_left = true;
   forget(*closed.client);
 }
 
-void replace_base(const std::optional<ClientRef>& client) {
-  if (client && base_is_replaced) {
-    throw_error<Unavailable>(
-        "simulate: all_threads=True is active already; expected one world for all threads at a time; leave the other "
-        "one first");
-  }
-  base_is_replaced = client.has_value();
-  const ClientRef old = Client::exchange_base(client.value_or(nullptr));
-  if (old && !base_is_replaced) forget(*old);
+void restore_base() {
+  if (const ClientRef old = replace_base(nullptr)) forget(*old);
 }
 
 /// The `with` of `simulate`. Python runs signal handlers between its own lines only, so Ctrl-C cannot open a world
@@ -173,7 +153,7 @@ class WorldScope {
       throw_error<Unavailable>(
           "simulate: a world was left that is not open; expected __enter__ first; use a `with` block");
     if (frames_.back().own.is_none()) {
-      replace_base(std::nullopt);
+      restore_base();
     } else {
       frames_.back().is_refused = true;
       pop_world(frames_.back().own);  // if it throws, the world can be left later
@@ -208,33 +188,23 @@ PyObject* fast_leave(PyObject* self, PyObject* const*, Py_ssize_t count) {
 }  // namespace
 
 ClientRef client_of_named_platform() {
-  const py::object frame = current_frame();
-  if (!frame.is_none()) return frame_in(frame).client;
+  const OpenWorld* world = current_world();
+  if (world != nullptr) return world->client;
   if (!Client::base_exists()) check_platforms();
   return Client::base();
 }
 
 ClientRef client_of_platform(const std::string& platform) {
-  ClientRef client = client_of_named_platform();
-  if (client->platform() == platform) return client;
-  if (platform == "gpu" || platform == "cuda") {
-    // Simulated worlds take the place of this machine, with its GPUs.
-    const bool is_machine = current_frame().is_none() && !base_is_replaced;
-    return is_machine && cuda_report().is_usable ? Client::gpu() : nullptr;
-  }
-  if (platform != "cpu" || client->is_compile_only()) return nullptr;
-  for (py::object frame = current_frame(); !frame.is_none(); frame = py::object(frame_in(frame).outer)) {
-    const Frame& each = frame_in(frame);
-    if (!each.is_left && each.client->platform() == platform && !each.client->is_compile_only()) return each.client;
-  }
-  return Client::cpu();
+  OpenWorld* world = current_world();
+  if (world == nullptr && !Client::base_exists()) check_platforms();
+  return artifex_devices::client_of_platform(platform, world);
 }
 
 ClientRef current_client() {
-  const py::object frame = current_frame();
-  if (!frame.is_none()) return frame_in(frame).client;
+  const OpenWorld* world = current_world();
+  if (world != nullptr) return world->client;
   if (!Client::base_exists()) check_platforms();
-  if (!preference_is_checked && !base_is_replaced) {
+  if (!preference_is_checked && !base_is_replaced()) {
     check_preferred_platform();
     preference_is_checked = true;
   }
@@ -293,10 +263,10 @@ py::dict memory_stats_dict(const DeviceMemoryStats& stats, const MemorySpace* sp
 }
 
 void bind_world(py::module_& module) {
-  current_frame_variable = PyContextVar_New("artifex_devices_world", nullptr);
-  if (current_frame_variable == nullptr) throw py::error_already_set();
+  current_world_variable = PyContextVar_New("artifex_devices_world", nullptr);
+  if (current_world_variable == nullptr) throw py::error_already_set();
 
-  py::class_<Frame>(module, "_WorldFrame");
+  py::class_<OpenWorld, std::shared_ptr<OpenWorld>>(module, "_OpenWorld");
   // Its methods are bound later (bind_client.cpp), after the classes in their signatures.
   py::class_<Client, std::shared_ptr<Client>>(
       module, "Client", R"(Devices that belong together: a world, or the result of `xla_client.make_cpu_client`.
@@ -349,7 +319,7 @@ Example:
       "`device_kind`: a GPU of the catalogue, for the platform \"gpu\". `seed`: copies are deferred, in an order drawn "
       "from it. `devices_per_gpu`: for the platform \"cuda\", in tests.");
   module.def("_push_world", &push_world, py::arg("client"));
-  module.def("_pop_world", &pop_world, py::arg("frame"));
+  module.def("_pop_world", &pop_world, py::arg("world"));
   py::class_<WorldScope> scope(module, "_WorldScope", "Context manager of `simulate`: opens a world and leaves it.");
   scope
       .def(py::init([](py::object make, bool all_threads, py::object make_outer) {

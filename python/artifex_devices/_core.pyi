@@ -161,7 +161,7 @@ class Machine:
         Number of bytes of memory that the process may use, by cgroup and address-space limits.
         """
 
-class _WorldFrame:
+class _OpenWorld:
     pass
 
 class Client:
@@ -3797,7 +3797,7 @@ def _plan_gpu_shares(
 
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
 def _platform_option(name: str) -> str | None: ...
-def _pop_world(frame: typing.Any) -> None: ...
+def _pop_world(world: typing.Any) -> None: ...
 def _prefers_gpus() -> bool:
     """
     Returns whether jax_platforms or jax_platform_name names GPUs first.

@@ -13,6 +13,10 @@ namespace artifex_devices {
 /// host. Throws InvalidArgument for a null cluster.
 std::shared_ptr<Client> make_cluster_client(ClusterRef cluster);
 
+/// make_cluster_client() once for each cluster while something of its client is alive: two calls return the same
+/// devices. Not thread-safe.
+std::shared_ptr<Client> cluster_client(const ClusterRef& cluster);
+
 /// Returns the cluster of a client's devices, or nullptr for devices of a machine.
 inline const Cluster* cluster_of(const Client& client) noexcept { return client.backend().cluster(); }
 

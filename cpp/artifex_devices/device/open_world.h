@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "artifex_devices/device/client.h"
+
+namespace artifex_devices {
+
+/// A world that `simulate` has opened, and the one around it. Which of them is the innermost depends on the calling
+/// context, which the caller knows: in Python a context variable has it. Not thread-safe; neither are the functions
+/// below.
+struct OpenWorld : std::enable_shared_from_this<OpenWorld> {
+  OpenWorld(ClientRef opened, std::shared_ptr<OpenWorld> around)
+      : client(std::move(opened)), outer(std::move(around)) {}
+
+  ClientRef client;
+  std::shared_ptr<OpenWorld> outer;  // null: the base client is around it
+  bool is_left = false;              // it was left without an update of the context: it is skipped from then on
+};
+
+/// The first world from `world` outwards that was not left; null without one.
+OpenWorld* skip_left(OpenWorld* world) noexcept;
+
+/// Throws Unavailable unless `left` is the innermost world.
+void check_innermost(const OpenWorld& left, const OpenWorld* innermost);
+
+/// The client of a platform, or null: that of the innermost world, which may be null, or the base client, and beside
+/// GPUs the CPU devices of the nearest world that has some, else those of this machine.
+ClientRef client_of_platform(std::string_view platform, OpenWorld* innermost);
+
+/// Makes `client` the base client of all threads, or ends that (null); returns the old one. Throws Unavailable where
+/// another one has replaced it already.
+ClientRef replace_base(ClientRef client);
+bool base_is_replaced() noexcept;
+
+}  // namespace artifex_devices
