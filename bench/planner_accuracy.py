@@ -9,7 +9,7 @@ marked `held_out`: those whose parallelism is not published, and the only one of
 Example:
     python bench/planner_accuracy.py            # write
     python bench/planner_accuracy.py --check    # status 1 if a committed file differs from the data
-    python bench/planner_accuracy.py --factors  # print the rows of cpp/artifex_planner/training/fitted_efficiency.cpp
+    python bench/planner_accuracy.py --factors  # print the rows of cpp/artifex_planner/training/efficiency.cpp
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ CHIPS = {"h100": "H100", "h800": "H800", "a100": "A100 SXM 80GB", "a100-40gb": "
 
 
 def fitted_rows() -> list[str]:
-    """Rows of the table of fitted_efficiency.cpp."""
+    """Rows of the table of efficiency.cpp."""
     rows = []
     for chip, fit in fits().items():
         values = [f"{getattr(fit.efficiency, name):.3g}" if name in fit.fitted else "-1" for name in FITTED]
@@ -336,7 +336,7 @@ def main() -> int:
     """Writes or checks the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="exit with status 1 if a file differs from the data")
-    parser.add_argument("--factors", action="store_true", help="print the rows of fitted_efficiency.cpp")
+    parser.add_argument("--factors", action="store_true", help="print the rows of efficiency.cpp")
     arguments = parser.parse_args()
     if arguments.factors:
         print("\n".join(fitted_rows()))

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_planner/training/pass.h"
-#include "artifex_planner/training/real.h"
+#include "artifex_planner/training/model.h"
+#include "artifex_planner/training/time.h"
 
 namespace artifex_devices::planner {
 namespace {

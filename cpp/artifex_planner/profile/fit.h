@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "artifex_planner/training/kinds.h"
+#include "artifex_planner/profile/kinds.h"
 
 namespace artifex_devices::planner {
 

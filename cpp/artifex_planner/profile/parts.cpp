@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_planner/training/real.h"
+#include "artifex_planner/training/model.h"
 
 namespace artifex_devices::planner {
 namespace {

@@ -12,7 +12,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_planner/calibration/relative_fit.h"
 #include "artifex_planner/training/links.h"
-#include "artifex_planner/training/seconds.h"
+#include "artifex_planner/training/time.h"
 
 namespace artifex_devices::planner {
 namespace {

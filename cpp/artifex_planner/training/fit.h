@@ -6,7 +6,7 @@
 #include "artifex_devices/cluster/cluster.h"
 #include "artifex_planner/training/config.h"
 #include "artifex_planner/training/efficiency.h"
-#include "artifex_planner/training/transformer_shape.h"
+#include "artifex_planner/training/model.h"
 
 namespace artifex_devices::planner {
 

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "artifex_planner/step/cost.h"
 #include "artifex_planner/training/config.h"
-#include "artifex_planner/training/layers.h"
+#include "artifex_planner/training/model.h"
+#include "artifex_planner/training/time.h"
 
 namespace artifex_devices::planner {
 
@@ -92,5 +94,24 @@ StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) 
 /// Bytes of activations that a stage holds at once, as if none were offloaded.
 double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
                          int64_t stage) noexcept;
+
+/// One device of a cluster and its host.
+struct TrainingHardware {
+  StepHardware device;
+  double host_bandwidth = 0;  // bytes/s; 0 where not known
+  double host_memory = 0;     // bytes of a host; 0 where not known
+  int64_t devices_per_host = 1;
+  bool has_consecutive_hosts = true;  // devices of a host have consecutive ids
+};
+TrainingHardware training_hardware(const Cluster& cluster);
+
+/// Bytes of one device of a stage in the memory of its host: optimizer state and gradients of what the device updates
+/// (ZeRO-Offload, arXiv:2101.06840), and activations that wait for the backward pass.
+double offloaded_bytes(const StageHolds& holds, const TrainingConfig& config) noexcept;
+
+/// Bytes in the memory of the fullest host, for the bytes of a device of each stage. Hosts have consecutive devices; in
+/// a torus, where they are blocks of it, all devices of a host count as those of the fullest stage.
+/// Example: stages of 4 devices with 3 and 1 bytes each have 3 x 4 + 1 x 4 = 16 on a host of 8.
+double fullest_host(const std::vector<double>& stages, const TrainingConfig& config, const TrainingHardware& hardware);
 
 }  // namespace artifex_devices::planner

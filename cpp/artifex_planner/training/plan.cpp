@@ -7,7 +7,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_planner/training/host.h"
+#include "artifex_planner/training/memory.h"
 
 namespace artifex_devices::planner {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "artifex_planner/training/seconds.h"
+#include "artifex_planner/training/time.h"
 
 namespace artifex_devices::planner {
 

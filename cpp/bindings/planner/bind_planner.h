@@ -9,7 +9,7 @@
 #include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_planner/reshard/placed_copies.h"
-#include "artifex_planner/training/transformer_shape.h"
+#include "artifex_planner/training/model.h"
 #include "calls.h"
 
 namespace artifex_devices::planner::bindings {

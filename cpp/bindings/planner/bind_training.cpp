@@ -15,7 +15,7 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_planner/inference/plan.h"
-#include "artifex_planner/training/pipeline_timeline.h"
+#include "artifex_planner/training/schedule.h"
 #include "artifex_planner/training/plan.h"
 #include "artifex_planner/training/search.h"
 #include "bind_planner.h"

@@ -2,7 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "artifex_planner/training/transformer_shape.h"
+#include "artifex_planner/training/model.h"
 #include "bind_planner.h"
 
 namespace artifex_devices::planner::bindings {

@@ -9,9 +9,9 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_planner/inference/plan.h"
-#include "artifex_planner/training/host.h"
-#include "artifex_planner/training/pipeline_timeline.h"
+#include "artifex_planner/training/memory.h"
 #include "artifex_planner/training/plan.h"
+#include "artifex_planner/training/schedule.h"
 
 namespace artifex_devices::planner {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/training/transformer_shape.h"
+#include "artifex_planner/training/model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/training/kinds.h"
+#include "artifex_planner/profile/kinds.h"
 
 #include <utility>
 
-#include "artifex_planner/training/real.h"
+#include "artifex_planner/training/model.h"
 
 namespace artifex_devices::planner {
 namespace {

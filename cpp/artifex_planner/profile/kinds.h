@@ -4,7 +4,7 @@
 #include <array>
 
 #include "artifex_planner/profile/parts.h"
-#include "artifex_planner/training/step.h"
+#include "artifex_planner/training/time.h"
 
 namespace artifex_devices::planner {
 

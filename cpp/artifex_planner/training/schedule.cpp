@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/training/pipeline_timeline.h"
+#include "artifex_planner/training/schedule.h"
 
 #include <algorithm>
 
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_planner/training/real.h"
+#include "artifex_planner/training/model.h"
 
 namespace artifex_devices::planner {
 namespace {

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "artifex_planner/step/cost.h"
+#include "artifex_planner/training/efficiency.h"
+#include "artifex_planner/training/links.h"
+#include "artifex_planner/training/memory.h"
+
+namespace artifex_devices::planner {
+
+/// The parts of a step, in the order of a waterfall. Communication counts here as far as it is not hidden.
+enum class TimePart : uint8_t {
+  kProducts,
+  kAttention,
+  kElementwise,
+  kRecompute,
+  kTensor,
+  kContext,
+  kExpert,
+  kPipeline,
+  kBubble,
+  kData,
+  kOffload,
+  kUpdate,
+  kFixed
+};
+inline constexpr int kTimePartCount = 13;
+std::string_view to_string(TimePart part) noexcept;  // "products", "attention", "elementwise", ...
+
+/// Seconds of one step.
+struct TrainingSeconds {
+  std::array<double, kTimePartCount> parts{};  // exposed: they sum to the step
+  std::array<double, kTrafficCount> hidden{};  // behind computation
+  std::vector<double> forward;                 // of a microbatch, for each stage
+  std::vector<double> backward;                // the same, recomputation included
+  double total() const noexcept;
+  double& operator[](TimePart part) noexcept { return parts[static_cast<size_t>(part)]; }
+  double operator[](TimePart part) const noexcept { return parts[static_cast<size_t>(part)]; }
+};
+
+/// Seconds of a step. Stages run at once; the slowest sets the pace, and the bubble is the time for which it waits
+/// ((p - 1) / v microbatches where stages are equal; Narayanan et al. 2021, arXiv:2104.04473). Throws Unavailable for a
+/// format without a published peak, and InvalidArgument where ranks are not a box of the cluster.
+TrainingSeconds training_seconds(const TrainingModel& model, const TrainingConfig& config,
+                                 const TrainingHardware& hardware, TrainingLinks& links, const Efficiency& efficiency);
+
+/// FLOPs of a step that recomputation adds, over those of model_flops(): 1/3 where all layers are recomputed.
+double recomputed_part(const TrainingModel& model, const TrainingConfig& config) noexcept;
+
+/// Seconds of one pass of one microbatch over some layers of a device. Communication is all of it, hidden or not.
+struct PassSeconds {
+  double products = 0;
+  double attention = 0;
+  double scores = 0;  // the part of it that reads and writes scores: none with flash attention
+  double elementwise = 0;
+  double tensor = 0;
+  double tensor_beside = 0;  // always hidden behind the products that do not need it
+  double context = 0;
+  double expert = 0;
+  double fixed = 0;
+  double compute() const noexcept { return products + attention + elementwise; }
+  PassSeconds& add(const PassSeconds& other, double times) noexcept;
+};
+
+/// Prices passes of layers, the embedding and the output.
+class PassPricer {
+ public:
+  PassPricer(const TrainingModel& model, const TrainingConfig& config, const TrainingHardware& hardware,
+             TrainingLinks& links, const Efficiency& efficiency);
+
+  PassSeconds layer(LayerKind kind, bool is_backward);
+  PassSeconds embedding(bool is_backward);
+  PassSeconds head(bool is_backward);
+  double tokens() const noexcept { return tokens_; }
+
+ private:
+  double products(const std::vector<LayerProduct>& all, double tokens, int64_t tensor, bool is_backward) const;
+  void add_attention(PassSeconds& pass, bool is_backward) const;
+  double elementwise_seconds(LayerKind kind, bool is_backward) const;
+  double tensor_seconds(Collective op, double bytes);
+  /// A sharded region's communication, in and out: all-reduces, or gathers and reduce-scatters between shards.
+  void add_region(PassSeconds& pass, double bytes, bool is_backward);
+  double context_seconds(bool is_backward);
+  void add_experts(PassSeconds& pass, bool is_backward);
+
+  const TrainingModel& model_;
+  const TrainingConfig& config_;
+  TrainingLinks& links_;
+  const Efficiency& efficiency_;
+  ProductRates rates_;
+  double attention_peak_ = 0;
+  double tokens_ = 0;
+};
+
+/// Communication and how much of it computation hides.
+struct HiddenSeconds {
+  double exposed = 0;
+  double hidden = 0;
+};
+/// Hides `part` of some seconds behind a window of computation.
+HiddenSeconds hide(double seconds, double part, double window) noexcept;
+
+/// One microbatch of one stage, forward and backward.
+struct StageSlot {
+  TrainingSeconds time;               // parts of one microbatch
+  std::array<PassSeconds, 3> passes;  // forward, backward and what is computed again
+  double sends = 0;                   // messages between stages, forward and backward
+  double forward = 0;
+  double backward = 0;
+  double total() const noexcept { return forward + backward; }
+};
+
+/// Slots of all stages, and the parts of a step that follow from them: all but data, offload and update.
+struct StageSlots {
+  std::vector<StageLayers> stages;
+  std::vector<size_t> like;  // for each stage the first one with the same layers
+  std::vector<StageSlot> slots;
+  TrainingSeconds step;
+};
+
+/// What a device of one stage does in a step, hidden or not. Passes and sends are those of one microbatch.
+struct StageWork {
+  std::array<PassSeconds, 3> passes;  // forward, backward and what is computed again
+  double sends = 0;
+  double data = 0;
+  double update = 0;
+  double offload = 0;
+};
+
+/// Prices steps of one model on one cluster. Consecutive configurations that share parts of a step reuse their prices,
+/// so a search that varies ZeRO, the optimizer and offloading last is fast. Not thread-safe.
+class StepPricer {
+ public:
+  StepPricer(const TrainingModel& model, const TrainingHardware& hardware, TrainingLinks& links,
+             const Efficiency& efficiency);
+
+  /// What training_seconds() returns, without the seconds of each stage.
+  TrainingSeconds seconds(const TrainingConfig& config);
+  /// The part of it that ZeRO, the optimizer and offloading do not change: no step takes less.
+  double least_seconds(const TrainingConfig& config) { return slots(config).step.total(); }
+  StageWork work(const TrainingConfig& config, int64_t stage);
+  /// The slots of a configuration; valid until the next call.
+  const StageSlots& slots(const TrainingConfig& config);
+
+ private:
+  struct Passes {
+    std::array<std::array<PassSeconds, 2>, 2> layers{};  // by kind, then forward and backward
+    std::array<PassSeconds, 2> embedding{};
+    std::array<PassSeconds, 2> head{};
+  };
+  void price_passes(const TrainingConfig& config);
+  PassSeconds pass(const StageLayers& layers, bool is_backward) const;
+  StageSlot slot(const TrainingConfig& config, const StageLayers& layers, double send) const;
+  /// Gradients and parameters between replicas, for the whole step.
+  HiddenSeconds data(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot);
+  double update(const TrainingConfig& config, const StageLayers& layers) const;
+  HiddenSeconds offload(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot,
+                        int64_t stage) const;
+  /// Parameters whose states a device updates.
+  LocalParameters owned(const TrainingConfig& config, const StageLayers& layers) const;
+
+  const TrainingModel& model_;
+  const TrainingHardware& hardware_;
+  TrainingLinks& links_;
+  const Efficiency& efficiency_;
+  std::optional<TrainingConfig> passes_of_;  // what the passes depend on
+  std::optional<TrainingConfig> slots_of_;
+  Passes passes_;
+  StageSlots found_;
+};
+
+}  // namespace artifex_devices::planner
