@@ -7,6 +7,7 @@
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "cached_object.h"
 #include "cpython_calls.h"
 #include "device_indices.h"
@@ -14,6 +15,7 @@
 #include "gil.h"
 #include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
+#include "python_arguments.h"
 #include "python_modules.h"
 #include "python_owner.h"
 #include "world.h"
@@ -201,19 +203,20 @@ void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
           },
           "Deletes the Array and its shards in this process. Memory is freed when its last view is gone. A second call "
           "does nothing.")
-      .def("is_deleted", &Array::is_deleted, "Whether it was deleted or donated.")
-      .def("is_ready", &Array::is_ready, "Whether its data is written. Never waits.")
+      .def("is_deleted", by_reference(&Array::is_deleted), "Whether it was deleted or donated.")
+      .def("is_ready", by_reference(&Array::is_ready), "Whether its data is written. Never waits.")
       .def(
           "block_until_ready",
           [](const py::object& self) {
-            const auto pointer = self.cast<ArrayRef>();
+            auto& array =
+                value_from_python<Array>(self, "Array.block_until_ready", "self", "an Array", "device_put(x)");
             release_dropped_owners();
-            pointer->check_alive("block_until_ready");
-            if (!pointer->is_ready()) {
+            array.check_alive("block_until_ready");
+            if (!array.is_ready()) {
               const ReleaseGil release;
-              pointer->block_until_ready();
+              array.block_until_ready();
             } else {
-              pointer->block_until_ready();  // rethrows what went wrong
+              array.block_until_ready();  // rethrows what went wrong
             }
             return self;
           },
@@ -250,29 +253,31 @@ Raises:
 void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
   array.def("__array__", &as_numpy, py::arg("dtype") = py::none(), py::arg("copy") = py::none())
       .def(
-          "item", [](const ArrayRef& self) { return value_of(self, "item").attr("item")(); },
+          "item", [](Array& self) { return value_of(self.shared_from_this(), "item").attr("item")(); },
           "The only element as a Python number. Raises ValueError for an Array of several elements.")
       .def(
-          "tolist", [](const ArrayRef& self) { return value_of(self, "tolist").attr("tolist")(); },
+          "tolist", [](Array& self) { return value_of(self.shared_from_this(), "tolist").attr("tolist")(); },
           "The elements as nested lists of Python numbers.")
-      .def("__float__", [](const ArrayRef& self) { return py::float_(scalar_of(self, "float")); })
+      .def("__float__", [](Array& self) { return py::float_(scalar_of(self.shared_from_this(), "float")); })
       .def("__int__",
-           [](const ArrayRef& self) { return py::module_::import("builtins").attr("int")(scalar_of(self, "int")); })
+           [](Array& self) {
+             return py::module_::import("builtins").attr("int")(scalar_of(self.shared_from_this(), "int"));
+           })
       .def("__complex__",
-           [](const ArrayRef& self) {
-             return py::module_::import("builtins").attr("complex")(scalar_of(self, "complex"));
+           [](Array& self) {
+             return py::module_::import("builtins").attr("complex")(scalar_of(self.shared_from_this(), "complex"));
            })
       .def("__index__",
-           [](const ArrayRef& self) {
-             const py::object value = scalar_of(self, "index");
+           [](Array& self) {
+             const py::object value = scalar_of(self.shared_from_this(), "index");
              if (!PyLong_Check(value.ptr()) || PyBool_Check(value.ptr())) {
                throw_error<TypeMismatch>(
                    "index: an Array of dtype {} is not an index; expected an integer dtype; convert it by int(x)",
-                   name(self->dtype()));
+                   name(self.dtype()));
              }
              return value;
            })
-      .def("__bool__", [](const ArrayRef& self) { return py::bool_(value_of(self, "bool")); })
+      .def("__bool__", [](Array& self) { return py::bool_(value_of(self.shared_from_this(), "bool")); })
       .def("__len__", [](const Array& self) {
         if (self.rank() == 0) throw_error<TypeMismatch>("len: an Array without dimensions has no length; use .size");
         return self.shape()[0];
@@ -299,9 +304,10 @@ Example:
           "shape", [](const Array& self) { return tuple_from_dims(self.shape()); }, "Global shape (tuple of int).")
       .def_property_readonly(
           "dtype", [](const Array& self) { return numpy_dtype(self.dtype()); }, "Element type (np.dtype).")
-      .def_property_readonly("ndim", &Array::rank, "Number of dimensions.")
-      .def_property_readonly("size", &Array::size, "Number of elements.")
-      .def_property_readonly("nbytes", &Array::nbytes, "Number of bytes of the value, replicas not counted.")
+      .def_property_readonly("ndim", by_reference(&Array::rank), "Number of dimensions.")
+      .def_property_readonly("size", by_reference(&Array::size), "Number of elements.")
+      .def_property_readonly("nbytes", by_reference(&Array::nbytes),
+                             "Number of bytes of the value, replicas not counted.")
       .def_property_readonly(
           "itemsize", [](const Array& self) { return itemsize(self.dtype()); }, "Number of bytes of one element.")
       .def_property_readonly(
@@ -309,7 +315,8 @@ Example:
           "Its sharding: how it is placed on its devices.")
       .def_property_readonly("device", &device_of, "Device that holds it, or its sharding if it is on several devices.")
       .def("devices", &devices_of_array, "Set of the devices that hold it.")
-      .def_property_readonly("committed", &Array::committed, "Whether the caller chose its device or sharding.")
+      .def_property_readonly("committed", by_reference(&Array::committed),
+                             "Whether the caller chose its device or sharding.")
       .def_property_readonly(
           "weak_type", [](const Array&) { return false; }, "Always False: dtypes follow NumPy.")
       .def_property_readonly(
@@ -325,7 +332,8 @@ Example:
                              "processes' shards is None.")
       .def(
           "addressable_data",
-          [](const ArrayRef& self, int64_t index) {
+          [](const ArrayRef& self, const IntArgument& argument) {
+            const int64_t index = index_from_python(argument, "Array.addressable_data", "index");
             const DeviceList& devices = *self->sharding()->devices();
             if (index < 0 || index >= devices.addressable_count()) {
               throw_error<IndexOutOfRange>("addressable_data: shard {} does not exist; expected 0 to {}", index,

@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "python_arguments.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {
@@ -168,7 +169,8 @@ ArrayRef copy_of(const ArrayRef& array) {
 }
 
 py::tuple reduced(const py::object& self) {
-  const auto array = self.cast<ArrayRef>();
+  const auto array =
+      value_from_python<Array>(self, "Array.__reduce__", "self", "an Array", "device_put(x)").shared_from_this();
   array->check_alive("pickle");
   if (!array->sharding()->is_fully_addressable()) {
     throw_error<Unavailable>(
@@ -210,7 +212,7 @@ void bind_array_interop(py::class_<Array, std::shared_ptr<Array>>& array) {
   type->ht_type.tp_as_buffer = &type->as_buffer;
   PyType_Modified(&type->ht_type);
 
-  array.def("__copy__", &copy_of)
+  array.def("__copy__", [](Array& self) { return copy_of(self.shared_from_this()); })
       .def(
           "__deepcopy__", [](const ArrayRef& self, py::handle) { return copy_of(self); }, py::arg("memo"))
       .def("__reduce__", &reduced)

@@ -11,7 +11,6 @@
 #include "bindings.h"
 #include "caller_place.h"
 #include "gil.h"
-#include "python_frames.h"
 #include "recent_cache.h"
 
 namespace artifex_devices::bindings {
@@ -27,12 +26,20 @@ std::string_view text_of(PyObject* object) {
   return text ? std::string_view(text, static_cast<size_t>(length)) : std::string_view();
 }
 
+#if PY_VERSION_HEX >= 0x030B0000
+py::dict globals_of(PyFrameObject* frame) { return py::reinterpret_steal<py::dict>(PyFrame_GetGlobals(frame)); }
+int instruction_of(PyFrameObject* frame) { return PyFrame_GetLasti(frame); }
+#else
+py::dict globals_of(PyFrameObject* frame) { return py::reinterpret_borrow<py::dict>(frame->f_globals); }
+int instruction_of(PyFrameObject* frame) { return frame->f_lasti * static_cast<int>(sizeof(_Py_CODEUNIT)); }
+#endif
+
 /// Whether a frame belongs to the package, or to the module that runs its threads.
-bool is_of_the_package(const PythonFrame* frame) {
+bool is_of_the_package(PyFrameObject* frame) {
   static PyObject* const name = PyUnicode_InternFromString("__name__");
-  PyObject* const globals = globals_of(frame);
-  if (!name || !globals || !PyDict_Check(globals)) return false;
-  const std::string_view module = text_of(PyDict_GetItem(globals, name));
+  const py::dict globals = globals_of(frame);
+  if (!name || !globals) return false;
+  const std::string_view module = text_of(PyDict_GetItem(globals.ptr(), name));
   return module == "artifex_devices" || module.starts_with("artifex_devices.") || module == "threading";
 }
 
@@ -54,19 +61,18 @@ struct FramePlace {
   bool is_of_the_package = false;
 };
 
-FramePlace place_of(PythonFrame* frame) {
-  PyCodeObject* const code = code_of(frame);
+FramePlace place_of(PyFrameObject* frame) {
+  const auto owner = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  auto* const code = reinterpret_cast<PyCodeObject*>(owner.ptr());
   const int instruction = instruction_of(frame);
   KnownPlace& known = g_known_places.place(hash_pointer(code) * 31 + static_cast<size_t>(instruction));
-  auto* const object = reinterpret_cast<PyObject*>(code);
-  if (known.code.ptr() == object && known.instruction == instruction) return {known.place, known.is_of_the_package};
+  if (known.code.is(owner) && known.instruction == instruction) return {known.place, known.is_of_the_package};
   const py::error_scope keep_error;
   const bool is_ours = is_of_the_package(frame);
   PyErr_Clear();
   const CallerPlace place{text_of(code->co_filename), PyCode_Addr2Line(code, instruction), code->co_filename};
   PyErr_Clear();
-  const KnownPlace replaced =
-      std::exchange(known, KnownPlace{py::reinterpret_borrow<py::object>(object), instruction, is_ours, place});
+  const KnownPlace replaced = std::exchange(known, KnownPlace{owner, instruction, is_ours, place});
   return {place, is_ours};
 }
 
@@ -82,9 +88,15 @@ std::optional<CallerLine> line_of_the_program() {
 }  // namespace
 
 CallerPlace caller_place() {
-  for (PythonFrame* frame = innermost_frame(); frame != nullptr; frame = outer_frame(frame)) {
-    const auto [place, is_of_the_package] = place_of(frame);
+  const auto owned = [](PyFrameObject* frame) {
+    return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(frame));
+  };
+  py::object frame = owned(PyThreadState_GetFrame(PyThreadState_Get()));
+  while (frame) {
+    auto* const running = reinterpret_cast<PyFrameObject*>(frame.ptr());
+    const auto [place, is_of_the_package] = place_of(running);
     if (!is_of_the_package) return place;
+    frame = owned(PyFrame_GetBack(running));
   }
   if (!line_that_started_thread) return {};
   return {line_that_started_thread->file, line_that_started_thread->line, nullptr};

@@ -11,9 +11,11 @@
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/platform_version.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "cpython_calls.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "python_arguments.h"
 #include "python_modules.h"
 #include "safe_repr.h"
 #include "world.h"
@@ -45,7 +47,7 @@ std::string client_repr(const Client& self) {
                      self.device_count() == 1 ? "" : "s", processes, self.is_closed() ? ", closed" : "");
 }
 
-py::list devices_of_process(Client& self, int process) {
+py::list devices_of_process(Client& self, int64_t process) {
   self.check_process(process, "local_devices");
   const py::tuple all = devices_of(self.shared_from_this());
   if (!self.is_multi_process()) return py::list(all);
@@ -88,8 +90,11 @@ void bind_devices_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
           "All devices, in order of id: a new list.")
       .def(
           "local_devices",
-          [](Client& self, std::optional<int> process_index) {
-            return devices_of_process(self, process_index.value_or(self.process_index()));
+          [](Client& self, const py::typing::Optional<py::int_>& process_index) {
+            const int64_t process = process_index.is_none()
+                                        ? self.process_index()
+                                        : index_from_python(process_index, "Client.local_devices", "process_index");
+            return devices_of_process(self, process);
           },
           py::arg("process_index") = py::none(),
           R"(Returns a new list of the devices of one process in order of id; of this process by default.
@@ -97,14 +102,15 @@ void bind_devices_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
 Raises:
     ValueError: The process does not exist.
 )")
-      .def("device_count", &Client::device_count, "Number of devices in all processes.")
-      .def("local_device_count", &Client::local_device_count, "Number of devices of this process.")
-      .def("process_count", &Client::process_count, "Number of processes that share the world.")
+      .def("device_count", by_reference(&Client::device_count), "Number of devices in all processes.")
+      .def("local_device_count", by_reference(&Client::local_device_count), "Number of devices of this process.")
+      .def("process_count", by_reference(&Client::process_count), "Number of processes that share the world.")
       .def(
           "process_host",
-          [](const Client& self, int process_index) {
-            self.check_process(process_index, "process_host");
-            return self.is_multi_process() ? self.process(process_index).host : std::string();
+          [](const Client& self, const IntArgument& process_index) {
+            const int64_t process = index_from_python(process_index, "Client.process_host", "process_index");
+            self.check_process(process, "process_host");
+            return self.is_multi_process() ? self.process(static_cast<int>(process)).host : std::string();
           },
           py::arg("process_index"),
           R"(Returns the host name of the machine that a process runs on; "" in a world of one process.
@@ -112,11 +118,15 @@ Raises:
 Raises:
     ValueError: The process does not exist.
 )")
-      .def("process_index", &Client::process_index, "Rank of this process.")
-      .def("host_id", &Client::process_index, "The older name of process_index.")
+      .def("process_index", by_reference(&Client::process_index), "Rank of this process.")
+      .def("host_id", by_reference(&Client::process_index), "The older name of process_index.")
       .def(
           "device_from_local_hardware_id",
-          [](const Client& self, int64_t id) { return handle_of(self.local_device(id)); }, py::arg("local_hardware_id"),
+          [](const Client& self, const IntArgument& id) {
+            return handle_of(
+                self.local_device(index_from_python(id, "Client.device_from_local_hardware_id", "local_hardware_id")));
+          },
+          py::arg("local_hardware_id"),
           R"(Returns the device of this process with that local_hardware_id. Raises RuntimeError where there is none.)");
 }
 
@@ -217,7 +227,7 @@ Memory is freed when its last view is gone. Arrays that other threads create at 
 Raises:
     RuntimeError: It is an open world: the base client, or the client of an open `simulate` block.
 )")
-      .def_property_readonly("is_closed", &Client::is_closed, "Whether close() was called.")
+      .def_property_readonly("is_closed", by_reference(&Client::is_closed), "Whether close() was called.")
       .def("__enter__",
            [](const py::object& self) {
              if (self.cast<const Client&>().is_closed()) {
@@ -235,8 +245,8 @@ void bind_client(py::module_& module) {
   module.attr("__version__") = library_version();
   // Created in world.cpp.
   auto client = py::reinterpret_borrow<py::class_<Client, std::shared_ptr<Client>>>(module.attr("Client"));
-  client.def_property_readonly("_uid", &Client::uid)
-      .def_property_readonly("platform", &Client::platform, "Name of the platform, such as \"cpu\".")
+  client.def_property_readonly("_uid", by_reference(&Client::uid))
+      .def_property_readonly("platform", by_reference(&Client::platform), "Name of the platform, such as \"cpu\".")
       .def_property_readonly(
           "_is_emulated", [](const Client& self) { return self.backend().is_emulated(); },
           "Whether the devices are GPUs that the CPU emulates.")
@@ -246,7 +256,7 @@ void bind_client(py::module_& module) {
       .def_property_readonly(
           "machine_source", [](const Client& self) { return self.machine().source(); },
           "Source of the machine's description: \"live\", the path of an hwloc XML file, or a synthetic description.")
-      .def_property_readonly("is_compile_only", &Client::is_compile_only,
+      .def_property_readonly("is_compile_only", by_reference(&Client::is_compile_only),
                              "Whether its devices have no memory (planning only).")
       .def_property_readonly(
           "cluster",

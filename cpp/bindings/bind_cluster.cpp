@@ -11,6 +11,7 @@
 #include "artifex_devices/cluster/machine_node.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "cpython_calls.h"
 #include "python_modules.h"
 #include "world.h"
@@ -183,7 +184,7 @@ Example:
     >>> pod.devices()[130]
     TpuDevice(id=130, process_index=33, coords=(2,0,0), core_on_chip=0)
 )")
-      .def_property_readonly("name", &Cluster::name, "Name of the cluster.")
+      .def_property_readonly("name", by_reference(&Cluster::name), "Name of the cluster.")
       .def_property_readonly(
           "platform", [](const Cluster& self) { return self.chip().platform; }, "\"tpu\", \"gpu\" or \"cpu\".")
       .def_property_readonly(
@@ -197,10 +198,11 @@ Example:
       .def_property_readonly(
           "wraps", [](const Cluster& self) { return py::tuple(py::cast(self.inside().wraps)); },
           "Whether the ends of each axis of the torus are joined; () without one.")
-      .def_property_readonly("slices", &Cluster::slices, "Number of slices or nodes.")
-      .def_property_readonly("chip_count", &Cluster::chip_count, "Number of chips.")
-      .def_property_readonly("process_count", &Cluster::process_count, "Number of hosts, one process each.")
-      .def_property_readonly("device_count", &Cluster::device_count, "Number of devices.")
+      .def_property_readonly("slices", by_reference(&Cluster::slices), "Number of slices or nodes.")
+      .def_property_readonly("chip_count", by_reference(&Cluster::chip_count), "Number of chips.")
+      .def_property_readonly("process_count", by_reference(&Cluster::process_count),
+                             "Number of hosts, one process each.")
+      .def_property_readonly("device_count", by_reference(&Cluster::device_count), "Number of devices.")
       .def_property_readonly(
           "parts", [](const Cluster& self) { return dict_of(self.parts()); },
           R"(Parts of the cluster: dict. Numbers are (value, source), or None if not known.

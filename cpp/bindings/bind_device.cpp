@@ -9,6 +9,7 @@
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
@@ -87,13 +88,14 @@ Example:
     ...     ad.devices()
     [CpuDevice(id=0), CpuDevice(id=1)]
 )")
-      .def_property_readonly("id", &Device::id, "Number of the device in its world, from 0.")
-      .def_property_readonly("platform", &Device::platform,
+      .def_property_readonly("id", by_reference(&Device::id), "Number of the device in its world, from 0.")
+      .def_property_readonly("platform", by_reference(&Device::platform),
                              "Name of the platform: \"cpu\", and for devices of a cluster also \"tpu\" or \"gpu\".")
-      .def_property_readonly("device_kind", &Device::device_kind,
+      .def_property_readonly("device_kind", by_reference(&Device::device_kind),
                              "Name of the hardware, such as \"cpu\" or \"TPU v5p\".")
-      .def_property_readonly("process_index", &Device::process_index, "Rank of the process that owns the device.")
-      .def_property_readonly("host_id", &Device::process_index, "The older name of process_index.")
+      .def_property_readonly("process_index", by_reference(&Device::process_index),
+                             "Rank of the process that owns the device.")
+      .def_property_readonly("host_id", by_reference(&Device::process_index), "The older name of process_index.")
       .def_property_readonly(
           "coords",
           [](const Device& self) {
@@ -108,7 +110,8 @@ Example:
       .def_property_readonly(
           "slice_index", [](const Device& self) { return place_in(self, "slice_index", false).slice; },
           "Number of its slice, or of its switch domain. AttributeError unless the device belongs to a cluster.")
-      .def_property_readonly("local_hardware_id", &Device::local_hardware_id, "Number of the device in its process.")
+      .def_property_readonly("local_hardware_id", by_reference(&Device::local_hardware_id),
+                             "Number of the device in its process.")
       .def_property_readonly(
           "client", [](Device& self) { return self.client().shared_from_this(); },
           "Client (world) that the device belongs to.")
@@ -127,10 +130,10 @@ Example:
             return nodes;
           },
           "NUMA nodes of its memory (logical numbers), the preferred node first; empty for devices of a cluster.")
-      .def_property_readonly("memory_bytes", &Device::memory_bytes,
+      .def_property_readonly("memory_bytes", by_reference(&Device::memory_bytes),
                              "Number of bytes of memory: that of its NUMA node or cgroup divided by the devices on it. "
                              "In a cluster that of the chip, 0 where unknown.")
-      .def_property_readonly("is_compile_only", &Device::is_compile_only,
+      .def_property_readonly("is_compile_only", by_reference(&Device::is_compile_only),
                              "Whether the device has no memory (planning).")
       .def("memory_stats", &memory_stats, R"(Returns statistics of the device's memory in bytes, never None.
 
@@ -145,7 +148,7 @@ Raises:
     RuntimeError: The device belongs to another process.
 )")
       .def_property_readonly(
-          "bytes_limit", &Device::bytes_limit,
+          "bytes_limit", by_reference(&Device::bytes_limit),
           "Number of bytes that arrays may use on it, as set by set_bytes_limit or simulate, or None for no limit.")
       .def(
           "set_bytes_limit",
@@ -206,8 +209,8 @@ Raises:
       .def("__copy__", [](const py::object& self) { return self; })
       .def(
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
-      .def("__str__", &Device::to_string)
-      .def("__repr__", &Device::repr);
+      .def("__str__", by_reference(&Device::to_string))
+      .def("__repr__", by_reference(&Device::repr));
 
   module.def(
       "_find_device",

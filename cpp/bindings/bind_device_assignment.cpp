@@ -7,6 +7,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_assignment.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "numpy_bridge.h"
 #include "python_arguments.h"
 #include "python_modules.h"
@@ -106,12 +107,26 @@ Raises:
     TypeError: `data` is not a bytes-like object.
     ValueError: The bytes are not such a message, or `create` would refuse the assignment.
 )")
-      .def("replica_count", &DeviceAssignment::replica_count, "Number of replicas.")
-      .def("computation_count", &DeviceAssignment::computation_count, "Number of computations of each replica.")
-      .def("device_ordinal", &DeviceAssignment::device_ordinal, py::arg("replica"), py::arg("computation"),
-           "Returns the device of one replica of one computation. Raises IndexError where there is none.")
-      .def("logical_ids_for_device", &DeviceAssignment::logical_ids_for_device, py::arg("device_ordinal"),
-           "Returns the (replica, computation) that a device runs. Raises ValueError where it runs none.")
+      .def("replica_count", by_reference(&DeviceAssignment::replica_count), "Number of replicas.")
+      .def("computation_count", by_reference(&DeviceAssignment::computation_count),
+           "Number of computations of each replica.")
+      .def(
+          "device_ordinal",
+          [](const DeviceAssignment& self, const IntArgument& replica, const IntArgument& computation) {
+            constexpr std::string_view kOperation = "DeviceAssignment.device_ordinal";
+            return self.device_ordinal(index_from_python(replica, kOperation, "replica"),
+                                       index_from_python(computation, kOperation, "computation"));
+          },
+          py::arg("replica"), py::arg("computation"),
+          "Returns the device of one replica of one computation. Raises IndexError where there is none.")
+      .def(
+          "logical_ids_for_device",
+          [](const DeviceAssignment& self, const IntArgument& device) {
+            return self.logical_ids_for_device(
+                index_from_python(device, "DeviceAssignment.logical_ids_for_device", "device_ordinal"));
+          },
+          py::arg("device_ordinal"),
+          "Returns the (replica, computation) that a device runs. Raises ValueError where it runs none.")
       .def_property_readonly("device_ordinals", &device_ordinals,
                              "Device ordinals as a new int64 ndarray of shape (replicas, computations).")
       .def(
@@ -123,13 +138,13 @@ Raises:
             return py::isinstance<DeviceAssignment>(other) && self == other.cast<const DeviceAssignment&>();
           },
           py::is_operator())
-      .def("__hash__", &DeviceAssignment::hash)
+      .def("__hash__", by_reference(&DeviceAssignment::hash))
       .def("__reduce__",
            [](const py::object& self) -> py::tuple {
              return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("device_assignment"),
                                    py::make_tuple(self.attr("serialize")()));
            })
-      .def("__repr__", &DeviceAssignment::to_string);
+      .def("__repr__", by_reference(&DeviceAssignment::to_string));
   module.def("_device_assignment", &assignment_from_bytes, py::arg("data"));  // for pickles, which cannot name methods
 }
 

@@ -5,6 +5,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "python_modules.h"
 #include "safe_repr.h"
 #include "world.h"
@@ -98,14 +99,14 @@ Example:
     (4, CpuDevice(id=3), ('device', 'pinned_host', 'unpinned_host'))
 )")
       .def(py::init(&list_from_python), py::arg("device_assignment"))
-      .def("__len__", &DeviceList::size)
+      .def("__len__", by_reference(&DeviceList::size))
       .def("__getitem__", &item_of, py::arg("index"), "Returns a Device, or a tuple of Devices for a slice.")
       .def("__iter__", [](const DeviceList& self) { return py::iter(handles_of(self)); })
       .def("__contains__",
            [](const DeviceList& self, py::handle object) {
              return py::isinstance<Device>(object) && self.contains(object.cast<Device*>());
            })
-      .def_property_readonly("is_fully_addressable", &DeviceList::is_fully_addressable,
+      .def_property_readonly("is_fully_addressable", by_reference(&DeviceList::is_fully_addressable),
                              "Whether all devices belong to this process.")
       .def_property_readonly(
           "addressable_device_list",

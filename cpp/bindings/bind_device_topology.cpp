@@ -6,6 +6,7 @@
 #include "artifex_devices/device/device_topology.h"
 #include "artifex_devices/device/platform_version.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "gil.h"
 #include "python_arguments.h"
 #include "python_modules.h"
@@ -111,8 +112,9 @@ Example:
     >>> ad.NamedSharding(mesh, ad.P("data")).shard_shape((32, 3))
     (4, 3)
 )")
-      .def_property_readonly("platform", &DeviceTopology::platform, "Name of the platform, such as \"cpu\".")
-      .def_property_readonly("platform_version", &DeviceTopology::platform_version,
+      .def_property_readonly("platform", by_reference(&DeviceTopology::platform),
+                             "Name of the platform, such as \"cpu\".")
+      .def_property_readonly("platform_version", by_reference(&DeviceTopology::platform_version),
                              "Version text of the platform of the described devices.")
       .def_property_readonly(
           "machine",
@@ -141,7 +143,7 @@ Raises:
     TypeError: `data` is not a bytes-like object.
     ValueError: The bytes are damaged, of another major version, or not a topology.
 )")
-      .def("fingerprint", &DeviceTopology::fingerprint,
+      .def("fingerprint", by_reference(&DeviceTopology::fingerprint),
            "Returns a 64-bit number that is equal for equal topologies, in all processes.")
       .def(
           "__eq__",

@@ -11,6 +11,7 @@
 #include "artifex_devices/flight/flight_recorder.h"
 #include "artifex_devices/flight/flight_timeline.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "caller_place.h"
 #include "fast_path.h"
 #include "flight_group.h"
@@ -103,7 +104,8 @@ void bind_flight(py::module_& module) {
                 self.begin(text.ptr(), digest.ptr());
               },
               py::arg("text"), py::arg("digest"), "Records that a meeting begins; `last` is its number.")
-          .def_property_readonly("last", &RecordedGroup::last, "The number of the meeting that began last.");
+          .def_property_readonly("last", by_reference(&RecordedGroup::last),
+                                 "The number of the meeting that began last.");
   add_fast_method<&fast_meet>(group, "meet");
   const auto ends_with = [](FlightOutcome outcome) {
     return [outcome](FlightRecorder& self, uint64_t number, uint64_t bytes) { self.end(number, outcome, bytes); };
@@ -127,7 +129,7 @@ void bind_flight(py::module_& module) {
            "Records that an event has ended well, and the bytes that this process sent and received.")
       .def("fail", ends_with(FlightOutcome::kFailed), py::arg("number"), py::arg("bytes") = 0,
            "Records that an event has ended by an error.")
-      .def("leave", &FlightRecorder::leave, "Records that this process has left its job.");
+      .def("leave", by_reference(&FlightRecorder::leave), "Records that this process has left its job.");
   add_fast_method<&fast_end>(recorder, "end");
   bind_events(module);
   module.def(

@@ -12,7 +12,9 @@
 #include "artifex_devices/device/memory.h"
 #include "artifex_devices/device/memory_window.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "page_lock_warning.h"
+#include "python_arguments.h"
 #include "python_modules.h"
 #include "python_owner.h"
 #include "world.h"
@@ -59,7 +61,7 @@ void bind_memory_window(py::module_& module) {
   py::class_<MemoryWindow>(module, "_MemoryWindow",
                            "Memory use of arrays on the devices of the current world, from now to close().")
       .def(py::init([] { return std::make_unique<MemoryWindow>(current_client()); }))
-      .def("close", &MemoryWindow::close, "Stops counting. A second call does nothing.")
+      .def("close", by_reference(&MemoryWindow::close), "Stops counting. A second call does nothing.")
       .def_property_readonly(
           "devices", [](const MemoryWindow& self) { return devices_of(self.client()); },
           "Devices of the window, by id (tuple of Device).")
@@ -81,7 +83,7 @@ void bind_memory_window(py::module_& module) {
           },
           py::arg("top"),
           "Returns the number and bytes of the live Arrays of its world, and (bytes, Array) of the largest `top` ones.")
-      .def("physical_bytes", &MemoryWindow::physical_bytes,
+      .def("physical_bytes", by_reference(&MemoryWindow::physical_bytes),
            "Returns the bytes now in use, by all worlds, in the memories of the world's devices.")
       .def(
           "use",
@@ -118,8 +120,8 @@ Example:
     ...     ad.devices()[1].addressable_memories()
     [CPU_DEVICE_3, PINNED_HOST_4, UNPINNED_HOST_5]
 )")
-      .def_property_readonly("process_index", &Memory::process_index, "Rank of the process that owns it.")
-      .def_property_readonly("platform", &Memory::platform, "Name of the platform, such as \"cpu\".")
+      .def_property_readonly("process_index", by_reference(&Memory::process_index), "Rank of the process that owns it.")
+      .def_property_readonly("platform", by_reference(&Memory::platform), "Name of the platform, such as \"cpu\".")
       .def_property_readonly(
           "kind", [](const Memory& self) { return std::string(to_string(self.kind())); },
           "Memory kind: \"device\", \"pinned_host\" or \"unpinned_host\".")
@@ -162,19 +164,15 @@ Returns:
       .def("__copy__", [](const py::object& self) { return self; })
       .def(
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
-      .def("__str__", &Memory::to_string)
-      .def("__repr__", &Memory::repr);
+      .def("__str__", by_reference(&Memory::to_string))
+      .def("__repr__", by_reference(&Memory::repr));
 
   auto device = py::reinterpret_borrow<py::class_<Device, std::shared_ptr<Device>>>(module.attr("Device"));
   device
       .def(
           "memory",
-          [](Device& self, const py::str& kind) {
-            // Not cast: a lone surrogate has no UTF-8, and must raise the error for an unknown kind.
-            const auto text =
-                py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(kind.ptr(), "utf-8", "backslashreplace"));
-            if (!text) throw py::error_already_set();
-            return memory_of(self, memory_kind_of_device(self, std::string(text)));
+          [](Device& self, const TextArgument& kind) {
+            return memory_of(self, memory_kind_of_device(self, text_from_python(kind, "Device.memory", "kind")));
           },
           py::arg("kind"), R"(Returns its memory of one kind.
 

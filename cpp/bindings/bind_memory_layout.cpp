@@ -5,6 +5,7 @@
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "python_arguments.h"
 #include "python_modules.h"
 #include "safe_repr.h"
@@ -51,11 +52,13 @@ Example:
       .def(
           "minor_to_major", [](const Layout& self) { return tuple_from_dims(self.minor_to_major()); },
           "Returns the dimension numbers, the fastest varying first.")
-      .def("to_string", &Layout::to_string, "Returns XLA's text of the layout, such as '{1,0}'.")
-      .def("__str__", &Layout::to_string)
+      .def("to_string", by_reference(&Layout::to_string), "Returns XLA's text of the layout, such as '{1,0}'.")
+      .def("__str__", by_reference(&Layout::to_string))
       .def("__repr__", [](const Layout& self) { return "Layout.parse('" + self.to_string() + "')"; })
       .def_static(
-          "parse", [](const std::string& text) { return Layout::parse(text); }, py::arg("text"),
+          "parse",
+          [](const TextArgument& text) { return Layout::parse(text_from_python(text, "Layout.parse", "text")); },
+          py::arg("text"),
           R"(Returns the Layout of XLA's text, such as '{1,0}'.
 
 Raises:
@@ -89,7 +92,10 @@ Example:
     >>> str(PjRtLayout(Layout((0, 1)))), PjRtLayout(Layout((0, 1)))._xla_layout().minor_to_major()
     ('{0,1}', (0, 1))
 )")
-      .def(py::init([](const Layout& from) { return std::make_unique<PjRtLayout>(PjRtLayout{from}); }),
+      .def(py::init([](const py::typing::Union<Layout>& from) {
+             return std::make_unique<PjRtLayout>(
+                 PjRtLayout{value_from_python<Layout>(from, "PjRtLayout", "layout", "a Layout", "Layout((0, 1))")});
+           }),
            py::arg("layout"))
       .def(
           "_xla_layout", [](const PjRtLayout& self) { return self.layout; }, "Returns the Layout.")

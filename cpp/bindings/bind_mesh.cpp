@@ -5,6 +5,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/mesh.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "cpython_calls.h"
 #include "errors.h"
 #include "fast_path.h"
@@ -179,8 +180,8 @@ Example:
           "shape_tuple",
           [](const Mesh& self) { return py::tuple(axis_sizes_by_name(self.abstract_mesh()).attr("items")()); },
           "((name, size), ...).")
-      .def_property_readonly("size", &Mesh::size, "Number of devices.")
-      .def_property_readonly("empty", &Mesh::empty, "Whether there are no devices.")
+      .def_property_readonly("size", by_reference(&Mesh::size), "Number of devices.")
+      .def_property_readonly("empty", by_reference(&Mesh::empty), "Whether there are no devices.")
       .def_property_readonly(
           "abstract_mesh", [](const Mesh& self) { return self.abstract_mesh(); },
           "AbstractMesh of the axes, without devices.")
@@ -203,7 +204,8 @@ Example:
           },
           "DeviceList of all devices in the mesh's order.")
       .def_property_readonly("_flat_devices_tuple", &mesh_flat_devices, "Tuple of all devices in the mesh's order.")
-      .def_property_readonly("is_multi_process", &Mesh::is_multi_process, "Whether it has devices of other processes.")
+      .def_property_readonly("is_multi_process", by_reference(&Mesh::is_multi_process),
+                             "Whether it has devices of other processes.")
       .def("__setattr__",
            [](const Mesh&, const std::string& name, py::handle) {
              PyErr_Format(PyExc_AttributeError, "Mesh: cannot set %s; a Mesh is immutable; create another one",
@@ -228,9 +230,9 @@ Example:
       .def("__copy__", [](const py::object& self) { return self; })
       .def(
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
-      .def("__str__", &Mesh::to_string)
+      .def("__str__", by_reference(&Mesh::to_string))
       .def("_repr_html_", [](const py::object& self) { return call_python(python_modules::kHtml, "mesh_html", self); })
-      .def("__repr__", &Mesh::repr);
+      .def("__repr__", by_reference(&Mesh::repr));
   add_mesh_fast_paths(bound);
 
   module.def("_entered_meshes", &meshes_entered);

@@ -9,6 +9,7 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "fast_path.h"
 #include "mesh_arguments.h"
 #include "mesh_fast_paths.h"
@@ -152,7 +153,7 @@ Example:
       .def(
           "count", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("count")(value); },
           py::arg("value"), "Returns the number of entries equal to `value`.")
-      .def("__len__", &PartitionSpec::rank)
+      .def("__len__", by_reference(&PartitionSpec::rank))
       .def("__iter__", [](const PartitionSpec& self) { return py::iter(spec_to_tuple(self)); })
       .def(
           "__getitem__",
@@ -176,7 +177,7 @@ Example:
            [](const py::object& self) -> py::tuple {
              return py::make_tuple(py::type::of(self), self.attr("partitions"));
            })
-      .def("__repr__", &PartitionSpec::to_string);
+      .def("__repr__", by_reference(&PartitionSpec::to_string));
   add_spec_fast_paths(spec, unconstrained);
   spec.attr("UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 }
@@ -219,7 +220,7 @@ Example:
       .def_property_readonly(
           "size", [](const AbstractMesh& self) { return self.empty() ? 0 : self.size(); },
           "Product of the sizes; 0 without axes, as in JAX.")
-      .def_property_readonly("empty", &AbstractMesh::empty, "Whether there are no axes.")
+      .def_property_readonly("empty", by_reference(&AbstractMesh::empty), "Whether there are no axes.")
       .def("__eq__",
            [](const AbstractMesh& self, py::handle other) {
              return py::isinstance<AbstractMesh>(other) && self == other.cast<const AbstractMesh&>();
@@ -230,7 +231,7 @@ Example:
              return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("axis_sizes"), self.attr("axis_names"),
                                                                       self.attr("axis_types")));
            })
-      .def("__repr__", &AbstractMesh::to_string);
+      .def("__repr__", by_reference(&AbstractMesh::to_string));
 }
 
 }  // namespace

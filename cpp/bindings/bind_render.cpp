@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <tuple>
@@ -15,9 +16,12 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "python_arguments.h"
 
 namespace artifex_devices::bindings {
 namespace {
+
+constexpr int64_t kMostCharacters = 1 << 20;  // of a line
 
 using Axes = std::vector<std::tuple<std::string, int64_t, std::string>>;  // name, size, placement text
 using Places = std::vector<std::tuple<int64_t, int64_t, std::array<int64_t, 3>, int64_t>>;  // id, slice, at, core
@@ -69,10 +73,17 @@ group. Raises ValueError for a mesh whose devices do not belong to a cluster.
              py::arg("wraps"), py::arg("platform"), py::arg("places"), py::arg("max_cells") = 2048);
   module.def(
       "sharding_text",
-      [](const Sharding& sharding, py::handle shape, int max_columns, int min_width, double scale) {
-        check_has_devices(sharding, "sharding_text");
-        return sharding_text(sharding, dims_from_python(shape, "sharding_text", "shape"), max_columns, min_width,
-                             scale);
+      [](const py::typing::Union<Sharding>& sharding, py::handle shape, const IntArgument& max_columns,
+         const IntArgument& min_width, const NumberArgument& scale) {
+        constexpr std::string_view kOperation = "sharding_text";
+        const auto& checked = value_from_python<Sharding>(sharding, kOperation, "sharding", "a Sharding", "x.sharding");
+        check_has_devices(checked, "sharding_text");
+        const auto characters = [&](py::handle number, std::string_view what) {
+          return static_cast<int>(std::clamp<int64_t>(index_from_python(number, kOperation, what), 0, kMostCharacters));
+        };
+        return sharding_text(checked, dims_from_python(shape, kOperation, "shape"),
+                             characters(max_columns, "max_columns"), characters(min_width, "min_width"),
+                             number_from_python(scale, kOperation, "scale"));
       },
       py::arg("sharding"), py::arg("shape"), py::arg("max_columns") = 80, py::arg("min_width") = 9,
       py::arg("scale") = 1.0,

@@ -10,12 +10,14 @@
 #include "artifex_devices/sharding/reshard_totals.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "cpython_calls.h"
 #include "device_indices.h"
 #include "fast_path.h"
 #include "mesh_arguments.h"
 #include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
+#include "python_arguments.h"
 #include "python_modules.h"
 #include "safe_repr.h"
 #include "value_slots.h"
@@ -24,17 +26,21 @@
 namespace artifex_devices::bindings {
 namespace {
 
-MemoryKind memory_kind_from_python(const std::optional<std::string>& kind, std::string_view operation) {
-  return kind ? memory_kind_from_name(*kind, operation) : MemoryKind::kDevice;
+using OptionalText = py::typing::Optional<py::str>;
+
+MemoryKind memory_kind_from_python(const OptionalText& kind, std::string_view operation) {
+  if (kind.is_none()) return MemoryKind::kDevice;
+  return memory_kind_from_name(text_from_python(kind, operation, "memory_kind"), operation);
 }
 
-Uneven uneven_from_python(const std::optional<std::string>& uneven) {
-  if (!uneven) return Uneven::kError;
-  if (*uneven != "last-short") {
+Uneven uneven_from_python(const OptionalText& uneven) {
+  if (uneven.is_none()) return Uneven::kError;
+  const std::string text = text_from_python(uneven, "NamedSharding", "uneven");
+  if (text != "last-short") {
     throw_error(
         "NamedSharding: uneven is unknown; expected None or \"last-short\", got {:?}; leave it out to raise for uneven "
         "shapes",
-        *uneven);
+        text);
   }
   return Uneven::kLastShort;
 }
@@ -109,7 +115,7 @@ Raises:
           "has_addressable_devices",
           [](const Sharding& self) { return !self.is_abstract() && self.devices()->addressable_count() > 0; },
           "Whether it has devices of this process.")
-      .def_property_readonly("num_devices", &Sharding::num_devices, "Number of devices.")
+      .def_property_readonly("num_devices", by_reference(&Sharding::num_devices), "Number of devices.")
       .def_property_readonly(
           "_device_assignment",
           [](const Sharding& self) {
@@ -134,7 +140,7 @@ Raises:
             return self.memory_kind() == other.memory_kind() && *self.devices() == *other.devices();
           },
           py::arg("other"), "Returns whether both have the same devices in the same order and the same memory kind.")
-      .def_property_readonly("is_fully_replicated", &Sharding::is_fully_replicated,
+      .def_property_readonly("is_fully_replicated", by_reference(&Sharding::is_fully_replicated),
                              "Whether each device holds the global array.")
       .def_property_readonly(
           "is_fully_addressable",
@@ -152,13 +158,19 @@ Raises:
           "Memory kind: \"device\", \"pinned_host\" or \"unpinned_host\"; on an AbstractMesh None by default.")
       .def(
           "with_memory_kind",
-          [](const Sharding& self, const std::string& kind) {
-            return unconst(self.with_memory_kind(memory_kind_from_name(kind, "with_memory_kind")));
+          [](const Sharding& self, const TextArgument& kind) {
+            const std::string name = text_from_python(kind, "Sharding.with_memory_kind", "kind");
+            return unconst(self.with_memory_kind(memory_kind_from_name(name, "with_memory_kind")));
           },
           py::arg("kind"), "Returns the same sharding in another memory kind. Raises ValueError for an unknown kind.")
       .def(
           "is_equivalent_to",
-          [](const Sharding& self, const Sharding& other, int64_t ndim) { return self.is_equivalent_to(other, ndim); },
+          [](const Sharding& self, const py::typing::Union<Sharding>& other, const IntArgument& ndim) {
+            constexpr std::string_view kOperation = "Sharding.is_equivalent_to";
+            return self.is_equivalent_to(
+                value_from_python<Sharding>(other, kOperation, "other", "a Sharding", "x.sharding"),
+                index_from_python(ndim, kOperation, "ndim"));
+          },
           py::arg("other"), py::arg("ndim"),
           "Returns whether the same devices hold the same parts of every array of rank `ndim`. Axis names do not "
           "matter.")
@@ -167,7 +179,7 @@ Raises:
       .def("__copy__", [](const py::object& self) { return self; })
       .def(
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
-      .def("__repr__", &Sharding::to_string);
+      .def("__repr__", by_reference(&Sharding::to_string));
   add_sharding_fast_paths(sharding);
 }
 
@@ -236,17 +248,20 @@ Example:
     (4, 4)
 )");
   named
-      .def(py::init([](const std::variant<std::shared_ptr<Mesh>, AbstractMesh>& mesh, py::handle spec,
-                       const std::optional<std::string>& memory_kind, const std::optional<std::string>& uneven) {
-             const PartitionSpec& checked = spec_from_python(spec, "NamedSharding");
-             const MemoryKind kind = memory_kind_from_python(memory_kind, "NamedSharding");
-             if (const auto* abstract = std::get_if<AbstractMesh>(&mesh)) {
-               return unconst(NamedSharding::make_abstract(*abstract, checked, kind, uneven_from_python(uneven)));
+      .def(py::init([](const py::typing::Union<Mesh, AbstractMesh>& mesh, py::handle spec,
+                       const OptionalText& memory_kind, const OptionalText& uneven) {
+             constexpr std::string_view kOperation = "NamedSharding";
+             const PartitionSpec& checked = spec_from_python(spec, kOperation);
+             const MemoryKind kind = memory_kind_from_python(memory_kind, kOperation);
+             const Uneven rule = uneven_from_python(uneven);
+             if (py::isinstance<Mesh>(mesh)) {
+               return unconst(NamedSharding::make(mesh.cast<std::shared_ptr<Mesh>>(), checked, kind, rule));
              }
-             return unconst(
-                 NamedSharding::make(std::get<std::shared_ptr<Mesh>>(mesh), checked, kind, uneven_from_python(uneven)));
+             const auto& abstract =
+                 value_from_python<AbstractMesh>(mesh, kOperation, "mesh", "a Mesh or AbstractMesh", "a Mesh");
+             return unconst(NamedSharding::make_abstract(abstract, checked, kind, rule));
            }),
-           py::arg("mesh").none(false), py::arg("spec"), py::kw_only(), py::arg("memory_kind") = py::none(),
+           py::arg("mesh"), py::arg("spec"), py::kw_only(), py::arg("memory_kind") = py::none(),
            py::arg("uneven") = py::none())
       .def_property_readonly(
           "mesh",
@@ -284,14 +299,10 @@ Example:
     >>> ad.sharding.SingleDeviceSharding(ad.devices()[0]).num_devices
     1
 )")
-      .def(py::init([](py::handle device, const std::optional<std::string>& memory_kind) {
-             if (!py::isinstance<Device>(device)) {
-               throw_error<TypeMismatch>(
-                   "SingleDeviceSharding: device is of type {}; expected a Device, got {}; take one from devices()",
-                   Py_TYPE(device.ptr())->tp_name, safe_repr(device));
-             }
-             return unconst(SingleDeviceSharding::make(device.cast<Device*>(),
-                                                       memory_kind_from_python(memory_kind, "SingleDeviceSharding")));
+      .def(py::init([](py::handle device, const OptionalText& memory_kind) {
+             constexpr std::string_view kOperation = "SingleDeviceSharding";
+             auto& checked = value_from_python<Device>(device, kOperation, "device", "a Device", "devices()[0]");
+             return unconst(SingleDeviceSharding::make(&checked, memory_kind_from_python(memory_kind, kOperation)));
            }),
            py::arg("device"), py::kw_only(), py::arg("memory_kind") = py::none())
       .def_property_readonly("_device", [](const SingleDeviceSharding& self) { return handle_of(self.device()); })

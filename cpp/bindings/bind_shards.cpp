@@ -196,13 +196,9 @@ void select_into(py::handle out, py::handle condition, py::handle one, py::handl
 // Raises what a signal handler has raised while the exception `during`, if there is one, was on its way.
 [[noreturn]] void raise_interruption(const std::exception_ptr& interruption, py::object during) {
   if (during && PyErr_Occurred()) {
-    PyObject* type = nullptr;
-    PyObject* value = nullptr;
-    PyObject* trace = nullptr;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (value != during.ptr()) PyException_SetContext(value, during.release().ptr());
-    PyErr_Restore(type, value, trace);
+    py::object error = take_error();
+    if (!error.is(during)) PyException_SetContext(error.ptr(), during.release().ptr());
+    restore_error(std::move(error));
   }
   std::rethrow_exception(interruption);
 }
@@ -218,15 +214,7 @@ void run_parallel(const py::list& tasks) {
       Py_DECREF(result);
       return;
     }
-    PyObject* type = nullptr;
-    PyObject* value = nullptr;
-    PyObject* trace = nullptr;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (trace != nullptr) PyException_SetTraceback(value, trace);
-    Py_XDECREF(type);
-    Py_XDECREF(trace);
-    const auto raised = py::reinterpret_steal<py::object>(value);
+    py::object raised = take_error();
     if (!failed.exchange(true)) error = raised;
   };
   const auto count = static_cast<int64_t>(tasks.size());

@@ -11,8 +11,10 @@
 #include "artifex_devices/topology/system_files.h"
 #include "artifex_devices/topology/world_text.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "errors.h"
 #include "gil.h"
+#include "python_arguments.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -155,7 +157,11 @@ Example:
           "live", [] { return loaded([] { return Machine::live(); }); },
           "Returns the machine of this process, without the parts that affinity and cgroups forbid.")
       .def_static(
-          "from_xml", [](const std::string& path) { return loaded([&] { return Machine::from_xml(path); }); },
+          "from_xml",
+          [](const TextArgument& path) {
+            return loaded(
+                [text = text_from_python(path, "Machine.from_xml", "path")] { return Machine::from_xml(text); });
+          },
           py::arg("path"), R"(Reads an hwloc XML file (format 1 or 2).
 
 Raises:
@@ -164,15 +170,20 @@ Raises:
 )")
       .def_static(
           "from_synthetic",
-          [](const std::string& text) { return loaded([&] { return Machine::from_synthetic(text); }); },
+          [](const TextArgument& description) {
+            return loaded([text = text_from_python(description, "Machine.from_synthetic", "description")] {
+              return Machine::from_synthetic(text);
+            });
+          },
           py::arg("description"),
           R"(Creates a machine from hwloc's synthetic description, such as "pack:2 numa:2 core:4 pu:2".
 
 Raises:
     ValueError: The text is malformed or describes more than 4,096 processing units.
 )")
-      .def_property_readonly("is_live", &Machine::is_live, "Whether this is the machine that the process runs on.")
-      .def_property_readonly("source", &Machine::source,
+      .def_property_readonly("is_live", by_reference(&Machine::is_live),
+                             "Whether this is the machine that the process runs on.")
+      .def_property_readonly("source", by_reference(&Machine::source),
                              "Source of the description: \"live\", the path, or the synthetic description.")
       .def_property_readonly(
           "counts", [](const Machine& self) { return counts_to_python(self.counts()); },
@@ -181,9 +192,9 @@ Raises:
       .def_property_readonly(
           "cpu_domains", &domains_to_python,
           "CPU domains (list of dicts), the default CPU devices: each minimal set of CPUs that has a NUMA node.")
-      .def_property_readonly("usable_cpus", &Machine::usable_cpus,
+      .def_property_readonly("usable_cpus", by_reference(&Machine::usable_cpus),
                              "Number of CPUs that the process may use, by affinity and cgroup quota.")
-      .def_property_readonly("usable_memory_bytes", &Machine::usable_memory_bytes,
+      .def_property_readonly("usable_memory_bytes", by_reference(&Machine::usable_memory_bytes),
                              "Number of bytes of memory that the process may use, by cgroup and address-space limits.")
       .def_property_readonly("objects", &objects_to_python,
                              R"(Every object that hwloc reports (list of dicts), parents before their children.
@@ -197,7 +208,7 @@ os_index, name, subtype, model, pci, cpus, bytes (memory of a node, size of a ca
 Keys: fact, reason (which file, and why), assumed (the value used instead). For the live machine only, read again at each
 access.
 )")
-      .def("to_xml", &Machine::to_xml, "Returns the machine as hwloc XML text, format 2.")
+      .def("to_xml", by_reference(&Machine::to_xml), "Returns the machine as hwloc XML text, format 2.")
       .def("__repr__", [](const Machine& self) {
         return fmt::format("Machine({}: {} CPU domains, {} NUMA nodes, {} PUs)", self.source(),
                            self.cpu_domains().size(), self.counts().numa_nodes, self.counts().pus);

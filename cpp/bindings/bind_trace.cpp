@@ -19,6 +19,7 @@
 #include "artifex_devices/transfer/traced_copies.h"
 #include "artifex_devices/transfer/transfer_recording.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "gil.h"
 #include "world.h"
 
@@ -171,7 +172,7 @@ void bind_trace(py::module_& module) {
   py::class_<HeldTrace>(module, "_TraceRecording",
                         "Records events of this process, and memory of the current world's devices, until stop().")
       .def(py::init([](int process) { return std::make_unique<HeldTrace>(process); }), py::arg("process"))
-      .def("stop", &HeldTrace::stop, "Ends the recording. A second call does nothing.")
+      .def("stop", by_reference(&HeldTrace::stop), "Ends the recording. A second call does nothing.")
       .def(
           "events",
           [](const HeldTrace& self) {

@@ -7,6 +7,7 @@
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/transfer_recording.h"
 #include "bindings.h"
+#include "by_reference.h"
 #include "numpy_bridge.h"
 #include "scopes.h"
 
@@ -75,7 +76,7 @@ void bind_transfer_recording(py::module_& module) {
   py::class_<TransferRecording>(module, "_TransferRecording",
                                 "Records the transfers of this process from now to stop().")
       .def(py::init([] { return std::make_unique<TransferRecording>(); }))
-      .def("stop", &TransferRecording::stop)
+      .def("stop", by_reference(&TransferRecording::stop))
       .def("routes", &routes_of,
            "Rows of direction, source, kind of its device, destination, kind of its device, calls and bytes.")
       .def("lines", &lines_of, "Rows of direction, file, line, calls and bytes.");

@@ -48,5 +48,6 @@ void bind_mesh_orders(py::module_& module);
 void bind_transfer(py::module_& module);
 void bind_transfer_recording(py::module_& module);
 void bind_tree(py::module_& module);
+void reject_constructions(py::module_& module);
 
 }  // namespace artifex_devices::bindings

@@ -52,6 +52,25 @@ inline void check(int status) {
   if (status < 0) throw py::error_already_set();
 }
 
+/// Takes the current Python error: the exception, with its traceback.
+inline py::object take_error() {
+  PyObject* type = nullptr;
+  PyObject* error = nullptr;
+  PyObject* trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  if (trace != nullptr) PyException_SetTraceback(error, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return py::reinterpret_steal<py::object>(error);
+}
+
+/// Makes an exception the current Python error again.
+inline void restore_error(py::object error) {
+  PyObject* const value = error.release().ptr();
+  PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(value))), value, PyException_GetTraceback(value));
+}
+
 inline PyObject* new_reference(PyObject* object) { return Py_NewRef(object); }
 
 inline PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {

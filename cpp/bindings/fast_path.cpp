@@ -6,22 +6,6 @@
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {
-namespace {
-
-// Filled while the module is loaded; lives as long as the interpreter.
-std::vector<std::pair<std::string, PyObject*>>& slow_path_list() {
-  static auto* const list = new std::vector<std::pair<std::string, PyObject*>>();
-  return *list;
-}
-
-}  // namespace
-
-void register_slow_path(py::handle cls, const char* name, py::handle general) {
-  slow_path_list().emplace_back(cls.attr("__name__").cast<std::string>() + "." + name, general.ptr());
-}
-
-const std::vector<std::pair<std::string, PyObject*>>& slow_paths() { return slow_path_list(); }
-
 PyObject* construct_slowly(PyObject* cls, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
   const auto positional = py::reinterpret_steal<py::object>(PyTuple_New(count));
   if (!positional) return nullptr;

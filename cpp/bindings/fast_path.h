@@ -7,11 +7,9 @@
 #include <exception>
 #include <new>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "gil.h"
-#include "text_signature.h"
 
 namespace artifex_devices::bindings {
 
@@ -50,12 +48,6 @@ bool is_done(PyObject** result, Call&& call) noexcept {
   return *result != nullptr || PyErr_Occurred() != nullptr;
 }
 
-/// Registers the function Class.name behind a fast path, which its class does not contain any more.
-void register_slow_path(py::handle cls, const char* name, py::handle slow_path);
-
-/// All registered slow paths: name and function.
-const std::vector<std::pair<std::string, PyObject*>>& slow_paths();
-
 template <FastPath fast_path>
 struct FastMethod {
   inline static PyObject* slow_path = nullptr;
@@ -85,11 +77,9 @@ template <FastPath fast_path>
 void add_fast_method(py::object cls, const char* name) {
   using Method = FastMethod<fast_path>;
   const py::object slow_path = cls.attr(name);
-  const std::string doc = with_text_signature(name, slow_path.attr("__doc__").cast<std::string>(), "$self");
   Method::definition = {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&Method::call)),
-                        METH_FASTCALL | METH_KEYWORDS, permanent_text(doc)};
+                        METH_FASTCALL | METH_KEYWORDS, permanent_text(slow_path.attr("__doc__").cast<std::string>())};
   Method::slow_path = py::object(slow_path).release().ptr();
-  register_slow_path(cls, name, slow_path);
   PyObject* method = PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(cls.ptr()), &Method::definition);
   if (method == nullptr) throw py::error_already_set();
   cls.attr(name) = py::reinterpret_steal<py::object>(method);
@@ -118,7 +108,6 @@ void add_fast_property(py::object cls, const char* name) {
   const py::object slow_path = property.attr("fget");
   Property::definition = {name, &Property::call, METH_O, permanent_text(slow_path.attr("__doc__").cast<std::string>())};
   Property::slow_path = py::object(slow_path).release().ptr();
-  register_slow_path(cls, name, slow_path);
   Property::type = reinterpret_cast<PyTypeObject*>(cls.ptr());
   const auto function = py::reinterpret_steal<py::object>(PyCFunction_New(&Property::definition, nullptr));
   cls.attr(name) =

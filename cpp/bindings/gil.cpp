@@ -10,6 +10,7 @@
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/worker_pool.h"
+#include "cpython_calls.h"
 #include "python_owner.h"
 
 namespace artifex_devices::bindings {
@@ -106,19 +107,14 @@ AcquireGil::AcquireGil() {
 AcquireGil::~AcquireGil() { PyGILState_Release(state_); }
 
 void raise_again_if_dropped() noexcept {
-  PyObject* type = nullptr;
-  PyObject* error = nullptr;
-  PyObject* trace = nullptr;
-  PyErr_Fetch(&type, &error, &trace);
-  PyErr_NormalizeException(&type, &error, &trace);
-  if (trace != nullptr) PyException_SetTraceback(error, trace);
+  py::object error = take_error();
   if (is_main_thread()) {
-    py::reinterpret_steal<py::object>(std::exchange(returned_error, Py_NewRef(error)));
-    py::reinterpret_steal<py::object>(std::exchange(returned_trace, PyException_GetTraceback(error)));
+    py::reinterpret_steal<py::object>(std::exchange(returned_error, Py_NewRef(error.ptr())));
+    py::reinterpret_steal<py::object>(std::exchange(returned_trace, PyException_GetTraceback(error.ptr())));
     // If the interpreter's list is full, the next wait raises it.
     Py_AddPendingCall([](void*) { return raise_dropped_error() ? -1 : 0; }, nullptr);
   }
-  PyErr_Restore(type, error, trace);
+  restore_error(std::move(error));
 }
 
 void install_gil_guards(py::module_& module) {

@@ -74,7 +74,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_scopes(module);
   bind_narrow(module);
   reject_uninitialized(module);
-  install_argument_errors(module);
+  reject_constructions(module);
   install_pickle_functions(module);
   name_public_modules(module);
 }

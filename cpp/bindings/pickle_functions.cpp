@@ -42,17 +42,9 @@ constexpr Named kNamed[] = {
 // pybind11's functions, never freed; written at import only.
 std::array<PyObject*, std::size(kNamed)> bound{};
 
-// Whether the error is that of a missing part of the state, or of a part of another type in pybind11's or
-// argument_error_text's words.
+// Whether the error is that of a missing part of the state, or of a part of another type.
 bool is_damaged_state() {
-  PyObject* const kind = PyErr_Occurred();
-  if (kind == PyExc_KeyError) return true;
-  if (kind != PyExc_RuntimeError && kind != PyExc_TypeError) return false;
-  py::error_already_set error;
-  const std::string_view text = error.what();
-  const bool is = text.find("Unable to cast") != text.npos || text.find(": a value has the type ") != text.npos;
-  error.restore();
-  return is;
+  return PyErr_ExceptionMatches(PyExc_KeyError) != 0 || PyErr_ExceptionMatches(PyExc_TypeError) != 0;
 }
 
 template <size_t I>
@@ -62,7 +54,7 @@ PyObject* call(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t coun
   return translated([&]() -> PyObject* {
     std::vector<std::string_view> types;
     for (Py_ssize_t i = 0; i < count; ++i) types.emplace_back(Py_TYPE(arguments[i])->tp_name);
-    PyErr_SetString(
+    py::raise_from(
         PyExc_TypeError,
         fmt::format(
             "unpickle: the state of {} is damaged; expected {}, got parts of the types ({}); pickle the value again",

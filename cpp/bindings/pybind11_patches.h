@@ -13,11 +13,6 @@ namespace py = pybind11;
 /// raises TypeError, where pybind11 would return uninitialized memory.
 void reject_uninitialized(const py::module_& module);
 
-/// Raises TypeError in this library's form for arguments that a bound function cannot take: operation, argument,
-/// expected and received type. pybind11's text lists C++ signatures and the repr of every argument. Classes without a
-/// constructor name the functions that return their objects.
-void install_argument_errors(const py::module_& module);
-
 /// Turns the functions that pickles refer to into plain ones, pickled as `artifex_devices._core` and their name.
 /// pybind11 pickles its functions as a call of eval, which an unpickler with an allow-list refuses. Call it last.
 void install_pickle_functions(const py::module_& module);

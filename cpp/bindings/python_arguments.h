@@ -2,11 +2,14 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
+#include <pybind11/typing.h>
 
 #include <string>
 #include <string_view>
 
 #include "artifex_devices/base/throw_error.h"
+#include "gil.h"
+#include "safe_repr.h"
 
 namespace artifex_devices::bindings {
 
@@ -29,6 +32,45 @@ inline void clear_refused_buffer() {
                           PyErr_ExceptionMatches(PyExc_ValueError);  // of an ndarray that is not contiguous
   if (!is_refused) throw py::error_already_set();
   PyErr_Clear();
+}
+
+/// An argument of the type that the stub shows, which pybind11 does not check: the functions below do.
+using IntArgument = py::typing::Union<py::int_>;
+using NumberArgument = py::typing::Union<py::float_>;
+using TextArgument = py::typing::Union<py::str>;
+
+/// The text of a str argument, with escapes for lone surrogates. Throws TypeMismatch for other objects.
+inline std::string text_from_python(py::handle object, std::string_view operation, std::string_view what) {
+  if (!PyUnicode_Check(object.ptr())) {
+    throw_error<TypeMismatch>("{}: {} is of type {}; expected a str, got {}; pass a str", operation, what,
+                              Py_TYPE(object.ptr())->tp_name, safe_repr(object));
+  }
+  const auto text =
+      py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(object.ptr(), "utf-8", "backslashreplace"));
+  if (!text) throw py::error_already_set();
+  return std::string(text);
+}
+
+/// The number of an argument that is a real number. Throws TypeMismatch for other objects.
+inline double number_from_python(py::handle object, std::string_view operation, std::string_view what) {
+  if (PyNumber_Check(object.ptr()) == 0 || PyComplex_Check(object.ptr())) {
+    throw_error<TypeMismatch>("{}: {} is of type {}; expected a number, got {}; pass a number such as 1.0", operation,
+                              what, Py_TYPE(object.ptr())->tp_name, safe_repr(object));
+  }
+  const double value = sleeping_at_exit([&] { return PyFloat_AsDouble(object.ptr()); });
+  if (value == -1.0 && PyErr_Occurred()) throw py::error_already_set();
+  return value;
+}
+
+/// The C++ value of an object. Throws TypeMismatch for objects that are not an instance of T's class.
+template <class T>
+T& value_from_python(py::handle object, std::string_view operation, std::string_view what, std::string_view expected,
+                     std::string_view example) {
+  if (!py::isinstance<T>(object)) {
+    throw_error<TypeMismatch>("{}: {} is of type {}; expected {}, got {}; pass {}", operation, what,
+                              Py_TYPE(object.ptr())->tp_name, expected, safe_repr(object), example);
+  }
+  return object.cast<T&>();
 }
 
 constexpr int64_t kMaxDimensions = 64;  // NumPy's

@@ -19,13 +19,15 @@ void* raise(size_t) {
   throw py::error_already_set();
 }
 
-/// A cast to shared_ptr does not call operator new; pybind11 throws its own error about holders.
+/// Errors of pybind11's casts are TypeErrors. A cast to shared_ptr does not call operator new; pybind11 throws its own
+/// error about holders.
 void translate(std::exception_ptr pointer) {
   try {
     std::rethrow_exception(pointer);
   } catch (const py::cast_error& error) {
-    if (!std::string_view(error.what()).starts_with("Unable to cast from non-held to held instance")) throw;
-    PyErr_SetString(PyExc_TypeError, kUninitialized);
+    const std::string_view text = error.what();
+    const bool is_uninitialized = text.starts_with("Unable to cast from non-held to held instance");
+    PyErr_SetString(PyExc_TypeError, is_uninitialized ? kUninitialized : error.what());
   }
 }
 

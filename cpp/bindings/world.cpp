@@ -14,6 +14,7 @@
 #include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
 #include "artifex_devices/device/open_world.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
+#include "by_reference.h"
 #include "errors.h"
 #include "fast_path.h"
 #include "gil.h"
@@ -327,7 +328,7 @@ Example:
            }),
            py::arg("make"), py::arg("all_threads"), py::arg("make_outer") = py::none(),
            "`make_outer`: creates the client of a world around it, or None.")
-      .def("__enter__", &WorldScope::enter, "Opens the world and returns its client.")
+      .def("__enter__", by_reference(&WorldScope::enter), "Opens the world and returns its client.")
       .def(
           "__exit__", [](WorldScope& self, const py::object&, const py::object&, const py::object&) { self.leave(); },
           py::arg("kind"), py::arg("error"), py::arg("trace"), "Returns to the world around this one.");

@@ -79,7 +79,6 @@ class TransferGuardError : public Error {  // TransferGuardError(JaxRuntimeError
   using Error::Error;
 };
 
-/// A wait or copy was stopped by the interrupt hook (base/interrupt.h).
 /// A request that no algorithm here can fulfil.
 class NotImplemented : public Error {  // NotImplementedError
  public:
@@ -92,6 +91,7 @@ class AssertionFailed : public Error {  // AssertionError
   using Error::Error;
 };
 
+/// A wait or copy was stopped by the interrupt hook (base/interrupt.h).
 class Interrupted : public Error {  // KeyboardInterrupt, already set by the hook
  public:
   using Error::Error;

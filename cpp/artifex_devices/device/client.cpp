@@ -302,7 +302,7 @@ Device* Client::local_device(int64_t local_hardware_id) const {
   return device(first_local_ + local_hardware_id);
 }
 
-void Client::check_process(int index, std::string_view operation) const {
+void Client::check_process(int64_t index, std::string_view operation) const {
   if (index >= 0 && index < process_count()) return;
   throw_error("{}: process_index names no process; expected {}, got {}; leave it out for this process", operation,
               is_multi_process() ? fmt::format("0 to {}", process_count() - 1) : "0, the only one", index);

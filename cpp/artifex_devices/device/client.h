@@ -196,7 +196,7 @@ class Client : public std::enable_shared_from_this<Client> {
   /// Only for a client of several processes.
   const ProcessInfo& process(int index) const noexcept { return processes_[static_cast<size_t>(index)]; }
   /// Throws InvalidArgument for a process that this world does not have; `operation` begins the message.
-  void check_process(int index, std::string_view operation) const;
+  void check_process(int64_t index, std::string_view operation) const;
   /// Returns the host of a process; equal numbers mean the same machine.
   int host_of_process(int index) const noexcept {
     return processes_.empty() ? 0 : host_of_process_[static_cast<size_t>(index)];

@@ -84,7 +84,7 @@ CALLS = [
             bad("put(X) + Tensor()", TypeError, "add: the other operand is a bad_input.Tensor; expected an Array, an ndarray or a number", repair="convert it: (.*)$", given="x, other = put(X), Tensor()"),
             bad("Tensor() - put(X)", TypeError, "subtract: the other operand is a bad_input.Tensor;", repair="convert it: (np\\.subtract\\(np\\.asarray\\(other\\), x\\))$", given="x, other = put(X), Tensor()"),
             bad("np.save(__import__('io').BytesIO(), put(X))", TypeError, "save:", repair="first: (np\\.save\\(file, np\\.asarray\\(x\\)\\))$", given="x, file = put(X), __import__('io').BytesIO()"),
-            bad("put(X).__array__(None, None, None)", TypeError, "Array.__array__:", "expected"),
+            bad("put(X).__array__(None, None, None)", TypeError, "incompatible function arguments"),
         ],
     ),
     Calls(
@@ -97,7 +97,7 @@ CALLS = [
             bad("ad.device_put(X, d).__dlpack__(dl_device='cpu')", TypeError, "__dlpack__:", "'cpu'"),
             bad("ad.device_put(X, d).__dlpack__(dl_device=(2, 0))", BufferError, "__dlpack__:", "2", "0"),
             bad("ad.device_put(X, d).__dlpack__(copy='yes')", TypeError, "__dlpack__:", "'yes'"),
-            bad("ad.device_put(X, d).__dlpack__(3)", TypeError, "Array.__dlpack__:", "expected"),
+            bad("ad.device_put(X, d).__dlpack__(3)", TypeError, "incompatible function arguments"),
             bad("put(X, 'x').__dlpack__()", BufferError, "__dlpack__:", "expected", repair=r"its value, (np\.asarray\(x\)), or", then="{}.__dlpack__(max_version=(1, 0))", given="x = put(X, 'x')"),
         ],
     ),
@@ -107,7 +107,7 @@ CALLS = [
         [
             bad("put(X, 'x').addressable_data(8)", IndexError, "addressable_data:", "8"),
             bad("put(X, 'x').addressable_data(-1)", IndexError, "addressable_data:", "-1"),
-            bad("put(X, 'x').addressable_data(2**63)", TypeError, "Array.addressable_data:", "expected"),
+            bad("put(X, 'x').addressable_data(2**63)", ValueError, "Array.addressable_data:", "expected"),
             bad("put(X, 'x').addressable_data(1.5)", TypeError, "Array.addressable_data:", "1.5"),
             bad("put(X, 'x').addressable_data('0')", TypeError, "Array.addressable_data:", "'0'"),
             bad("put(X, 'x').addressable_data(None)", TypeError, "Array.addressable_data:", "None"),
@@ -506,8 +506,8 @@ CALLS = [
         "Array.delete",
         "put(X).delete() is None",
         [
-            bad("ad.Array.delete(3)", TypeError, "Array.delete:", "3"),
-            bad("ad.Array.delete(None)", TypeError, "Array.delete:", "None"),
+            bad("ad.Array.delete(3)", TypeError, "incompatible function arguments"),
+            bad("ad.Array.delete(None)", TypeError, "incompatible function arguments"),
             bad("ad.Array.delete(ad.Array.__new__(ad.Array))", TypeError, "artifex_devices:", "expected"),
         ],
     ),

@@ -38,9 +38,9 @@ CALLS = [
             bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).device_ordinal(1, 0)", IndexError, "device_ordinal:", "0", "1"),
             bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).device_ordinal(-1, 0)", IndexError, "device_ordinal:", "0", "1"),
             bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).device_ordinal('0', 0)", TypeError, "DeviceAssignment.device_ordinal:", "'0'"),
-            bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).device_ordinal(0, 2**63)", TypeError, "DeviceAssignment.device_ordinal:", "expected"),
+            bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).device_ordinal(0, 2**63)", ValueError, "DeviceAssignment.device_ordinal:", "expected"),
             bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).device_ordinal(0.5, 0)", TypeError, "DeviceAssignment.device_ordinal:", "0.5"),
-            bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).device_ordinal(0)", TypeError, "DeviceAssignment.device_ordinal:", "expected"),
+            bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).device_ordinal(0)", TypeError, "incompatible function arguments"),
         ],
     ),
     Calls(
@@ -50,7 +50,7 @@ CALLS = [
             bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).logical_ids_for_device(7)", ValueError, "logical_ids_for_device:", "0", "1"),
             bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).logical_ids_for_device('1')", TypeError, "DeviceAssignment.logical_ids_for_device:", "'1'"),
             bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).logical_ids_for_device(None)", TypeError, "DeviceAssignment.logical_ids_for_device:", "None"),
-            bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).logical_ids_for_device(2**63)", TypeError, "DeviceAssignment.logical_ids_for_device:", "expected"),
+            bad("xla_client.DeviceAssignment.create(np.array([[0, 1]])).logical_ids_for_device(2**63)", ValueError, "DeviceAssignment.logical_ids_for_device:", "expected"),
         ],
     ),
     Calls(
@@ -71,7 +71,7 @@ CALLS = [
             bad("xla_client.DeviceList(3)", TypeError, "DeviceList:", "3", repair="write (DeviceList\\(tuple\\(devices\\(\\)\\)\\))", then="xla_client.{}"),
             bad("xla_client.DeviceList(None)", TypeError, "DeviceList:", "None"),
             bad("xla_client.DeviceList('cpu')", TypeError, "DeviceList:", "'cpu'"),
-            bad("xla_client.DeviceList()", TypeError, "DeviceList:", "expected"),
+            bad("xla_client.DeviceList()", TypeError, "incompatible constructor arguments"),
             bad("xla_client.DeviceList((NO_REPR,))", TypeError, "DeviceList:", "<NoRepr, whose repr raised ZeroDivisionError>"),
         ],
     ),
@@ -91,9 +91,9 @@ CALLS = [
         "xla_client.DeviceList.__contains__",
         "d in xla_client.DeviceList((d,))",
         [
-            bad("xla_client.DeviceList((d,)).__contains__()", TypeError, "DeviceList.__contains__:", "expected"),
-            bad("xla_client.DeviceList((d,)).__contains__(d, d)", TypeError, "DeviceList.__contains__:", "expected"),
-            bad("xla_client.DeviceList((d,)).__contains__(spam=1)", TypeError, "DeviceList.__contains__:", "'spam'"),
+            bad("xla_client.DeviceList((d,)).__contains__()", TypeError, "incompatible function arguments"),
+            bad("xla_client.DeviceList((d,)).__contains__(d, d)", TypeError, "incompatible function arguments"),
+            bad("xla_client.DeviceList((d,)).__contains__(spam=1)", TypeError, "incompatible function arguments"),
         ],
     ),
     Calls(

@@ -59,6 +59,12 @@ What is not promised: the library uses only public interfaces of CPython, pybind
 - **The last bytes of memory.** If CPython, NumPy, pybind11 or greenlet cannot allocate one of its small objects, the
   call usually raises MemoryError, but the process may also hang or end. Limits of devices (`Device.set_bytes_limit`)
   raise ResourceExhaustedError long before, and leave enough memory for Python.
+- **Threads without memory.** A thread that the system cannot create is a RuntimeError of the call, as in Python. If a
+  new thread has no memory for its first steps, `threading.Thread.start` of CPython may wait forever, and so may the
+  call.
+- **Calls that no signature fits.** Values of wrong types are errors in words of this library. A wrong number of
+  arguments, or an unknown name, in a call of a class or method of the extension is the TypeError of pybind11, which
+  lists the signature.
 
 ## Comparison with JAX
 
