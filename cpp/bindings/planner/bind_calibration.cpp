@@ -39,7 +39,7 @@ py::tuple reshard_copy_terms(const std::vector<int64_t>& global_shape, int64_t i
         kPlanReshard, to_string(source->memory_kind()), to_string(destination->memory_kind()));
   }
   const PlacedCopies placed =
-      without_gil([&] { return placed_copies(*source, *destination, shape, itemsize, nullptr, kMostCopies); });
+      run_blocking([&] { return placed_copies(*source, *destination, shape, itemsize, nullptr, kMostCopies); });
   const CopyTerms terms =
       copy_terms(placed.direct, placed.source, placed.destination, itemsize, limits_with(cache_bytes));
   py::list memories;

@@ -45,7 +45,7 @@ py::tuple profile_parts_of(const std::vector<SpanArguments>& spans, int64_t step
   std::vector<ProfileSpan> all;
   all.reserve(spans.size());
   for (const auto& [kind, begin, end] : spans) all.push_back({kind_from_python(kind), begin, end});
-  const ProfileParts parts = without_gil([&] { return profile_parts(all, steps); });
+  const ProfileParts parts = run_blocking([&] { return profile_parts(all, steps); });
   return py::make_tuple(kinds_dict(parts.busy), kinds_dict(parts.alone), parts.idle, parts.seconds);
 }
 
@@ -58,7 +58,7 @@ py::dict profile_fit_of(const py::dict& shape, const std::shared_ptr<Cluster>& c
   const Efficiency start = efficiency_from_python(efficiency);
   const ProfileParts parts{kinds_from_python(busy), kinds_from_python(alone), idle, 0};
   const ProfileFit found =
-      without_gil([&] { return fit_profile(sizes, *cluster, parsed, stage, parts, start, source); });
+      run_blocking([&] { return fit_profile(sizes, *cluster, parsed, stage, parts, start, source); });
   py::dict factors;
   for (const Factor factor : found.fitted) {
     const SourcedNumber& number = found.efficiency.factors[static_cast<size_t>(factor)];

@@ -38,7 +38,7 @@ py::dict strategy_dict(PlannedStrategy plan, const std::shared_ptr<Sharding>& de
   result["bytes_received"] = plan.bytes_received;
   result["busiest_bytes"] = plan.busiest_bytes;
   result["count_bytes"] = py::cpp_function([bytes_in = std::move(plan.bytes_in), destination] {
-    return py::make_tuple(ndarray_of(device_ids(*destination)), ndarray_of(without_gil(bytes_in)));
+    return py::make_tuple(ndarray_of(device_ids(*destination)), ndarray_of(run_blocking(bytes_in)));
   });
   py::dict links;
   for (const auto& [link, bytes] : plan.bytes_by_link) links[py::str(std::string(link))] = bytes;
@@ -56,7 +56,7 @@ py::dict reshard_dict(const std::vector<int64_t>& global_shape, int64_t itemsize
   const Dims shape = dims(global_shape);
   ReshardRequest request{cluster.value_or(nullptr), memory_limit, {}};
   if (strategy) request.strategy = *strategy == "copies" ? ReshardStrategy::kCopies : ReshardStrategy::kCollectives;
-  PlannedReshard planned = without_gil([&] { return plan_reshard(shape, itemsize, *source, *destination, request); });
+  PlannedReshard planned = run_blocking([&] { return plan_reshard(shape, itemsize, *source, *destination, request); });
   py::dict result;
   result["cluster"] = py::cast(std::const_pointer_cast<Cluster>(planned.cluster));  // None where there is none
   const ReshardLowerBound& bound = planned.lower_bound;
@@ -86,7 +86,7 @@ py::list reshard_copies(const std::vector<int64_t>& global_shape, int64_t itemsi
   const Dims shape = dims(global_shape);
   const std::shared_ptr<Cluster> handle = cluster_handle_for(given, *source, *destination);
   const PlacedCopies placed =
-      without_gil([&] { return placed_copies(*source, *destination, shape, itemsize, handle.get(), kMostCopies); });
+      run_blocking([&] { return placed_copies(*source, *destination, shape, itemsize, handle.get(), kMostCopies); });
   py::list result;
   placed.direct.plan.for_each_copy([&](const ReshardCopy& copy) {
     py::tuple box(copy.box.rank());
@@ -104,7 +104,7 @@ py::dict collective_dict(const std::string& op, double bytes, const std::shared_
                          const std::vector<std::string>& axes, std::vector<std::vector<int64_t>> groups,
                          const PermutePairs& pairs) {
   const PlannedCollective planned =
-      without_gil([&] { return plan_collective(op, bytes, *cluster, axes, std::move(groups), pairs); });
+      run_blocking([&] { return plan_collective(op, bytes, *cluster, axes, std::move(groups), pairs); });
   py::list costs;
   for (const CollectiveCost& cost : planned.costs) {
     costs.append(py::make_tuple(estimate_arguments(cost), cost.is_bound));

@@ -27,7 +27,7 @@ std::string reshard_picture(const std::string& title, const std::vector<std::str
   ReshardPicture picture{title, steps, {}, "", bytes_by_link, handle.get()};
   if (!is_copies) {
     picture.why_no_traffic = "collectives: their algorithms decide which device sends to which, so no arrows are drawn";
-    return without_gil([&] { return reshard_svg(*source, *destination, shape, picture); });
+    return run_blocking([&] { return reshard_svg(*source, *destination, shape, picture); });
   }
   const auto drawn = [&] { return reshard_svg(*source, *destination, shape, picture); };
   const double copies = copies_between(*source, *destination, shape, handle.get());
@@ -36,15 +36,15 @@ std::string reshard_picture(const std::string& title, const std::vector<std::str
     for (const auto& [link, bytes] : bytes_by_link) {
       if (bytes > 0) picture.why_no_traffic += fmt::format("; {} {}", bytes_text(bytes), link);
     }
-    return without_gil(drawn);
+    return run_blocking(drawn);
   }
-  const PlacedCopies placed =
-      without_gil([&] { return placed_copies(*source, *destination, shape, itemsize, handle.get(), kMaxDrawnCopies); });
+  const PlacedCopies placed = run_blocking(
+      [&] { return placed_copies(*source, *destination, shape, itemsize, handle.get(), kMaxDrawnCopies); });
   placed.direct.plan.for_each_copy([&](const ReshardCopy& copy) {
     picture.traffic.push_back({placed.source.places[static_cast<size_t>(copy.source)].device,
                                placed.destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
   });
-  return without_gil(drawn);
+  return run_blocking(drawn);
 }
 
 }  // namespace

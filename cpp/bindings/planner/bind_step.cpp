@@ -122,7 +122,7 @@ py::dict step_dict(const PlannedStep& plan, const StepModel& model) {
 py::dict plan_step_for(const py::dict& description, const std::shared_ptr<Cluster>& cluster, const Mesh& mesh,
                        const std::vector<std::string>& axis_names, const StepRules& rules) {
   const StepModel model = step_model(description_from_python(description));
-  const PlannedStep plan = without_gil([&] {
+  const PlannedStep plan = run_blocking([&] {
     const Dims& sizes = mesh.abstract_mesh().axis_sizes();
     ClusterMesh placed{{sizes.begin(), sizes.end()}, {}};
     for (int64_t i = 0; i < mesh.size(); ++i) placed.devices.push_back((*mesh.devices())[i]->id());
@@ -156,7 +156,7 @@ py::dict suggest_steps_for(const py::dict& description, const std::shared_ptr<Cl
   const SuggestionSpace space = space_of(std::move(meshes), std::move(sharded_axes), overlaps, top);
   const std::function<void(int64_t)> report = progress_report(progress);
   Suggestions found;
-  const ExplainedSuggestions explained = without_gil([&] {
+  const ExplainedSuggestions explained = run_blocking([&] {
     found = suggest_steps(model, *cluster, space, report);
     return explain_suggestions(model, *cluster, space, found);
   });
@@ -176,7 +176,7 @@ py::dict suggest_steps_for(const py::dict& description, const std::shared_ptr<Cl
 int64_t candidates_of(const py::dict& description, Meshes meshes, std::vector<int> sharded_axes) {
   const StepModel model = step_model(description_from_python(description), "suggest");
   const SuggestionSpace space = space_of(std::move(meshes), std::move(sharded_axes), true, 1);
-  return without_gil([&] { return count_of_candidates(model, space); });
+  return run_blocking([&] { return count_of_candidates(model, space); });
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_planner/inference/plan.h"
-#include "artifex_planner/training/schedule.h"
 #include "artifex_planner/training/plan.h"
+#include "artifex_planner/training/schedule.h"
 #include "artifex_planner/training/search.h"
 #include "bind_planner.h"
 
@@ -204,7 +204,7 @@ py::dict search_training_for(const py::dict& shape, const std::shared_ptr<Cluste
   const TrainingSpace parsed = space_from_python(space);
   const Efficiency factors = efficiency_from_python(efficiency);
   const std::function<void(int64_t)> report = progress_report(progress);
-  const TrainingSearch found = without_gil([&] { return search_training(model, *cluster, parsed, factors, report); });
+  const TrainingSearch found = run_blocking([&] { return search_training(model, *cluster, parsed, factors, report); });
   py::dict result;
   result["options"] = candidates_list(found.options);
   result["front"] = candidates_list(found.front);
@@ -241,7 +241,7 @@ py::dict plan_inference_for(const py::dict& shape, const std::shared_ptr<Cluster
   read(from, "dtype", config.format);
   const TransformerShape sizes = shape_from_python(shape);
   const Efficiency factors = efficiency_from_python(efficiency);
-  const InferencePlan plan = without_gil([&] { return plan_inference(sizes, *cluster, config, factors); });
+  const InferencePlan plan = run_blocking([&] { return plan_inference(sizes, *cluster, config, factors); });
   const auto bytes = [](double value) { return static_cast<int64_t>(std::llround(value)); };
   py::dict result;
   result["replicas"] = plan.replicas;
@@ -332,7 +332,7 @@ void bind_training(py::module_& module) {
         const TrainingConfig parsed = training_config_from_python(config);
         const Efficiency factors = efficiency_from_python(efficiency);
         return training_plan_dict(
-            without_gil([&] { return plan_training(sizes, *cluster, parsed, factors, devices); }));
+            run_blocking([&] { return plan_training(sizes, *cluster, parsed, factors, devices); }));
       },
       py::arg("shape"), py::arg("cluster"), py::arg("config"), py::arg("efficiency"), py::arg("devices"),
       "Memory and seconds of a training step on the first `devices` of a cluster, as a dict.");
@@ -348,7 +348,7 @@ void bind_training(py::module_& module) {
         const TrainingModel model = training_model(shape_from_python(shape));
         const TrainingSpace parsed = space_from_python(space);
         const TrainingHardware hardware = training_hardware(*cluster);
-        const auto found = without_gil([&] { return least_memory(model, hardware, parsed, devices); });
+        const auto found = run_blocking([&] { return least_memory(model, hardware, parsed, devices); });
         if (!found) return py::none();
         return candidate_dict(*found);
       },

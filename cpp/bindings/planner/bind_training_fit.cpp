@@ -27,7 +27,7 @@ py::tuple fit_of(const std::vector<StepArguments>& measured, const py::dict& eff
     steps.push_back({shape_from_python(shape), cluster, training_config_from_python(config), seconds});
   }
   const Efficiency start = efficiency_from_python(efficiency);
-  const TrainingFit found = without_gil([&] { return fit_training(steps, start); });
+  const TrainingFit found = run_blocking([&] { return fit_training(steps, start); });
   py::dict factors;
   for (const Factor factor : found.fitted) {
     const SourcedNumber& number = found.efficiency.factors[static_cast<size_t>(factor)];

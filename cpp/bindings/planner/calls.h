@@ -3,10 +3,10 @@
 
 #include <pybind11/pybind11.h>
 
-#include <exception>
+#include <cstdint>
 #include <functional>
-#include <optional>
-#include <utility>
+#include <span>
+#include <vector>
 
 #include "../cpython_calls.h"
 #include "artifex_devices/base/blocking_call.h"
@@ -15,29 +15,6 @@
 namespace artifex_devices::planner::bindings {
 
 namespace py = pybind11;
-
-/// Runs a computation that may take long as the runtime runs its own waits: without the GIL, so that Ctrl-C interrupts
-/// it.
-template <class Work>
-auto without_gil(Work&& work) {
-  struct Call {
-    Work& work;
-    std::optional<decltype(work())> result;
-    std::exception_ptr error;
-  } call{work, {}, {}};
-  run_blocking(
-      [](void* argument) {
-        auto& running = *static_cast<Call*>(argument);
-        try {
-          running.result.emplace(running.work());
-        } catch (const std::exception&) {
-          running.error = std::current_exception();
-        }
-      },
-      &call);
-  if (call.error) std::rethrow_exception(call.error);
-  return *std::move(call.result);
-}
 
 /// A function of Python that a computation without the GIL calls with what is done; empty for None.
 inline std::function<void(int64_t)> progress_report(const py::object& progress) {
