@@ -74,15 +74,6 @@ for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
   # CI=1: scikit-build-core waits 20 instead of 5 seconds for `cmake --version`, which a busy machine needs.
   CI=1 "$scratch/build/bin/python" -m pip wheel --no-deps --wheel-dir "$work/raw" "${settings[@]}" \
     --config-settings=build-dir="$work/$tag" "$work/src" >"$work/$tag.log" 2>&1 </dev/null || { cat "$work/$tag.log" >&2; die "$tag: no wheel"; }
-  # Links its objects into one, so that inline functions exist once; the wheel is 0.7 MB smaller.
-  rm -rf "$scratch/open"
-  python -m wheel unpack --dest "$scratch/open" "$work/raw"/*.whl >/dev/null
-  library=$(echo "$scratch"/open/*/artifex_devices/lib/libartifex_devices.a)
-  ld -r --whole-archive "$library" -o "$scratch/artifex_devices.o"
-  strip --strip-unneeded "$scratch/artifex_devices.o"
-  rm "$library"
-  ar rcs "$library" "$scratch/artifex_devices.o"
-  python -m wheel pack --dest-dir "$work/raw" "$scratch"/open/* >/dev/null
   auditwheel repair --wheel-dir dist "$work/raw"/*.whl >"$work/$tag-audit.log" 2>&1 ||
     { cat "$work/$tag-audit.log" >&2; die "$tag: auditwheel refused the wheel"; }
   wheel=$(ls dist/*-"$tag"-*.whl)

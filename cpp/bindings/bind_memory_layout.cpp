@@ -52,6 +52,10 @@ Example:
       .def(
           "minor_to_major", [](const Layout& self) { return tuple_from_dims(self.minor_to_major()); },
           "Returns the dimension numbers, the fastest varying first.")
+      .def(
+          "tiling", [](const Layout&) { return py::list(); }, "Returns the tiles: none, as Arrays have none.")
+      .def(
+          "element_size_in_bits", [](const Layout&) { return 0; }, "Returns 0: elements are not packed.")
       .def("to_string", by_reference(&Layout::to_string), "Returns XLA's text of the layout, such as '{1,0}'.")
       .def("__str__", by_reference(&Layout::to_string))
       .def("__repr__", [](const Layout& self) { return "Layout.parse('" + self.to_string() + "')"; })

@@ -70,6 +70,11 @@ void leave_mesh(const Mesh& self) {
 }
 
 std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py::handle types) {
+  if (names.is_none()) {
+    throw_error<TypeMismatch>(
+        "Mesh: axis_names is missing; expected a name for each dimension of devices, got None; write "
+        "ad.Mesh(ad.devices(), ('x',))");
+  }
   auto [objects, shape] = objects_from_nested(devices);
   std::vector<AxisName> axis_names = axis_names_from_python(names, "Mesh");
   if (static_cast<int64_t>(axis_names.size()) != shape.size()) {
@@ -153,8 +158,9 @@ Example:
           [](py::handle, py::handle devices, py::handle names, py::handle types) {
             return mesh_from_python(devices, names, types);
           },
-          py::arg("cls"), py::arg("devices"), py::arg("axis_names"), py::arg("axis_types") = py::none())
-      .def(py::init(&mesh_from_python), py::arg("devices"), py::arg("axis_names"), py::arg("axis_types") = py::none())
+          py::arg("cls"), py::arg("devices"), py::arg("axis_names") = py::none(), py::arg("axis_types") = py::none())
+      .def(py::init(&mesh_from_python), py::arg("devices"), py::arg("axis_names") = py::none(),
+           py::arg("axis_types") = py::none())
       .def_property_readonly("devices", &mesh_devices, "Read-only ndarray of Device in the mesh's shape.")
       .def_property_readonly(
           "device_ids",

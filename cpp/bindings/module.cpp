@@ -7,7 +7,6 @@
 #include "gil.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
-#include "pybind11_patches.h"
 #include "safe_repr.h"
 #include "scopes.h"
 #include "world.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "bindings.h"
 #include "cpython_calls.h"
-#include "pybind11_patches.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {

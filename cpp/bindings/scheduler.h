@@ -29,8 +29,8 @@ struct KnownCollective {
 /// The participants of one session and the collectives that they called before, as Python objects. Needs the GIL.
 /// Python switches to the fibers that the core's Scheduler chooses, with none of our frames on the stack.
 struct Participants {
-  explicit Participants(const py::object& owner)
-      : owner(owner), rendezvous(owner.cast<Rendezvous*>()), scheduler(*rendezvous) {}
+  explicit Participants(const py::object& bound)
+      : owner(bound), rendezvous(bound.cast<Rendezvous*>()), scheduler(*rendezvous) {}
 
   py::object owner;  // keeps the rendezvous alive
   Rendezvous* rendezvous;

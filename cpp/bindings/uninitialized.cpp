@@ -2,7 +2,7 @@
 #include <exception>
 #include <string_view>
 
-#include "pybind11_patches.h"
+#include "bindings.h"
 
 namespace artifex_devices::bindings {
 namespace {

@@ -49,9 +49,9 @@ def frozen():
     gc.freeze()
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def closed_figures():
-    """Figures of matplotlib are closed after each module: pyplot keeps them, and warns of many."""
+    """Figures of matplotlib are closed after each test: pyplot keeps them, and warns of many."""
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each kind of work with the n-th call of the extension for pages or threads refused, for n = 1, 2, ...
+"""Each kind of work with the n-th call of the runtime for pages or threads refused, for n = 1, 2, ...
 
 Each time: the work's value, or MemoryError, or RuntimeError about threads; then nothing lives and nothing is charged
-that was not before, the same work gives its value, and no object is lost. Only the extension's own calls are refused
+that was not before, the same work gives its value, and no object is lost. Only the runtime's own calls are refused
 (short_of.cpp): those of Python and NumPy never are.
 """
 
@@ -48,15 +48,15 @@ def short_of(tmp_path_factory):
 
 
 class ShortOf:
-    """The preloaded library, set to watch the extension."""
+    """The preloaded library, set to watch the runtime."""
 
     def __init__(self):
-        from artifex_devices import _core
+        import artifex_devices  # noqa: F401  loads the runtime
 
         self.library = ctypes.CDLL(os.environ["LD_PRELOAD"])
         self.library.short_of_disarm.restype = ctypes.c_long
         with open("/proc/self/maps") as maps:
-            lines = [line.split() for line in maps if line.rstrip().endswith(_core.__file__)]
+            lines = [line.split() for line in maps if line.rstrip().endswith("/libartifex_devices.so")]
         code = [line[0].split("-") for line in lines if "x" in line[1]]
         begin, end = min(int(each[0], 16) for each in code), max(int(each[1], 16) for each in code)
         self.library.short_of_watch(ctypes.c_size_t(begin), ctypes.c_size_t(end))

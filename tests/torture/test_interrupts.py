@@ -200,6 +200,8 @@ def test_an_uncaught_ctrl_c_ends_the_process(own_process, kind):
 
 
 def caught_in_long_work(kind):
+    from artifex_devices import calibration, planner  # noqa: F401  Ctrl-C amid an import is Python's business
+
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     sys.unraisablehook = comes_again  # nothing else ends some of this work
     for seconds in (0.05, 0.4):

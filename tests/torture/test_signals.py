@@ -13,13 +13,6 @@ import numpy as np
 import pytest
 import tour
 
-
-def unpack(x):
-    from artifex_devices.xla_client import Layout
-
-    return Layout((1, 0)).unpack(x, x.shape, x.dtype)
-
-
 READ = {
     "asarray": np.asarray,
     "array": np.array,
@@ -27,7 +20,6 @@ READ = {
     "memoryview": memoryview,
     "bytes": bytes,
     "frombuffer": lambda x: np.frombuffer(x, np.float32),
-    "unpack": unpack,
     "block_until_ready": lambda x: x.block_until_ready(),
     "str": str,
 }

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import enum
 
-
-class Tag(enum.IntEnum):
+class Tag:
     """What a message belongs to. Those of one pair of processes and one tag arrive in order, so one tag is enough."""
 
     MEETING = 0

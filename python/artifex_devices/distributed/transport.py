@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from artifex_devices import _core
 from artifex_devices._core import Client
 from artifex_devices.distributed.failure_notice import error_text
-from artifex_devices.distributed.tags import Tag
 
 if TYPE_CHECKING:
     from artifex_devices.distributed.flight_records import FlightRecords
@@ -90,11 +89,11 @@ class Transport(abc.ABC):
         """Reports to those of `processes` that wait in `agree` that this one does not come, and why. Never waits."""
 
     @abc.abstractmethod
-    def isend(self, buffer: Any, peer: int, tag: Tag) -> Message:
+    def isend(self, buffer: Any, peer: int, tag: int) -> Message:
         """Begins to send contiguous bytes, which must not change until the message is done."""
 
     @abc.abstractmethod
-    def irecv(self, buffer: Any, peer: int, tag: Tag) -> Message:
+    def irecv(self, buffer: Any, peer: int, tag: int) -> Message:
         """Begins to receive exactly as many bytes as `buffer`, contiguous and writable, has."""
 
     @abc.abstractmethod
@@ -129,11 +128,11 @@ class Exchange:
     def __len__(self) -> int:
         return len(self._messages)
 
-    def send(self, memory: Any, peer: int, tag: Tag, item: Any = None) -> None:
+    def send(self, memory: Any, peer: int, tag: int, item: Any = None) -> None:
         """Begins to send contiguous bytes, which must not change until it is done; `wait_some` returns `item` then."""
         self._add(self._transport.isend(memory, peer, tag), item)
 
-    def receive(self, memory: Any, peer: int, tag: Tag, item: Any = None) -> None:
+    def receive(self, memory: Any, peer: int, tag: int, item: Any = None) -> None:
         """Begins to receive exactly as many bytes as contiguous memory has; `wait_some` returns `item` after it."""
         self._add(self._transport.irecv(memory, peer, tag), item)
 

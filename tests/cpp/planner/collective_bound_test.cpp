@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/collective/bound.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_planner/collective/bound.h"
 #include "artifex_planner/collective/placed_group.h"
 #include "made_clusters.h"
 

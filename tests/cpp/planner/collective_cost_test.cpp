@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/collective/cost.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +8,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/link_loads.h"
+#include "artifex_planner/collective/cost.h"
 
 namespace artifex_devices::planner {
 namespace {

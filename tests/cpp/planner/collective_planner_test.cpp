@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/collective/plan.h"
-
 #include <gtest/gtest.h>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_planner/collective/plan.h"
 #include "made_clusters.h"
 
 namespace artifex_devices::planner {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/calibration/terms.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "artifex_planner/calibration/terms.h"
 
 namespace artifex_devices::planner {
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/profile/parts.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_planner/profile/parts.h"
 
 namespace artifex_devices::planner {
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/reshard/plan.h"
-
 #include <gtest/gtest.h>
 
 #include "../array/worlds.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/device/cluster_client.h"
+#include "artifex_planner/reshard/plan.h"
 
 namespace artifex_devices::planner {
 namespace {

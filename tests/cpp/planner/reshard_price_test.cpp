@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/reshard/price.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_planner/reshard/price.h"
 #include "made_clusters.h"
 #include "reference_pairs.h"
 

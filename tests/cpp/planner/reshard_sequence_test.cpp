@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/reshard/sequence.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -8,6 +6,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/partition/reshard_plan.h"
+#include "artifex_planner/reshard/sequence.h"
 #include "reference_pairs.h"
 
 namespace artifex_devices::planner {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/step/cost.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_planner/step/cost.h"
 #include "made_clusters.h"
 #include "step_models.h"
 

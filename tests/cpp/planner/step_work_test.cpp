@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/step/work.h"
-
 #include <gtest/gtest.h>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_planner/step/work.h"
 #include "step_models.h"
 
 namespace artifex_devices::planner {

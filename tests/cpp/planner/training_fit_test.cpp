@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/training/fit.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
+#include "artifex_planner/training/fit.h"
 #include "artifex_planner/training/plan.h"
 
 namespace artifex_devices::planner {

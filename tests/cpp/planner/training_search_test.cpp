@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/training/search.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_planner/training/plan.h"
+#include "artifex_planner/training/search.h"
 
 namespace artifex_devices::planner {
 namespace {

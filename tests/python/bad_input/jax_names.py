@@ -143,6 +143,16 @@ CALLS = [
         ],
     ),
     Calls(
+        "profiler.Trace.plot",
+        "trace.plot()",
+        [
+            bad("trace.plot(ax=3)", TypeError, "Trace.plot:", "ax", "3"),
+            bad("trace.plot(ax='x')", TypeError, "Trace.plot:", "ax", "'x'"),
+            bad("trace.plot(3)", TypeError, "positional"),
+        ],
+        where="block = ad.profiler.trace(); trace = block.__enter__(); put(X).block_until_ready(); block.__exit__(None, None, None)",
+    ),
+    Calls(
         "profiler.annotate",
         "ad.profiler.annotate('step', number=3)",
         [

@@ -12,7 +12,7 @@ CALLS = [
         [
             bad("Mesh(devices, 3)", TypeError, "Mesh:", "3"),
             bad("Mesh(devices, None)", TypeError, "Mesh:", "None"),
-            bad("Mesh(devices)", TypeError, "incompatible function arguments"),
+            bad("Mesh(devices)", TypeError, "Mesh: axis_names is missing", repair="write (.*)$"),
             bad("Mesh()", TypeError, "incompatible function arguments"),
             bad("Mesh(devices, 'x', spam=1)", TypeError, "incompatible function arguments"),
             bad("Mesh(devices, ('x', 'y'))", ValueError, "Mesh:", "'x'", "'y'", repair="for example (np\\.array\\(devices\\(\\)\\)\\.reshape\\(2, 4\\)),", then="Mesh({}, ('x', 'y'))"),

@@ -459,6 +459,26 @@ CALLS = [
         ],
     ),
     Calls(
+        "roofline.MeasuredRoofline.plot",
+        "measured.plot()",
+        [
+            bad("measured.plot(ax=3)", TypeError, "MeasuredRoofline.plot:", "ax", "3"),
+            bad("measured.plot(ax='x')", TypeError, "MeasuredRoofline.plot:", "ax", "'x'"),
+            bad("measured.plot(3)", TypeError, "positional"),
+        ],
+        where=RATE + "; measured = roofline.MeasuredRoofline.from_rates('cpu:0', {'float32': [rate]}, [rate], found)",
+    ),
+    Calls(
+        "planner.TrainingSuggestions.plot",
+        "suggested.plot()",
+        [
+            bad("suggested.plot(ax='x')", TypeError, "TrainingSuggestions.plot:", "ax", "'x'"),
+            bad("suggested.plot(ax=3)", TypeError, "TrainingSuggestions.plot:", "ax", "3"),
+            bad("suggested.plot(3)", TypeError, "positional"),
+        ],
+        where="nodes = ad.cluster.dgx('h100'); suggested = planner.suggest_training('llama-2-7b', nodes, batch=8, sequence=512, progress=False)",
+    ),
+    Calls(
         "roofline.MeasuredRoofline.from_dict",
         "roofline.MeasuredRoofline.from_dict",
         [
@@ -473,7 +493,7 @@ CALLS = [
         "roofline.roofline('h100').plot([1], points=[roofline.RooflinePoint('a', 1.0, 1.0)])",
         [
             bad("roofline.roofline('h100').plot([1], points=[roofline.RooflinePoint('a', -1.0, 1.0)])", ValueError, "Roofline.plot:", "1", "-1"),
-            bad("roofline.roofline('h100').plot([1], points=[roofline.RooflinePoint('a', 'x', 1.0)])", ValueError, "'x'", "convert"),
+            bad("roofline.roofline('h100').plot([1], points=[roofline.RooflinePoint('a', 'x', 1.0)])", TypeError, "Roofline.plot:", "'x'", "number"),
             bad("roofline.roofline('h100').plot([1], points=[roofline.RooflinePoint(3, 1.0, 1.0)])", TypeError, "Roofline.plot:", "label", "flops_per_byte"),
             bad("roofline.roofline('h100').plot([1], points=[roofline.RooflinePoint('a', NAN, 1.0)])", ValueError, "Roofline.plot:", "expected"),
         ],

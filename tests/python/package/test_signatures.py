@@ -18,7 +18,7 @@ from bound_signatures import signature_of
 @pytest.mark.parametrize(
     ("path", "arguments", "result"),
     [
-        ("Mesh.__init__", "(devices, axis_names, axis_types=None)", "None"),
+        ("Mesh.__init__", "(devices, axis_names=None, axis_types=None)", "None"),
         ("Sharding.shard_shape", "(global_shape)", "tuple[int, ...]"),
         ("Client.local_devices", "(process_index: int | None=None)", "list[Device]"),
     ],

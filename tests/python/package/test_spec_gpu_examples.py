@@ -45,6 +45,7 @@ NVIDIA_SMI = ('Issue: "No GPU Detected"', 0)  # starts nvidia-smi, which may be 
 @pytest.fixture(autouse=True)
 def eight_gpus() -> Iterator[None]:
     with ad.simulate({"cpu": 8, "gpu": "8 x h100"}):
+        ad.get_device_manager().close()  # the next one is of this world, also where another test left one
         yield
 
 

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from artifex_devices import _core
+from artifex_devices import _core, _planner
 
 TOOL = Path(__file__).resolve().parents[3] / "tools" / "check_hardening.py"
 
@@ -61,8 +61,9 @@ def problems_of(tool, tmp_path, capsys):
     return build
 
 
-def test_the_extension_is_hardened(tool, capsys):
-    code = tool.main([_core.__file__])
+def test_the_extensions_and_the_runtime_are_hardened(tool, capsys):
+    runtime = Path(_core.__file__).with_name("lib") / "libartifex_devices.so"
+    code = tool.main([_core.__file__, _planner.__file__, str(runtime)])
     assert (code, capsys.readouterr().out) == (0, "")
 
 
