@@ -23,7 +23,12 @@ from artifex_devices import errors
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.rglob("*.md")) if page.parent.name != "decisions")]
-OTHERS = [*ROOT.glob("*.md"), *sorted((DOCS / "decisions").glob("*.md")), *sorted((ROOT / "tests").rglob("*.md"))]
+OTHERS = [
+    *ROOT.glob("*.md"),
+    *(ROOT / folder / "README.md" for folder in ("bench", "tools")),
+    *sorted((DOCS / "decisions").glob("*.md")),
+    *sorted((ROOT / "tests").rglob("*.md")),
+]
 RUN_PAGE = ROOT / "tools" / "run_page.py"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
