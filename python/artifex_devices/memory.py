@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.checks import check_int
-from artifex_devices._base.text import bytes_text, table_lines
+from artifex_devices._base.text import bytes_text, shortened, shortened_list, table_lines
 from artifex_devices._core import Array, Device, Sharding, _creation_line, _MemoryWindow
 from artifex_devices._runtime.memory_kinds import MemorySpace
 
@@ -128,13 +128,12 @@ class MemoryReport:
         groups: dict[tuple[int, ...], list[Device]] = {}
         for device, row in zip(self._window.devices, rows, strict=True):
             groups.setdefault(row, []).append(device)
-        for (start, in_use, peak, allocated, freed), devices in list(groups.items())[:_DEVICES_SHOWN]:
+        for (start, in_use, peak, allocated, freed), devices in groups.items():
             numbers = map(bytes_text, (peak, start, in_use, allocated, freed))
             table.append((_names(devices), *numbers))
         lines = [f"Memory of {len(rows)} device{'' if len(rows) == 1 else 's'} (measured, logical bytes, each)"]
-        lines += [f"  {line}" for line in table_lines(table, right=range(1, 6))]
-        if len(groups) > _DEVICES_SHOWN:
-            lines.append(f"  and {len(groups) - _DEVICES_SHOWN} more lines")
+        head, *listed = table_lines(table, right=range(1, 6))
+        lines += [f"  {line}" for line in (head, *shortened(listed, _DEVICES_SHOWN, "and {} more lines"))]
         lines.append(f"Physical memory in use, of all worlds ({when}): {bytes_text(self._physical)}")
         count, total = self._live
         lines.append(f"Live Arrays ({when}): {count}, {bytes_text(total)} on all devices")
@@ -200,4 +199,4 @@ def _names(devices: list[Device]) -> str:
         return str(devices[0])
     if ids == list(range(ids[0], ids[0] + len(ids))):
         return f"{devices[0]} to {devices[-1]}"
-    return f"{devices[0]} and {len(ids) - 1} more"
+    return shortened_list(list(map(str, devices)), 1)

@@ -173,6 +173,28 @@ def more_devices(count: int) -> str:
     )
 
 
+def shortened(texts: Sequence[str], most: int, more: str = "and {} more") -> list[str]:
+    """Returns the first `most` texts, and as the last one the number of the others, if there are others.
+
+    Example:
+        >>> shortened(["a", "b"], 2), shortened(["a", "b", "c"], 2), "; ".join(shortened(["a", "b", "c"], 1))
+        (['a', 'b'], ['a', 'b', 'and 1 more'], 'a; and 2 more')
+    """
+    rest = len(texts) - most
+    return list(texts) if rest <= 0 else [*texts[:most], more.format(rest)]
+
+
+def shortened_list(texts: Sequence[str], most: int) -> str:
+    """Joins the first `most` texts by commas and counts the others.
+
+    Example:
+        >>> shortened_list(["a", "b", "c"], 3), shortened_list(["a", "b", "c"], 1)
+        ('a, b, c', 'a and 2 more')
+    """
+    rest = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
 def alternatives(values: Iterable[Any]) -> str:
     """Formats the values of which one is expected: "'auto', 'threads' or None"."""
     *first, last = map(repr, values)

@@ -15,7 +15,7 @@ else:
     import tomli as tomllib
 
 from artifex_devices._base.regular_file import read_regular_file
-from artifex_devices._base.text import printable
+from artifex_devices._base.text import printable, shortened
 
 _LARGEST_FILE = 256 << 10
 _MAX_MISTAKES = 50  # in one error
@@ -65,8 +65,7 @@ def all_mistakes(wrong: Sequence[str]) -> str:
         >>> all_mistakes(["a is 1", "b is 2"]), all_mistakes(["no"] * 52)[-24:]
         ('a is 1; b is 2', 'no; no; no; and 2 others')
     """
-    rest = len(wrong) - _MAX_MISTAKES
-    return "; ".join([*wrong[:_MAX_MISTAKES], *([f"and {rest} others"] if rest > 0 else [])])
+    return "; ".join(shortened(wrong, _MAX_MISTAKES, "and {} others"))
 
 
 def key_text(key: str) -> str:

@@ -18,6 +18,7 @@ from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import run_all, tiling
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.text import shortened_list
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._spmd.arguments import as_ndarray, empty
@@ -184,7 +185,7 @@ class Outputs:
             for i, part in enumerate(parts)
             if (part.shape, part.dtype) != (first.shape, first.dtype)
         ]
-        texts = ", ".join(others[:4]) + (f" and {len(others) - 4} more" if len(others) > 4 else "")
+        texts = shortened_list(others, 4)
         return ValueError(
             f"{self.operation}: output{path} differs between devices; expected "
             f"{shape_text(first.shape, first.dtype)} as on {names[0]}, got {texts}; return equal shapes and dtypes"
@@ -204,11 +205,10 @@ class Outputs:
         run_all([functools.partial(compare, i) for i in others], first.nbytes * len(others))
         if differing:
             names = self.grid.device_names
-            texts = ", ".join(names[i] for i in sorted(differing)[:8])
-            more = f" and {len(differing) - 8} more" if len(differing) > 8 else ""
+            texts = shortened_list([names[i] for i in sorted(differing)], 8)
             raise ValueError(
                 f"{self.operation}: output{path} is replicated by its spec, but not the same everywhere; expected the "
-                f"bits of {names[group[0]]}, got others on {texts}{more}; name the axis in out_specs, reduce the value "
+                f"bits of {names[group[0]]}, got others on {texts}; name the axis in out_specs, reduce the value "
                 "(lax.pmean), or take the first device's with check_vma=False"
             )
 

@@ -16,6 +16,7 @@ from types import CodeType, FrameType
 from typing import Any, Protocol
 
 from artifex_devices import _core
+from artifex_devices._base.text import shortened
 from artifex_devices._spmd.axis_groups import AxisGroups
 from artifex_devices._spmd.collective import Collective, CollectiveCache
 from artifex_devices._spmd.outcomes import Outcomes, Stopped
@@ -285,8 +286,7 @@ class Session:
             doing = "" if signature < 0 else f" {'in' if state == 'waiting' else 'after'} {signatures[signature]}"
             site = f" at {participant.site}" if doing and participant.site else ""
             rows.append(f"  {self.device_names[participant.position]}: {state}{doing}{site} (collective {count})")
-        listed = rows if len(rows) <= 16 else [*rows[:15], f"  and {len(rows) - 15} more"]
-        return "\n".join(["where each device stands:", *listed])
+        return "\n".join(["where each device stands:", *shortened(rows, 16, "  and {} more")])
 
     def _trace(self, position: int, collective: Collective) -> None:
         """Adds a collective that was completed to open traces."""

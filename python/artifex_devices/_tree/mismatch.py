@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.text import shortened
 from artifex_devices._tree.keys import keystr
 from artifex_devices._tree.nodes import UnsortableKeysError, has_same_data, keys_of, one_level, public_data
 
@@ -18,9 +19,7 @@ _DICTS = (dict, OrderedDict, defaultdict)
 def explain(node: Any, tree: Any, name: str) -> str:
     """Returns all paths where the tree differs from the node of a structure, in one line."""
     found = [f"at {name}{keystr(path)}: {problem}" for path, problem in mismatches(node, tree)]
-    if len(found) > _MAX_ENTRIES:
-        found[_MAX_ENTRIES:] = [f"and at {len(found) - _MAX_ENTRIES} more places"]
-    return "; ".join(found)
+    return "; ".join(shortened(found, _MAX_ENTRIES, "and at {} more places"))
 
 
 def mismatches(node: Any, tree: Any) -> Iterator[tuple[tuple[Any, ...], str]]:

@@ -7,6 +7,7 @@ from collections import Counter
 
 from artifex_devices import tree_util
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.text import shortened_list
 
 _ROOT = "value"  # name of a tree that is one leaf
 _RESERVED = "__metadata__"
@@ -45,5 +46,4 @@ def name_leaves(operation: str, structure: tree_util.PyTreeDef) -> list[str]:
 
 def list_of(names: list[str]) -> str:
     """Returns the first names for a message, and the number of the others."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(safe_repr(name) for name in names[:_SHOWN]) + more
+    return shortened_list(list(map(safe_repr, names)), _SHOWN)

@@ -10,6 +10,7 @@ import numpy as np
 from artifex_devices import _core, tree_util
 from artifex_devices._array.shape_dtype import ShapeDtypeStruct
 from artifex_devices._base.checks import check_bool, wrong_type
+from artifex_devices._base.text import shortened
 from artifex_devices._core import Array
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.target import PLACES, resolve_target, sharding_of_new
@@ -79,9 +80,8 @@ def restore(path: Any, like: Any = None, *, strict: bool = True, verify: bool = 
         if fault:
             faults.append(f"{name!a} {fault}")
     if faults:
-        more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise ValueError(
-            f"{_OPERATION}: {'; '.join(faults[:_SHOWN])}{more}; give the shapes and dtypes of "
+            f"{_OPERATION}: {'; '.join(shortened(faults, _SHOWN))}; give the shapes and dtypes of "
             f"checkpoint.metadata({stored.path!r})"
         )
     found = [_destination(stored, name, leaf) for name, leaf in zip(names, leaves, strict=True)]

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
+from artifex_devices._base.text import shortened
 from artifex_devices._core import Device
 from artifex_devices._hardware.detection import DeviceCapabilities, DeviceDetector, DeviceType
 from artifex_devices.config import config
@@ -90,8 +91,7 @@ def _memory(state: ManagerState) -> str | None:
             problems.append(f"{device} is not in the world of the manager")
         elif ((limit := LIMITS.read(device)) or device.memory_bytes) != state.limits[device]:
             problems.append(f"{device} has {'no limit' if limit is None else f'the limit {limit}'}, set elsewhere")
-    text = "; ".join(problems[:4])
-    return (f"{text}; and {len(problems) - 4} more" if len(problems) > 4 else text) or None
+    return "; ".join(shortened(problems, 4)) or None
 
 
 def _platforms(state: ManagerState) -> str | None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import artifex_devices as ad
 from artifex_devices._base.checks import check_number, check_type, wrong_type
+from artifex_devices._base.text import shortened
 
 _MAX_ROWS = 8
 
@@ -67,7 +68,7 @@ def assert_allclose(
     if lines:
         raise AssertionError(
             f"assert_allclose: {is_wrong.sum()} of {got.size} elements differ by more than rtol={rtol}, atol={atol}\n"
-            + "\n".join(_shortened(lines, "shards"))
+            + "\n".join(shortened(lines, _MAX_ROWS, "  and {} more shards"))
         )
 
 
@@ -169,7 +170,7 @@ def assert_same_sharding(actual: Any, expected: Any) -> None:
         return
     lines = [f"  got {_sharding_text(got, want)}, expected {_sharding_text(want, got)}"]
     if got is not None and want is not None:
-        lines += _shortened(_device_lines(got, want, shape), "devices")
+        lines += shortened(_device_lines(got, want, shape), _MAX_ROWS, "  and {} more devices")
     raise AssertionError(f"assert_same_sharding: an array of shape {shape} is sharded otherwise\n" + "\n".join(lines))
 
 
@@ -201,11 +202,6 @@ def _index_text(index: _Index, shape: tuple[int, ...]) -> str:
     """Formats an index with its bounds: "[0:2, 0:8]"."""
     bounds = (part.indices(size) for part, size in zip(index, shape, strict=True))
     return f"[{', '.join(f'{start}:{stop}' for start, stop, _ in bounds)}]"
-
-
-def _shortened(lines: list[str], noun: str) -> list[str]:
-    more = len(lines) - _MAX_ROWS
-    return lines if more <= 0 else [*lines[:_MAX_ROWS], f"  and {more} more {noun}"]
 
 
 def assert_same_bits(actual: Any, expected: Any) -> None:

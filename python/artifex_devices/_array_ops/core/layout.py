@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from artifex_devices import _core
 from artifex_devices._base.clearable_cache import clearable_cache
+from artifex_devices._base.text import shortened_list
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 from artifex_devices._placement.mesh_context import mesh_that_is_set
 from artifex_devices._placement.reshard import reshard
@@ -112,9 +113,8 @@ def broadcast_specs(operation: str, placement: Placement, shape: tuple[int, ...]
 
 
 def ids_text(sharding: Sharding) -> str:
-    """The ids of a sharding's devices, the first eight at most."""
-    ids = [device.id for device in sharding._device_assignment]
-    return f"{ids[:8]}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
+    """Formats the ids of a sharding's devices, the first eight at most."""
+    return f"[{shortened_list([str(device.id) for device in sharding._device_assignment], 8)}]"
 
 
 def _devices_text(sharding: Sharding) -> str:
