@@ -7,6 +7,7 @@ import atexit
 import contextvars
 import dataclasses
 import os
+import queue
 import threading
 import time
 import weakref
@@ -18,7 +19,6 @@ import numpy as np
 from artifex_devices import _core
 from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
-from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._core import Array
 from artifex_devices._placement.target import resolve_target
@@ -26,8 +26,7 @@ from artifex_devices.batch_placement import exchanges_sizes, place_batch
 
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
 
-# Interval at which a waiting thread checks whether the other thread is alive; the awaited event wakes it at once.
-_LIVENESS_CHECK_S = 0.25
+_POLL_S = 0.25  # how late a thread goes on whose wake-up was lost as Ctrl-C interrupted the other one
 _EXIT_WAIT_S = 2.0
 
 
@@ -63,6 +62,14 @@ class PrefetchStats:
 
 
 _END = object()  # follows the last batch in the queue and stays there
+_NOTHING = object()  # what _take returns after a timeout
+
+
+def _take(items: queue.SimpleQueue[Any], seconds: float) -> Any:
+    try:
+        return items.get(seconds > 0.0, seconds)
+    except queue.Empty:
+        return _NOTHING
 
 
 class _Unplaced:
@@ -83,8 +90,8 @@ class _Work:
         self.source = source
         self.place = place
         self.buffer_size = buffer_size
-        self.ready: HandoffQueue[Any] = HandoffQueue()
-        self.wake: HandoffQueue[None] = HandoffQueue()
+        self.ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.wake: queue.SimpleQueue[None] = queue.SimpleQueue()
         self.waits_for_room = False
         self.stopped = False
         self.claim = threading.Lock()  # acquired once, by the thread that runs, or by close() before that
@@ -105,8 +112,8 @@ class _Work:
     def drop_batches(self) -> None:
         """Drops the batches that were not returned, and wakes waiting consumers."""
         self.error = None
-        while self.ready.take(0) is not NOTHING:
-            pass
+        while (batch := _take(self.ready, 0.0)) is not _NOTHING:
+            del batch
         self.ready.put(_END)
 
     def run(self) -> None:
@@ -128,32 +135,24 @@ class _Work:
             _running.pop(thread, None)
 
     def _end(self) -> None:
-        """Ends the queue and closes the source. Without memory, consumers find out by checking the thread."""
+        """Ends the queue and closes the source."""
+        self.ready.put(_END)
         try:
-            self.ready.put(_END)
+            self._close_source()
         finally:
-            try:
-                self._close_source()
-            finally:
-                if self.stopped:
-                    self.drop_batches()
-                self.finished.set()
+            if self.stopped:
+                self.drop_batches()
+            self.finished.set()
 
     def wait(self, seconds: float) -> bool:
         """Waits for the end of the worker; returns whether it has ended."""
         end_s = time.monotonic() + seconds
-        while not self.has_ended():
-            left_s = end_s - time.monotonic()
-            if left_s <= 0.0:
+        while not self.finished.wait(max(0.0, min(end_s - time.monotonic(), _POLL_S))):
+            if time.monotonic() >= end_s:
                 return False
-            self.finished.wait(min(left_s, _LIVENESS_CHECK_S))
         if self.thread is not None:
             self.thread.join(max(0.0, end_s - time.monotonic()))  # it is about to end
         return True
-
-    def has_ended(self) -> bool:
-        """Returns whether the worker has ended, also without the memory to set `finished`."""
-        return self.finished.is_set() or (self.thread is not None and not self.thread.is_alive())
 
     def _read_all(self) -> None:
         clock = time.perf_counter
@@ -182,8 +181,8 @@ class _Work:
         # The flag is set before the check, and a consumer reads it after taking: no wake-up is missed.
         self.waits_for_room = True
         has_waited = False
-        while not self.stopped and len(self.ready) >= self.buffer_size:
-            self.wake.take(_LIVENESS_CHECK_S)
+        while not self.stopped and self.ready.qsize() >= self.buffer_size:
+            _take(self.wake, _POLL_S)
             has_waited = True
         self.waits_for_room = False
         self.idle_s += time.perf_counter() - began
@@ -253,20 +252,17 @@ class Prefetcher(Iterator[T]):
             self._start()
         self._check_process()
         began = time.perf_counter()
-        item = work.ready.take(0)
-        if item is NOTHING:
+        item = _take(work.ready, 0.0)
+        if item is _NOTHING:
             item = self._wait()
             _trace("wait for a batch", began)
-        try:
-            if work.waits_for_room:
-                work.wake.put(None)
-            waited = time.perf_counter() - began
-            with self._lock:
-                self._waited_s += waited
-                if item is not _END:
-                    self._batches += 1
-        except MemoryError:
-            pass  # return the batch without counting it; the worker checks for space by itself
+        if work.waits_for_room:
+            work.wake.put(None)
+        waited = time.perf_counter() - began
+        with self._lock:
+            self._waited_s += waited
+            if item is not _END:
+                self._batches += 1
         if isinstance(item, _Unplaced):
             item = self._placed_here(item)
         if item is not _END:
@@ -299,11 +295,11 @@ class Prefetcher(Iterator[T]):
                 "source that does not use it; read from the inner iterator"
             )
         while True:
-            item = work.ready.take(_LIVENESS_CHECK_S)
-            if item is not NOTHING:
+            item = _take(work.ready, _POLL_S)
+            if item is not _NOTHING:
                 return item
             # A consumer that is interrupted between taking and putting back loses the end mark.
-            if (work.has_ended() or not self._started) and not work.ready:
+            if (work.finished.is_set() or not self._started) and work.ready.empty():
                 return _END
 
     def _placed_here(self, item: _Unplaced) -> Any:
@@ -393,7 +389,7 @@ class Prefetcher(Iterator[T]):
         work = self._work
         if work.stopped:
             state = "closed"
-        elif work.has_ended():
+        elif work.finished.is_set():
             state = "finished"
         else:
             state = "running" if self._started else "not started"

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,26 +15,24 @@ from artifex_devices._base.caller import user_frame
 from artifex_devices._core import _set_thread_caller
 
 _EXIT_S = 3.0  # longest wait at interpreter exit for threads that are starting
-_LATE_START_S = 1.0  # time from the beginning of interpreter exit in which only the main thread starts threads
-_POLL_S = 0.001
+_LATE_START_S = 1.0  # longest wait of a thread that starts another one, for other starts and at interpreter exit
 
-# Threads that are being started and may not have had the GIL. If the interpreter is finalized meanwhile, such a thread
-# can use memory that is released: decision 0005.
-_starting: set[DaemonThread] = set()
-_exit_began_s: float | None = None
+# Held while a thread starts, and by the main thread from interpreter exit on. If the interpreter is finalized before a
+# new thread has had the GIL, that thread can use memory that is released: decision 0005.
+_starts = threading.RLock()
 
 
-def _wait_at_exit() -> None:
-    """Delays later starts of other threads; waits for threads that are being started."""
-    global _exit_began_s
-    _exit_began_s = time.monotonic()
-    end_s = time.monotonic() + _EXIT_S
-    while _starting and time.monotonic() < end_s:
-        time.sleep(_POLL_S)
+def _hold_starts() -> None:
+    _starts.acquire(timeout=_EXIT_S)
 
 
-atexit.register(_wait_at_exit)
-os.register_at_fork(after_in_child=_starting.clear)
+def _renew_starts() -> None:
+    global _starts
+    _starts = threading.RLock()
+
+
+atexit.register(_hold_starts)
+os.register_at_fork(after_in_child=_renew_starts)
 
 
 class DaemonThread(threading.Thread):
@@ -56,17 +54,17 @@ class DaemonThread(threading.Thread):
         """
         if sys.is_finalizing():  # other threads do not run
             raise RuntimeError("can't start new thread at interpreter shutdown")
-        if _exit_began_s is not None and threading.current_thread() is not threading.main_thread():
-            # Usually the interpreter is finalized meanwhile. A callback that takes longer may wait for the thread.
-            time.sleep(max(0.0, _exit_began_s + _LATE_START_S - time.monotonic()))
+        starts = _starts
         try:
-            _starting.add(self)
+            # At exit the interpreter is usually finalized meanwhile; a callback may wait longer for the thread.
+            starts.acquire(timeout=_LATE_START_S)
             super().start()
         except BaseException:
             self._is_cancelled = True
             raise
         finally:
-            _starting.discard(self)
+            with contextlib.suppress(RuntimeError):  # not acquired
+                starts.release()
 
     def run(self) -> None:
         """Runs the function."""

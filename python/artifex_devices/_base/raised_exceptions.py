@@ -30,11 +30,6 @@ def add_note(error: BaseException, note: str) -> None:
         BaseException.__setattr__(error, "__notes__", [*notes, note])
 
 
-def without_trace(error: BaseException) -> BaseException:
-    """Returns the exception without the frames of its traceback, which would stay alive with it."""
-    return BaseException.with_traceback(error, None)
-
-
 def context_manager(
     function: Callable[_Parameters, Generator[_Value, None, None]],
 ) -> Callable[_Parameters, ContextOf[_Value]]:

@@ -177,14 +177,9 @@ class CooperativeExecutor:
         del idle[max(_MAX_IDLE, count) :]
 
     def _end(self) -> None:
-        """Ends all waiting participants, which would stay suspended forever; repeats that until there is memory."""
-        while True:
-            try:
-                self._session.cancel()
-                self._run_all()
-                return
-            except MemoryError:
-                continue
+        """Ends all waiting participants, which would stay suspended forever."""
+        self._session.rendezvous.cancel()
+        self._run_all()
 
     def _run_all(self) -> None:
         """Runs participants until all have ended; the caller does it."""

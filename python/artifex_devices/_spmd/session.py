@@ -257,15 +257,6 @@ class Session:
             self._results[position] = _PENDING
         return result
 
-    def cancel(self) -> None:
-        """Ends all waits; repeats that until there is memory for it."""
-        while True:
-            try:
-                self.rendezvous.cancel()
-                return
-            except MemoryError:
-                continue
-
     def becomes_late(self) -> bool:
         """Whether the call is more than a second over its deadline; true once in a call."""
         late_s = time.monotonic() - self._started_s - (self.timeout_s or float("inf"))

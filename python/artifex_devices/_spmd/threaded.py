@@ -8,60 +8,40 @@ starts with none.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import contextvars
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any
 
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._base.daemon_thread import DaemonThread
-from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
-from artifex_devices._base.raised_exceptions import without_trace
-from artifex_devices._spmd.outcomes import Outcomes, Stopped
+from artifex_devices._spmd.outcomes import Stopped
 from artifex_devices._spmd.session import Participant, Session, _current
 
 _GRACE_S = 2.0  # how long a failed session waits for its bodies before it goes on without them
 _POLL_S = 0.5  # a Ctrl-C just before a wait for a lock begins does not end that wait
 
 
-def _serve(jobs: HandoffQueue[Job | None]) -> None:
-    while True:
-        try:
-            job = jobs.take()
-        except MemoryError:
-            continue
-        if job is None or job is NOTHING:
-            return
+def _serve(jobs: SimpleQueue[Job | None]) -> None:
+    while (job := jobs.get()) is not None:
         context, participant, function, running, news = job
         position = participant.position
-        outcomes: Outcomes | None = participant.session.outcomes
         rendezvous = participant.session.rendezvous
-        lost = None
-        has_raised = True
-        try:
-            has_raised = context.run(_enter, participant, function)
-        except BaseException as error:  # out of memory before or after the body
-            lost = without_trace(error)  # the frame of this function outlives the session
-        del job, context, participant, function
-        while True:  # the others wait for its report, which is repeated until there is memory for it
-            try:
-                if lost is not None and outcomes is not None:
-                    outcomes.record_error(position, lost)
-                outcomes = None  # the caller goes on once this end is reported
-                if has_raised:
-                    rendezvous.raised(position)
-                else:
-                    rendezvous.finished(position)
-                running.discard(position)
-                if rendezvous.failure or not running:
-                    news.put(None)
-                break
-            except MemoryError:
-                continue
-        del rendezvous, running, news, lost
+        has_raised = context.run(_enter, participant, function)
+        del job, context, participant, function  # the caller goes on once this end is reported
+        if has_raised:
+            rendezvous.raised(position)
+        else:
+            rendezvous.finished(position)
+        running.discard(position)
+        if rendezvous.failure or not running:
+            news.put(None)
+        del rendezvous, running, news
 
 
 def _enter(me: Participant, function: Callable[..., Any]) -> bool:
@@ -71,9 +51,9 @@ def _enter(me: Participant, function: Callable[..., Any]) -> bool:
     """
     outcomes = me.session.outcomes
     position = me.position
-    me.thread = threading.get_ident()
-    _current.set(me)
     try:
+        me.thread = threading.get_ident()
+        _current.set(me)
         args = me.args
         outcomes.record_return(position, function(*args) if type(args) is tuple else function(args))
     except BaseException as error:
@@ -88,7 +68,7 @@ class _Worker:
     __slots__ = ("_jobs", "thread")
 
     def __init__(self) -> None:
-        self._jobs: HandoffQueue[Job | None] = HandoffQueue()
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self.thread = DaemonThread("artifex-participant", _serve, self._jobs)
         self.thread.start()
 
@@ -113,7 +93,7 @@ def _take(count: int) -> list[_Worker]:
     try:
         while len(taken) < count:
             taken.append(_pop() or _Worker())
-    except (RuntimeError, MemoryError):  # can't start new thread
+    except RuntimeError:  # can't start new thread
         _idle.extend(taken)
         raise
     return taken
@@ -140,7 +120,7 @@ def shutdown() -> None:
 atexit.register(shutdown)
 
 # The last two are of the session: positions of participants that have not ended, and a queue that wakes the caller.
-Job = tuple[contextvars.Context, Participant, Callable[..., Any], set[int], HandoffQueue[None]]
+Job = tuple[contextvars.Context, Participant, Callable[..., Any], set[int], SimpleQueue[None]]
 
 
 class ThreadedExecutor:
@@ -161,7 +141,7 @@ class ThreadedExecutor:
         participants = session.participants
         workers = _take(len(participants))
         running = set(range(len(participants)))
-        news: HandoffQueue[None] = HandoffQueue()
+        news: SimpleQueue[None] = SimpleQueue()
         try:
             with shared_cores(len(participants)):
                 for worker, participant in zip(workers, participants, strict=True):
@@ -169,7 +149,7 @@ class ThreadedExecutor:
                     worker.run((context, participant, self._function, running, news))
                 _wait(session.rendezvous, running, news)
         except BaseException:  # Ctrl-C ends waits at once, and bodies at their next collective
-            session.cancel()
+            session.rendezvous.cancel()
             _retire(workers)
             deadline_s = time.monotonic() + _GRACE_S
             for worker in workers:
@@ -181,16 +161,21 @@ class ThreadedExecutor:
             _idle.extend(workers)
 
 
-def _wait(rendezvous: Any, running: set[int], news: HandoffQueue[None]) -> None:
+def _wait(rendezvous: Any, running: set[int], news: SimpleQueue[None]) -> None:
     """Waits until all bodies have ended, or the session has failed and those that block elsewhere are abandoned.
 
     A function, as CPython 3.13 lets Ctrl-C at the end of a `while` loop escape a `try` or `with` around the loop.
     """
     while running and not rendezvous.failure:
-        news.take(_POLL_S)
+        _sleep(news, _POLL_S)
     end_s = time.monotonic() + _GRACE_S
     while running and (left_s := end_s - time.monotonic()) > 0:
-        news.take(min(left_s, _POLL_S))
+        _sleep(news, min(left_s, _POLL_S))
+
+
+def _sleep(news: SimpleQueue[None], seconds: float) -> None:
+    with contextlib.suppress(Empty):
+        news.get(timeout=seconds)
 
 
 def _retire(workers: Sequence[_Worker]) -> None:

@@ -64,12 +64,8 @@ def shutdown() -> None:
 
 
 def _watch(end: threading.Event) -> None:
-    while not end.is_set():
-        try:
-            end.wait(0.5)
-            _poll()  # in a separate frame, so that a sleeping thread has no reference to a session
-        except MemoryError:  # the thread goes on for later programs
-            continue
+    while not end.wait(0.5):
+        _poll()  # in a separate frame, so that a sleeping thread has no reference to a session
 
 
 def _poll() -> None:

@@ -118,7 +118,7 @@ class SaveFuture:
     def done(self) -> bool:
         """Returns whether the thread has finished: the files are written, or the save failed."""
         self._check_process()
-        return self._finished.is_set() or not self._thread.is_alive()
+        return self._finished.is_set()
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Waits for the save; may be called again.
@@ -159,8 +159,6 @@ class SaveFuture:
                 )
             self._finished.wait(left)
         with self._lock:
-            if not self._finished.is_set():
-                self._end_without_thread()
             if self._commits_in_wait and not self._is_committed:
                 self._is_committed = True
                 self._forget()
@@ -203,13 +201,6 @@ class SaveFuture:
             self._save.commit(self._error)
         except BaseException as error:
             self._fail(error)
-
-    def _end_without_thread(self) -> None:
-        """Gives the save up whose thread ended early."""
-        self._fail(MemoryError(f"{self._operation}: the thread that writes ended without memory; save again"))
-        self._commit_alone()
-        self._finished.set()
-        _running.discard(self)
 
     def _note(self, problem: str) -> None:
         """Records what is reported unless a wait() ends or raises it."""
@@ -272,9 +263,6 @@ def _report_failures(*, of_dropped: bool) -> None:
 def _wait_at_exit() -> None:
     for future in list(_running):
         future._wait_for_thread()
-        with future._lock:
-            if not future._finished.is_set():
-                future._end_without_thread()
     _report_failures(of_dropped=False)
 
 

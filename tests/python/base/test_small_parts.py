@@ -11,7 +11,6 @@ import artifex_devices as ad
 import pytest
 from artifex_devices._base import blas_threads, html
 from artifex_devices._base.clearable_cache import remember
-from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
 from artifex_devices._base.nearest_name import did_you_mean, nearest
 from artifex_devices._base.progress import progress_bar
 from artifex_devices._base.recorded_options import RECORDED
@@ -80,18 +79,6 @@ def test_rich_draws_the_bar_where_it_is_installed(monkeypatch):
         show(2)
     assert "reading" in stream.getvalue()
     assert "100%" in stream.getvalue()
-
-
-def test_a_queue_returns_its_items_in_order_and_then_nothing():
-    queue = HandoffQueue()
-    assert len(queue) == 0
-    assert queue.take(0) is NOTHING
-    for item in (1, 2, 3):
-        queue.put(item)
-    assert len(queue) == 3
-    assert [queue.take(), queue.take(0), queue.take(), queue.take(0)] == [1, 2, 3, NOTHING]
-    queue.put(4)
-    assert queue.take() == 4
 
 
 def test_the_collector_is_disabled_in_the_block_and_then_as_before():

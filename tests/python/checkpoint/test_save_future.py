@@ -132,14 +132,6 @@ def test_a_thread_that_cannot_be_started_is_an_error_of_the_call(monkeypatch):
     assert not any(future._save is save for future in futures._running)
 
 
-def test_a_thread_that_ends_without_memory_is_reported_by_wait(monkeypatch):
-    monkeypatch.setattr(SaveFuture, "_run", lambda self: None)
-    future = ended(SaveFuture(Save()))
-    future._thread.join()
-    with pytest.raises(MemoryError, match=r"^save: the thread that writes ended without memory; save again$"):
-        future.wait()
-
-
 FAILING = """
 import sys
 from artifex_devices import checkpoint

@@ -21,7 +21,6 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import prefetch
-from artifex_devices._base.handoff_queue import HandoffQueue
 from artifex_devices.prefetch import Prefetcher, PrefetchStats, prefetch_to_device
 
 WAIT_S = 30.0  # only ever waited out by a test that fails
@@ -267,26 +266,6 @@ def test_close_ends_the_worker_and_may_be_repeated() -> None:
     assert batches.close() is True
     assert list(batches) == []
     assert "closed" in repr(batches)
-
-
-def test_batches_are_dropped_without_waiting_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits = []
-
-    class Recorded(HandoffQueue[Any]):
-        """Records how long each take waits at most."""
-
-        def take(self, seconds: float = -1) -> Any:
-            waits.append(seconds)
-            return super().take(seconds)
-
-    monkeypatch.setattr(prefetch, "HandoffQueue", Recorded)
-    batches = Prefetcher(numbers(3), lambda batch: batch, 3)
-    next(batches)
-    waits.clear()
-    batches._work.wait(WAIT_S)  # all are placed
-    batches._work.drop_batches()
-    assert set(waits) == {0}
-    assert list(batches) == []
 
 
 def test_close_before_the_first_next_starts_nothing() -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that Ctrl-C interrupts, or that the system refuses a thread or memory."""
 
-import contextvars
-
 import artifex_devices as ad
 import numpy as np
 import pytest
@@ -19,15 +17,14 @@ def eight_devices():
         yield
 
 
-@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError("no stack")])
-def test_a_thread_that_cannot_be_started_is_the_error_of_the_call(monkeypatch, error):
+def test_a_thread_that_cannot_be_started_is_the_error_of_the_call(monkeypatch):
     ran, started = [], []
     start = DaemonThread.start
 
     def start_three(thread):
         if thread.name == "artifex-participant":
             if len(started) == 3:
-                raise error
+                raise RuntimeError("can't start new thread")
             started.append(thread)
         start(thread)
 
@@ -40,37 +37,12 @@ def test_a_thread_that_cannot_be_started_is_the_error_of_the_call(monkeypatch, e
     threaded.shutdown()  # else threads of earlier calls are used
     with monkeypatch.context() as patch:
         patch.setattr(DaemonThread, "start", start_three)
-        with pytest.raises(type(error), match=str(error)):
+        with pytest.raises(RuntimeError, match="can't start new thread"):
             f(X)
     assert (len(started), ran) == (3, [])
     np.testing.assert_array_equal(np.asarray(f(X)), X + X.sum(0))
     assert len(ran) == 8
     assert all(thread.is_alive() for thread in started)  # they were used by the second call
-
-
-def test_memory_that_ends_before_a_body_begins_is_the_error_of_the_call(monkeypatch):
-    class Full:
-        def run(self, *_):
-            raise MemoryError("no frame")
-
-    contexts = []
-
-    def copy_of_context():
-        contexts.append(Full() if len(contexts) == 5 else contextvars.Context())
-        return contexts[-1]
-
-    f = ad.shard_map(
-        lambda block: block + lax.psum(block, "x"),
-        mesh=ad.Mesh(np.array(ad.devices()), ("x",)),
-        in_specs=P("x"),
-        out_specs=P("x"),
-        executor="threads",
-    )
-    with monkeypatch.context() as patch:
-        patch.setattr(contextvars, "copy_context", copy_of_context)
-        with pytest.raises(MemoryError, match="no frame"):
-            f(X)
-    np.testing.assert_array_equal(np.asarray(f(X)), X + X.sum(0))
 
 
 @pytest.mark.parametrize("executor", ["cooperative", "threads"])
