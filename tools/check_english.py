@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses phrases that a newcomer would stumble over, in all text files that git tracks.
+"""Refuses phrases that a newcomer would stumble over, and docstrings of functions that do not begin with a verb.
 
     tools/check_english.py [--count] [PATH...]
 
 Prints `file:line: phrase; write X` for each phrase found and exits with 1. PATH limits the check to files and folders.
 --count prints the number of phrases per folder instead. A phrase is also found across line breaks, in snake_case and in
 CamelCase: `is_no_key` and `IsNoKey` count as "is no key".
+
+The docstring of a function of the package begins with a verb, as "Returns" or "Places". Those of properties and classes
+begin with a noun, as in NumPy and JAX, and that of `__init__` may name arguments.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import subprocess
 import sys
@@ -77,6 +81,13 @@ REFUSED = {
     r"shall": '"should", "must" or "will"',
 }
 
+VERB_FIRST = 'a verb first: "Returns ...", "Formats ..."'
+# Nouns at the beginning of a docstring that look like a verb.
+PLURALS = re.compile(
+    "As|Axes|Blocks|Bytes|Columns|Devices|Entries|Events|Facts|Files|Indices|Latencies|Layers|Lines|Members|Nodes|Numbers"
+    "|Participants|Parts|Points|Products|Results|Rows|Seconds|Sizes|Terms|This|Values|Views|Workers|[A-Z].*[A-Z].*"
+)
+
 
 def _pattern(phrases: Iterable[str]) -> str:
     return "|".join(phrase.replace(" ", GAP) for phrase in phrases)
@@ -102,6 +113,18 @@ def refused_phrases(text: str) -> Iterator[tuple[int, str, str]]:
             yield text.count("\n", 0, match.start()) + 1, words, _ADVICE[int(group[1:])]
 
 
+def docstrings_without_verb(source: str) -> Iterator[tuple[int, str]]:
+    """Yields line and first word of each docstring of a function or method that does not begin with a verb."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name == "__init__":
+            continue
+        if any(re.search(r"property|\.setter$", ast.unparse(decorator)) for decorator in node.decorator_list):
+            continue
+        first = (ast.get_docstring(node) or "Returns").split()[0].rstrip(".,:;")
+        if not re.fullmatch(r"[A-Z][a-z]*-?[a-z]+s", first) or PLURALS.fullmatch(first):
+            yield node.body[0].lineno, first
+
+
 def tracked_files(paths: list[str]) -> list[str]:
     """Returns the text files that git tracks or would track under `paths`, relative to the checkout."""
     command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths]
@@ -117,9 +140,11 @@ def main() -> int:
     counts: Counter[str] = Counter()
     paths = [str(Path(path).resolve().relative_to(ROOT)) for path in options.paths]
     for name in tracked_files(paths):
-        for line, phrase, advice in refused_phrases((ROOT / name).read_text(encoding="utf-8", errors="replace")):
-            if phrase.lower() in EXCEPTIONS.get(name, ()):
-                continue
+        text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
+        found = [each for each in refused_phrases(text) if each[1].lower() not in EXCEPTIONS.get(name, ())]
+        if name.startswith("python/") and name.endswith(".py"):
+            found += [(line, word, VERB_FIRST) for line, word in docstrings_without_verb(text)]
+        for line, phrase, advice in found:
             counts["/".join(name.split("/")[:3]) if "/" in name else name] += 1
             if not options.count:
                 print(f"{name}:{line}: {phrase}; write {advice}")

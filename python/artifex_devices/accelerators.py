@@ -140,7 +140,7 @@ def _rate_text(rate: float | None, receiver: str) -> str:
 
 
 def accelerators() -> tuple[Accelerator, ...]:
-    """All accelerators of the catalogue: TPUs first, older before newer.
+    """Returns all accelerators of the catalogue: TPUs first, older before newer.
 
     Example:
         >>> from artifex_devices.roofline import accelerators
@@ -151,7 +151,7 @@ def accelerators() -> tuple[Accelerator, ...]:
 
 
 def accelerator(hardware: HardwareType | str) -> Accelerator:
-    """One accelerator of the catalogue.
+    """Finds one accelerator of the catalogue.
 
     Args:
         hardware: A HardwareType or its value ("h100"), a name of the catalogue, the name that the device reports ("TPU
@@ -192,7 +192,7 @@ def _catalogue() -> Mapping[str, Accelerator]:
 
 
 def source_notes(text: str) -> dict[str, str]:
-    """Title and address of each source that a text names by its code, in order of first use.
+    """Returns the title and address of each source that a text names by its code, in order of first use.
 
     Example:
         >>> source_notes("memory 819 GB/s [S2 S7]")["S2"]

@@ -45,7 +45,7 @@ def place_batch(operation: str, batch: Any, target: Any) -> Any:
 
 
 def exchanges_sizes(operation: str, batch: Any, target: Any) -> bool:
-    """Whether place_batch of these makes the processes exchange the sizes of their parts.
+    """Returns whether place_batch of these makes the processes exchange the sizes of their parts.
 
     It does for ndarrays on a sharding with `uneven="last-short"` that spans processes.
     """
@@ -60,7 +60,7 @@ def exchanges_sizes(operation: str, batch: Any, target: Any) -> bool:
 
 
 def _places(operation: str, batch: Any, target: Any, count: int) -> list[Any]:
-    """The target of each of so many leaves."""
+    """Returns the target of each of so many leaves."""
     from artifex_devices._placement.target import PLACES
 
     places = per_leaf(operation, "sharding", target, batch, PLACES)

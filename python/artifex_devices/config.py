@@ -28,7 +28,7 @@ _SCOPED = (
 
 
 def _flight_record_dir(environment: Mapping[str, str]) -> str | None:
-    """The folder of ARTIFEX_FLIGHT_RECORD_DIR, None if that is "off", or a folder of the user for temporary files."""
+    """Returns the folder of ARTIFEX_FLIGHT_RECORD_DIR, None if that is "off", or a temporary folder of the user."""
     given = environment.get("ARTIFEX_FLIGHT_RECORD_DIR")
     if given:
         return None if given == "off" else given

@@ -223,7 +223,7 @@ def _model(name: str, parts: StepBuilder, tokens: int, optimizer: Optimizer | No
 
 
 def _inexact(shape: TransformerShape, tokens: int) -> list[str]:
-    """What einsums and parameters with one use cannot describe."""
+    """Lists what einsums and parameters with one use cannot describe."""
     found = {
         "multi-head latent attention": shape.kv_lora_rank,
         "layers with and without experts": shape.dense_layers or shape.expert_period > 1,

@@ -192,7 +192,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def _host_leaves(client: Client, operation: str, structure: Any, leaves: Mapping[int, Any]) -> list[NDArray[Any]]:
-    """Contiguous ndarrays of the leaves with these numbers in the tree.
+    """Returns contiguous ndarrays of the leaves with these numbers in the tree.
 
     TypeError for those that are not arrays of numbers, RuntimeError for Arrays that cannot be read here. The other
     processes get a CollectiveError with its text.
@@ -226,7 +226,7 @@ def _read_leaves(operation: str, structure: Any, leaves: Mapping[int, Any]) -> l
 
 
 def _gather(client: Client, operation: str, structure: Any, own: list[NDArray[Any]]) -> list[list[NDArray[Any]]]:
-    """For each leaf, its value in each process."""
+    """Gathers, for each leaf, its value in each process."""
     count = client.process_count()
     if count == 1:
         return [[leaf] for leaf in own]

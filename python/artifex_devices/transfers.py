@@ -105,15 +105,15 @@ class TransferReport(NotebookText):
         return tuple(sorted(rows, key=lambda row: -row.bytes))
 
     def calls(self, direction: str | None = None) -> int:
-        """Number of transfers, of one direction or of all."""
+        """Returns the number of transfers, of one direction or of all."""
         return sum(row.calls for row in self._lines_of("TransferReport.calls", direction))
 
     def bytes(self, direction: str | None = None) -> int:
-        """Bytes that transfers copied, of one direction or of all."""
+        """Returns the bytes that transfers copied, of one direction or of all."""
         return sum(row.bytes for row in self._lines_of("TransferReport.bytes", direction))
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts as dicts and lists that `json` can write."""
+        """Returns the counts as dicts and lists that `json` can write."""
         return {
             "directions": {each: {"calls": self.calls(each), "bytes": self.bytes(each)} for each in _DIRECTIONS},
             "routes": [asdict(row) for row in self.routes],
@@ -148,7 +148,7 @@ class TransferReport(NotebookText):
         return f"{count} call{'' if count == 1 else 's'}, {bytes_text(self.bytes())}"
 
     def _tables(self) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-        """Heads and rows of the tables that have rows."""
+        """Returns heads and rows of the tables that have rows."""
         tables: list[tuple[tuple[str, ...], list[tuple[str, ...]]]] = []
         if self.routes:
             tables.append((("route", "routes", "calls", "bytes"), _route_rows(self.routes)))
@@ -189,7 +189,7 @@ def record() -> TransferReport:
 
 
 def _route_rows(routes: Sequence[RouteTransfers]) -> list[tuple[str, ...]]:
-    """Rows of the routes. Routes of one direction with equal counts share a row, with the counts of each."""
+    """Formats rows of the routes; routes of one direction with equal counts share a row, with the counts of each."""
     groups: dict[tuple[str, int, int], list[RouteTransfers]] = {}
     for route in routes:
         groups.setdefault((route.direction, route.calls, route.bytes), []).append(route)

@@ -345,7 +345,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
 
 
 def _or_none(one_level: Callable[[Any], Any]) -> Any:
-    """As in JAX, functions of the registry return None for a leaf."""
+    """Makes a function of the registry return None for a leaf, as JAX's do."""
     return staticmethod(lambda tree: one_level(tree) if is_tree_node(type(tree)) else None)
 
 

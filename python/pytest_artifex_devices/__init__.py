@@ -24,7 +24,7 @@ _EXAMPLES = {"artifex_devices": "1, 8", "artifex_processes": "1, 2, 4"}  # by ma
 
 @pytest.fixture
 def artifex_devices(request: pytest.FixtureRequest) -> Iterator[list[ad.Device]]:
-    """The devices of the world that the test runs in: 8, or those of `@pytest.mark.artifex_devices(...)`."""
+    """Returns the devices of the world that the test runs in: 8, or those of `@pytest.mark.artifex_devices(...)`."""
     import artifex_devices as ad
 
     with ad.simulate(getattr(request, "param", _DEFAULT_WORLD)):
@@ -33,7 +33,7 @@ def artifex_devices(request: pytest.FixtureRequest) -> Iterator[list[ad.Device]]
 
 @pytest.fixture
 def artifex_mesh(artifex_devices: list[ad.Device]) -> ad.Mesh:
-    """A mesh of all simulated devices along one Auto axis "x"."""
+    """Returns a mesh of all simulated devices along one Auto axis "x"."""
     import artifex_devices as ad
 
     return ad.make_mesh((len(artifex_devices),), ("x",), (ad.AxisType.Auto,), devices=artifex_devices)
@@ -41,7 +41,7 @@ def artifex_mesh(artifex_devices: list[ad.Device]) -> ad.Mesh:
 
 @pytest.fixture
 def artifex_processes(request: pytest.FixtureRequest) -> int:
-    """The number of processes in which the test runs: 1, or one of `@pytest.mark.artifex_processes(...)`."""
+    """Returns the number of processes in which the test runs: 1, or one of `@pytest.mark.artifex_processes(...)`."""
     count: int = getattr(request, "param", 1)
     return count
 

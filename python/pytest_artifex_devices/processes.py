@@ -33,7 +33,7 @@ class Settings(NamedTuple):
 
 
 def is_in_job() -> bool:
-    """Whether this is one of the processes that mpiexec has started for a test."""
+    """Returns whether this is one of the processes that mpiexec has started for a test."""
     return _OUTCOMES in os.environ
 
 
@@ -85,7 +85,7 @@ def _raise(
 
 
 def _passes_through_pytest(error: BaseException) -> bool:
-    """Whether its class allows what contextlib does in pytest, which otherwise reports that error instead."""
+    """Returns whether an error's class allows what contextlib does in pytest, which otherwise reports that error."""
     try:
         error.__traceback__ = error.__traceback__
     except Exception:

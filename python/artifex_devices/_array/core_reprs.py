@@ -12,7 +12,7 @@ from artifex_devices import _core
 
 
 def _function_of(owner: type, bound: Any) -> Any:
-    """A Python function that calls the bound method."""
+    """Returns a Python function that calls the bound method."""
 
     def __repr__(self: Any) -> str:  # noqa: N807 - it becomes a method
         text: str = bound(self)

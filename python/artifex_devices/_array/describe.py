@@ -11,18 +11,18 @@ _NAME_WIDTH = len("aliasing")
 
 
 def describe(array: Array) -> str:
-    """The text of `Array.describe()`."""
+    """Formats the text of `Array.describe()`."""
     facts = facts_of(array)
     return "\n".join([title_of(array), *(f"  {name:<{_NAME_WIDTH}}  {text}" for name, text in facts)])
 
 
 def title_of(array: Array) -> str:
-    """`Array float32(16, 4), 256 bytes`."""
+    """Formats the title: `Array float32(16, 4), 256 bytes`."""
     return f"Array {array.dtype.name}{array.shape}, {bytes_text(array.nbytes)}"
 
 
 def facts_of(array: Array) -> list[tuple[str, str]]:
-    """Name and text of each fact, in the order in which they are shown."""
+    """Returns name and text of each fact, in the order in which they are shown."""
     sharding = array.sharding
     facts = sharding_facts(sharding)
     layout = array._pjrt_layout
@@ -52,7 +52,7 @@ def facts_of(array: Array) -> list[tuple[str, str]]:
 
 
 def sharding_facts(sharding: Sharding) -> list[tuple[str, str]]:
-    """The facts about a sharding without an array."""
+    """Returns the facts about a sharding that belongs to no array."""
     if isinstance(sharding, NamedSharding):
         options = [f"memory kind {sharding.memory_kind}"] if sharding.memory_kind not in ("device", None) else []
         options += [f"uneven {sharding.uneven}"] if sharding.uneven is not None else []
@@ -69,12 +69,12 @@ def sharding_facts(sharding: Sharding) -> list[tuple[str, str]]:
 
 
 def mesh_text_of(mesh: Mesh | AbstractMesh) -> str:
-    """`'data': 4, 'model': 2`."""
+    """Formats the axes: `'data': 4, 'model': 2`."""
     return ", ".join(f"{name!r}: {size}" for name, size in mesh.shape.items()) or "no axes"
 
 
 def devices_text(platform: str, ids: list[int]) -> str:
-    """`8, cpu:0 to cpu:7`."""
+    """Formats the ids: `8, cpu:0 to cpu:7`."""
     if len(ids) == 1:
         return f"{platform}:{ids[0]}"
     if ids == list(range(ids[0], ids[0] + len(ids))):
@@ -100,7 +100,7 @@ def _buffers_text(memory: dict[str, int]) -> str:
 
 
 def _pages_facts(sharding: Sharding, memory: dict[str, int]) -> list[tuple[str, str]]:
-    """Whether pages of pinned memory are locked."""
+    """Returns whether pages of pinned memory are locked."""
     if sharding.memory_kind != "pinned_host":
         return []
     missing = memory["blocks"] - memory["locked_blocks"]
@@ -110,7 +110,7 @@ def _pages_facts(sharding: Sharding, memory: dict[str, int]) -> list[tuple[str, 
 
 
 def _aliasing_text(memory: dict[str, int]) -> str:
-    """The other users of the memory."""
+    """Formats the other users of the memory."""
     uses = []
     if memory["foreign_blocks"]:
         uses.append("memory of a host ndarray (may_alias): views of it that were created earlier can still write")

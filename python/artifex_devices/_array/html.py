@@ -20,7 +20,7 @@ _SIDE = 32
 
 
 def array_html(array: Array) -> str:
-    """Value, facts and picture of an Array; only the facts of a deleted one."""
+    """Returns value, facts and picture of an Array; only the facts of a deleted one."""
     title, rows = title_of(array), facts(facts_of(array))
     if array.is_deleted():
         return page(title, rows)
@@ -29,7 +29,7 @@ def array_html(array: Array) -> str:
 
 
 def shard_html(shard: Shard) -> str:
-    """Value and facts of a shard."""
+    """Returns value and facts of a shard."""
     index = ", ".join(_slice_text(part) for part in shard.index)
     rows = [("device", str(shard.device)), ("index", f"[{index}]"), ("replica", str(shard.replica_id))]
     data = shard.data
@@ -40,7 +40,7 @@ def shard_html(shard: Shard) -> str:
 
 
 def mesh_html(mesh: Mesh) -> str:
-    """Facts and picture of a mesh."""
+    """Returns facts and picture of a mesh."""
     kinds = ", ".join(kind.name for kind in mesh.axis_types)
     rows = facts([("axes", mesh_text_of(mesh)), ("axis types", kinds or "none"), ("devices", str(mesh.size))])
     try:
@@ -51,7 +51,7 @@ def mesh_html(mesh: Mesh) -> str:
 
 
 def struct_html(shape: tuple[int, ...], dtype: np.dtype[Any], sharding: Sharding | None) -> str:
-    """Facts of a ShapeDtypeStruct, with the picture of its sharding if that has devices."""
+    """Returns facts of a ShapeDtypeStruct, with the picture of its sharding if it has devices."""
     title = f"{dtype.name}{shape}, {bytes_text(math.prod(shape) * dtype.itemsize)}"
     if sharding is None:
         return page(title, facts([("sharding", "none")]))
@@ -67,14 +67,14 @@ def struct_html(shape: tuple[int, ...], dtype: np.dtype[Any], sharding: Sharding
 
 
 def sharding_html(sharding: Sharding) -> str:
-    """Facts of a sharding, with the picture of its mesh."""
+    """Returns facts of a sharding, with the picture of its mesh."""
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
     picture = _mesh_picture(mesh) if isinstance(mesh, Mesh) else ""  # an AbstractMesh has no devices to show
     return page(type(sharding).__name__, facts(sharding_facts(sharding)), picture)
 
 
 def cluster_html(cluster: Cluster) -> str:
-    """The lines of `Cluster.describe()`, names and texts."""
+    """Formats the lines of `Cluster.describe()`, names and texts."""
     _, *lines = cluster.describe().splitlines()
     rows = [(line[:_NAME_END].strip(), line[_NAME_END:]) for line in lines]
     return page(f"Cluster {cluster.name}", facts(rows))

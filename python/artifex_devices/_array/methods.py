@@ -29,7 +29,7 @@ else:
 
 
 def _forwarded(function: Any, doc: str) -> Any:
-    """A method that calls a NumPy function, with its signature, and returns an Array."""
+    """Returns a method that calls a NumPy function, with its signature, and returns an Array."""
 
     def method(self: Array, *args: Any, **options: Any) -> Any:
         return function(self, *args, **options)
@@ -83,20 +83,20 @@ class ArrayMethods(_Self):
     trace = _forwarded(np.trace, "np.trace: the sum of a diagonal.")
 
     def __round__(self, ndigits: int | None = None, /) -> Array:
-        """np.round; integers where ndigits is None, as in JAX."""
+        """Calls np.round; the result has integers where ndigits is None, as in JAX."""
         rounded: Array = np.round(self, 0 if ndigits is None else ndigits)
         return rounded.astype(int) if ndigits is None and rounded.dtype.kind not in "biu" else rounded
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Array:
-        """np.clip."""
+        """Calls np.clip."""
         return np.clip(self, min, max, out)
 
     def astype(self, dtype: Any, copy: bool = True, device: Any = None) -> Array:
-        """np.astype: each device converts its own shard."""
+        """Calls np.astype; each device converts its own shard."""
         return np.astype(self, dtype, copy=copy, device=device)
 
     def conjugate(self) -> Array:
-        """np.conjugate; bools stay bools."""
+        """Calls np.conjugate; bools stay bools."""
         return np.copy(self) if self.dtype == bool else np.conjugate(self)
 
     @property
@@ -110,15 +110,15 @@ class ArrayMethods(_Self):
         return np.imag(self)
 
     def copy(self) -> Array:
-        """np.copy: new memory, the same sharding."""
+        """Calls np.copy; the copy has its own memory and the same sharding."""
         return np.copy(self)
 
     def clone(self) -> Array:
-        """Another Array on the same memory, which stays valid when x is deleted."""
+        """Returns another Array on the same memory, which stays valid when x is deleted."""
         return _core._reinterpreted(self, self.shape, self.sharding, "clone")
 
     def view(self, dtype: Any = None, type: Any = None) -> Array:
-        """The bits as another dtype, in new memory; the last dimension changes with the item size.
+        """Returns the bits as another dtype, in new memory; the last dimension changes with the item size.
 
         Args:
             self: The Array.
@@ -140,7 +140,7 @@ class ArrayMethods(_Self):
         return view(self, dtype, type)
 
     def item(self, *index: Any) -> Any:
-        """One element as a Python number: the only element, or that at a flat position or an index.
+        """Returns one element as a Python number: the only element, or that at a flat position or an index.
 
         Raises:
             ValueError: There is no index and x has not exactly one element, or the number of indices is wrong.
@@ -159,11 +159,11 @@ class ArrayMethods(_Self):
         return element("item", self, index)
 
     def tobytes(self) -> bytes:
-        """The bytes of np.asarray(x) in row-major order."""
+        """Returns the bytes of np.asarray(x) in row-major order."""
         return np.asarray(self).tobytes()
 
     def __format__(self, spec: str, /) -> str:
-        """f"{loss:.3f}": an Array without dimensions is formatted as its number, others only with an empty format."""
+        """Formats the number of an Array without dimensions, as in f"{loss:.3f}"; others take an empty format only."""
         if not spec:
             return str(self)
         if self.ndim:
@@ -183,7 +183,7 @@ class ArrayMethods(_Self):
     mT = property(_forwarded(np.matrix_transpose, "The last two dimensions swapped."))  # noqa: N815 - NumPy's name
 
     def transpose(self, *axes: Any) -> Array:
-        """The dimensions in another order; their shardings move with them.
+        """Returns the dimensions in another order; their shardings move with them.
 
         Args:
             self: The Array.
@@ -209,7 +209,7 @@ class ArrayMethods(_Self):
     )
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Array:
-        """The same elements in another shape, on the same memory.
+        """Returns the same elements in another shape, on the same memory.
 
         Args:
             self: The Array.
@@ -238,19 +238,19 @@ class ArrayMethods(_Self):
         return with_out_sharding(self, lambda x: np.reshape(x, sizes, order, copy=copy), out_sharding)
 
     def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array:
-        """The elements in one dimension, on the same memory: reshape(-1), with its out_sharding."""
+        """Returns the elements in one dimension, on the same memory: reshape(-1), with its out_sharding."""
         from artifex_devices._array_ops.core.layout import with_out_sharding
 
         return with_out_sharding(self, lambda x: np.ravel(x, order), out_sharding)
 
     def flatten(self, order: str = "C") -> Array:
-        """A copy of the elements in one dimension."""
+        """Returns a copy of the elements in one dimension."""
         from artifex_devices._array_ops.shape.reshaping import flatten
 
         return flatten(self, order)
 
     def repeat(self, repeats: Any, axis: Any = None, *, out_sharding: Any = None) -> Array:
-        """np.repeat(x, repeats, axis), placed by out_sharding if that is not None."""
+        """Calls np.repeat(x, repeats, axis); the result is placed by out_sharding if that is not None."""
         from artifex_devices._array_ops.core.layout import with_out_sharding
 
         return with_out_sharding(self, lambda x: np.repeat(x, repeats, axis), out_sharding)
@@ -258,7 +258,7 @@ class ArrayMethods(_Self):
     # Products
 
     def dot(self, b: Any, out: Any = None) -> Array:
-        """np.dot(x, b): each device multiplies its own blocks, and only partial sums are sent."""
+        """Calls np.dot(x, b); each device multiplies its own blocks, and only partial sums are sent."""
         from artifex_devices._array_ops.linalg.matrix_products import dot
 
         return dot(self, b, out)
@@ -266,7 +266,7 @@ class ArrayMethods(_Self):
     # Indexing
 
     def __getitem__(self, index: Any, /) -> Array:
-        """x[index] by NumPy's rules; only the shards that hold the elements are read (guide: NumPy on Arrays)."""
+        """Returns x[index] by NumPy's rules; reads only the shards that hold the elements (guide: NumPy on Arrays)."""
         from artifex_devices._array_ops.index.indexing import get
 
         return get(self, index)
@@ -287,23 +287,23 @@ class ArrayMethods(_Self):
         )
 
     def __iter__(self, /) -> collections.abc.Iterator[Array]:
-        """x[0], x[1], ...; TypeError for an Array without dimensions."""
+        """Iterates over x[0], x[1], ...; raises TypeError for an Array without dimensions."""
         from artifex_devices._array_ops.index.indexing import rows
 
         return rows(self)
 
     def __reversed__(self, /) -> collections.abc.Iterator[Array]:
-        """x[len(x) - 1], ..., x[0]."""
+        """Iterates over x[len(x) - 1], ..., x[0]."""
         from artifex_devices._array_ops.index.indexing import rows
 
         return rows(self, backwards=True)
 
     def __contains__(self, value: Any, /) -> bool:
-        """Whether an element equals the value."""
+        """Returns whether an element equals the value."""
         return bool(np.any(np.equal(self, value)))
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Array:
-        """np.compress(condition, x, axis): the parts along one dimension where the condition is True."""
+        """Calls np.compress(condition, x, axis): takes the parts along one dimension where the condition is True."""
         return np.compress(condition, self, axis, out)
 
     @property
@@ -333,7 +333,7 @@ class ArrayMethods(_Self):
     # Placement and protocols
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
-        """The Array placed on a Device or by a Sharding, as `device_put(x, device)` places it.
+        """Returns the Array placed on a Device or by a Sharding, as `device_put(x, device)` places it.
 
         `device` is a Device or a Sharding, as `Array.device` returns them, or another target of `device_put`; `stream`
         must be None.
@@ -352,7 +352,7 @@ class ArrayMethods(_Self):
         return to_device(self, device, stream)
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
-        """The module `artifex_devices.array_api`: the Array API standard's functions for Arrays.
+        """Returns the module `artifex_devices.array_api`: the Array API standard's functions for Arrays.
 
         Raises:
             ValueError: The version is not supported.
@@ -362,13 +362,13 @@ class ArrayMethods(_Self):
         return namespace(api_version)
 
     def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **options: Any) -> Any:
-        """Ufuncs: each device computes its own shard (guide: NumPy on Arrays)."""
+        """Calls a ufunc; each device computes its own shard (guide: NumPy on Arrays)."""
         from artifex_devices._array_ops.core.dispatch import call_ufunc
 
         return call_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any, /) -> Any:
-        """NumPy functions: those of the guide's table; others raise TypeError that says how to gather first."""
+        """Calls a NumPy function of the guide's table; others raise TypeError that says how to gather first."""
         from artifex_devices._array_ops.core.dispatch import call_function
 
         return call_function(function, types, args, kwargs)

@@ -28,7 +28,7 @@ def _call(ufunc: np.ufunc, *inputs: Any) -> Any:
 
 
 def _unsupported(ufunc: np.ufunc, other: Any, *, reflected: bool = False) -> Any:
-    """NotImplemented; TypeError for an array of a library that knows NumPy's arrays only, such as torch."""
+    """Returns NotImplemented; raises TypeError for an array of a library that knows only NumPy's, such as torch."""
     kind = type(other)
     if hasattr(kind, "__dlpack__") and not hasattr(kind, "__array_ufunc__"):
         name = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
@@ -70,7 +70,7 @@ def _unary(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _power(self: Array, other: Any, /) -> Any:
-    """np.power, element by element; `x ** 2` is np.square and `x ** 0.5` np.sqrt, as for ndarrays."""
+    """Calls np.power, element by element; `x ** 2` is np.square and `x ** 0.5` np.sqrt, as for ndarrays."""
     kind = type(other)
     if kind is int and other == 2:
         return _call(np.square, self)
@@ -106,7 +106,7 @@ _UNARY = {"neg": np.negative, "pos": np.positive, "invert": np.invert, "abs": np
 
 
 def _operators() -> dict[str, Callable[..., Any]]:
-    """The operators by method name."""
+    """Returns the operators by method name."""
     named: dict[str, Callable[..., Any]] = {}
     for prefix, ufuncs, function_of in (
         ("", _ARITHMETIC, _binary),

@@ -16,7 +16,7 @@ _reduced = Array.__reduce__
 
 
 def reduce_array(self: Array, /) -> tuple[Any, ...]:
-    """The value, the sharding and whether it is committed."""
+    """Returns the value, the sharding and whether it is committed."""
     build, (value, sharding, committed, layout) = _reduced(self)
     # A pool waits forever for a task that its worker cannot unpickle. ForkingPickler.register would do the same, but it
     # needs multiprocessing.reduction, whose import takes 6 ms.
@@ -26,7 +26,7 @@ def reduce_array(self: Array, /) -> tuple[Any, ...]:
 
 
 def from_process(value: Any, sharding: bytes, committed: bool, layout: str | None) -> Array:
-    """The Array that another process sent, on its devices, or on the default device if this process lacks them.
+    """Returns the Array that another process sent, on its devices, or on the default device if they are missing.
 
     Args:
         value: Full value.

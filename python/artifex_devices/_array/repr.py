@@ -15,12 +15,12 @@ _PREFIX = "Array("
 
 
 def array_repr(array: Array) -> str:
-    """`Array([1., 2.], dtype=float32)`; only shape and dtype of a deleted Array."""
+    """Formats `Array([1., 2.], dtype=float32)`; only shape and dtype of a deleted Array."""
     return _deleted_or(array, _alive_repr)
 
 
 def array_str(array: Array) -> str:
-    """The value as NumPy prints it; the repr of a deleted Array."""
+    """Returns the value as NumPy prints it; the repr of a deleted Array."""
     return _deleted_or(array, _alive_str)
 
 
@@ -53,7 +53,7 @@ def _alive_repr(array: Array) -> str:
 
 
 def _is_readable(array: Array) -> bool:
-    """Whether the value can be shown: this process has all shards, or a replica, as in JAX."""
+    """Returns whether the value can be shown: this process has all shards, or a replica, as in JAX."""
     return array.is_fully_addressable or (array.is_fully_replicated and array.sharding.has_addressable_devices)
 
 
@@ -65,7 +65,7 @@ def _alive_str(array: Array) -> str:
 
 
 def _shown_value(array: Array) -> tuple[npt.NDArray[Any], Any]:
-    """An ndarray that prints as the Array's value, and the print options for it.
+    """Returns an ndarray that prints as the Array's value, and the print options for it.
 
     If NumPy would summarize the value, only its edges are read, so that showing an Array of any size gathers few
     elements and caches nothing.

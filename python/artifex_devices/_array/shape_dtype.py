@@ -98,7 +98,7 @@ class ShapeDtypeStruct:
         return Format(None, self.sharding)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
-        """A copy with other values of some of shape, dtype, sharding and weak_type.
+        """Returns a copy with other values of some of shape, dtype, sharding and weak_type.
 
         Raises:
             TypeError: An argument has another name.
@@ -110,7 +110,7 @@ class ShapeDtypeStruct:
         return ShapeDtypeStruct(**{**parts, **changes})
 
     def __len__(self) -> int:
-        """The first size; raises TypeError without dimensions."""
+        """Returns the first size; raises TypeError without dimensions."""
         if not self.shape:
             raise TypeError("len: a ShapeDtypeStruct without dimensions has no length; use .size")
         return self.shape[0]
@@ -119,11 +119,11 @@ class ShapeDtypeStruct:
         return self.shape, self.dtype, self.sharding, self.weak_type
 
     def __eq__(self, other: object) -> bool:
-        """Equal shape, dtype, sharding and weak_type."""
+        """Compares shape, dtype, sharding and weak_type."""
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        """Hash of the values that __eq__ compares."""
+        """Hashes the values that __eq__ compares."""
         return hash(self._key())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -136,7 +136,7 @@ class ShapeDtypeStruct:
         return struct_html(self.shape, self.dtype, self.sharding)
 
     def __repr__(self) -> str:
-        """As in JAX."""
+        """Formats the struct as JAX does."""
         sharding = "" if self.sharding is None else f", sharding={self.sharding!r}"
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"

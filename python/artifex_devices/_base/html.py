@@ -31,7 +31,7 @@ class NotebookText:
 
 
 def page(title: str, *parts: str) -> str:
-    """One page: the title and the parts that are not empty."""
+    """Joins the title and the parts that are not empty to one page."""
     return "\n".join(
         [
             '<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.5">',
@@ -43,7 +43,7 @@ def page(title: str, *parts: str) -> str:
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> str:
-    """Names and texts in two columns."""
+    """Formats names and texts in two columns."""
     lines = [
         f'<tr style="{_ROW}"><td style="{_CELL};white-space:nowrap;opacity:0.7">{html.escape(name)}</td>'
         f'<td style="{_CELL}">{_breakable(text)}</td></tr>'
@@ -53,7 +53,7 @@ def facts(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _breakable(text: str) -> str:
-    """Escaped text; long words, such as addresses, may break behind their slashes and dots."""
+    """Escapes a text; long words, such as addresses, may break behind their slashes and dots."""
     words = (
         _SEPARATORS.sub(r"\1<wbr/>", html.escape(word)) if len(word) > _MAX_UNBROKEN else html.escape(word)
         for word in text.split(" ")
@@ -62,7 +62,7 @@ def _breakable(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Rows of texts below their names; "" without rows."""
+    """Formats rows of texts below their names; "" without rows."""
     lines = [_row("td", row) for row in rows]
     if not lines:
         return ""
@@ -70,7 +70,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _scrolled(rows: str) -> str:
-    """A table that is scrolled where it is wider than the page."""
+    """Wraps a table so that it is scrolled where it is wider than the page."""
     return f'<div style="overflow-x:auto"><table style="{_TABLE}">{rows}</table></div>'
 
 
@@ -84,22 +84,22 @@ def _breaks(text: str) -> str:
 
 
 def preformatted(text: str) -> str:
-    """A text with its line breaks."""
+    """Formats a text with its line breaks."""
     return f'<pre style="margin:0.3em 0 0.5em 0;overflow-x:auto;white-space:pre">{html.escape(text)}</pre>'
 
 
 def note(text: str) -> str:
-    """A faint line."""
+    """Formats a faint line."""
     return f'<div style="opacity:0.7">{html.escape(text)}</div>'
 
 
 def folded(summary: str, part: str) -> str:
-    """A part that a click on its summary opens."""
+    """Formats a part that a click on its summary opens."""
     return f"<details><summary>{html.escape(summary)}</summary>{part}</details>"
 
 
 def around_value(value: str, *parts: str) -> tuple[str, ...]:
-    """The text of a value in front of the parts if it is short, else folded behind them."""
+    """Puts the text of a value in front of the parts if it is short, else folded behind them."""
     text = preformatted(value)
     if value.count("\n") < _MAX_OPEN_LINES:
         return text, *parts

@@ -41,7 +41,7 @@ def checked_count(value: Any, what: str, minimum: int) -> int:
 
 
 def checked_record(owner: type, value: Any, what: str, **limits: Any) -> dict[str, Any]:
-    """The fields of the dataclass `owner`, checked by their annotated types; those of other types are not checked.
+    """Returns the fields of the dataclass `owner`; only those annotated with simple types are checked.
 
     A str is a text of one line. `limits` has the smallest count of an int, which is 1 by default, and the smallest and
     largest number of each float.

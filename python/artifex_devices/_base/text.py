@@ -130,7 +130,7 @@ def table_lines(rows: Sequence[Sequence[str]], *, right: Container[int] = (), wi
 
 
 def _least_width(text: str) -> int:
-    """The width below which a text of a table is not wrapped: that of its longest word; amounts stay whole."""
+    """Returns the width below which a text of a table is not wrapped: that of its longest word; amounts stay whole."""
     return len(text) if len(text) <= _SHORT else max(map(len, text.split()))
 
 

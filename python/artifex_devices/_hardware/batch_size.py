@@ -127,14 +127,14 @@ def get_batch_size_recommendation(
 
 
 def hardware_name(hardware_type: HardwareType | str | None = None) -> str:
-    """Name of hardware, by default the default device's: a HardwareType's value, or a chip's name in the catalogue."""
+    """Returns the name of hardware, by default the default device's: a HardwareType's value, or a chip's name."""
     return _hardware(hardware_type).name
 
 
 def validate_batch_size(
     batch_size: int, hardware_type: HardwareType | str | None, warn_suboptimal: bool, *, device: Device | None = None
 ) -> tuple[bool, str]:
-    """See `DevicePlacement.validate_batch_size`; chips of the catalogue have derived sizes."""
+    """Implements `DevicePlacement.validate_batch_size`; chips of the catalogue have derived sizes."""
     size = whole_number("validate_batch_size", "batch_size", batch_size)
     if abs(size) > _INT64_MAX:
         raise wrong_value("validate_batch_size", "batch_size", size, "a number of examples below 2**63")
@@ -148,7 +148,7 @@ def validate_batch_size(
 
 
 def detect_hardware_type(device: Device) -> HardwareType:
-    """The hardware by a device's platform and kind; UNKNOWN for chips outside of the table."""
+    """Finds the hardware by a device's platform and kind; UNKNOWN for chips outside of the table."""
     return HardwareType(_core.detect_hardware_type(device.platform, device.device_kind or ""))
 
 
@@ -168,7 +168,7 @@ def _of_type(member: HardwareType) -> _Hardware:
 
 
 def _hardware(hardware_type: HardwareType | str | None, device: Device | None = None) -> _Hardware:
-    """The named hardware, or that of the device; None is the default device."""
+    """Returns the named hardware, or that of the device; None is the default device."""
     return _named(hardware_type) if hardware_type else _hardware_of(device or _core._default_device())
 
 
@@ -207,7 +207,7 @@ def _of_catalogue(chip: str) -> _Hardware | None:
 
 
 def _free_bytes(device: Device, hardware: _Hardware) -> int:
-    """Free bytes of the device, if it is of that hardware."""
+    """Returns the free bytes of the device, if it is of that hardware."""
     found = _hardware_of(device)
     if found.name != hardware.name:
         raise ValueError(

@@ -174,7 +174,7 @@ class CUDADetector:
         return DeviceCapabilities(DeviceType.CPU, count, supports_distributed=count > 1)
 
     def _on_the_bus(self) -> str:
-        """NVIDIA's GPUs on the PCI bus, as text."""
+        """Describes NVIDIA's GPUs on the PCI bus."""
         devices, problem = _entries(self._root / "sys/bus/pci/devices")
         if not devices:
             return problem
@@ -188,7 +188,7 @@ class CUDADetector:
         return f"NVIDIA GPU on the PCI bus ({', '.join(found)}): its driver is not loaded, or hidden from this process"
 
     def _hexadecimal(self, device: Path, name: str) -> int:
-        """The number in a file of sysfs; 0 if there is none."""
+        """Returns the number in a file of sysfs; 0 if there is none."""
         text, _ = self._files.read(f"/sys/bus/pci/devices/{device.name}/{name}")
         try:
             return int(text or "0", 16)
@@ -197,7 +197,7 @@ class CUDADetector:
 
 
 def path_text(operation: str, name: str, path: str | os.PathLike[str]) -> str:
-    """The path as text; TypeError unless it is a path, ValueError unless it is UTF-8, which the core needs."""
+    """Returns the path as text; raises TypeError unless it is a path, ValueError unless it is UTF-8."""
     try:
         text = os.fsdecode(path)
         text.encode()
@@ -210,7 +210,7 @@ def path_text(operation: str, name: str, path: str | os.PathLike[str]) -> str:
 
 
 def nvml_library_path(operation: str, library: str | os.PathLike[str] | None, is_here: bool) -> str | None:
-    """Path of the NVML library, "" for the driver's own, or None for none; ValueError unless it is absolute."""
+    """Returns the path of the NVML library, "" for the driver's own, or None; ValueError unless it is absolute."""
     if library is None:
         return "" if is_here else None
     path = path_text(operation, "nvml_library", library)
@@ -225,7 +225,7 @@ def _gpus(count: int, **facts: Any) -> DeviceCapabilities:
 
 
 def _multiplies_half_floats_faster(capability: str) -> bool:
-    """Whether the compute capability has fast half floats: all with tensor cores, and three before them.
+    """Returns whether the compute capability has fast half floats: all with tensor cores, and three before them.
 
     Source: CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions".
     """
@@ -234,7 +234,7 @@ def _multiplies_half_floats_faster(capability: str) -> bool:
 
 
 def _entries(folder: Path) -> tuple[list[Path], str]:
-    """The sorted entries of a folder, and the reason if there are none."""
+    """Returns the sorted entries of a folder, and the reason if there are none."""
     try:
         found = sorted(folder.iterdir())
     except FileNotFoundError:

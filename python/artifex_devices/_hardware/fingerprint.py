@@ -17,7 +17,7 @@ _LONGEST = 200
 
 
 def machine_fingerprint() -> dict[str, Any]:
-    """Processor, its microcode and instruction sets, CPUs and memory nodes, quota, and the versions of the software."""
+    """Returns processor, microcode, instruction sets, CPUs, memory nodes, quota, and the versions of the software."""
     machine = Machine.live()
     cpu = _first_processor()
     return {
@@ -35,14 +35,14 @@ def machine_fingerprint() -> dict[str, Any]:
 
 
 def cpu_model() -> str:
-    """Name that the processor reports; on Arm its implementer and part if it has no name."""
+    """Returns the name that the processor reports; on Arm its implementer and part if it has no name."""
     cpu = _first_processor()
     arm = " ".join(cpu[key] for key in ("CPU implementer", "CPU part", "CPU revision") if key in cpu)
     return cpu.get("model name") or arm or platform.machine() or "unknown processor"
 
 
 def core_frequency_hz() -> float | None:
-    """Current frequency of a core in hertz, or None if the system does not report it."""
+    """Returns the current frequency of a core in hertz, or None if the system does not report it."""
     for name in ("scaling_cur_freq", "cpuinfo_cur_freq"):
         if kilohertz := SystemFiles().number(f"/sys/devices/system/cpu/cpu0/cpufreq/{name}"):
             return kilohertz * 1e3

@@ -9,7 +9,7 @@ RANGE_TEXT = "1e-30 to 1e30"
 
 
 def is_sane(value: float) -> bool:
-    """Whether a number is neither tiny nor huge. Numbers of 0 or below pass; other checks refuse them.
+    """Returns whether a number is neither tiny nor huge. Numbers of 0 or below pass; other checks refuse them.
 
     Example:
         >>> is_sane(4.5e11), is_sane(0), is_sane(1e300), is_sane(1e-300)

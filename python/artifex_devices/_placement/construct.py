@@ -191,7 +191,7 @@ def _is_shape(node: Any) -> bool:
 
 
 def _global_shape(operation: str, sharding: Sharding, local: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """The global shape, where each process has its part only; ValueError where the parts do not determine it.
+    """Returns the global shape, of which each process has a part; ValueError where the parts do not determine it.
 
     The processes of the sharding agree on the size of an uneven dimension that they divide: see needs_agreement.
     """
@@ -209,7 +209,7 @@ def _global_shape(operation: str, sharding: Sharding, local: tuple[int, ...], na
 
 
 def needs_agreement(sharding: Any) -> bool:
-    """Whether processes must exchange the sizes of their parts, because the last ones may be shorter."""
+    """Returns whether processes must exchange the sizes of their parts, because the last ones may be shorter."""
     sharding = sharding.sharding if isinstance(sharding, Format) else sharding
     is_uneven = isinstance(sharding, NamedSharding) and sharding.uneven is not None
     return is_uneven and not sharding.is_fully_addressable
@@ -218,7 +218,7 @@ def needs_agreement(sharding: Any) -> bool:
 def _agreed_shape(
     operation: str, sharding: Sharding, local: tuple[int, ...], groups: list[list[list[int]]], name: str
 ) -> tuple[int, ...]:
-    """The global shape that follows from the sizes of all processes of the sharding, which call it together.
+    """Returns the global shape that follows from the sizes of all processes of the sharding, which call it together.
 
     `groups` are, by dimension, the processes that hold the same part. ValueError in all of them where a size is not
     that of the process's part.
@@ -254,7 +254,7 @@ def _length(parts: list[tuple[int, int]]) -> int:
 
 
 def array_from_local_data(operation: str, sharding: Sharding, data: Any, global_shape: Any, name: str = "") -> Array:
-    """An Array over several processes of which this one gives its part; `name` is that of the leaf, for messages.
+    """Creates an Array over several processes of which this one gives its part; `name` is the leaf's, for messages.
 
     In each dimension `data` has either all elements, or this process's parts one after the other. global_shape may be
     None where `data` determines it. ValueError where sizes do not fit, or this process has none of the devices.
@@ -293,7 +293,7 @@ def array_from_local_data(operation: str, sharding: Sharding, data: Any, global_
 
 
 def _in_parts(wanted: slice, parts: list[tuple[int, int]]) -> slice:
-    """Where a part of the global array is in the parts of this process, one after the other."""
+    """Returns where a part of the global array is in the parts of this process, which follow each other."""
     before = 0
     for begin, end in parts:
         if begin == (wanted.start or 0):

@@ -15,7 +15,7 @@ from artifex_devices._placement.device_put import device_put
 
 
 def spans_processes(leaf: Any) -> bool:
-    """Whether a leaf is an Array on devices of several processes; the same in all of them."""
+    """Returns whether a leaf is an Array on devices of several processes; the same in all of them."""
     return isinstance(leaf, Array) and len({device.process_index for device in leaf.sharding.device_set}) > 1
 
 
@@ -118,7 +118,7 @@ def _wrong_type(where: str, value: Any, expected: str, fix: str) -> TypeError:
 
 
 def _map(operation: str, convert: Any, tree: Any, pspecs: Any) -> Any:
-    """The tree with convert(leaf, spec, name) for each leaf."""
+    """Maps convert(leaf, spec, name) over the leaves of a tree."""
 
     def is_leaf(node: Any) -> bool:
         return node is None or isinstance(node, PartitionSpec)

@@ -71,14 +71,14 @@ def sharding_of_new(operation: str, target: Any) -> Sharding:
 
 
 def placement_for_device_put(device: Any) -> Placement:
-    """Called by the core for a target of device_put other than None, a Device or a Sharding; ValueError for others."""
+    """Resolves a target of device_put other than None, a Device or a Sharding for the core; ValueError for others."""
     if not isinstance(device, PLACES):
         raise wrong_type("device_put", "device", device, _EXPECTED, _target_repair(device), ValueError)
     return placement_of_target("device_put", resolve_target("device_put", device))
 
 
 def _target_repair(device: Any) -> str:
-    """The target that was meant by a value of another type."""
+    """Suggests the target that was meant by a value of another type."""
     if isinstance(device, Mesh):
         return f"{_TARGETS}: ad.NamedSharding(mesh, ad.P({device.axis_names[0]!r}))"
     if isinstance(device, (list, tuple, np.ndarray)):

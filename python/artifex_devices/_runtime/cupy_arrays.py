@@ -55,7 +55,7 @@ def cupy_blocks(operation: str, x: Array, *, writable: bool = False, some: bool 
 
 @functools.cache
 def _has_dtype(cupy: Any, dtype: np.dtype[Any]) -> bool:
-    """Whether CuPy computes with a dtype of ml_dtypes: bfloat16, from CuPy 14 on."""
+    """Returns whether CuPy computes with a dtype of ml_dtypes: bfloat16, from CuPy 14 on."""
     try:
         return bool(cupy.zeros(1, dtype).dtype == dtype)
     except (TypeError, ValueError):

@@ -51,7 +51,7 @@ def reduce_array(
     initial: Any = np._NoValue,
     where: Any = True,
 ) -> Any:
-    """ufunc.reduce of a CuPy array."""
+    """Implements ufunc.reduce for a CuPy array."""
     cupy = library("cupy")
     combine = function_of(ufunc)
     has_initial = initial is not np._NoValue and initial is not None
@@ -91,14 +91,14 @@ def _fold(combine: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdims: 
 
 
 def function_of(ufunc: np.ufunc, method: str = "", name: str | None = "") -> Callable[..., Any]:
-    """CuPy's function for a ufunc, or the one with another name for a method of it."""
+    """Returns CuPy's function for a ufunc, or the one with another name for a method of it."""
     if name is None:
         raise unsupported(f"{ufunc.__name__}.{method}")
     return function_named(name or ufunc.__name__)
 
 
 def function_named(name: str, module: str = "") -> Callable[..., Any]:
-    """CuPy's function with the name of one of NumPy's, in the module of the same name."""
+    """Returns CuPy's function with the name of one of NumPy's, in the module of the same name."""
     if name in _COMPOSED:
         return functools.partial(_COMPOSED[name], library("cupy"))
     try:
@@ -110,12 +110,12 @@ def function_named(name: str, module: str = "") -> Callable[..., Any]:
 
 
 def unsupported(name: str) -> TypeError:
-    """The error for a function that CuPy does not have."""
+    """Returns the error for a function that CuPy does not have."""
     return TypeError(f"{name}: CuPy has no such function; expected one that it has, or host memory; {MOVE}")
 
 
 def is_left_out(function: Any, name: str, value: Any) -> bool:
-    """Whether a named argument is NumPy's default, which CuPy may not know by name, or is handled here."""
+    """Returns whether a named argument is NumPy's default, which CuPy may not know by name, or is handled here."""
     is_handled = name == "out" or (function in _SORTS and name in ("kind", "stable"))
     return is_handled or value is _defaults(function).get(name, inspect.Parameter.empty)
 

@@ -85,17 +85,17 @@ def process_indices(backend: str | Client | None = None) -> list[int]:
 
 
 def host_count(backend: str | Client | None = None) -> int:
-    """Older name of process_count."""
+    """Returns process_count(), of which this is the older name."""
     return client_of("host_count", backend).process_count()
 
 
 def host_id(backend: str | Client | None = None) -> int:
-    """Older name of process_index."""
+    """Returns process_index(), of which this is the older name."""
     return client_of("host_id", backend).process_index()
 
 
 def host_ids(backend: str | Client | None = None) -> list[int]:
-    """Older name of process_indices."""
+    """Returns process_indices(), of which this is the older name."""
     return list(range(client_of("host_ids", backend).process_count()))
 
 

@@ -63,15 +63,15 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
         return functools.partial(_on, self, value) if callable(value) else _raised(value, self.stream)
 
     def item(self) -> Any:
-        """The only element as a Python number; waits for it."""
+        """Returns the only element as a Python number; waits for it."""
         return self.get().item()
 
     def take(self, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
-        """As ndarray.take, for indices in range: CuPy has no modes."""
+        """Does what ndarray.take does, for indices in range: CuPy has no modes."""
         return _on(self, self.array.take, indices, axis)
 
     def reshape(self, *shape: Any, copy: bool | None = None) -> Any:
-        """As ndarray.reshape; ValueError instead of a copy if `copy` is False."""
+        """Does what ndarray.reshape does; raises ValueError instead of copying if `copy` is False."""
         if shape in (self.shape, (self.shape,)):  # a call of CuPy costs some microseconds
             return self
         made = _on(self, self.array.reshape, *shape)
@@ -80,7 +80,7 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
         return made
 
     def transpose(self, *axes: Any) -> Any:
-        """As ndarray.transpose."""
+        """Does what ndarray.transpose does."""
         order = tuple(range(len(self.shape)))
         return self if axes in (order, (order,)) else _on(self, self.array.transpose, *axes)
 
@@ -132,7 +132,7 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def _cast(operation: str, inputs: Iterable[Any], dtype: Any, casting: Any) -> tuple[Any, ...]:
-    """The operands in another dtype."""
+    """Converts the operands to another dtype."""
     for x in inputs:
         if not np.can_cast(x.dtype, dtype, casting):
             raise TypeError(
@@ -197,7 +197,7 @@ def _on(block: GpuBlock, function: Callable[..., Any], *args: Any, **kwargs: Any
 
 
 def _lowered(value: Any, gpu: int, stream: Any) -> Any:
-    """A value with CuPy arrays of the current GPU in place of blocks and ndarrays, for the current stream."""
+    """Converts a value for CuPy: arrays of the current GPU and stream in place of blocks and ndarrays."""
     if isinstance(value, GpuBlock):
         return value.array if value.array.device.id == gpu and value.stream == stream else _copied_here(value)
     if isinstance(value, np.ndarray):
@@ -208,7 +208,7 @@ def _lowered(value: Any, gpu: int, stream: Any) -> Any:
 
 
 def _copied_here(block: GpuBlock) -> Any:
-    """A copy on the current GPU, complete, so that the block may end and its memory be used again."""
+    """Copies the block to the current GPU and waits, so that its memory may be used again."""
     cupy = library("cupy")
     with block.array.device, block.stream:
         dense = block.array.copy()
@@ -222,7 +222,7 @@ def _copied_here(block: GpuBlock) -> Any:
 
 
 def _raised(value: Any, stream: Any) -> Any:
-    """A value with blocks in place of CuPy arrays."""
+    """Converts a value of CuPy: blocks in place of CuPy arrays."""
     if isinstance(value, library("cupy").ndarray):
         return GpuBlock(value, stream)
     if isinstance(value, (tuple, list)):
@@ -246,7 +246,7 @@ def _blocks_of(value: Any) -> Iterable[GpuBlock]:
 
 
 def _copy(to: Any, source: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    """np.copyto from or to a block."""
+    """Copies as np.copyto from or to a block."""
     if not isinstance(to, GpuBlock):
         np.copyto(to, host_value(source), casting=casting, where=host_value(where))
         return

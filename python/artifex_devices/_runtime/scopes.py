@@ -188,7 +188,7 @@ class enable_x64(_Scope):  # noqa: N801
 
 
 def _log_transfer(text: str) -> None:
-    """Called by the core for a guard's `log` levels."""
+    """Logs a transfer; the core calls it for a guard's `log` levels."""
     import logging
 
     with transfer_guard("allow"):  # a handler that places data must not call this again
@@ -196,5 +196,5 @@ def _log_transfer(text: str) -> None:
 
 
 def _warn_narrowing(text: str) -> None:
-    """Called by the core at the first narrowing in the process."""
+    """Warns that dtypes are narrowed; the core calls it at the first narrowing in the process."""
     warn_user(text)

@@ -32,12 +32,12 @@ Blocks = Callable[[Any], list[NDArray[Any]]]
 
 
 def paths_of(treedef: Any, names: Sequence[str]) -> list[str]:
-    """The names of the leaves of a tuple of arguments: the name of the argument, and the path in it."""
+    """Returns the names of the leaves of a tuple of arguments: the name of the argument, and the path in it."""
     return [f"{names[first.idx]}{tree_util.keystr(tuple(rest))}" for first, *rest in treedef.paths()]
 
 
 def leaf_of(operation: str, x: Any, path: str) -> Any:
-    """An Array unchanged, anything else as an ndarray; TypeError, with its path, unless it is an array of numbers."""
+    """Returns an Array unchanged, anything else as an ndarray; TypeError, with its path, unless it has numbers."""
     if isinstance(x, Array):
         return x
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
@@ -54,7 +54,7 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
 
 
 def as_ndarray(place: str, x: Any) -> NDArray[Any]:
-    """np.asarray(x); OverflowError, which begins with `place`, for an int that 64 bits do not hold."""
+    """Returns np.asarray(x); raises OverflowError, which begins with `place`, for an int that 64 bits do not hold."""
     array = np.asarray(x)
     if array.dtype.char == "O" and isinstance(x, int):
         _core._check_int(x, place)
@@ -62,7 +62,7 @@ def as_ndarray(place: str, x: Any) -> NDArray[Any]:
 
 
 def empty(place: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """A new block; TypeError, which begins with `place`, unless Arrays can have the dtype."""
+    """Creates a block; raises TypeError, which begins with `place`, unless Arrays can have the dtype."""
     try:
         made: NDArray[Any] = _core._host_empty(shape, dtype)
     except TypeError as error:
@@ -80,7 +80,7 @@ def check_alive(operation: str, x: Any, path: str) -> None:
 
 
 def key_of(x: Any) -> Any:
-    """The properties that blocks_of and the checks of an argument depend on."""
+    """Returns the properties that blocks_of and the checks of an argument depend on."""
     if type(x) is Array:
         return (x.sharding, x.shape)
     if type(x) is np.ndarray:
@@ -156,7 +156,7 @@ def check_placed(
 
 
 def is_free_for(x: Any, sharding: Sharding) -> bool:
-    """Whether x is not an Array that is committed to another sharding.
+    """Returns whether x is not an Array that is committed to another sharding.
 
     The devices may be others, where the first, second, ... device of both holds the same part of x.
     """
@@ -171,7 +171,7 @@ def is_free_for(x: Any, sharding: Sharding) -> bool:
 def infer_specs(
     operation: str, grid: ParticipantGrid, leaves: Sequence[Any], paths: Sequence[str]
 ) -> list[PartitionSpec]:
-    """The specs of arguments over the bound axes, which must be Explicit (else TypeError).
+    """Infers the specs of arguments over the bound axes, which must be Explicit (else TypeError).
 
     ValueError for arguments sharded over other Explicit axes, as bodies would see complete blocks.
     """
@@ -199,7 +199,7 @@ def infer_specs(
 def blocks_of(
     operation: str, grid: ParticipantGrid, spec: PartitionSpec, x: Any, path: str, *, moves: bool = False
 ) -> Blocks:
-    """The blocks of arguments like x, of one key_of; `moves` lets committed ones be moved.
+    """Returns the blocks of arguments like x, of one key_of; `moves` lets committed ones be moved.
 
     ValueError where x is committed to other devices than the mesh's, or to those in another order.
     """
@@ -230,7 +230,7 @@ def blocks_of(
 
 
 def _reader_of(sharding: Sharding) -> Callable[[Array], list[Any]]:
-    """A function that returns an ndarray on each distinct buffer of an Array in this process, or CuPy arrays."""
+    """Makes a function that returns an ndarray on each distinct buffer of an Array here, or CuPy arrays."""
     return _cupy_arrays if _core._is_on_cuda(sharding) else _arrays_here
 
 
@@ -243,7 +243,7 @@ def _cupy_arrays(x: Array) -> list[Any]:
 
 
 def _views(operation: str, grid: ParticipantGrid, x: Array, boxes: Sequence[Box]) -> Blocks:
-    """Views of the part on each participant's own device, which contains its box."""
+    """Returns views of the part on each participant's own device, which contains its box."""
     mine = tiling(x.sharding, x.shape, operation)
     numbers = buffers_at(x.sharding, grid.positions)
     held = [mine.boxes[number] for number in numbers]

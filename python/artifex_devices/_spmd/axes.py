@@ -18,12 +18,12 @@ _SPLIT = object()  # in the key of a collective over groups of an axis; not a na
 
 
 def names_of(axis_name: Any) -> tuple[Hashable, ...]:
-    """The names as a tuple: one name, or several in a tuple or list."""
+    """Returns the names as a tuple: one name, or several in a tuple or list."""
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
 def require(operation: str, axis_name: Any) -> Participant:
-    """The participant of the calling body; NameError outside shard_map and pmap, where no axis is bound."""
+    """Returns the participant of the calling body; NameError outside shard_map and pmap, where no axis is bound."""
     me = _current.get()
     if me is None:
         raise NameError(
@@ -34,7 +34,7 @@ def require(operation: str, axis_name: Any) -> Participant:
 
 
 def group_of(operation: str, axis_name: Any, index_groups: Any = None) -> Membership:
-    """The calling body's group in a collective over these axes, whose members are row-major over the axes as named.
+    """Returns the calling body's group in a collective over these axes; members are row-major over the axes as named.
 
     NameError as `require`, and for a name that the body does not bind; ValueError for a repeated name, or
     axis_index_groups that do not hold each member once.

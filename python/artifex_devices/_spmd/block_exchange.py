@@ -27,7 +27,7 @@ Key = tuple[int, int]  # a member, and the member for which a piece of its block
 
 
 def bytes_of(block: NDArray[Any]) -> NDArray[np.uint8]:
-    """The bytes of a block in C order, without a copy where it is contiguous."""
+    """Returns the bytes of a block in C order, without a copy where it is contiguous."""
     flat: NDArray[np.uint8] = np.ascontiguousarray(block).reshape(-1).view(np.uint8)
     return flat
 
@@ -57,7 +57,7 @@ def exchange(
 
 
 def _places(kinds: Sequence[Kind]) -> tuple[Leaves, Leaves]:
-    """The memory of the messages of one process, and the blocks in it."""
+    """Allocates the memory of the messages of one process, and returns it with the blocks in it."""
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in kinds]
     packed = _core._host_empty((_packed_bytes(sizes),), np.dtype(np.uint8))
     memory: Leaves = []
@@ -74,7 +74,7 @@ def _places(kinds: Sequence[Kind]) -> tuple[Leaves, Leaves]:
 
 
 def _packed(blocks: Sequence[NDArray[Any]]) -> Leaves:
-    """The messages to one process."""
+    """Packs the messages to one process."""
     packed = np.empty(_packed_bytes([block.nbytes for block in blocks]), np.uint8)
     memory: Leaves = []
     place = 0
@@ -97,7 +97,7 @@ def _packed_bytes(sizes: Sequence[int]) -> int:
 
 
 def payload_blocks(across: CrossProcessGroups, me: int, template: Leaves, max_payload: int) -> PayloadBlocks | None:
-    """The places of blocks like `template` in payloads; None, in all processes, where they do not fit."""
+    """Returns the places of blocks like `template` in payloads; None, in all processes, where they do not fit."""
     owned: dict[int, list[tuple[int, int]]] = {process: [] for process in across.processes}
     for number, group in enumerate(across.groups):
         for member, owner in enumerate(group.owners):
@@ -136,7 +136,7 @@ class PayloadBlocks:
             self._groups.append((sources, list(here.items())))
 
     def packed(self, blocks: Sequence[Any]) -> bytes:
-        """The payload of this process, from the blocks of its participants: each a list of leaves, or the only one."""
+        """Packs the payload of this process from its participants' blocks: each a list of leaves, or the only one."""
         if len(self._padding) == 1:
             (padding,) = self._padding
             mine = [blocks[i] for i in self._mine]
@@ -150,7 +150,7 @@ class PayloadBlocks:
     def completed(
         self, complete: Callable[[list[Any]], Sequence[Leaves]], blocks: Sequence[Any], payloads: Sequence[bytes]
     ) -> list[Leaves]:
-        """The results of the participants; `complete` computes those of a group from the blocks of all members."""
+        """Returns the participants' results; `complete` computes those of a group from the blocks of all members."""
         results: list[Leaves] = [[]] * len(blocks)
         for sources, here in self._groups:
             parts: list[Any] = []

@@ -33,13 +33,13 @@ _AHEAD = 4  # pieces in flight in each direction
 
 
 def is_worth(leaves: Leaves, across: CrossProcessGroups, transport: Transport) -> bool:
-    """Whether blocks like these are reduced along a chain; the same in all processes."""
+    """Returns whether blocks like these are reduced along a chain; the same in all processes."""
     minimum = _MIN_BYTES if transport.local_peers(across.processes) is None else _MIN_SHARED_BYTES
     return across.in_runs and all(leaf.nbytes >= minimum for leaf in leaves)
 
 
 def has_rows(group: CrossProcessGroup) -> bool:
-    """Whether each process runs the members whose blocks count, and no others."""
+    """Returns whether each process runs the members whose blocks count, and no others."""
     return all(len(group.held[process]) == group.owners.count(process) for process in group.processes)
 
 
@@ -52,7 +52,7 @@ def run(
     text: str,
     by_rows: bool = False,
 ) -> list[Leaves]:
-    """The result of each group, leaf by leaf, from the blocks of each slot.
+    """Computes the result of each group, leaf by leaf, from the blocks of each slot.
 
     With `by_rows`, where a group `has_rows`, each process gets only the rows of the leading dimension that its members
     have when they share them equally.
@@ -87,7 +87,7 @@ def run(
 def _share_of(
     group: CrossProcessGroup, me: int, template: NDArray[Any], is_row: bool
 ) -> tuple[int, int, tuple[int, ...]]:
-    """First element of the part of a result that a process needs, end of what processes before it need, and shape."""
+    """Returns the first element of a process's part, the end of the parts of processes before it, and the shape."""
     if not is_row:
         return 0, template.size, template.shape
     begin = template.size // len(group.members) * group.owners.index(me)

@@ -49,7 +49,7 @@ def _text(value: Any) -> str:
 
 
 def signature_text(signature: Hashable) -> str:
-    """A str unchanged; "psum float32(8, 4) over x" for (operation, axes, options, dtype, shape, dtype, shape, ...)."""
+    """Formats (operation, axes, options, dtype, shape, ...) as "psum float32(8, 4) over x"; returns a str unchanged."""
     if not isinstance(signature, tuple):
         return _text(signature)
     operation, axes, options, *leaves = signature
@@ -84,7 +84,7 @@ class CollectiveCache:
         complete: Callable[[list[Any]], Sequence[Any]],
         op: CrossProcessOp | None = None,
     ) -> Collective:
-        """A collective with these attributes; equal signatures have the same number."""
+        """Returns a collective with these attributes; equal signatures have the same number."""
         known = self._collectives.get(signature)
         if known is not None and known.groups is groups:
             return known
@@ -95,7 +95,7 @@ class CollectiveCache:
         return made
 
     def texts(self) -> dict[int, str]:
-        """The texts of all signatures by their numbers."""
+        """Returns the texts of all signatures by their numbers."""
         with self._lock:
             known = list(self._numbers.items())  # formatted without the lock: that may call the user's code
         return {number: signature_text(signature) for signature, number in known}

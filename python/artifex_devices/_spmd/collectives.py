@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
 
 def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
-    """The leaves of a tree as ndarrays or blocks of GPUs, and the structure for `rebuild`.
+    """Returns the leaves of a tree as ndarrays or blocks of GPUs, and the structure for `rebuild`.
 
     TypeError where a leaf is not numeric.
     """
@@ -60,7 +60,7 @@ def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
 
 
 def rebuild(treedef: Any, leaves: Sequence[Any]) -> Any:
-    """The tree with other leaves."""
+    """Builds the tree with other leaves."""
     if treedef is None:
         return leaves[0]
     return tree_util.tree_unflatten(treedef, list(leaves))
@@ -100,7 +100,7 @@ def _sealed(array: Any) -> Any:
 
 
 def _columns(payloads: Sequence[Any]) -> list[Leaves]:
-    """The blocks of all members, leaf by leaf; a payload is a list of leaves, or the only leaf itself."""
+    """Returns the blocks of all members, leaf by leaf; a payload is a list of leaves, or the only leaf."""
     first = payloads[0]
     if type(first) is list and len(first) != 1:
         return [list(parts) for parts in zip(*payloads, strict=True)]
@@ -120,7 +120,7 @@ def _reduced(operation: str, kind: str, parts: Leaves) -> Any:
 
 
 def _reduced_on_gpu(kind: str, parts: Leaves) -> Any:
-    """The parts combined in their order, on the GPU of the first; 16-bit floats are added in float32."""
+    """Combines the parts in their order, on the GPU of the first; 16-bit floats are added in float32."""
     dtype = parts[0].dtype
     wide = np.float32 if dtype.name in ("float16", "bfloat16") and kind == "sum" else dtype
     combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[kind]
@@ -172,7 +172,7 @@ def gather(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
 
 
 def _joined(operation: str, parts: Sequence[Any], axis: int, tiled: bool) -> Any:
-    """The parts stacked along a new dimension, or joined along an existing one."""
+    """Stacks the parts along a new dimension, or joins them along an existing one."""
     shape = parts[0].shape
     d = _dimension(operation, axis, len(shape) + (not tiled))
     if type(parts[0]) is GpuBlock:
@@ -243,7 +243,7 @@ def scatter(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
 
 
 def all_to_all(call: Call, leaves: Leaves, split_axis: int, concat_axis: int, tiled: bool) -> Leaves:
-    """Member i gets piece i of each member, in their order."""
+    """Gives member i piece i of each member, in their order."""
     operation, count = call.operation, call.group.size
     for leaf in leaves:
         _check_split(call, leaf, split_axis, tiled)
@@ -267,7 +267,7 @@ def all_to_all(call: Call, leaves: Leaves, split_axis: int, concat_axis: int, ti
 
 
 def _exchanged(operation: str, parts: Sequence[Any], split_axis: int, concat_axis: int, tiled: bool) -> Any:
-    """The results stacked: that of member i is piece i of each part, joined in their order."""
+    """Stacks the results: that of member i is piece i of each part, joined in their order."""
     count = len(parts)
     shape = parts[0].shape
     split, concat = split_axis % len(shape), concat_axis % len(shape)
@@ -277,7 +277,7 @@ def _exchanged(operation: str, parts: Sequence[Any], split_axis: int, concat_axi
 
 
 def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> Leaves:
-    """Member `target` gets the block of member `source`; zeros where nothing source_of."""
+    """Gives member `target` the block of member `source`; zeros where no member sends one."""
     operation, count = call.operation, call.group.size
     sources = [source for source, _ in pairs]
     targets = [target for _, target in pairs]
@@ -331,7 +331,7 @@ def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> L
 
 
 def broadcast(call: Call, leaves: Leaves, source: int) -> Leaves:
-    """All members get copies of the block of one, in the same arrays."""
+    """Gives all members copies of the block of one, in the same arrays."""
 
     def copied(block: Leaves) -> Leaves:
         return [_sealed(leaf.copy()) for leaf in block]

@@ -82,7 +82,7 @@ _is_foreign: dict[CodeType, bool] = {}
 
 
 def _foreign_frame(frame: FrameType | None) -> FrameType | None:
-    """The outermost frame of a body in a package whose C++ frames must end in order."""
+    """Returns the outermost frame of a body in a package whose C++ frames must end in order."""
     found = None
     while frame is not None:
         code = frame.f_code
@@ -201,7 +201,7 @@ class CooperativeExecutor:
             turn()
 
     def _chosen(self, waiting: list[int]) -> int:
-        """The next participant, where foreign frames must end in the reverse order of their beginning."""
+        """Returns the next participant, where foreign frames must end in the reverse order of their beginning."""
         while True:
             if self._session.rendezvous.failure:
                 return max(reversed(waiting), key=self._order)

@@ -50,7 +50,7 @@ class CrossProcess:
         self.unmet = None
 
     def take_traced_meeting(self) -> int:
-        """The number in open traces of the last meeting, once; 0 for none."""
+        """Returns the number in open traces of the last meeting, once; 0 for none."""
         number, self._traced_meeting = self._traced_meeting, 0
         return number
 
@@ -59,11 +59,11 @@ class CrossProcess:
         self._common.clear()
 
     def is_common(self, array: Any, members: tuple[int, ...]) -> bool:
-        """Whether these participants, of several processes, got the bits of an array from one collective."""
+        """Returns whether these participants, of several processes, got the bits of an array from one collective."""
         return self._common.get(id(array), (None, ()))[1] == members
 
     def complete(self, me: Participant, collective: Collective, payloads: list[Any]) -> list[Leaves]:
-        """The results of all participants here that meet others, from their blocks in the order of the slots.
+        """Computes the results of all participants here that meet others, from their blocks in the order of the slots.
 
         `me` came last. CollectiveError where the processes do not come to the same collective, one has failed or is
         gone, or the deadline is over.
@@ -101,7 +101,7 @@ class CrossProcess:
     def _described(
         self, me: Participant, collective: Collective, across: CrossProcessGroups, block: Any
     ) -> tuple[str, bytes, PayloadBlocks | None]:
-        """Text and digest of this collective of blocks like this one, and their places in the payload where they fit.
+        """Returns text and digest of this collective of such blocks, and their places in a payload if they fit.
 
         TypeError for leaves of dtypes that cannot be sent.
         """
@@ -139,7 +139,7 @@ class CrossProcess:
 
 
 def transport_of(process_map: ProcessMap, operation: str) -> Transport:
-    """The transport to the other processes; RuntimeError where there is none."""
+    """Returns the transport to the other processes; raises RuntimeError where there is none."""
     return _installed().get(process_map.client_uid) or _of_client()(process_map.client, operation)
 
 
@@ -165,7 +165,7 @@ def _exchanged(
     transport: Transport,
     text: str,
 ) -> list[Leaves]:
-    """The result of each slot, by messages."""
+    """Exchanges blocks and returns the result of each slot, by messages."""
     op = collective.op or _PLAIN
     blocks = {
         slot: payload if type(payload) is list else [payload]
@@ -184,7 +184,7 @@ def _completed(
     transport: Transport,
     text: str,
 ) -> dict[int, Leaves]:
-    """The result of each slot, by messages."""
+    """Computes the result of each slot, by messages."""
     groups = across.groups
     template = next(iter(blocks.values()))
     if op.reduction:
@@ -223,7 +223,7 @@ def _completed(
 
 
 def _route(op: CrossProcessOp, across: CrossProcessGroups, me: int) -> tuple[_Blocks, _Blocks]:
-    """What this process sends to and receives from each process."""
+    """Returns the blocks that this process sends to and receives from each process."""
     if op.is_plain and "all" in across.routes:  # the same at each call
         known: tuple[_Blocks, _Blocks] = across.routes["all"]
         return known
@@ -243,7 +243,7 @@ def _route(op: CrossProcessOp, across: CrossProcessGroups, me: int) -> tuple[_Bl
 
 
 def _keys(op: CrossProcessOp, group: CrossProcessGroup, sender: int, receiver: int) -> list[Key]:
-    """What one process sends to another, in an order that both know."""
+    """Returns the keys of the blocks that one process sends to another, in an order that both know."""
     found: dict[Key, None] = {}
     held = group.held[receiver]
     for index in held:
@@ -260,7 +260,7 @@ def _results(
     blocks: dict[int, Leaves],
     received: list[dict[Key, Leaves]],
 ) -> dict[int, Leaves]:
-    """The result of each slot, from the blocks of this process by slot and the received ones of each group."""
+    """Computes the result of each slot, from the blocks of this process by slot and the received ones of each group."""
     results: dict[int, Leaves] = {}
     for group, there in zip(across.groups, received, strict=True):
         here = {index: blocks[slot] for index, slot in group.here.items()}

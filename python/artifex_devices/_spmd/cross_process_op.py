@@ -32,13 +32,13 @@ class CrossProcessOp(NamedTuple):
         return self.sources is None and self.pick is None
 
     def members_for(self, index: int, size: int) -> Sequence[int]:
-        """The members whose blocks a member needs."""
+        """Returns the members whose blocks a member needs."""
         return range(size) if self.sources is None else self.sources(index, size)
 
     def key(self, member: int, index: int) -> Key:
-        """Key of what member `index` needs of another member."""
+        """Returns the key of what member `index` needs of another member."""
         return member, index if self.pick is not None else -1
 
     def picked(self, leaves: Leaves, index: int, size: int) -> Leaves:
-        """What a member needs of a block."""
+        """Returns the part of a block that a member needs."""
         return leaves if self.pick is None else [self.pick(leaf, index, size) for leaf in leaves]

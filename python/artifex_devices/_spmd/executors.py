@@ -31,7 +31,7 @@ def run(
 
 @functools.cache
 def _executor(name: str) -> Callable[[Session, Callable[..., Any]], Executor]:
-    """The class of an executor; its module is imported at the first use."""
+    """Imports the class of an executor at its first use."""
     if name == "threads":
         from artifex_devices._spmd.threaded import ThreadedExecutor
 

@@ -215,7 +215,7 @@ def _call_placed(
 
 
 def _plain_home(args: tuple[Any, ...]) -> Any:
-    """The sharding that a call with these arguments runs on, or None; UNSPECIFIED where they need further checks."""
+    """Returns the sharding that a call with these arguments runs on, or None; UNSPECIFIED if they need more checks."""
     home: Sharding | None = None
     for x in args:
         kind = type(x)

@@ -60,7 +60,7 @@ class JitShardings:
         return [leaf for _, leaf in leaves]
 
     def place_arguments(self, dynamic: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], Sharding | None]:
-        """The placed arguments, and a sharding on the devices of the call, or None for the default device.
+        """Places the arguments; returns them and a sharding on the devices of the call, or None for the default device.
 
         `dynamic` and `named` are the positional and keyword arguments that are not static. TypeError for leaves that
         are not arrays; ValueError where devices differ or a sharding does not fit; RuntimeError for deleted Arrays and
@@ -80,7 +80,7 @@ class JitShardings:
         return tree_util.tree_unflatten(treedef, placed), home
 
     def place_results(self, result: Any, home: Sharding | None) -> Any:
-        """The results as Arrays, placed by out_shardings or on the devices of the call.
+        """Places the results as Arrays by out_shardings or on the devices of the call.
 
         ValueError for an Array that the function has committed to other devices; else raises as place_arguments.
         """
@@ -119,7 +119,7 @@ class JitShardings:
                 )
 
     def _in_shardings(self, dynamic: tuple[Any, ...], count: int) -> list[Sharding | None]:
-        """The sharding of each leaf, None where its placement does not change."""
+        """Returns the sharding of each leaf, None where its placement does not change."""
         if self.in_shardings is UNSPECIFIED:
             return [self.device] * count
         what = "the tuple of arguments"
@@ -135,7 +135,7 @@ class JitShardings:
         return placed
 
     def _home(self, arrays: Sequence[Any], wanted: Sequence[Sharding | None], paths: Sequence[str]) -> Sharding | None:
-        """The devices of committed arguments, shardings and the mesh of set_mesh; ValueError where they differ."""
+        """Returns the devices of committed arguments, shardings and set_mesh's mesh; ValueError where they differ."""
         mesh = mesh_that_is_set()
         if self.device is not None:
             if mesh is not None:
@@ -186,22 +186,22 @@ class JitShardings:
 
 
 def is_sharding(node: Any) -> bool:
-    """Whether a node of in_shardings or out_shardings is a leaf."""
+    """Returns whether a node of in_shardings or out_shardings is a leaf."""
     return node is None or node is UNSPECIFIED or isinstance(node, (Sharding, PartitionSpec))
 
 
 def same_devices(a: Sharding, b: Sharding) -> bool:
-    """Whether two shardings are on the same devices in the same order, in any kind of memory."""
+    """Returns whether two shardings are on the same devices in the same order, in any kind of memory."""
     return a is b or a._same_devices(b) or a._device_assignment == b._device_assignment
 
 
 def is_placed_on(x: Any, home: Sharding) -> bool:
-    """Whether x is an Array that is committed to the devices of `home`."""
+    """Returns whether x is an Array that is committed to the devices of `home`."""
     return isinstance(x, Array) and x.committed and same_devices(x.sharding, home)
 
 
 def _replicated_on(home: Sharding, ndim: int) -> Sharding:
-    """The sharding that replicates an array of this rank on the devices of `home`."""
+    """Returns the sharding that replicates an array of this rank on the devices of `home`."""
     if not isinstance(home, NamedSharding):
         return SingleDeviceSharding(home._device_assignment[0])
     # As in JAX, a spec on Explicit axes has an entry for each dimension.

@@ -39,14 +39,14 @@ class PreparedCall:
 
 
 def name_of(function: Any) -> str:
-    """The name of a function in errors."""
+    """Returns the name of a function in errors."""
     if isinstance(function, functools.partial):
         return name_of(function.func)
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def flatten_arguments(args: tuple[Any, ...]) -> tuple[Sequence[Any], Any, Any]:
-    """The leaves, their structure (None where every argument is a leaf), and the key of their PreparedCall."""
+    """Returns the leaves, their structure (None where every argument is a leaf), and the key of their PreparedCall."""
     for x in args:
         if type(x) not in LEAF_TYPES:
             break
@@ -116,7 +116,7 @@ def run_prepared(
 
 
 def _session_of(prepared: PreparedCall, operation: str, any_name: bool) -> Session:
-    """An unused session: that of a successful call, which has its collectives cached, or a new one."""
+    """Returns an unused session: that of a successful call, which has its collectives cached, or a new one."""
     try:
         return prepared.sessions.pop()
     except IndexError:

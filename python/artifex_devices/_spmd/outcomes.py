@@ -64,7 +64,7 @@ class Outcomes:
         self._errors = []
 
     def settle(self, operation: str, failure: str, timeout_s: float | None, table: Callable[[], str]) -> list[Any]:
-        """The results of the bodies.
+        """Returns the results of the bodies.
 
         `failure` is that of the rendezvous, "" for none; `table` returns a line for each participant.
 
@@ -93,7 +93,7 @@ class Outcomes:
 
 
 def _reason_of(failure: str, timeout_s: float | None) -> str:
-    """The text of a failure of the rendezvous."""
+    """Returns the text of a failure of the rendezvous."""
     return {
         "mismatch": "participants called different collectives; expected the same operation, shape, dtype and axes "
         "from each member of a group; make all of them take the same branch",

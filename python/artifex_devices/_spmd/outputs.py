@@ -65,7 +65,7 @@ class Outputs:
         return isinstance(node, PartitionSpec)
 
     def assemble(self, results: list[Any], check: ResultCheck | None = None) -> Any:
-        """The tree of Arrays; empties `results`, so that no reference remains here.
+        """Assembles the tree of Arrays; empties `results`, so that no reference remains here.
 
         `check` gets each output, where other processes have parts of it. Errors name the path of the result and the
         devices: ValueError where out_specs is not a prefix, results differ in structure, shape, dtype or a replicated
@@ -229,7 +229,7 @@ _UNSHARED = _references([np.empty(1)], 0)
 
 
 def _is_unshared(parts: list[NDArray[Any]], i: int) -> bool:
-    """Whether nobody else has a reference to a result, and so nobody can write it."""
+    """Returns whether nobody else has a reference to a result, and so nobody can write it."""
     part = parts[i]
     if not (part.flags.owndata and part.flags.c_contiguous):
         return False

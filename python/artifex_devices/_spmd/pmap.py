@@ -256,7 +256,7 @@ class _Pmapped:
         return PreparedCall(grid, fetches, outputs, paths)
 
     def _checked_axis(self, axis: int | None, array: Any, path: str, replicating: tuple[Any, ...]) -> int | None:
-        """The axis counted from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""
+        """Counts the axis from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""
         if axis is None:
             return None
         if not -array.ndim <= axis < array.ndim:
@@ -302,7 +302,7 @@ class _Pmapped:
 
 
 def _rows_of(blocks: Blocks, axis: int) -> Blocks:
-    """Blocks of size 1 along the axis, without it."""
+    """Returns blocks of size 1 along the axis, without that axis."""
     index: Any = (*(slice(None),) * axis, 0, ...)
 
     def rows(x: Any) -> list[NDArray[Any]]:

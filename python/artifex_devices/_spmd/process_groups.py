@@ -61,11 +61,11 @@ class ProcessMap(_core._ProcessMap):
         self._known_parts: dict[tuple[Hashable, ...], CrossProcessGroups | None] = {}
 
     def cross_groups(self, groups: Groups) -> CrossProcessGroups | None:
-        """What of these groups spans processes; None where all groups of this process are within it."""
+        """Returns the groups that span several processes; None where all groups of this process are within it."""
         return _from_core(self.groups_across(groups))
 
     def sharers(self, named: Sequence[Hashable], axis_names: Sequence[Hashable]) -> CrossProcessGroups | None:
-        """The processes that hold the same parts of a value sharded over `named`.
+        """Returns the processes that hold the same parts of a value sharded over `named`.
 
         None where no other process holds any, or where the processes hold different mixtures of parts.
         """

@@ -70,7 +70,7 @@ class ResultCheck:
             others.end_meeting()
 
     def _described(self) -> tuple[str, bytes]:
-        """The outputs in words, and their digest; cached."""
+        """Describes the outputs in words, with their digest; cached."""
         known = self._others.process_map.results
         key = (self._others.operation, *self._outputs)
         if key in known:
@@ -81,5 +81,5 @@ class ResultCheck:
 
 
 def value_digest(block: Any) -> bytes:
-    """Bytes that are equal for equal blocks; one in the memory of a GPU is read."""
+    """Returns bytes that are equal for equal blocks; one in the memory of a GPU is read."""
     return _core._value_digest(host_copy(gpu_blocks([block])[0]) if is_on_gpu(block) else block)

@@ -58,10 +58,10 @@ class OtherProcesses(Protocol):
     process_map: ProcessMap
 
     def complete(self, me: Participant, collective: Collective, payloads: list[Any]) -> Sequence[Any]:
-        """The results of all participants of this process that meet others; `me` came last."""
+        """Computes the results of all participants of this process that meet others; `me` came last."""
 
     def take_traced_meeting(self) -> int:
-        """The number in open traces of the last meeting, once; 0 for none."""
+        """Returns the number in open traces of the last meeting, once; 0 for none."""
 
 
 class Participant(_core._Participant):
@@ -122,7 +122,7 @@ class Participant(_core._Participant):
         return self.result()
 
     def result(self) -> Any:
-        """The result of the last collective, once; raises what the collective raised."""
+        """Returns the result of the last collective, once; raises what the collective raised."""
         result = self.session.take_result(self.position)
         if result is _PENDING:
             raise Stopped
@@ -250,7 +250,7 @@ class Session:
         self.rendezvous.deliver(position, self._results, members, made)
 
     def take_result(self, position: int) -> Any:
-        """The result of a participant's last collective, once."""
+        """Returns the result of a participant's last collective, once."""
         result = self._results[position]
         if result is not _PENDING:
             self._payloads[position] = None
@@ -258,18 +258,18 @@ class Session:
         return result
 
     def becomes_late(self) -> bool:
-        """Whether the call is more than a second over its deadline; true once in a call."""
+        """Returns whether the call is more than a second over its deadline; true once in a call."""
         late_s = time.monotonic() - self._started_s - (self.timeout_s or float("inf"))
         is_new = late_s > 1.0 and not self._is_reported
         self._is_reported |= is_new
         return is_new
 
     def outcome(self) -> list[Any]:
-        """The results of the bodies; raises as Outcomes.settle."""
+        """Returns the results of the bodies; raises as Outcomes.settle."""
         return self.outcomes.settle(self.operation, self.rendezvous.failure, self.timeout_s, self.table)
 
     def table(self) -> str:
-        """One line for each participant: device, state, collective, source line; none after the end."""
+        """Formats one line for each participant: device, state, collective, source line; none after the end."""
         standings = self.rendezvous.standings()
         signatures = self.collectives.texts()
         rows = []

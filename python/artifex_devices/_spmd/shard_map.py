@@ -157,7 +157,7 @@ class _ShardMapped:
                 check_specs(self.operation, argument, specs, manual)
 
     def manual(self, mesh: Mesh | AbstractMesh) -> tuple[Hashable, ...]:
-        """The axes of a mesh over which bodies see shards; ValueError for axis_names that it does not have."""
+        """Returns the axes of a mesh over which bodies see shards; raises ValueError for unknown axis_names."""
         unknown = [name for name in self.axis_names if name not in mesh.axis_names]
         if unknown:
             raise ValueError(
@@ -167,7 +167,7 @@ class _ShardMapped:
         return tuple(name for name in mesh.axis_names if not self.axis_names or name in self.axis_names)
 
     def keyword_error(self, names: Collection[str]) -> TypeError:
-        """The error for a call with keyword arguments, to which in_specs do not apply."""
+        """Returns the error for a call with keyword arguments, to which in_specs do not apply."""
         function = self.operation.removeprefix("shard_map(").removesuffix(")")
         function = function if function.isidentifier() else "f"
         bound = ", ".join(f"{name}={name}" for name in names)
@@ -190,7 +190,7 @@ class _ShardMapped:
         return run_prepared(self.operation, self.f, prepared, leaves, treedef, self.executor)
 
     def _mesh_of(self, leaves: Any) -> Mesh:
-        """The mesh of a call: mesh=, which must not differ from that of the context, or the latter."""
+        """Returns the mesh of a call: mesh=, which must not differ from that of the context, or the latter."""
         mesh = self.mesh
         if mesh is not None:
             if mesh.empty:
@@ -213,7 +213,7 @@ class _ShardMapped:
         return self._mesh_of_arguments(abstract, leaves)
 
     def _mesh_of_arguments(self, abstract: AbstractMesh, leaves: Any) -> Mesh:
-        """The mesh of the arguments that are placed on the devices of an abstract one."""
+        """Returns the mesh of the arguments that are placed on the devices of an abstract one."""
         meshes: list[Mesh] = []
         for x in leaves:
             mesh_of_x = x.sharding.mesh if isinstance(x, Array) and isinstance(x.sharding, NamedSharding) else None
@@ -355,7 +355,7 @@ def smap(
 
 
 def _specs_of_axes(argument: str, axes: Any, name: Hashable) -> Any:
-    """A tree of PartitionSpecs from a tree of dimensions that are sharded over one axis, or None."""
+    """Converts a tree of dimensions that are sharded over one axis, or None, to a tree of PartitionSpecs."""
 
     def spec(axis: Any) -> PartitionSpec:
         if axis is None:

@@ -72,13 +72,13 @@ class ParticipantGrid:
         self.groups: dict[Any, Any] = {}  # cache of axes.py: groups of collectives over these axes
 
     def within(self, other: ParticipantGrid) -> ParticipantGrid:
-        """The participants of this mesh of local devices as some of those of a mesh over several processes."""
+        """Returns the participants of this mesh of local devices as some of those of a mesh over several processes."""
         made = copy.copy(self)
         made.sizes, made.process_map, made.groups = other.sizes, other.process_map, other.groups
         return made
 
     def replicas(self, named: Sequence[Hashable]) -> list[list[int]]:
-        """Participants here that hold the same part of a value sharded over `named`, grouped; each group in order."""
+        """Groups the participants here that hold the same part of a value sharded over `named`; each group in order."""
         unnamed = [axis for axis, name in enumerate(self.manual) if name not in named]
         groups = _core._axis_groups(self.sizes, unnamed)
         slots: Any = range(len(self.positions)) if self.process_map is None else self.process_map.slot_of
@@ -89,7 +89,7 @@ _grids: WorldCache[ParticipantGrid] = WorldCache()
 
 
 def grid_of(mesh: Mesh, manual: Names) -> ParticipantGrid:
-    """The ParticipantGrid of a mesh, cached."""
+    """Returns the ParticipantGrid of a mesh, cached."""
     key = (mesh, manual)
     found = _grids.get(key)
     if found is None:
@@ -99,12 +99,12 @@ def grid_of(mesh: Mesh, manual: Names) -> ParticipantGrid:
 
 
 def names_by_dimension(spec: PartitionSpec) -> tuple[Names, ...]:
-    """The axes over which each dimension is sharded, major to minor."""
+    """Returns the axes over which each dimension is sharded, major to minor."""
     return tuple(map(names_of_entry, spec))
 
 
 def shape_text(shape: Sequence[int], dtype: Any) -> str:
-    """The text "float32(8, 4)"."""
+    """Formats shape and dtype: "float32(8, 4)"."""
     return f"{dtype}{tuple(shape)}"
 
 
@@ -146,7 +146,7 @@ def check_specs(operation: str, argument: str, specs: Any, manual: Names | None)
 def spread_prefix(
     operation: str, argument: str, prefix: Any, tree: Any, tree_name: str, is_leaf: Callable[[Any], bool] = _is_spec
 ) -> list[Any]:
-    """One value of the prefix for each leaf of the tree; ValueError names every place where it is not a prefix."""
+    """Spreads a prefix to one value for each leaf of the tree; ValueError names all places where it is not one."""
 
     def advice() -> str:
         repair = _repair_of_outermost(argument, prefix, tree) or "a tuple stands for a tuple and a list for a list"
@@ -156,7 +156,7 @@ def spread_prefix(
 
 
 def _repair_of_outermost(argument: str, prefix: Any, tree: Any) -> str:
-    """What to write where the outermost sequence of a prefix is of another type or length than the tree; else ""."""
+    """Suggests a repair where the outermost sequence of a prefix differs from the tree in type or length; else ""."""
     is_input = argument.startswith("in_")
     is_leaf = type(tree) not in (tuple, list) and tree_util.all_leaves([tree])
     if type(prefix) not in (tuple, list) or (is_leaf and not prefix) or not (is_leaf or type(tree) in (tuple, list)):
@@ -183,7 +183,7 @@ def _repair_of_outermost(argument: str, prefix: Any, tree: Any) -> str:
 
 
 def held_names(x: Any, mesh: Mesh) -> tuple[Names, ...]:
-    """The axes over which each dimension of an argument is sharded; () where it is not placed on this mesh."""
+    """Returns the axes over which each dimension of an argument is sharded; () where it is not placed on this mesh."""
     sharding = getattr(x, "sharding", None)
     if isinstance(sharding, NamedSharding) and sharding.mesh == mesh:
         return names_by_dimension(sharding.spec)
@@ -191,12 +191,12 @@ def held_names(x: Any, mesh: Mesh) -> tuple[Names, ...]:
 
 
 def explicit_names(mesh: Mesh) -> Names:
-    """The Explicit axes of a mesh."""
+    """Returns the Explicit axes of a mesh."""
     return tuple(name for name, kind in zip(mesh.axis_names, mesh.axis_types, strict=True) if kind == AxisType.Explicit)
 
 
 def spec_of(names: Sequence[Names]) -> PartitionSpec:
-    """The spec that shards dimensions over these axes, without trailing None entries."""
+    """Returns the spec that shards dimensions over these axes, without trailing None entries."""
     entries: list[Any] = [axes if len(axes) > 1 else axes[0] if axes else None for axes in names]
     while entries and entries[-1] is None:
         entries.pop()

@@ -23,7 +23,7 @@ class ChosenArguments(NamedTuple):
     names: frozenset[str]
 
     def positions(self, count: int) -> frozenset[int]:
-        """The positions in a call with `count` positional arguments; ValueError where they are too few."""
+        """Returns the positions in a call with `count` positional arguments; ValueError where they are too few."""
         if min(self.numbers, default=0) >= 0:
             return self.numbers
         wrong = sorted(number for number in self.numbers if number < -count)
@@ -35,19 +35,19 @@ class ChosenArguments(NamedTuple):
         return frozenset(number + count if number < 0 else number for number in self.numbers)
 
     def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Any, Any]:
-        """The arguments of a call by their positions or names."""
+        """Returns the arguments of a call by their positions or names."""
         found: dict[Any, Any] = {i: args[i] for i in sorted(self.positions(len(args))) if i < len(args)}
         return found | {name: x for name, x in kwargs.items() if name in self.names}
 
 
 def numbers_of(operation: str, argument: str, value: Any) -> tuple[int, ...]:
-    """One position or several as a tuple; TypeError for anything else."""
+    """Returns one position or several as a tuple; raises TypeError for anything else."""
     is_sequence = isinstance(value, Iterable) and not isinstance(value, str)
     return check_sequence_of_ints(operation, argument, value if is_sequence else (value,), "write (0, 1)")
 
 
 def choose_arguments(operation: str, kind: str, f: Callable[..., Any], numbers: Any, names: Any) -> ChosenArguments:
-    """The "static" or "donate" arguments by `numbers` and `names`; None for none.
+    """Returns the "static" or "donate" arguments by `numbers` and `names`; None for none.
 
     TypeError for positions that are not ints and names that are not str; ValueError for unknown arguments.
     """
@@ -93,7 +93,7 @@ def check_hashable(operation: str, static: Mapping[Any, Any]) -> None:
 
 
 def donated_arrays(operation: str, donated: Sequence[Any], arguments: Any) -> list[Array]:
-    """The Arrays in the donated arguments; JaxRuntimeError where `arguments`, which are all, hold one of them twice."""
+    """Returns the Arrays in the donated arguments; JaxRuntimeError if one occurs twice in all `arguments`."""
     if not donated:
         return []
     arrays = [x for x in tree_util.tree_leaves(list(donated)) if isinstance(x, Array)]

@@ -88,7 +88,7 @@ os.register_at_fork(after_in_child=_idle.clear)
 
 
 def _take(count: int) -> list[_Worker]:
-    """Workers for `count` participants; new ones where too few are idle."""
+    """Returns workers for `count` participants; starts new ones where too few are idle."""
     taken: list[_Worker] = []
     try:
         while len(taken) < count:

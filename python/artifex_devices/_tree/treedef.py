@@ -280,7 +280,7 @@ def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
 
 
 def _is_row(row: Any) -> bool:
-    """Whether a row is a leaf, or a node of a known type with as many children as the data say."""
+    """Returns whether a row is a leaf, or a node of a known type with as many children as the data say."""
     if row is None:
         return True
     typ, data, children = row

@@ -72,7 +72,7 @@ broadcast_shapes = np.broadcast_shapes
 
 
 def namespace(api_version: str | None) -> Any:
-    """This module, for a supported version of the standard.
+    """Returns this module, for a supported version of the standard.
 
     Raises:
         ValueError: The version is not supported.
@@ -94,5 +94,5 @@ def __dir__() -> list[str]:
 
 
 def __array_namespace_info__() -> Info:  # noqa: N807 - the standard's name
-    """Facts about this implementation of the standard."""
+    """Returns facts about this implementation of the standard."""
     return Info()

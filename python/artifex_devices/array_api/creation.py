@@ -28,7 +28,7 @@ _NARROW: dict[Any, np.dtype[Any]] = {
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Array:
-    """An Array of anything that np.asarray converts.
+    """Converts anything that np.asarray accepts to an Array.
 
     Args:
         obj: An Array, ndarray, number, or nested lists.
@@ -74,20 +74,20 @@ def _host(obj: Any, dtype: Any) -> Any:
 
 
 def _with_numbers(obj: Any) -> Any:
-    """The lists, with ndarrays in place of Arrays."""
+    """Returns the lists, with ndarrays in place of Arrays."""
     if isinstance(obj, Array):
         return np.asarray(obj)
     return [_with_numbers(part) for part in obj] if isinstance(obj, (list, tuple)) else obj
 
 
 def default_dtype(wide: type[np.generic]) -> np.dtype[Any]:
-    """The dtype of Python numbers: 32 bits if `jax_enable_x64` is off."""
+    """Returns the dtype of Python numbers: 32 bits if `jax_enable_x64` is off."""
     kind = np.dtype(wide)
     return kind if _core._scoped_option("jax_enable_x64") else _NARROW[kind]
 
 
 def dtype_or_default(dtype: Any) -> Any:
-    """The default float dtype for None; else the dtype that a placement would have (its first narrowing warns)."""
+    """Returns the default float dtype for None, else the dtype after a placement (whose first narrowing warns)."""
     if dtype is None:
         return default_dtype(np.float64)
     kind = np.dtype(dtype)
@@ -98,7 +98,7 @@ def dtype_or_default(dtype: Any) -> Any:
 
 
 def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
-    """An ndarray of Python numbers, narrowed without a warning if `jax_enable_x64` is off."""
+    """Returns an ndarray of Python numbers, narrowed without a warning if `jax_enable_x64` is off."""
     if value.dtype not in _NARROW or _core._scoped_option("jax_enable_x64"):
         return value
     kind = _NARROW[value.dtype]
@@ -114,7 +114,7 @@ def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
 
 
 def to_device(x: Array, device: Any, stream: Any = None) -> Array:
-    """The work of Array.to_device."""
+    """Does the work of Array.to_device."""
     if stream is not None:
         raise ValueError(
             f"to_device: streams are not supported; expected None, got {safe_repr(stream)}; leave it out and use "
@@ -133,22 +133,22 @@ def placed(operation: str, value: NDArray[Any], device: Any) -> Array:
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array of zeros, of the default float dtype if dtype is None."""
+    """Creates an Array of zeros, of the default float dtype if dtype is None."""
     return filled("zeros", shape, ZERO, dtype_or_default(dtype), device)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array of ones, of the default float dtype if dtype is None."""
+    """Creates an Array of ones, of the default float dtype if dtype is None."""
     return filled("ones", shape, 1, dtype_or_default(dtype), device)
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array of uninitialized elements, of the default float dtype if dtype is None."""
+    """Creates an Array of uninitialized elements, of the default float dtype if dtype is None."""
     return filled("empty", shape, None, dtype_or_default(dtype), device)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array full of one value, with its dtype if dtype is None."""
+    """Creates an Array full of one value, with its dtype if dtype is None."""
     value = np.asarray(fill_value)
     if not hasattr(fill_value, "dtype"):
         value = _of_numbers("full", value) if dtype is None else value
@@ -156,7 +156,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
-    """np.arange, placed."""
+    """Implements np.arange; the result is placed."""
     first, end = (0, start) if stop is None else (start, stop)
     value = np.arange(first, end, step, dtype=dtype)
     return placed("arange", _of_numbers("arange", value) if dtype is None else value, device)
@@ -165,18 +165,18 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: Any = True
 ) -> Array:
-    """np.linspace, placed."""
+    """Implements np.linspace; the result is placed."""
     value = np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
     return placed("linspace", _of_numbers("linspace", value) if dtype is None else value, device)
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Array:
-    """np.eye, placed."""
+    """Implements np.eye; the result is placed."""
     return placed("eye", np.eye(n_rows, n_cols, k, dtype=dtype_or_default(dtype)), device)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Array:
-    """An Array of anything with `__dlpack__`; the data is copied.
+    """Creates an Array of anything with `__dlpack__`; the data is copied.
 
     Raises:
         ValueError: copy is False: a placement shares memory only where the caller asks for it.
@@ -194,22 +194,22 @@ class Info:
     """Facts about this implementation of the standard."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Support for the optional parts of the standard."""
+        """Reports support for the optional parts of the standard."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
-        """The device of arrays that are created without `device=`."""
+        """Returns the device of arrays that are created without `device=`."""
         device: Device = _core._default_device()
         return device
 
     def devices(self) -> list[Device]:
-        """All devices."""
+        """Returns all devices."""
         from artifex_devices._runtime.devices import devices
 
         return devices()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """The dtype of each kind of Python number."""
+        """Returns the dtype of each kind of Python number."""
         return {
             "real floating": default_dtype(np.float64),
             "complex floating": default_dtype(np.complex128),
@@ -218,6 +218,6 @@ class Info:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
-        """The dtypes of a kind of isdtype, or all dtypes for None, by name."""
+        """Returns the dtypes of a kind of isdtype, or all dtypes for None, by name."""
         found = {name: np.dtype(name) for name in _NAMES}
         return found if kind is None else {name: d for name, d in found.items() if np.isdtype(d, kind)}

@@ -24,7 +24,7 @@ from artifex_devices.errors import ShardingTypeError
 
 
 def find(module: str, source: ModuleType, name: str) -> Any:
-    """The function `name` of NumPy's module `source`, which becomes an attribute of the namespace `module`.
+    """Finds the function `name` of NumPy's module `source`, and makes it an attribute of the namespace `module`.
 
     Functions that are not ufuncs replicate Arrays whose sharding they do not support.
 
@@ -48,7 +48,7 @@ def find(module: str, source: ModuleType, name: str) -> Any:
 
 
 def names(source: ModuleType) -> list[str]:
-    """The names of all functions of NumPy's module `source` that support Arrays."""
+    """Returns the names of all functions of NumPy's module `source` that support Arrays."""
     return [name for name, value in list(vars(source).items()) if not name.startswith("_") and _supports(value)]
 
 
@@ -61,7 +61,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def moving(function: _F) -> _F:
-    """The function, which replicates its Arrays on their mesh and runs again if it does not support their sharding.
+    """Wraps a function so that it replicates its Arrays and runs again if their sharding is not supported.
 
     A UserWarning gives the number of bytes.
 
@@ -88,7 +88,7 @@ def moving(function: _F) -> _F:
 
 
 def _replicated(x: Any, moved: list[Array]) -> Any:
-    """An argument with its Arrays replicated; those that were sharded over Auto axes are appended to `moved`."""
+    """Replicates the Arrays of an argument; those that were sharded over Auto axes are appended to `moved`."""
     if type(x) in (list, tuple):
         return type(x)(_replicated(part, moved) for part in x)
     if not isinstance(x, Array):

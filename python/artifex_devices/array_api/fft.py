@@ -32,7 +32,7 @@ def __dir__() -> list[str]:
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
-    """np.fft.fftfreq: the frequencies of the n values of a transform, placed on `device`.
+    """Implements np.fft.fftfreq: the frequencies of the n values of a transform, placed on `device`.
 
     Example:
         >>> from artifex_devices import array_api as xp
@@ -43,7 +43,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
-    """np.fft.rfftfreq: the frequencies of a transform of n real values, placed on `device`.
+    """Implements np.fft.rfftfreq: the frequencies of a transform of n real values, placed on `device`.
 
     Example:
         >>> from artifex_devices import array_api as xp

@@ -15,7 +15,7 @@ from artifex_devices.array_api.exports import moving
 
 @moving
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """A sorted copy of x along a dimension.
+    """Returns a sorted copy of x along a dimension.
 
     Args:
         x: Array with at least one dimension.
@@ -41,7 +41,7 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
 
 @moving
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The indices that sort x along a dimension; arguments and errors as of `sort`.
+    """Returns the indices that sort x along a dimension; arguments and errors as of `sort`.
 
     Returns:
         An Array of indices of the shape of x: sharded as x, or replicated where the dimension was sharded.

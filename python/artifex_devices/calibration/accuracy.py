@@ -101,7 +101,7 @@ class CalibrationCheck:
     notes: tuple[str, ...] = ()
 
     def median_error(self, *, least_bytes: int = LARGE, kind: str | None = None) -> float | None:
-        """Median of the absolute relative errors of the rows of at least `least_bytes`; None if there are none.
+        """Returns the median absolute relative error of the rows of at least `least_bytes`; None if there are none.
 
         Args:
             least_bytes: Size of the smallest row that counts, in bytes.
@@ -120,7 +120,7 @@ class CalibrationCheck:
         return statistics.median(errors) if errors else None
 
     def __str__(self) -> str:
-        """The table, and the medians."""
+        """Formats the table, and the medians."""
         return format(self)
 
     def __format__(self, width: str) -> str:
@@ -150,7 +150,7 @@ class CalibrationCheck:
         return "\n".join(table_lines([head, *rows, *texts], right=range(1, len(head)), width=int(width or 0)))
 
     def to_dict(self) -> dict[str, Any]:
-        """All rows and medians as dicts, lists, strings and numbers."""
+        """Returns all rows and medians as dicts, lists, strings and numbers."""
         return {
             "date": self.date,
             "rows": [{**asdict(row), "error": row.error} for row in self.rows],
@@ -162,7 +162,7 @@ class CalibrationCheck:
         }
 
     def to_json(self) -> str:
-        """All rows and medians as JSON, with the calibration."""
+        """Returns all rows and medians as JSON, with the calibration."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
 

@@ -48,7 +48,7 @@ class Case:
 
 
 def host_values(nbytes: int) -> np.ndarray[Any, Any]:
-    """Values to place: one buffer of which all cases use a part, with all pages written."""
+    """Returns values to place: one buffer of which all cases use a part, with all pages written."""
     return np.ones(nbytes // 4, np.float32)
 
 
@@ -60,7 +60,7 @@ def reshard_case(
     destination: Sharding,
     cache_bytes: int | None,
 ) -> Case:
-    """`device_put` of a float32 Array from one sharding to another, until it is done."""
+    """Makes a case: `device_put` of a float32 Array from one sharding to another, until it is done."""
     count = math.prod(shape)
 
     def prepare() -> Callable[[], Any]:
@@ -72,14 +72,14 @@ def reshard_case(
 
 
 def full_blocks(op: str, devices: int) -> int:
-    """The number of full arrays that the devices of a group hold together: each brings one to a sum."""
+    """Returns the number of full arrays that the devices of a group hold together: each brings one to a sum."""
     return devices if op in ("all_reduce", "reduce_scatter") else 1
 
 
 def collective_case(
     op: str, host: np.ndarray[Any, Any], nbytes: int, mesh: Mesh, cache_bytes: int | None, executor: str | None = None
 ) -> Case:
-    """A program of one collective over a mesh with the axis "i", until it is done.
+    """Makes a case: a program of one collective over a mesh with the axis "i", until it is done.
 
     `nbytes` is that of `plan_collective`, rounded down to a multiple of the float32 blocks.
     """

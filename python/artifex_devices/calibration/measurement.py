@@ -45,7 +45,7 @@ _DENSE = (16 << 10, 96 << 10, 384 << 10, 640 << 10, 1536 << 10, 3 << 20, 5 << 20
 
 
 def largest_array_bytes(cache_bytes: int | None) -> int:
-    """Bytes of the largest array: three times the caches, at least 96 MiB, at most a sixteenth of memory."""
+    """Returns the bytes of the largest array: three times the caches, at least 96 MiB, at most 1/16 of memory."""
     limit = Machine.live().usable_memory_bytes // _MEMORY_SHARE
     if limit < _MIN_ARRAY:
         raise MemoryError(
@@ -116,7 +116,7 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
 
 
 def _reshards(host: Any, cache_bytes: int | None) -> Iterator[Case]:
-    """Dense copies of all sizes, and copies with short runs on either side."""
+    """Measures dense copies of all sizes, and copies with short runs on either side."""
     mesh = Mesh(np.array(devices()), ("x",))
     rows, columns, replicated = (NamedSharding(mesh, PartitionSpec(*spec)) for spec in (("x",), (None, "x"), ()))
     warm = min(max((cache_bytes or 0) * 3 // 8, 8 << 20), host.nbytes // 2)
@@ -131,7 +131,7 @@ def _reshards(host: Any, cache_bytes: int | None) -> Iterator[Case]:
 
 
 def _many_copies(host: Any, cache_bytes: int | None) -> Iterator[Case]:
-    """A transfer with many small copies, whose time depends on their number."""
+    """Measures a transfer with many small copies, whose time depends on their number."""
     all_devices = np.array(devices())
     items = (640 << 10) // 4 // _MANY * _MANY
     source, destination = (
@@ -142,7 +142,7 @@ def _many_copies(host: Any, cache_bytes: int | None) -> Iterator[Case]:
 
 
 def _collectives(host: Any, cache_bytes: int | None) -> Iterator[Case]:
-    """Small programs, for their latency, and sums."""
+    """Measures small programs, for their latency, and sums."""
     for count in (_SMALL_GROUP, _DEVICES):
         mesh = Mesh(np.array(devices()[:count]), ("i",))
         for executor in ("cooperative", "threads"):
@@ -154,7 +154,7 @@ def _collectives(host: Any, cache_bytes: int | None) -> Iterator[Case]:
 
 
 def _links(host: Any) -> tuple[Link, ...]:
-    """Bytes/s from each memory to each memory."""
+    """Measures bytes/s from each memory to each memory."""
     with simulate(Machine.live()):
         memories: dict[int, Device] = {}
         for device in devices():
@@ -169,7 +169,7 @@ def _links(host: Any) -> tuple[Link, ...]:
 
 
 def _fresh_page_seconds(host: Any) -> float:
-    """Additional seconds per byte of a result whose memory is new to the process."""
+    """Measures the additional seconds per byte of a result whose memory is new to the process."""
     with simulate(1):
         place = SingleDeviceSharding(devices()[0])
         values = host[: min(_FRESH_BYTES, host.nbytes) // 4]
@@ -182,7 +182,7 @@ def _fresh_page_seconds(host: Any) -> float:
 
 
 def _copied(array: Any, place: SingleDeviceSharding) -> tuple[Any, float]:
-    """A copy of an Array, and the seconds that it takes."""
+    """Copies an Array; returns the copy, and the seconds that it takes."""
     begin = time.perf_counter()
     copy = device_put(array, place, may_alias=False).block_until_ready()
     return copy, time.perf_counter() - begin

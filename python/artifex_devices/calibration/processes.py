@@ -26,7 +26,7 @@ _LARGE_REPEATS = 7
 
 
 def measure_processes(largest_bytes: int) -> ProcessLink | None:
-    """Latencies and rates with blocks of at most `largest_bytes`, the same in all processes; None for a single process.
+    """Measures latencies and rates with blocks up to `largest_bytes`, the same in all processes; None for a single one.
 
     Raises:
         CollectiveError: Another process ran another collective, or has ended.
@@ -58,7 +58,7 @@ def measure_processes(largest_bytes: int) -> ProcessLink | None:
 
 
 def _send_to_next(ring: Mesh, count: int) -> Callable[[], Any]:
-    """Each process sends its block to the next one."""
+    """Sends the block of each process to the next one."""
     rolled = Mesh(np.roll(ring.devices, 1), ("i",))
     source, destination = (NamedSharding(each, PartitionSpec("i")) for each in (ring, rolled))
     values = make_array_from_callback((count * ring.size,), source, lambda index: np.ones(count, np.float32))
@@ -75,7 +75,7 @@ def _psum(mesh: Mesh, count: int) -> Callable[[], Any]:
 
 
 def _slowest(run: Callable[[], Any], repeats: int) -> float:
-    """Seconds of the slowest process; all start each repeat together."""
+    """Returns the seconds of the slowest process; all start each repeat together."""
     times = []
     run()
     run()

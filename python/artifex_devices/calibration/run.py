@@ -175,7 +175,7 @@ class Progress:
 
 @context_manager
 def progress_on(operation: str, show: bool | None, stream: TextIO | None = None) -> Generator[Progress, None, None]:
-    """A bar on a terminal if rich is installed; elsewhere lines if `show` is True, and nothing if it is None.
+    """Shows a bar on a terminal if rich is installed; elsewhere lines if `show` is True, and nothing if it is None.
 
     `operation` names the bar; a `show` of False shows nothing; `stream` None means sys.stderr.
     """
@@ -203,7 +203,7 @@ def _bar(operation: str, stream: TextIO | None) -> Any:
 
 
 def _lines(operation: str, stream: TextIO) -> Progress:
-    """A line for each tenth."""
+    """Prints a line for each tenth."""
     done = 0
 
     def step(name: str, total: int) -> None:

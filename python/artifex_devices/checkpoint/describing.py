@@ -85,7 +85,7 @@ class CheckpointMetadata:
         return json.dumps({**document, "arrays": arrays, "values": values}, indent=2)
 
     def __str__(self) -> str:
-        """A table of names, types, shapes, parts and bytes."""
+        """Formats a table of names, types, shapes, parts and bytes."""
         rows = [("name", "dtype", "shape", "parts", "bytes")]
         for name, array in self.arrays.items():
             dtype = array.type if array.dtype is None else array.dtype.name

@@ -104,7 +104,7 @@ _CHOICE = re.compile(rf'({"|".join(_CHOICES)}) is ("[^"]*")')
 
 
 def _with_lines(error: str, text: str) -> str:
-    """An error with the line of the key that each of its clauses concerns."""
+    """Returns an error with the line of the key that each of its clauses concerns."""
 
     def with_line(match: re.Match[str]) -> str:
         lines = (line_text(text, *keys) for keys in _KEYS_OF_CLAUSES[match[2]])

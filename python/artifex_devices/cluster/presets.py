@@ -34,7 +34,7 @@ _GPUS = ("v100", "v100-32gb", "a100", "a100-40gb", "h100", "h800", "h200", "b200
 
 
 def tpu(generation: str, shape: Sequence[int], *, slices: int = 1, host_memory: float | None = None) -> Cluster:
-    """TPU slices of the catalogue.
+    """Describes TPU slices of the catalogue.
 
     Args:
         generation: "v4", "v5e", "v5p", "v6e" or "7x".
@@ -77,7 +77,7 @@ def gpus(
     network_bandwidth: float | None = None,
     host_memory: float | None = None,
 ) -> Cluster:
-    """Nodes (or racks) of GPUs of the catalogue: links join the GPUs of a node, the network joins nodes.
+    """Describes nodes (or racks) of GPUs of the catalogue: links join the GPUs of a node, the network joins nodes.
 
     Args:
         gpu: "v100" or "v100-32gb" (a DGX-2), "a100", "a100-40gb", "h100", "h800", "h200", "b200", "gb200" or "mi300x";
@@ -108,7 +108,7 @@ def gpus(
 def dgx(
     gpu: str = "h100", *, nodes: int = 1, network_bandwidth: float | None = None, host_memory: float | None = None
 ) -> Cluster:
-    """NVIDIA's DGX and HGX nodes: 8 GPUs behind NVSwitches; for the V100 the DGX-2 with 16.
+    """Describes NVIDIA's DGX and HGX nodes: 8 GPUs behind NVSwitches; for the V100 the DGX-2 with 16.
 
     Args:
         gpu: "v100", "a100", "a100-40gb", "h100", "h200" or "b200".
@@ -136,7 +136,7 @@ def dgx(
 
 
 def nvl72(*, racks: int = 1, network_bandwidth: float | None = None, host_memory: float | None = None) -> Cluster:
-    """GB200 NVL72 racks: 72 GPUs behind NVSwitches.
+    """Describes GB200 NVL72 racks: 72 GPUs behind NVSwitches.
 
     Args:
         racks: Number of racks.
@@ -157,7 +157,7 @@ def nvl72(*, racks: int = 1, network_bandwidth: float | None = None, host_memory
 
 
 def mi300x(*, nodes: int = 1, network_bandwidth: float | None = None, host_memory: float | None = None) -> Cluster:
-    """Nodes of 8 AMD MI300X, each pair joined by one link.
+    """Describes nodes of 8 AMD MI300X, each pair joined by one link.
 
     Args:
         nodes: Number of nodes.
@@ -186,7 +186,7 @@ def from_xml(
     network_latency: float | None = None,
     host_memory: float | None = None,
 ) -> Cluster:
-    """Any number of nodes of a machine that hwloc described.
+    """Describes any number of nodes of a machine that hwloc described.
 
     Its devices are its GPUs if it has any, otherwise its CPU domains. Display cards do not count: VGA controllers of
     models that are in no table and that no driver for computing runs. Chips of the catalogue get the catalogue's
@@ -234,7 +234,7 @@ def this_machine(
     latency: float | None = None,
     calibration: Calibration | None = None,
 ) -> Cluster:
-    """The machine that this process runs on: its CPU domains, joined by memory.
+    """Describes the machine that this process runs on: its CPU domains, joined by memory.
 
     Args:
         measured: Result of `measure_roofline()` for all devices together: the rates of the chips and, between them,
@@ -335,7 +335,7 @@ def _text(figure: tuple[float, str] | None, unit: str) -> str:
 
 
 def _with_nearest(error: str, name: str, known: Sequence[str]) -> str:
-    """An error of the core, with the nearest known name if it is about `name`."""
+    """Returns an error of the core, with the nearest known name if it is about `name`."""
     problem, expected, rest = error.partition("; expected")
     hint = did_you_mean(name, known) if f'"{name}" is no' in problem else ""
     return f"{problem}{hint}{expected}{rest}"

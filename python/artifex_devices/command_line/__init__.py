@@ -59,7 +59,7 @@ examples:
 
 
 def make_parser() -> Parser:
-    """The parser of all commands; `arguments.run` is the function of the one that was asked for."""
+    """Makes the parser of all commands; `arguments.run` is the function of the command that was asked for."""
     import artifex_devices
 
     parser = Parser(
@@ -144,7 +144,7 @@ def _run(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
 
 
 def _close_stdout() -> None:
-    """What could not be written is not tried again when the interpreter ends."""
+    """Closes standard output, so that the interpreter does not try to flush it again at its end."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

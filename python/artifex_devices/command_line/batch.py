@@ -63,7 +63,7 @@ _JUDGES = "Judges a batch size by what `recommend` says; 1 if it is not good."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The three subcommands and their options."""
+    """Adds the three subcommands and their options."""
     actions = parser.add_subparsers(title="what to do", metavar="<what>", dest="action", required=True)
     recommend = console.add_parser(actions, "recommend", "sizes for a hardware", _RECOMMEND, run_action=_recommend)
     validate = console.add_parser(actions, "validate", "is this size good?", _JUDGES, run_action=_validate)
@@ -100,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """What was asked for; the exit code."""
+    """Runs the subcommand; returns the exit code."""
     code: int = arguments.run_action(arguments)
     return code
 
@@ -133,7 +133,7 @@ def _recommend(arguments: argparse.Namespace) -> int:
 
 
 def _derived(hardware: str) -> dict[str, Any] | None:
-    """What follows from published numbers of a chip; None for hardware that has none."""
+    """Returns what follows from published numbers of a chip; None for hardware that has none."""
     from artifex_devices.roofline import accelerator, roofline
 
     if hardware in ("cpu", "unknown") or hardware not in _TYPES:
@@ -174,7 +174,7 @@ def _validate(arguments: argparse.Namespace) -> int:
 
 
 def _advice(arguments: argparse.Namespace) -> tuple[str, str, Any]:
-    """The hardware's name, the source of its sizes, and the sizes."""
+    """Returns the hardware's name, the source of its sizes, and the sizes."""
     from artifex_devices._hardware.batch_size import get_batch_size_recommendation
 
     hardware = _hardware(arguments.hardware)
@@ -191,7 +191,7 @@ def _advice(arguments: argparse.Namespace) -> tuple[str, str, Any]:
 
 
 def _hardware(wanted: str | None) -> str:
-    """The name that advice has for it."""
+    """Returns the name that advice has for it."""
     from artifex_devices._hardware.batch_size import hardware_name
     from artifex_devices.accelerators import accelerators
 

@@ -27,7 +27,7 @@ _MOST_ERROR = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """--refresh, --check, --rounds, --json."""
+    """Adds --refresh, --check, --rounds and --json."""
     parser.add_argument("--refresh", action="store_true", help="measure now, whatever is kept")
     parser.add_argument("--check", action="store_true", help="predict reshards and collectives, measure them, compare")
     parser.add_argument(

@@ -27,7 +27,7 @@ exit codes: 0 done; 2 there is no checkpoint, it is damaged, or the target canno
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The subcommands and their options."""
+    """Adds the subcommands and their options."""
     actions = parser.add_subparsers(title="what to do", metavar="<what>", dest="action", required=True)
     info = add_parser(actions, "info", "a table of arrays and values", "Lists a checkpoint.", EXAMPLES, run=_info)
     info.add_argument("path", metavar="PATH", help="folder of a checkpoint, one safetensors file, or an index")

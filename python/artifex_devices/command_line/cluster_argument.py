@@ -59,12 +59,12 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 def is_here(text: str) -> bool:
-    """Whether a text means this machine."""
+    """Returns whether a text means this machine."""
     return text.split(maxsplit=1)[:1] == ["here"]
 
 
 def read_cluster(text: str, measured: bool = False) -> Cluster:
-    """The cluster of a --cluster argument; with --measured, standard error gets the date of the measurement."""
+    """Reads the cluster of a --cluster argument; with --measured, prints the date of measurement to standard error."""
     from artifex_devices import cluster
 
     if measured and not is_here(text):
@@ -113,7 +113,7 @@ def _is_file(text: str) -> bool:
 
 
 def _meant(text: str) -> str:
-    """The preset that a text without one names by its chip and shape: " (did you mean 'tpu v5e 16x16'?)"."""
+    """Suggests the preset that a text without one names by its chip and shape: " (did you mean 'tpu v5e 16x16'?)"."""
     named = " ".join(word for word in text.lower().split() if "=" not in word)
     words = re.findall(r"[a-z]+[0-9]+[a-z]*|[0-9]+(?:x[0-9]+)+|[0-9]+[a-z]?|[a-z]+", named)
     chip = next((word for word in words if word in _CHIPS), None)
@@ -129,7 +129,7 @@ def _meant(text: str) -> str:
 
 
 def _meant_shape(words: list[str], chip: str) -> str:
-    """The shape among the words, else one with their number of chips, else 4 chips along each axis."""
+    """Returns the shape among the words, else one with their number of chips, else 4 chips along each axis."""
     dims = _CHIPS[chip]
     shape = next(
         (word for word in words if re.fullmatch(r"[0-9]+(x[0-9]+)*", word) and word.count("x") == dims - 1), ""
@@ -149,7 +149,7 @@ def _no_cluster(text: str, name: str) -> UsageError:
 
 
 def _options(words: list[str], positional: tuple[str, ...], known: dict[str, str], name: str) -> dict[str, Any]:
-    """Values by the names of the preset's arguments."""
+    """Returns values by the names of the preset's arguments."""
     plain = [word for word in words if "=" not in word]
     usage = " ".join([name, *map(str.upper, positional), *(f"[{key}=...]" for key in known)])
     if len(plain) != len(positional):

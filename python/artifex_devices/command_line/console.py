@@ -81,7 +81,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 
 def count_of(text: str, most: int | None = None) -> int:
-    """A whole number from 1 on; 1,024 and 1_024 are taken too."""
+    """Parses a whole number from 1 on; accepts 1,024 and 1_024 too."""
     try:
         value = int(text.replace(",", ""))
     except ValueError:
@@ -93,7 +93,7 @@ def count_of(text: str, most: int | None = None) -> int:
 
 
 def bytes_of(text: str) -> int:
-    """`4000000`, `4MB` (of a million), `4MiB` (of 2 to the 20th), `1.5 GB`."""
+    """Parses `4000000`, `4MB` (of a million), `4MiB` (of 2 to the 20th) or `1.5 GB`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]i?)?b?", text.strip().lower())
     if match is None:
         raise argparse.ArgumentTypeError(f"expected bytes such as 4000000, 4MB or 4MiB, got {text!r}")
@@ -102,7 +102,7 @@ def bytes_of(text: str) -> int:
 
 
 def has_signs(signs: str) -> bool:
-    """Whether standard output can show these signs."""
+    """Returns whether standard output can show these signs."""
     try:
         signs.encode(getattr(sys.stdout, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -152,7 +152,7 @@ def write_picture(path: str, picture: str) -> None:
 
 
 def terminal_width() -> int:
-    """Columns of the terminal, or of the variable COLUMNS; 0 where standard output goes elsewhere."""
+    """Returns the columns of the terminal, or of the variable COLUMNS; 0 where standard output goes elsewhere."""
     return shutil.get_terminal_size((0, 24)).columns
 
 

@@ -37,7 +37,7 @@ others as for every command (artifex_devices --help)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """--json, --schema, --strict, --no-measure."""
+    """Adds --json, --schema, --strict and --no-measure."""
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="the report as JSON")
     form.add_argument("--schema", action="store_true", help="print the JSON schema of the report and end")
@@ -83,12 +83,12 @@ def write_report(report: Report) -> None:
 
 
 def report_lines(report: Report, width: int) -> list[str]:
-    """The report as plain text, in lines of `width` characters at most, where words allow it."""
+    """Formats the report as plain text, in lines of `width` characters at most, where words allow it."""
     return [line for line, _ in _styled_lines(report, width)]
 
 
 def _styled_lines(report: Report, width: int) -> Iterator[tuple[str, str]]:
-    """Lines of the report, each with its style on a terminal."""
+    """Returns lines of the report, each with its style on a terminal."""
     begin = f"Examined {report.date}. Each value is followed by where it is from."
     yield from ((line, "dim") for line in wrapped(begin, width))
     yield "", ""
@@ -119,7 +119,7 @@ def _styled_lines(report: Report, width: int) -> Iterator[tuple[str, str]]:
 
 
 def verdict(report: Report) -> str:
-    """The last line: how many findings there are."""
+    """Formats the last line: how many findings there are."""
     serious = sum(finding.severity == "attention" for finding in report.findings)
     hints = len(report.findings) - serious
     if not report.findings:
@@ -129,12 +129,12 @@ def verdict(report: Report) -> str:
 
 
 def _label(name: str, section: Section) -> str:
-    """The name in words; those of packages and variables as they are."""
+    """Formats the name in words; names of packages and variables stay as they are."""
     return name if section.title in ("Versions", "Environment variables") else name.replace("_", " ")
 
 
 def _value_lines(fact: Fact) -> list[str]:
-    """The value in words; what is wrong with it comes after."""
+    """Formats the value in words, then what is wrong with it."""
     lines = [f"({fact.problem})"] if fact.value is None else _words(fact.value, fact.unit or "")
     if fact.problem and fact.value is not None:
         lines = [*lines[:-1], f"{lines[-1]} ({fact.problem})"]

@@ -30,7 +30,7 @@ exit codes: 0 all processes came to the same operations; 1 one is behind or came
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     parser.add_argument("folder", metavar="DIR", nargs="?", help="folder of a job, by default that of the last one")
     parser.add_argument("--last", type=partial(count_of, most=1024), default=5, help="operations of each (default 5)")
     parser.add_argument("--json", action="store_true", help="everything as JSON")

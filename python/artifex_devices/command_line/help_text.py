@@ -23,7 +23,7 @@ class HelpText(argparse.RawDescriptionHelpFormatter):
 
 
 def _joined(lines: Iterable[str]) -> Iterator[str]:
-    """Lines whose continuations, in the text of the program, are part of them."""
+    """Joins lines to their continuations in the text of the program."""
     whole = ""
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -42,7 +42,7 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _fitted(line: str, width: int) -> list[str]:
-    """A line in parts of at most `width` characters, where it is not an example."""
+    """Wraps a line to at most `width` characters, where it is not an example."""
     if len(line) <= width:
         return [line]
     if row := _ROW.match(line):

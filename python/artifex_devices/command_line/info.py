@@ -23,7 +23,7 @@ exit codes: 0 done; others as for every command (artifex_devices --help)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """--json."""
+    """Adds --json."""
     parser.add_argument("--json", action="store_true", help="the same as JSON")
 
 

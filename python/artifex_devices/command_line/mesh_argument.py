@@ -34,7 +34,7 @@ def add_mesh(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def read_sizes(option: str, text: str) -> dict[str, int]:
-    """Sizes by axis."""
+    """Returns sizes by axis."""
     found: dict[str, int] = {}
     for part in text.split(","):
         name, equals, size = (each.strip() for each in part.partition("="))
@@ -50,7 +50,7 @@ def read_sizes(option: str, text: str) -> dict[str, int]:
 
 
 def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[float] | None = None) -> Mesh:
-    """The mesh of a cluster's devices; NotImplementedError if the torus has no such order."""
+    """Returns the mesh of a cluster's devices; raises NotImplementedError if the torus has no such order."""
     from artifex_devices import mesh_utils
     from artifex_devices.sharding import Mesh
 
@@ -78,7 +78,7 @@ def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[floa
 
 
 def no_mesh_text(error: NotImplementedError, arguments: argparse.Namespace) -> str:
-    """The error of an order without such a mesh, with options to try."""
+    """Formats the error of an order without such a mesh, with options to try."""
     options = [] if arguments.order == "exact" or arguments.slices is not None else ["--order exact"]
     if not arguments.split:
         options.append("--split")
@@ -87,7 +87,7 @@ def no_mesh_text(error: NotImplementedError, arguments: argparse.Namespace) -> s
 
 
 def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespace) -> list[int] | None:
-    """Slices along each axis; None if they do not matter."""
+    """Returns the slices along each axis; None if they do not matter."""
     if arguments.order == "id" or cluster.slices == 1 or cluster.platform != "tpu":
         if arguments.slices is not None:
             raise UsageError("--slices: expected several TPU slices, and another --order than id; leave it out")
@@ -115,7 +115,7 @@ def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespa
 
 
 def _nearest_sizes(sizes: dict[str, int], count: int) -> str:
-    """The same axes with one size changed to fit, or one axis for all devices."""
+    """Suggests the same axes with one size changed to fit, or one axis for all devices."""
     for name in reversed(sizes):
         rest = math.prod(size for other, size in sizes.items() if other != name)
         if count % rest == 0:
@@ -133,7 +133,7 @@ def _known_axis(option: str, name: str, sizes: dict[str, int] | tuple[str, ...])
 
 
 def read_spec(option: str, text: str, axes: tuple[str, ...]) -> PartitionSpec:
-    """A PartitionSpec: `P(x, None)`, with quotes or without, or `x,_`; axes of one dimension as `(x, y)` or `x+y`."""
+    """Parses a PartitionSpec: `P(x, None)`, with quotes or without, or `x,_`; several axes as `(x, y)` or `x+y`."""
     from artifex_devices.sharding import P
 
     try:
@@ -180,7 +180,7 @@ def _name_of(node: ast.expr) -> str:
 
 
 def read_array(text: str) -> tuple[tuple[int, ...], str]:
-    """Shape and dtype of `bfloat16[4096,4096]`."""
+    """Parses shape and dtype of `bfloat16[4096,4096]`."""
     match = re.fullmatch(r"(\w+)\[((?:[0-9]{1,18}(?:,[0-9]{1,18})*)?)\]", text.replace(" ", ""))
     if match is None:
         raise UsageError(

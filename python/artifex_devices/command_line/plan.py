@@ -67,7 +67,7 @@ _COLLECTIVE_EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The subcommands and their options."""
+    """Adds the subcommands and their options."""
     actions = parser.add_subparsers(title="what to plan", metavar="<what>", dest="action", required=True)
 
     codes = "1 this torus has no such mesh; 2 usage error"
@@ -165,7 +165,7 @@ def _mesh(arguments: argparse.Namespace) -> int:
 
 
 def _mesh_content(mesh: Mesh, explanation: MeshExplanation) -> dict[str, Any]:
-    """The mesh and its explanation; `device_ids` are nested like the axes."""
+    """Returns the mesh and its explanation; `device_ids` are nested like the axes."""
     from artifex_devices.accelerators import source_notes
 
     return {

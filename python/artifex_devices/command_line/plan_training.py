@@ -55,7 +55,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _fields(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The fields of a TrainingConfig that are given."""
+    """Returns the fields of a TrainingConfig that are given."""
     from dataclasses import fields
 
     from artifex_devices.planner import TrainingConfig
@@ -102,7 +102,7 @@ def _fits(found: TrainingPlan | TrainingSuggestions) -> bool:
 
 
 def _best(found: TrainingPlan | TrainingSuggestions) -> TrainingPlan:
-    """The plan itself, or that of the best option."""
+    """Returns the plan itself, or that of the best option."""
     from artifex_devices.planner import TrainingPlan
 
     if isinstance(found, TrainingPlan):

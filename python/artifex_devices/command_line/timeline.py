@@ -26,7 +26,7 @@ exit codes: 0 done; 2 there is no record, or the trace cannot be written; others
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     parser.add_argument("folder", metavar="DIR", nargs="?", help="folder of a job, by default that of the last one")
     parser.add_argument("-o", "--output", metavar="FILE", help="file for the trace")
     parser.add_argument("--json", action="store_true", help="clocks and waits as JSON")

@@ -38,7 +38,7 @@ exit codes: 0 done; 2 a machine that cannot be read; others as for every command
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """--machine, --every, and one of --json and --svg."""
+    """Adds --machine, --every, and one of --json and --svg."""
     machine_help = "an hwloc XML file, or a machine in hwloc's synthetic form; this machine when not given"
     parser.add_argument("--machine", metavar="FILE.xml|TEXT", help=machine_help)
     parser.add_argument("--every", action="store_true", help="each part on a line, also those that look alike")
@@ -88,7 +88,7 @@ def _as_json(machine: Machine, devices: list[Device]) -> dict[str, Any]:
 
 
 def device_rows(devices: Sequence[Device]) -> list[dict[str, Any]]:
-    """What JSON holds of each device."""
+    """Returns what JSON holds of each device."""
     return [
         {"device": str(d), "cpus": d.cpuset, "numa_nodes": list(d.numa_nodes), "memory_bytes": d.memory_bytes}
         for d in devices
@@ -108,17 +108,17 @@ class _Part:
     below: list[_Part] = field(default_factory=list)
 
     def shape(self) -> tuple[Any, ...]:
-        """Everything but the numbers, which similar parts have in common."""
+        """Returns everything except the numbers, which similar parts have in common."""
         kind = (self.row["type"], self.row["subtype"], self.row["model"], self.row["bytes"], self.row["name"])
         return (*kind, *(part.shape() for part in self.below))
 
     def is_of_cpus(self) -> bool:
-        """Whether it holds CPUs only: no memory node and no device."""
+        """Returns whether the part holds CPUs only: no memory node and no device."""
         return self.row["type"] not in ("NUMANode", "PCIDev", "OSDev") and all(part.is_of_cpus() for part in self.below)
 
 
 def machine_lines(machine: Machine, *, every: bool = False, ascii_only: bool = False) -> list[str]:
-    """The tree, one line for each part; similar neighbours share a line unless `every`."""
+    """Formats the tree, one line for each part; similar neighbours share a line unless `every`."""
     objects = machine.objects
     root = _Part(objects[0])
     path = [root]  # one part for each depth; a hidden object is replaced by its parent
@@ -133,7 +133,7 @@ def machine_lines(machine: Machine, *, every: bool = False, ascii_only: bool = F
 
 
 def device_lines(devices: Sequence[Device]) -> list[str]:
-    """One line for each group of neighbouring devices with the same CPUs and memory."""
+    """Formats one line for each group of neighbouring devices with the same CPUs and memory."""
     lines = []
     alike = itertools.groupby(devices, lambda device: (device.cpuset, tuple(device.numa_nodes), device.memory_bytes))
     for (cpus, nodes, memory), group in alike:
@@ -175,7 +175,7 @@ def _branches(parent: _Part, indent: str, every: bool) -> Iterator[str]:
 
 
 def _inner(part: _Part) -> str:
-    """Children of one of several similar parts, as text: " with 2 PUs"."""
+    """Describes the children of one of several similar parts: " with 2 PUs"."""
     counts = Counter(_kinds_below(part))
     listed = ", ".join(f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in counts.items())
     return f" with {listed}" if listed else ""

@@ -21,7 +21,7 @@ _FORM = "write module:function or path/to/file.py:function"
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """The part before the last colon and the part behind it."""
+    """Returns the part before the last colon and the part behind it."""
     place, _, name = text.rpartition(":")
     if not place or not name:
         raise UsageError(f"{text!r} names no function; {_FORM}")

@@ -113,7 +113,7 @@ def configure_for_generative_models(
 
 
 def has_gpu() -> bool:
-    """Whether the runtime has a GPU, by the manager of the process, which is created if there is none."""
+    """Returns whether the runtime has a GPU, by the manager of the process, which is created if there is none."""
     return get_device_manager().has_gpu
 
 

@@ -137,7 +137,7 @@ class DeviceManager:
         return self._is_closed
 
     def acts_by(self, config: DeviceConfiguration) -> bool:
-        """Whether this manager has applied these settings."""
+        """Returns whether this manager has applied these settings."""
         return self._has_limits and config == self._applied
 
     def get_device_info(self) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class CheckedTransport(Transport):
 
     @abc.abstractmethod
     def _new_meeting(self, members: tuple[int, ...]) -> Meeting:
-        """A meeting of these processes."""
+        """Creates a meeting of these processes."""
 
     @abc.abstractmethod
     def _poll_until(self, done: Callable[[], bool], check: Callable[[], None], nbytes: int) -> None:
@@ -108,13 +108,13 @@ class CheckedTransport(Transport):
 
     @abc.abstractmethod
     def _now(self) -> float:
-        """The time in seconds, for deadlines."""
+        """Returns the time in seconds, for deadlines."""
 
     def _end_pause(self) -> None:
         """Makes a wait of another thread call its `check` soon; polling waits do so anyway."""
 
     def _is_transport_error(self, error: BaseException) -> bool:
-        """Whether an error is how the transport below reports a dead process."""
+        """Returns whether an error is how the transport below reports a dead process."""
         return False
 
     def _report_lost(self, text: str) -> None:
@@ -123,7 +123,7 @@ class CheckedTransport(Transport):
     # --- the operations
 
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
-        """See Transport.agree."""
+        """Implements Transport.agree."""
         members = tuple(processes)
         if members == (self.process_index,):
             return [payload]
@@ -169,7 +169,7 @@ class CheckedTransport(Transport):
         return meeting.payloads()
 
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
-        """See Transport.refuse."""
+        """Implements Transport.refuse."""
         members = tuple(processes)
         if members == (self.process_index,) or self.broken or _forks != self._forks:
             return
@@ -200,7 +200,7 @@ class CheckedTransport(Transport):
         self._other_meeting(group, members).start(REFUSED, b"", b"", text)
 
     def wait_some(self, messages: Sequence[Message], operation: str) -> list[int]:
-        """See Transport.wait_some."""
+        """Implements Transport.wait_some."""
         done: list[int] = []
 
         def some_done() -> bool:
@@ -213,7 +213,7 @@ class CheckedTransport(Transport):
         return done
 
     def wait_until(self, done: Callable[[], bool], operation: str, nbytes: int) -> None:
-        """See Transport.wait_until."""
+        """Implements Transport.wait_until."""
         with self.exclusive(operation):
             self._check_usable(operation)
             flight = self.flight
@@ -226,7 +226,7 @@ class CheckedTransport(Transport):
                 _core._trace_event("exchange", operation, "shared memory", begin_ns, self.process_index, nbytes)
 
     def cancel(self, messages: Sequence[Message], reason: str) -> None:
-        """See Transport.cancel. Memory that is still used stays alive; then the transport is broken."""
+        """Implements Transport.cancel. Memory that is still used stays alive; then the transport is broken."""
         with self._lock:
             self._abandoned += [message for message in messages if not message.is_done()]
             if self._abandoned and not self.broken:
@@ -234,14 +234,14 @@ class CheckedTransport(Transport):
                 self._peers.send_failed(self.broken)
 
     def fail(self, reason: str) -> None:
-        """See Transport.fail."""
+        """Implements Transport.fail."""
         if _forks != self._forks:  # the connections are the parent's
             return
         self._peers.send_failed(self.broken or reason, is_echo=bool(self.broken))
         self.broken = self.broken or reason
 
     def exclusive(self, operation: str) -> Turn:
-        """See Transport.exclusive."""
+        """Implements Transport.exclusive."""
         return Turn(self, operation)
 
     # --- the checks of every wait
@@ -279,7 +279,7 @@ class CheckedTransport(Transport):
         return group
 
     def _other_meeting(self, group: _Group, members: tuple[int, ...]) -> Meeting:
-        """The first meeting that is done, or a new one."""
+        """Returns the first meeting that is done, or a new one."""
         for meeting in group.meetings:
             if meeting.done():
                 return meeting
@@ -394,12 +394,12 @@ class CheckedTransport(Transport):
         _core._trace_event("meeting", operation, processes, begin_ns, self.process_index, meeting=number)
 
     def _flight_report(self, ended: Collection[int] = ()) -> str:
-        """Lines about the last operations of the processes of this host, each after a line break; or nothing."""
+        """Formats the last operations of the processes of this host, each after a line break; "" without records."""
         return f"\n{self.flight.report(ended)}" if self.flight else ""
 
 
 def call_site() -> str:
-    """File and line of the program that called into the package."""
+    """Returns file and line of the program that called into the package."""
     return _line_of(sys._getframe())
 
 

@@ -48,7 +48,7 @@ class Listener:
 
 
 def interface_addresses() -> list[str]:
-    """IPv4 addresses of this host's network interfaces, without loopback."""
+    """Returns IPv4 addresses of this host's network interfaces, without loopback."""
     found = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
@@ -117,7 +117,7 @@ def connect_all(
 
 
 def _end_after_silence(connection: socket.socket, seconds: float) -> None:
-    """A host without power or cable closes nothing, so the kernel polls whether it still answers."""
+    """Lets the kernel poll whether the host still answers: one without power or cable closes nothing."""
     step = max(1, min(int(seconds / 4), 32767))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, step)

@@ -46,29 +46,29 @@ class Meeting:
         raise NotImplementedError
 
     def done(self) -> bool:
-        """Whether all records have arrived; True before the first use."""
+        """Returns whether all records have arrived; True before the first use."""
         raise NotImplementedError
 
     def missing(self) -> Sequence[int]:
-        """The processes whose records may not have arrived yet."""
+        """Returns the processes whose records may not have arrived yet."""
         return [number for place, number in enumerate(self._members) if place != self._mine]
 
     def all_equal(self) -> bool:
-        """Whether all processes come to the same operation."""
+        """Returns whether all processes come to the same operation."""
         mine = self._records[self._mine]
         return all(_core._is_same_meeting(record, mine) for record in self._records)
 
     def payloads(self) -> list[bytes]:
-        """The payload of each process."""
+        """Returns the payload of each process."""
         return [_core._read_meeting_record(record)[1] for record in self._records]
 
     def texts(self) -> list[tuple[int, str]]:
-        """Each process, and the text of its operation."""
+        """Returns each process, and the text of its operation."""
         texts = [_core._read_meeting_record(record)[2] for record in self._records]
         return list(zip(self._members, texts, strict=True))
 
     def refusals(self) -> list[tuple[int, str]]:
-        """The processes that refuse, and why; empty where the others do not come to the same operation either."""
+        """Returns the processes that refuse, and why; empty if the others do not come to the same operation either."""
         kinds = [_core._read_meeting_record(record)[0] for record in self._records]
         came = [record for record, kind in zip(self._records, kinds, strict=True) if kind == CAME]
         if not all(_core._is_same_meeting(record, came[0]) for record in came):
@@ -99,7 +99,7 @@ class MpiMeeting(Meeting):
                 self._requests.append(world.Send_init([self._sent, mpi.BYTE], number, Tag.MEETING))
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
-        """See Meeting.start."""
+        """Implements Meeting.start."""
         record = self._record(kind, digest, payload, text)
         self._sent[: len(record)] = record
         place = self._mine * _RECORD
@@ -107,11 +107,11 @@ class MpiMeeting(Meeting):
         self._mpi.Prequest.Startall(self._requests)
 
     def done(self) -> bool:
-        """See Meeting.done."""
+        """Implements Meeting.done."""
         return bool(self._mpi.Request.Testall(self._requests))
 
     def all_equal(self) -> bool:
-        """See Meeting.all_equal."""
+        """Implements Meeting.all_equal."""
         table = bytes(self._table)
         self._records = [table[start : start + _RECORD] for start in range(0, len(table), _RECORD)]
         return super().all_equal()

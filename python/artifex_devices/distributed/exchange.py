@@ -29,7 +29,7 @@ _traffic: dict[int, Traffic] = {}
 
 
 def traffic(client: Client | None = None) -> Traffic:
-    """The bytes that reshards of a client, or of the current world, have sent and received in this process."""
+    """Returns the bytes that reshards of a client, or of the current world, have sent and received in this process."""
     uid = (_core._current_client() if client is None else client)._uid
     return _traffic.setdefault(uid, Traffic())
 
@@ -97,6 +97,6 @@ class ReshardExchange:
 
 
 def gather_sizes(client: Client, operation: str, processes: list[int], size: int) -> dict[int, int]:
-    """The sizes that these processes, ascending, pass; all of them call it. CollectiveError where one does not."""
+    """Returns the sizes that these processes, ascending, pass; all of them call it, else it raises CollectiveError."""
     found = agree(client, operation, processes, f"sizes|{operation}", size.to_bytes(8, "little"))
     return {process: int.from_bytes(each, "little") for process, each in zip(processes, found, strict=True)}

@@ -32,7 +32,7 @@ def uninstall() -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """The class and the text of an error."""
+    """Returns the class and the text of an error."""
     try:
         text = str(error)
     except Exception:
@@ -41,7 +41,7 @@ def error_text(error: BaseException) -> str:
 
 
 def has_failed() -> bool:
-    """Whether the program ends by an exception."""
+    """Returns whether the program ends by an exception."""
     return _failed
 
 

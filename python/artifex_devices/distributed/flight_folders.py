@@ -105,7 +105,7 @@ def _remove_if_ended(directory: int, name: str) -> None:
 
 
 def _is_ours(file: int) -> bool:
-    """Whether an open file is a flight record of this user and host; locks may not reach processes of other hosts."""
+    """Returns whether an open file is a flight record of this user and host; locks may not reach other hosts."""
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
         return False
@@ -113,5 +113,5 @@ def _is_ours(file: int) -> bool:
 
 
 def is_host_here(host: str) -> bool:
-    """Whether a record with this name of a host, which may be cut, comes from this host."""
+    """Returns whether a record with this name of a host, which may be cut, comes from this host."""
     return host != "" and host == socket.gethostname()[: len(host)]

@@ -33,7 +33,7 @@ class FlightRecords:
         self._groups: dict[tuple[int, ...], _FlightGroup] = {}
 
     def group(self, processes: tuple[int, ...]) -> _FlightGroup:
-        """The group of these processes, ascending."""
+        """Returns the group of these processes, ascending."""
         found = self._groups.get(processes)
         if found is None:
             found = self._groups[processes] = self.recorder.group(processes)
@@ -47,7 +47,7 @@ class FlightRecords:
             os.rmdir(self.folder)
 
     def report(self, ended: Collection[int] = ()) -> str:
-        """Lines for an error: what the processes of this host did last, and who is behind.
+        """Formats lines for an error: what the processes of this host did last, and who is behind.
 
         `ended` are processes that are known to have ended, though the system may still list them.
         """
@@ -70,7 +70,7 @@ def make_job_folder(directory: str) -> str:
 
 
 def last_job() -> str:
-    """The folder of the job that began last, of those whose records are there; ValueError where none is."""
+    """Returns the folder of the last job that has records; raises ValueError without any."""
     directory: str | None = config.flight_record_dir
     jobs = sorted(entry.path for entry in os.scandir(directory)) if directory and os.path.isdir(directory) else []
     if not jobs:
@@ -82,7 +82,7 @@ def last_job() -> str:
 
 
 def read_job(folder: str) -> list[_FlightRecord]:
-    """The records of a folder, by process; ValueError where there is none or one is damaged, OSError if unreadable."""
+    """Reads the records of a folder by process; ValueError if none exists or one is damaged, OSError if unreadable."""
     names = [name for name in os.listdir(folder) if name.endswith(SUFFIX)]
     if not names:
         raise ValueError(
@@ -94,7 +94,7 @@ def read_job(folder: str) -> list[_FlightRecord]:
 
 
 def state_of(record: _FlightRecord) -> str:
-    """What became of a process: "left" its job, "runs", "ended without notice", or "is on another host"."""
+    """Returns what became of a process: "left" its job, "runs", "ended without notice", or "is on another host"."""
     if record.has_left:
         return "left"
     if not is_host_here(record.host):
@@ -118,12 +118,12 @@ class GroupReport(NamedTuple):
 
 
 def compare(records: Sequence[_FlightRecord]) -> list[GroupReport]:
-    """A report for each group, those with a fault first."""
+    """Returns a report for each group, those with a fault first."""
     return [GroupReport(*row) for row in _core._compare_flight_records(records)]
 
 
 def verdicts(records: Sequence[_FlightRecord]) -> list[str]:
-    """Sentences about the groups in which a process is behind or elsewhere, or that all groups are together."""
+    """Returns sentences about the groups in which a process is behind or elsewhere, or that all groups are together."""
     lines: list[str] = []
     for report in compare(records):
         if not report.behind and not report.is_apart:
@@ -137,7 +137,7 @@ def verdicts(records: Sequence[_FlightRecord]) -> list[str]:
 
 
 def last_operations(records: Iterable[_FlightRecord], count: int, ended: Collection[int] = ()) -> list[str]:
-    """The state of each process, and its last operations, the latest last; `ended` as for FlightRecords.report."""
+    """Returns the state of each process and its operations, the latest last; `ended` as for FlightRecords.report."""
     now_ns = time.time_ns()
     lines = []
     for record in records:
@@ -151,7 +151,7 @@ def last_operations(records: Iterable[_FlightRecord], count: int, ended: Collect
 
 
 def described(event: _FlightEvent) -> str:
-    """The operation, and the line of the program; both are texts of a file, escaped for a terminal."""
+    """Formats the operation and the line of the program; both are texts of a file, escaped for a terminal."""
     is_named = f"{os.path.basename(event.file)}:{event.line}" in event.operation
     text = f"{event.operation} at {event.file}:{event.line}" if event.file and not is_named else event.operation
     return printable(text)

@@ -20,7 +20,7 @@ class SeenGpus(NamedTuple):
 
 
 def seen_gpus(chosen: tuple[int, ...] | None) -> SeenGpus | None:
-    """The GPUs that this process sees; None if the job is to have CPU devices only, without a look at CUDA."""
+    """Returns the GPUs that this process sees; None if the job is to have CPU devices only, without a look at CUDA."""
     if not _core._prefers_gpus():
         return None
     report = _core._cuda_report()
@@ -28,7 +28,7 @@ def seen_gpus(chosen: tuple[int, ...] | None) -> SeenGpus | None:
 
 
 def share_of_gpus(me: int, machines: Sequence[str], seen: Sequence[SeenGpus | None]) -> list[int] | None:
-    """The numbers of the GPUs that this process uses; None in a job of CPU devices.
+    """Returns the numbers of the GPUs that this process uses; None in a job of CPU devices.
 
     Raises the same in all processes: RuntimeError where one cannot use CUDA, ValueError where one would have no GPU.
     """

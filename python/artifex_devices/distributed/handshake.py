@@ -88,7 +88,7 @@ def check_facts(facts: Sequence[ProcessFacts]) -> None:
 
 
 def is_own_address(address: str) -> bool:
-    """Whether "host:port" names this host; asks the system without using the port."""
+    """Returns whether "host:port" names this host; asks the system without using the port."""
     host = address.rpartition(":")[0].strip("[]")
     if host == socket.gethostname():
         return True

@@ -62,12 +62,12 @@ _was_initialized = False
 
 
 def _own_job() -> _Job | None:
-    """The job of this process; None before initialize(), after shutdown() and in a forked child."""
+    """Returns the job of this process; None before initialize(), after shutdown() and in a forked child."""
     return _job if _job is not None and _job.pid == os.getpid() else None
 
 
 def is_initialized() -> bool:
-    """Whether this process is part of a job: after initialize(), before shutdown().
+    """Returns whether this process is part of a job: after initialize(), before shutdown().
 
     Example:
         >>> from artifex_devices import distributed
@@ -79,7 +79,7 @@ def is_initialized() -> bool:
 
 
 def is_launched() -> bool:
-    """Whether a launcher of MPI (mpiexec, srun) has started this process; for scripts that also run without one.
+    """Returns whether a launcher of MPI (mpiexec, srun) started this process; for scripts that also run without.
 
     True in simulated processes too.
 
@@ -92,7 +92,7 @@ def is_launched() -> bool:
 
 
 def members() -> tuple[int, tuple[Member, ...], tuple[int, ...]] | None:
-    """The number of this process, all processes of the job, and the numbers of those that share memory with this one.
+    """Returns the number of this process, all processes of the job, and those that share memory with this one.
 
     None before initialize() and after shutdown().
     """
@@ -286,7 +286,7 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
 
 
 def _start_flight_records(me: int, facts: list[ProcessFacts]) -> FlightRecords | None:
-    """The records of the first process of a host, in a new folder; None where there are to be none.
+    """Creates the records of the first process of a host, in a new folder; None where there are to be none.
 
     The folder contains a locked file before another process learns of it, so no other job removes it.
     """
@@ -302,7 +302,7 @@ def _start_flight_records(me: int, facts: list[ProcessFacts]) -> FlightRecords |
 
 
 def _join_flight_records(me: int, facts: list[ProcessFacts], folders: list[str]) -> FlightRecords | None:
-    """The records of another process, in the folder of the first process of its host."""
+    """Creates the records of another process, in the folder of the first process of its host."""
     folder = folders[next(n for n, each in enumerate(facts) if each.machine == facts[me].machine)]
     return _new_flight_records(me, facts, folder) if folder else None
 
@@ -416,7 +416,7 @@ def _forget_in_child() -> None:
 
 
 def _machine_id() -> str:
-    """Identifier of the kernel: equal for processes of one machine, also in containers."""
+    """Returns an identifier of the kernel: equal for processes of one machine, also in containers."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip()

@@ -30,7 +30,7 @@ class LocalPeers:
         self.places = {process: place for place, process in enumerate(processes)}  # numbers among those of the host
 
     def have(self, processes: Sequence[int]) -> bool:
-        """Whether all of these processes are on this host."""
+        """Returns whether all of these processes are on this host."""
         return all(process in self.places for process in processes)
 
 
@@ -47,13 +47,13 @@ class LocalMeeting(Meeting):
         self._is_open = False  # records are still to come
 
     def meet(self, digest: bytes, payload: bytes, text: str, flight: _FlightGroup | None = None) -> list[bytes] | None:
-        """See Meeting.meet."""
+        """Implements Meeting.meet."""
         payloads = self._shared.meet(CAME, digest, payload, text, flight)
         self._is_open = payloads is None
         return payloads
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
-        """See Meeting.start."""
+        """Implements Meeting.start."""
         self._shared.start(kind, digest, payload, text)
         if kind == REFUSED:
             self._lanes.skip(self._others)  # nobody reads the records of the others
@@ -61,7 +61,7 @@ class LocalMeeting(Meeting):
             self._is_open = True
 
     def done(self) -> bool:
-        """See Meeting.done."""
+        """Implements Meeting.done."""
         if not self._is_open:
             return True
         if not self._lanes.wait(self._others, _POLL_S):
@@ -141,6 +141,6 @@ def _send_file(connection: socket.socket, file: int) -> str:
 
 
 def _receive_file(connection: socket.socket) -> int:
-    """The file that was sent, or -1."""
+    """Receives a file; returns -1 if none was sent."""
     _, files, _, _ = socket.recv_fds(connection, 1, 1)
     return files[0] if len(files) == 1 else -1

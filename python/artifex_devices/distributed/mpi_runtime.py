@@ -43,7 +43,7 @@ class MpiRuntime:
 
 
 def has_begun() -> bool:
-    """Whether start() has begun to start MPI, which can be done once in a process."""
+    """Returns whether start() has begun to start MPI, which can be done once in a process."""
     return _has_begun
 
 
@@ -92,7 +92,7 @@ def start(deadline: float) -> MpiRuntime:
 
 
 def _init_function(mpi: Any) -> Callable[[], int] | None:
-    """MPI_Init_thread itself; None where it is not found, or this MPI may require the calling thread to end it."""
+    """Returns MPI_Init_thread; None where it is not found, or this MPI may require the calling thread to end it."""
     if not mpi.Get_library_version().startswith("MPICH"):
         return None
     try:

@@ -34,7 +34,7 @@ class MpiMessage(Message):
         self._test_all = test_all
 
     def is_done(self) -> bool:
-        """See Message.is_done."""
+        """Implements Message.is_done."""
         return bool(self._test_all(self._requests))
 
 
@@ -58,20 +58,20 @@ class MpiTransport(CheckedTransport):
         self._meetings_world = runtime.world.Dup()
 
     def max_payload(self, processes: Sequence[int]) -> int:
-        """See Transport.max_payload."""
+        """Implements Transport.max_payload."""
         return MAX_PAYLOAD if self.local_peers(processes) is None else LocalPeers.max_payload
 
     def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
-        """See Transport.local_peers."""
+        """Implements Transport.local_peers."""
         found = self._local_peers
         return found if found is not None and found.have(processes) else None
 
     def isend(self, buffer: Any, peer: int, tag: int) -> Message:
-        """See Transport.isend."""
+        """Implements Transport.isend."""
         return self._begin("isend", self._data.Isend, buffer, peer, tag)
 
     def irecv(self, buffer: Any, peer: int, tag: int) -> Message:
-        """See Transport.irecv."""
+        """Implements Transport.irecv."""
         return self._begin("irecv", self._data.Irecv, buffer, peer, tag)
 
     def _begin(self, operation: str, begin: Callable[..., Any], buffer: Any, peer: int, tag: int) -> Message:

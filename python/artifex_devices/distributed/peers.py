@@ -62,7 +62,7 @@ class PeerStates:
         self._broadcast({"kind": "stuck", "reason": _short(reason), "position": _short(position)})
 
     def broken(self) -> Peer | None:
-        """A peer that has failed or is lost, preferring one that failed by itself."""
+        """Returns a peer that has failed or is lost, preferring one that failed by itself."""
         found = [peer for peer in self.by_number.values() if peer.state in ("failed", "lost")]
         return min(found, key=lambda peer: (peer.is_echo, peer.state == "lost"), default=None)
 
@@ -106,7 +106,7 @@ class Peers(PeerStates):
         self._poll_fits_select = self._poll.fileno() < 1024
 
     def poll(self) -> bool:
-        """See PeerStates.poll."""
+        """Implements PeerStates.poll."""
         with self._lock:
             if self._poll is None:
                 return False
@@ -120,7 +120,7 @@ class Peers(PeerStates):
             return bool(events)
 
     def sleep(self, seconds: float) -> None:
-        """See PeerStates.sleep."""
+        """Implements PeerStates.sleep."""
         if self._poll is None or not self._poll_fits_select:
             time.sleep(seconds)
         else:
@@ -136,7 +136,7 @@ class Peers(PeerStates):
             self._drop(peer)
 
     def _broadcast(self, message: Mapping[str, Any]) -> None:
-        """Never waits: a later poll sends what the connections do not take now."""
+        """Sends without waiting: a later poll sends what the connections do not take now."""
         data = json.dumps(message).encode()
         if len(data) > _MAX_MESSAGE:
             return
@@ -200,7 +200,7 @@ class Peers(PeerStates):
 
 
 def _short(text: str) -> str:
-    """The beginning of a text. JSON needs up to 12 bytes for a character."""
+    """Returns the beginning of a text. JSON needs up to 12 bytes for a character."""
     text = text[:_MAX_TEXT]
     while len(json.dumps(text)) > _MAX_TEXT_BYTES:
         text = text[: len(text) // 2]

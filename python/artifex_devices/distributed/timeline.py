@@ -81,7 +81,7 @@ class Timeline:
         return sorted(found, key=lambda wait: -wait.waited_ns)
 
     def to_dict(self) -> dict[str, Any]:
-        """The clocks and the waits; times in seconds, null for a clock that is not aligned."""
+        """Returns the clocks and the waits; times in seconds, null for a clock that is not aligned."""
         clocks = [
             {
                 "host": clock.host,
@@ -104,7 +104,7 @@ class Timeline:
         return {"clocks": clocks, "waits": waits}
 
     def trace(self) -> dict[str, Any]:
-        """The trace in the JSON format of Chrome, which https://ui.perfetto.dev and chrome://tracing open.
+        """Returns the trace in the JSON format of Chrome, which https://ui.perfetto.dev and chrome://tracing open.
 
         A process has a track of meetings and one of exchanges. An arrow goes from the process that came last to each of
         the others. An event that lasts ends with the last event of all.
@@ -146,7 +146,7 @@ class Timeline:
         }
 
     def summary(self, width: int = 0) -> str:
-        """Lines of at most `width` characters: the clocks, and who kept others waiting, by operation and line."""
+        """Formats lines of at most `width` characters: the clocks, and which processes others waited for, where."""
         lines = [f"clock of {printable(clock.host)}: {self._clock_text(clock)}" for clock in self.clocks]
         rows = self.waits[:_FIRST]
         if not rows:

@@ -25,7 +25,7 @@ class Message(abc.ABC):
 
     @abc.abstractmethod
     def is_done(self) -> bool:
-        """Whether the buffer may be used again: it has been sent or filled. Advances the message."""
+        """Returns whether the buffer may be used again: it has been sent or filled. Advances the message."""
 
 
 class Transport(abc.ABC):
@@ -67,21 +67,21 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def max_payload(self, processes: Sequence[int]) -> int:
-        """Bytes that `agree` of these processes carries; at least 64, the same in each of them."""
+        """Returns the bytes that `agree` of these processes carries; at least 64, the same in each of them."""
 
     @abc.abstractmethod
     def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
-        """The shared memory of these processes, which include this one; None, in all of them, where there is none."""
+        """Returns the shared memory of these processes, which include this one; None in all of them without any."""
 
     def exclusive(self, operation: str) -> contextlib.AbstractContextManager[None]:
-        """A `with` block of an operation that meets others and then exchanges data: no other thread comes in between.
+        """Makes a `with` block of an operation that meets others and then exchanges data; other threads stay out of it.
 
         CollectiveError, in all processes, where another thread of this process is in an operation.
         """
         return contextlib.nullcontext()
 
     def exchange(self, operation: str) -> Exchange:
-        """A `with` block that sends and receives the messages of an operation."""
+        """Makes a `with` block that sends and receives the messages of an operation."""
         return Exchange(self, operation)
 
     @abc.abstractmethod
@@ -201,12 +201,12 @@ def remove(client: Client) -> None:
 
 
 def is_installed(client: Client) -> bool:
-    """Whether a client has a transport to the other processes."""
+    """Returns whether a client has a transport to the other processes."""
     return client._uid in installed
 
 
 def of_client(client: Client, operation: str) -> Transport:
-    """The transport of a client; RuntimeError before `distributed.initialize` and after `distributed.shutdown`."""
+    """Returns the transport of a client; RuntimeError outside of `distributed.initialize` to `distributed.shutdown`."""
     found = installed.get(client._uid)
     if found is None:
         raise RuntimeError(

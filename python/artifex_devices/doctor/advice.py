@@ -16,7 +16,7 @@ _LITTLE_LOCKED = 64 << 20  # bytes: the buffers of one network card or GPU
 
 
 def findings(sections: _Sections) -> list[Finding]:
-    """All that follows from sections by name, what needs attention first; missing facts give no finding."""
+    """Returns all findings that follow from sections by name, the most urgent first; missing facts give no finding."""
     rules = (_devices, _cpus, _memory, _processes, _silent_gpus, _unusable_cuda, _missing_facts)
     found = [finding for rule in rules for finding in rule(sections)]
     return sorted(found, key=lambda finding: finding.severity != _ATTENTION)

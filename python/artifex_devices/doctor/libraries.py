@@ -21,7 +21,7 @@ _RANK_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 
 
 def blas() -> Section:
-    """The BLAS libraries of the process, as threadpoolctl finds them."""
+    """Lists the BLAS libraries of the process, as threadpoolctl finds them."""
     import numpy as np
     import threadpoolctl
 
@@ -45,7 +45,7 @@ def blas() -> Section:
 
 
 def mpi(environment: Mapping[str, str]) -> Section:
-    """Whether programs of several processes can run; MPI is not initialized."""
+    """Reports whether programs of several processes can run; MPI is not initialized."""
     section = Section("MPI")
     is_there = importlib.util.find_spec("mpi4py") is not None
     section.add("mpi4py", _version("mpi4py") if is_there else None, "importlib", absent="not installed")
@@ -59,7 +59,7 @@ def mpi(environment: Mapping[str, str]) -> Section:
 
 
 def gpus() -> Section:
-    """The GPUs and TPUs of the machine, and why something is not known of them; devices of the runtime they are not."""
+    """Reports the GPUs and TPUs of the machine, which need not be devices of the runtime, and why facts are missing."""
     from artifex_devices._hardware.find import find_accelerators
 
     section = Section("GPUs and TPUs")
@@ -94,7 +94,7 @@ def _add_cuda(section: Section) -> None:
 
 
 def versions() -> Section:
-    """Of everything that the results depend on."""
+    """Returns the versions of everything that the results depend on."""
     import numpy as np
 
     import artifex_devices as ad
@@ -128,7 +128,7 @@ def _mpi_library() -> tuple[Any, str | None]:
 
 
 def distributed() -> Section:
-    """What launchers and distributed.initialize() say; MPI is not initialized."""
+    """Reports what launchers and distributed.initialize() say; MPI is not initialized."""
     from artifex_devices._base.text import cpu_list
     from artifex_devices.distributed import job
     from artifex_devices.distributed.launcher import find_launcher

@@ -51,7 +51,7 @@ def topology(machine: Machine, files: SystemFiles) -> Section:
 
 
 def affinity(machine: Machine, files: SystemFiles) -> Section:
-    """Which CPUs the process may run on, and what limits them."""
+    """Reports which CPUs the process may run on, and what limits them."""
     section = Section("CPUs of this process")
     mine = sorted(os.sched_getaffinity(0))
     section.add("affinity", cpu_list(mine), "sched_getaffinity")
@@ -91,7 +91,7 @@ def _cpu_model(machine: Machine, files: SystemFiles) -> tuple[str | None, str, s
 
 
 def _caches(machine: Machine) -> dict[str, Any]:
-    """Size of each kind of cache; a list where sizes differ."""
+    """Returns the size of each kind of cache; a list where sizes differ."""
     sizes: dict[str, dict[int, None]] = {}  # a dict keeps the order
     for row in machine.objects:
         if row["type"].endswith("Cache") and row["bytes"]:
@@ -113,7 +113,7 @@ _CAP_IPC_LOCK = 14
 
 
 def memory_policy(files: SystemFiles) -> Section:
-    """Which memory nodes new pages come from."""
+    """Reports which memory nodes new pages come from."""
     section = Section("NUMA policy")
     name, nodes, problem = _memory_policy()
     section.add("policy", name, "get_mempolicy", problem=problem)
@@ -123,7 +123,7 @@ def memory_policy(files: SystemFiles) -> Section:
 
 
 def memory(machine: Machine, files: SystemFiles) -> Section:
-    """Sizes, huge pages, and limits of the process."""
+    """Reports sizes, huge pages, and limits of the process."""
     section = Section("Memory")
     table, problem = files.table(_MEMINFO)
     for name, key, unit in (
@@ -183,7 +183,7 @@ _ACTS = {  # by the beginning of the variable's name; the first one counts
 
 
 def environment_variables(environment: Mapping[str, str]) -> Section:
-    """The variables that are set, with what they act on."""
+    """Lists the variables that are set, with what they act on."""
     section = Section("Environment variables")
     for name in sorted(environment):
         acts = next((what for start, what in _ACTS.items() if name.startswith(start)), None)
@@ -193,7 +193,7 @@ def environment_variables(environment: Mapping[str, str]) -> Section:
 
 
 def speed(seconds: float = 2.0) -> Section:
-    """Products and streaming over memory, on all CPU devices together, measured for about so many seconds at most."""
+    """Measures products and streaming over memory, on all CPU devices together, for about so many seconds at most."""
     from artifex_devices.roofline import measure_roofline
 
     section = Section("Measured")

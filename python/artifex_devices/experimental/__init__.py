@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
 
 
 def disable_x64() -> enable_x64:
-    """`enable_x64(False)`.
+    """Disables 64-bit types: `enable_x64(False)`.
 
     Example:
         >>> import artifex_devices as ad

@@ -89,7 +89,7 @@ class MeshExplanation(NotebookText):
     placed: PlacedMesh = field(repr=False, compare=False)
 
     def to_svg(self, *, max_cells: int = 2048) -> Picture:
-        """A stand-alone SVG picture: for each axis the devices at their places, one colour for each group.
+        """Draws a stand-alone SVG picture: for each axis the devices at their places, one colour for each group.
 
         Args:
             max_cells: Approximate largest number of devices drawn, over all axes. The picture states how many are left
@@ -116,11 +116,11 @@ class MeshExplanation(NotebookText):
         return page(title, preformatted("\n".join(lines)), self.to_svg()._repr_html_())
 
     def __str__(self) -> str:
-        """A table of the axes, the same in order of id below it, and the sources of the rates."""
+        """Formats a table of the axes, the same in order of id below it, and the sources of the rates."""
         return format(self)
 
     def __format__(self, width: str) -> str:
-        """The text in lines of so many characters at most: f"{explanation:80}"."""
+        """Formats the text in lines of so many characters at most: f"{explanation:80}"."""
         rows: list[tuple[str, ...]] = [("axis", "size", "links", "into a device", "seconds")]
         rows += [_row(axis) for axis in self.axes]
         rows.append(("", "", "all axes, one after the other", "", seconds_text(self.seconds, 3)))

@@ -170,7 +170,7 @@ def _listed(operation: str, devices: Iterable[Any] | None) -> list[Any]:
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
-    """The sizes as ints. JAX takes everything that int() takes."""
+    """Converts the sizes to ints. JAX takes everything that int() takes."""
     try:
         listed = tuple(itertools.islice(shape, MAX_DIMENSIONS + 1))  # an iterator may have no end
     except TypeError:

@@ -36,7 +36,7 @@ def dtype_hint(text: Any) -> str:
 
 
 def holds_numbers(dtype: np.dtype[Any]) -> bool:
-    """Whether elements are numbers or booleans, unlike text, dates, records and objects."""
+    """Returns whether elements are numbers or booleans, unlike text, dates, records and objects."""
     return not (dtype.hasobject or dtype.itemsize == 0 or dtype.kind in "USMm" or dtype.names is not None)
 
 

@@ -27,10 +27,10 @@ def make_plain(part: Any) -> None:
 
 
 def is_count(value: Any, minimum: int = 1) -> bool:
-    """Whether the value is an int from `minimum` to below 2**62."""
+    """Returns whether the value is an int from `minimum` to below 2**62."""
     return is_number(value, int) and minimum <= value < _LIMIT
 
 
 def is_number(value: Any, *kinds: type[float]) -> bool:
-    """Whether the value is of one of the kinds, no bool, and at most 2**62."""
+    """Returns whether the value is of one of the kinds, no bool, and at most 2**62."""
     return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= _LIMIT

@@ -21,19 +21,19 @@ class Layout(NamedTuple):
     rows: Sequence[Sequence[str]] = ()
 
     def text(self, width: int = 0) -> str:
-        """Lines of text of at most `width` characters, if it is not 0; without rows there is no table."""
+        """Formats lines of at most `width` characters, if it is not 0; without rows there is no table."""
         inner = max(width - 2, 0)
         title = "\n".join(wrapped(self.title, width, rest="    ")) if width else self.title
         table = table_lines([self.head, *self.rows], width=inner) if self.rows else []
         return "\n  ".join([title, *table_lines(self.all_facts(), width=inner), *table])
 
     def all_facts(self) -> list[tuple[str, str]]:
-        """The facts, and the title and address of each source that they name by its code."""
+        """Returns the facts, and the title and address of each source that they name by its code."""
         notes = source_notes(" ".join(text for _, text in self.facts))
         return [*self.facts, *((f"[{code}]", text) for code, text in notes.items())]
 
     def html(self, *parts: str) -> str:
-        """A page, with the parts below the table."""
+        """Formats a page, with the parts below the table."""
         return html.page(self.title, html.facts(self.all_facts()), html.table(self.head, self.rows), *parts)
 
 

@@ -11,7 +11,7 @@ from artifex_devices._runtime.devices import client_of
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """The memory that Arrays hold, by device and by the line that created them, for the tool `pprof`.
+    """Writes the memory that Arrays hold, by device and by the line that created them, for the tool `pprof`.
 
     Lines are known for Arrays that were created under `config.update("trace_allocations", True)`.
 

@@ -130,7 +130,7 @@ def trace(path: str | os.PathLike[str] | None = None) -> Trace:
 
 
 def _clock_identity() -> str:
-    """A text that is equal in processes that read the same CLOCK_MONOTONIC."""
+    """Returns a text that is equal in processes that read the same CLOCK_MONOTONIC."""
     texts = []
     for file in ("/proc/sys/kernel/random/boot_id", "/proc/self/timens_offsets"):
         try:
@@ -141,7 +141,7 @@ def _clock_identity() -> str:
 
 
 def _gather(part: _Part, transport: Transport, count: int) -> tuple[list[_Part], list[ProcessClock]]:
-    """The parts of all processes, and how their clocks differ, in process 0; the own part in others."""
+    """Gathers the parts of all processes, and how their clocks differ, in process 0; others return their own part."""
     everyone = range(count)
     left = transport.left_for_others
     if left is not None:
@@ -171,7 +171,7 @@ def _gather(part: _Part, transport: Transport, count: int) -> tuple[list[_Part],
 
 
 def _compared(messages: Exchange, process: int) -> tuple[int, int] | None:
-    """How far the clock of a process is ahead, and the error, in ns: by more round trips while the error is large."""
+    """Measures how far a process's clock is ahead, and the error, in ns; makes more round trips for large errors."""
     trips = []
     found = None
     for number in range(1, _MOST_TRIPS + 1):
@@ -197,7 +197,7 @@ def _clock_of(process: int, part: _Part, first: _Part, found: tuple[int, int] | 
 
 
 def _merged(parts: Sequence[_Part], clocks: Sequence[ProcessClock]) -> tuple[list[list[Any]], list[Any]]:
-    """Events by begin and values of memory by time, by the clock of process 0."""
+    """Returns events by begin and values of memory by time, by the clock of process 0."""
     rows: list[list[Any]] = []
     memory: list[Any] = []
     for place, part in enumerate(parts):

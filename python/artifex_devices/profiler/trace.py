@@ -156,7 +156,7 @@ class Trace(NotebookText):
         return self._clocks
 
     def as_dict(self) -> dict[str, Any]:
-        """The trace in the JSON format of Chrome, which https://ui.perfetto.dev and chrome://tracing open."""
+        """Returns the trace in the JSON format of Chrome, which https://ui.perfetto.dev and chrome://tracing open."""
         tracks = _Tracks(self._events)
         end_s = max((event.end_s or event.begin_s for event in self._events), default=0.0)
         rows: list[dict[str, Any]] = []
@@ -273,7 +273,7 @@ class Trace(NotebookText):
         return notes
 
     def _tables(self) -> list[tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]]:
-        """Head, rows and columns of numbers of each table."""
+        """Returns head, rows and columns of numbers of each table."""
         tables: list[tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]] = []
         slowest: dict[tuple[str, str], list[float]] = defaultdict(list)
         with_collective = {event.meeting for event in self._events if event.kind == "collective"}
@@ -306,7 +306,7 @@ class Trace(NotebookText):
         return f"process {process}{f' on {hosts[0]}' if hosts else ''}"
 
     def _arrows(self) -> list[tuple[TracedMeeting, TraceEvent]]:
-        """Each meeting with the participants other than its slowest."""
+        """Returns each meeting with the participants other than its slowest."""
         return [
             (meeting, member)
             for meeting in self._meetings
@@ -349,12 +349,12 @@ class _Tracks:
         self.place_of = {id(event): place for event, place in zip(events, self.places, strict=True)}
 
     def at(self, event: TraceEvent, time_s: float) -> dict[str, Any]:
-        """The track of an event and a time, as the trace names them."""
+        """Returns the track of an event and a time, as the trace names them."""
         return {"pid": event.process, "tid": self.place_of[id(event)] + 1, "ts": time_s * 1e6}
 
 
 def _fits(open_ends: list[float], begin_s: float, end_s: float) -> bool:
-    """Whether an event follows the others of a lane or is within the last one; drops those that have ended."""
+    """Returns whether an event follows the others of a lane or is within the last one; drops those that have ended."""
     while open_ends and open_ends[-1] <= begin_s:
         open_ends.pop()
     return not open_ends or end_s <= open_ends[-1]
@@ -377,7 +377,7 @@ def _described(event: TraceEvent) -> str:
 
 
 def _arguments(event: TraceEvent) -> dict[str, Any]:
-    """What the trace shows of an event besides its name and times."""
+    """Returns what the trace shows of an event besides its name and times."""
     shown: dict[str, Any] = {}
     if event.detail:
         shown["detail"] = event.detail

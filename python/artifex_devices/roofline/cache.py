@@ -33,7 +33,7 @@ _M = TypeVar("_M")  # a dataclass with `notes`, `from_cache` and `to_dict`
 
 
 def measurement_lock() -> contextlib.AbstractContextManager[bool]:
-    """The lock that a measurement of this machine holds."""
+    """Returns the lock that a measurement of this machine holds."""
     return _lock
 
 
@@ -83,7 +83,7 @@ def find_or_measure(
 
 
 def cache_directory(cache: str | os.PathLike[str] | bool | None) -> tuple[Path | None, str]:
-    """The directory where measurements are stored, or None and the reason; `measure_roofline` describes `cache`.
+    """Returns the directory of stored measurements, or None and the reason; `measure_roofline` describes `cache`.
 
     The user's is $XDG_CACHE_HOME/artifex_devices, or ~/.cache/artifex_devices.
     """
@@ -122,14 +122,14 @@ def check_cache(operation: str, cache: Any) -> None:
 def measurement_path(
     cache: str | os.PathLike[str] | bool | None, fingerprint: Mapping[str, Any], prefix: str
 ) -> tuple[Path | None, str]:
-    """The path of a fingerprint's file, or None and the reason; `prefix` names the kind of measurement."""
+    """Returns the path of a fingerprint's file, or None and the reason; `prefix` names the kind of measurement."""
     directory, reason = cache_directory(cache)
     digest = hashlib.sha256(_canonical(fingerprint).encode()).hexdigest()
     return (directory / f"{prefix}-{digest[:24]}.json" if directory else None), reason
 
 
 def read_measurement(path: Path, fingerprint: Mapping[str, Any], read: Callable[[Any], _M]) -> tuple[_M | None, str]:
-    """The file's content converted by `read`, or None and why it is not used ("" if the file does not exist)."""
+    """Returns the file's content converted by `read`, or None and why it is not used ("" without a file)."""
     try:
         text = _read_own_file(path)
     except FileNotFoundError:

@@ -36,7 +36,7 @@ class RooflinePoint:
 def batch_points(
     batches: Iterable[int], weight_bytes: float, activation_bytes: float, layer: Sequence[int] | None
 ) -> list[RooflinePoint]:
-    """Points of X[batch, inputs] @ W[inputs, outputs] by batch; `layer` None means a layer far larger than the batch.
+    """Returns points of X[batch, inputs] @ W[inputs, outputs] by batch; `layer` None means far more weights than batch.
 
     Example:
         >>> [point.flops_per_byte for point in batch_points([1, 64], 2, 2, None)]

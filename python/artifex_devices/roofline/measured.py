@@ -49,7 +49,7 @@ class Rate:
     how: str
 
     def agrees_with(self, other: Rate) -> bool:
-        """Whether the two differ by at most the sum of their errors.
+        """Returns whether the two differ by at most the sum of their errors.
 
         Raises:
             TypeError: `other` is not a Rate.
@@ -59,7 +59,7 @@ class Rate:
 
 
 def rate_of(rates: Sequence[float], shares: Sequence[float], *, expected_share: float, floor: float, how: str) -> Rate:
-    """The Rate of several repeats; `floor` is the smallest relative error.
+    """Returns the Rate of several repeats; `floor` is the smallest relative error.
 
     `shares` has the share of each repeat in which the workers had a CPU; a CPU quota allows `expected_share`.
     """
@@ -143,7 +143,7 @@ class MeasuredRoofline(NotebookText):
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Lines of text: rates with their errors, how, and when."""
+        """Formats lines of text: rates with their errors, how, and when."""
         lines = [f"{self.scope}: {self.conditions.cpu_model}, {self.conditions.workers} workers"]
         for dtype, rate in self.peak_flops.items():
             lines.append(f"  {dtype} {rate.best / 1e9:.1f} GFLOP/s ±{100 * rate.relative_error:.0f} %, {rate.how}")
@@ -182,7 +182,7 @@ class MeasuredRoofline(NotebookText):
         return _with, (self.to_dict(), self.from_cache, self.notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers as dicts, lists, strings and numbers, for `from_dict`."""
+        """Returns all numbers as dicts, lists, strings and numbers, for `from_dict`."""
         return {
             "scope": self.scope,
             "products": {dtype: [dataclasses.asdict(rate) for rate in rates] for dtype, rates in self.products.items()},

@@ -163,7 +163,7 @@ def _measured(
 
 
 def conditions_before() -> dict[str, Any]:
-    """The conditions that every measurement records when it starts."""
+    """Returns the conditions that every measurement records when it starts."""
     try:
         load = os.getloadavg()[0]
     except OSError:  # the system does not report it
@@ -175,7 +175,7 @@ def conditions_before() -> dict[str, Any]:
 
 
 def _numpy_product(dtype: str, seconds: float, window: float, expected_share: float) -> Rate:
-    """FLOP/s of `np.matmul`, in windows of complete calls."""
+    """Measures FLOP/s of `np.matmul`, in windows of complete calls."""
     a, b, out = (np.full((_NUMPY_SIDE, _NUMPY_SIDE), 0.5, dtype) for _ in range(3))
     np.matmul(a, b, out=out)
     cores = len(os.sched_getaffinity(0))
@@ -203,7 +203,7 @@ def _numpy_product(dtype: str, seconds: float, window: float, expected_share: fl
 
 
 def _blas_name() -> str:
-    """The BLAS that NumPy is likely to call, its version and threads."""
+    """Returns the BLAS that NumPy is likely to call, its version and threads."""
     import threadpoolctl
 
     blas = [each for each in threadpoolctl.threadpool_info() if each.get("user_api") == "blas"]

@@ -104,7 +104,7 @@ class Roofline:
         )
 
     def attainable_flops(self, flops_per_byte: float) -> float:
-        """Largest FLOP/s of a computation that does `flops_per_byte` FLOP for each byte that it moves.
+        """Returns the largest FLOP/s of a computation that does `flops_per_byte` FLOP for each byte that it moves.
 
         Raises:
             ValueError: `flops_per_byte` is negative or not a number.
@@ -122,7 +122,7 @@ class Roofline:
         return min(self.peak_flops, intensity * self.memory_bandwidth)
 
     def layer_critical_batch(self, inputs: int, outputs: int, *, activation_dtype: Any = None) -> float:
-        """The critical batch of one layer X[B, inputs] @ W[inputs, outputs], reading X and writing the result counted.
+        """Returns the critical batch of a layer X[B, inputs] @ W[inputs, outputs], counting X and the result.
 
         Args:
             inputs: Rows of W.
@@ -214,7 +214,7 @@ class Roofline:
 def roofline(
     hardware: Device | HardwareType | MeasuredRoofline | str, dtype: Any = None, *, weight_dtype: Any = None
 ) -> Roofline:
-    """The roofline of a hardware for one number format.
+    """Returns the roofline of a hardware for one number format.
 
     Args:
         hardware: An argument of `accelerator`, for a chip's numbers from the table; a CPU device, whose numbers are

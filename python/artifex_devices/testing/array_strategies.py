@@ -68,7 +68,7 @@ def layouts() -> st.SearchStrategy[str]:
 
 
 def random_bits(shape: Sequence[int], dtype: np.dtype[Any], seed: int) -> np.ndarray:
-    """An array whose elements have random bits: NaN payloads, infinities, subnormals and -0.0 occur.
+    """Draws an array whose elements have random bits: NaN payloads, infinities, subnormals and -0.0 occur.
 
     Args:
         shape: Shape of the result.
@@ -88,7 +88,7 @@ def random_bits(shape: Sequence[int], dtype: np.dtype[Any], seed: int) -> np.nda
 
 
 def lay_out(values: np.ndarray, layout: str, seed: int) -> np.ndarray:
-    """The same values in another memory layout.
+    """Draws the same values in another memory layout.
 
     Args:
         values: A dense array.

@@ -73,7 +73,7 @@ def assert_allclose(
 
 
 def _numbers(name: str, value: Any) -> NDArray[Any]:
-    """The value as an ndarray; TypeError if it does not hold numbers."""
+    """Returns the value as an ndarray; raises TypeError if it does not hold numbers."""
     try:
         array = np.asarray(value)
         _widened(array.reshape(-1)[:1])
@@ -84,7 +84,7 @@ def _numbers(name: str, value: Any) -> NDArray[Any]:
 
 
 def _parts(value: ad.Array | NDArray[Any]) -> Iterator[tuple[str, _Index, NDArray[Any]]]:
-    """Text, index and values of each distinct shard of this process; an ndarray is one part without a text."""
+    """Returns text, index and values of each distinct shard of this process; an ndarray is one part without a text."""
     if not isinstance(value, ad.Array):
         yield "", (slice(None),) * value.ndim, value
         return
@@ -94,12 +94,12 @@ def _parts(value: ad.Array | NDArray[Any]) -> Iterator[tuple[str, _Index, NDArra
 
 
 def _widened(values: NDArray[Any]) -> NDArray[Any]:
-    """The values in a dtype that has those of all dtypes: float64 or complex128."""
+    """Returns the values in a dtype that has those of all dtypes: float64 or complex128."""
     return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
 
 
 def _difference(values: NDArray[Any], target: NDArray[Any], equal_nan: bool) -> NDArray[np.float64]:
-    """Absolute differences; 0 for equal infinities, and for two NaN where they are equal."""
+    """Returns absolute differences; 0 for equal infinities, and for two NaN where they are equal."""
     wide, wide_target = _widened(values), _widened(target)
     with np.errstate(invalid="ignore", over="ignore"):
         difference = abs(wide - wide_target)
@@ -175,7 +175,7 @@ def assert_same_sharding(actual: Any, expected: Any) -> None:
 
 
 def _sharding_text(sharding: ad.Sharding | None, other: ad.Sharding | None) -> str:
-    """The spec alone where the rest is as in the other sharding."""
+    """Formats the spec alone where the rest is as in the other sharding."""
     named = (sharding, other)
     if all(isinstance(each, ad.NamedSharding) for each in named):
         meshes, kinds = ({each.mesh for each in named}, {each.memory_kind for each in named})  # type: ignore[union-attr]
@@ -185,7 +185,7 @@ def _sharding_text(sharding: ad.Sharding | None, other: ad.Sharding | None) -> s
 
 
 def _device_lines(got: ad.Sharding, want: ad.Sharding, shape: tuple[int, ...]) -> list[str]:
-    """One line for each device whose index differs."""
+    """Formats one line for each device whose index differs."""
     try:
         indices = [each.devices_indices_map(shape) for each in (got, want)]
     except ValueError as error:  # the expected sharding does not divide the shape, or has no devices

@@ -127,7 +127,7 @@ def run_processes(
 
 
 def kill(process: int | None = None, *, at: str = "", call: int | None = None, messages: int = 0) -> Fault:
-    """A fault: a process ends without notice, as if it were killed. Its `finally` blocks run at the end of the run.
+    """Returns a fault that ends a process without notice, as if it were killed. Its `finally` blocks run at the end.
 
     Args:
         process: Number of the process; None to draw it from the seed.
@@ -156,7 +156,7 @@ def stall(
     messages: int = 0,
     seconds: float | None = None,
 ) -> Fault:
-    """A fault: a process stops for some time, as if its host were overloaded or its network down.
+    """Returns a fault that stops a process for some time, as if its host were overloaded or its network down.
 
     Args:
         process: As for `kill`.

@@ -83,7 +83,7 @@ def specs(
 
 
 def partition_counts(entries: Sequence[Entry], sizes_by_name: Mapping[Hashable, int]) -> tuple[int, ...]:
-    """Number of parts that each dimension is sharded into.
+    """Returns the number of parts that each dimension is sharded into.
 
     Args:
         entries: Entries of a spec.

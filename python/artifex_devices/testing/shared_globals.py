@@ -48,7 +48,7 @@ class SharedGlobals:
         self._watch()
 
     def names(self) -> tuple[str, ...]:
-        """The variables that more than one process has changed, sorted."""
+        """Returns the variables that more than one process has changed, sorted."""
         return tuple(sorted(name for name, writers in self._writers.items() if len(writers) > 1))
 
 
@@ -65,12 +65,12 @@ class _Snapshot:
         self._elements = {name: _elements(value) for name, value in self._values.items() if _has_elements(value)}
 
     def watched(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        """The containers that change where a variable changes, and their elements; they stay alive."""
+        """Returns the containers that change where a variable changes, and their elements; they stay alive."""
         values = self._values
         return [(self._variables, _elements(values)), *((values[name], each) for name, each in self._elements.items())]
 
     def changes(self) -> list[str]:
-        """The variables that have changed since the last call, as "module.name"."""
+        """Returns the variables that have changed since the last call, as "module.name"."""
         before, now, missing = self._values, dict(self._variables), object()
         changed = [name for name, elements in self._elements.items() if not _are_same(before[name], elements)]
         changed += [name for name in {**before, **now} if before.get(name, missing) is not now.get(name, missing)]
@@ -83,7 +83,7 @@ _found: tuple[Any, ...] = ()
 
 
 def _program_modules() -> tuple[Any, ...]:
-    """The loaded modules that are not installed packages; searched again where other modules are loaded."""
+    """Returns the loaded modules that are not installed packages; searches again where other modules are loaded."""
     global _loaded, _found
     loaded = list(sys.modules.values())
     if not _core._have_elements([loaded], [_loaded]):
@@ -112,7 +112,7 @@ def _has_elements(value: Any) -> bool:
 
 
 def _elements(value: Any) -> tuple[Any, ...]:
-    """As `_core._have_elements` compares them."""
+    """Returns the elements as `_core._have_elements` compares them."""
     return (*value, *value.values()) if type(value) is dict else tuple(value)
 
 

@@ -76,6 +76,23 @@ def test_every_exception_is_needed(tool):
         assert phrases <= {phrase.lower() for _, phrase, _ in tool.refused_phrases(text)}, name
 
 
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('def f():\n    """Returns x."""', []),
+        ('def f():\n    """The sum of x."""', [(2, "The")]),
+        ('class A:\n    def f(self):\n        """Bytes of x."""', [(3, "Bytes")]),
+        ('def f():\n    """Return x."""', [(2, "Return")]),
+        ("def f(): pass", []),
+        ('class A:\n    """A group."""\n    def __init__(self):\n        """`x` is a size."""', []),
+        ('class A:\n    @property\n    def f(self):\n        """Number of devices."""', []),
+        ('class A:\n    @functools.cached_property\n    def f(self):\n        """Number of devices."""', []),
+    ],
+)
+def test_docstrings_of_functions_begin_with_a_verb(tool, source, found):
+    assert list(tool.docstrings_without_verb(source)) == found
+
+
 def test_the_command_prints_file_line_phrase_and_advice(tmp_path, tool, monkeypatch, capsys):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / "a.md").write_text("One.\nThe process was told.\n", encoding="utf-8")

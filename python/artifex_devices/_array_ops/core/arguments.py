@@ -23,7 +23,7 @@ _SHORTER = "give one for each dimension"
 
 
 def operand(operation: str, x: Any) -> Any:
-    """An operand of an element-wise function: an Array, an ndarray or a Python number; others raise."""
+    """Returns an operand of an element-wise function: an Array, an ndarray or a Python number; others raise."""
     kind = type(x)
     if kind is Array or kind is np.ndarray or kind in (bool, int, float, complex) or isinstance(x, np.generic):
         return x
@@ -31,7 +31,7 @@ def operand(operation: str, x: Any) -> Any:
 
 
 def as_operand(operation: str, x: Any) -> Any:
-    """An Array unchanged, anything else as an ndarray of numbers without a mask."""
+    """Returns an Array unchanged, anything else as an ndarray of numbers without a mask."""
     if isinstance(x, (Array, np.ndarray)):
         check_unmasked(operation, x, "an operand")
         return x
@@ -45,7 +45,7 @@ def as_operand(operation: str, x: Any) -> Any:
 
 
 def array_operand(operation: str, x: Any) -> Array:
-    """X, which must be an Array."""
+    """Returns x; raises TypeError if it is not an Array."""
     if not isinstance(x, Array):
         raise TypeError(
             f"{operation}: the operand is not an Array while another argument is one; expected an Array, got "
@@ -55,7 +55,7 @@ def array_operand(operation: str, x: Any) -> Array:
 
 
 def as_array(operation: str, x: Any, operands: Sequence[Any]) -> Array:
-    """X itself if it is an Array; else it is replicated on the devices of the Arrays among the operands."""
+    """Returns x if it is an Array; replicates anything else on the devices of the Arrays among the operands."""
     if isinstance(x, Array):
         return x
     placement = common_placement(operation, [y for y in operands if isinstance(y, Array)])
@@ -65,7 +65,7 @@ def as_array(operation: str, x: Any, operands: Sequence[Any]) -> Array:
 
 
 def replicated_array(operation: str, value: NDArray[Any], placement: Placement | Array) -> Array:
-    """An Array with the elements of an ndarray, replicated on the devices of `placement`."""
+    """Returns an Array with the elements of an ndarray, replicated on the devices of `placement`."""
     sharding = sharding_with(placement.sharding, ())
     array, buffers = allocate(operation, value.shape, value.dtype, sharding, committed=placement.committed)
     for buffer in buffers:
@@ -74,7 +74,7 @@ def replicated_array(operation: str, value: NDArray[Any], placement: Placement |
 
 
 def on_host(operation: str, x: Any, name: str) -> NDArray[Any]:
-    """An argument that decides what an operation does, as an ndarray.
+    """Converts an argument that decides what an operation does to an ndarray.
 
     An Array on a GPU is read by an implicit transfer. The error of a transfer guard says how to read it first; `name`
     is the variable in that text.
@@ -92,7 +92,7 @@ def check_unmasked(operation: str, x: Any, place: str) -> None:
 
 
 def masked_array_error(operation: str, place: str) -> ValueError:
-    """The error for an argument that is a masked array."""
+    """Returns the error for an argument that is a masked array."""
     return ValueError(
         f"{operation}: {place} is a masked array; expected an ndarray, as a mask has no place here; give "
         "x.filled(value), or x.data and x.mask separately"
@@ -100,7 +100,7 @@ def masked_array_error(operation: str, place: str) -> ValueError:
 
 
 def where_mask(operation: str, where: Any) -> Any:
-    """The mask of `where=`: an Array or an ndarray of bools. NumPy converts lists and numbers, but not arrays."""
+    """Returns the mask of `where=`, an Array or ndarray of bools. NumPy converts lists and numbers, but not arrays."""
     if isinstance(where, (Array, np.ndarray)):
         check_unmasked(operation, where, "where")
         if where.dtype != bool:
@@ -122,26 +122,26 @@ def check_order(operation: str, order: Any) -> None:
 
 
 def one_axis(operation: str, axis: Any, ndim: int) -> int:
-    """The dimension that `axis` means, for functions that prefix NumPy's error with their name."""
+    """Returns the dimension that `axis` means, for functions that prefix NumPy's error with their name."""
     return np.lib.array_utils.normalize_axis_index(axis, ndim, operation)
 
 
 def size_tuple(operation: str, shape: Any, name: str = "shape") -> tuple[Any, ...]:
-    """The sizes that `shape` means: an int, or an iterable, which may have no end."""
+    """Returns the sizes that `shape` means: an int, or an iterable, which may have no end."""
     return tuple(bounded_list(operation, name, shape, MAX_DIMENSIONS, _SHORTER)) if np.iterable(shape) else (shape,)
 
 
 def axis_tuple(
     operation: str, axis: Any, ndim: int, name: str | None = None, *, allow_duplicate: bool = False
 ) -> tuple[int, ...]:
-    """What NumPy's normalize_axis_tuple returns, also for an iterable, which may have no end."""
+    """Does what NumPy's normalize_axis_tuple does, also for an iterable, which may have no end."""
     if np.iterable(axis):
         axis = bounded_list(operation, name or "axis", axis, MAX_DIMENSIONS, _SHORTER)
     return np.lib.array_utils.normalize_axis_tuple(axis, ndim, name, allow_duplicate)
 
 
 def normal_axes(axis: Any, ndim: int, *, scalar_has_axis: bool = True) -> tuple[int, ...]:
-    """The dimensions that `axis` means, ascending; all for None.
+    """Returns the dimensions that `axis` means, ascending; all for None.
 
     NumPy's reductions by ufuncs take the axes 0 and -1 of a scalar too, its other ones do not.
     """
@@ -179,7 +179,7 @@ def require_unsharded(operation: str, x: Array, axes: Sequence[int], name: str =
 
 
 def host_target(operation: str, out: Any) -> NDArray[Any] | None:
-    """`out` as NumPy takes it, also as a tuple of one: None, or an ndarray that can be written."""
+    """Returns `out` as NumPy takes it, also as a tuple of one: None, or an ndarray that can be written."""
     if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
     if out is None:
@@ -233,12 +233,12 @@ def check_reduction_out(
 
 @clearable_cache(maxsize=1024)
 def loop_dtype(ufunc: np.ufunc, kind: Any, out_dtype: Any) -> Any:
-    """The dtype in which NumPy reduces or accumulates if `out` is given and dtype is not: it depends on out."""
+    """Returns the dtype in which NumPy reduces or accumulates if `out` is given and dtype is not: it depends on out."""
     return ufunc.resolve_dtypes((out_dtype, kind, None), casting="unsafe", reduction=True)[0]
 
 
 def deliver(operation: str, result: Array, out: Any, casting: Any = "same_kind") -> Any:
-    """The result, or `out` after the result has been written to it."""
+    """Returns the result, or `out` after the result has been written to it."""
     target = host_target(operation, out)
     if target is None:
         return result

@@ -31,7 +31,7 @@ PIECE_BYTES = 2 << 20  # size of the pieces of such work, the same on any number
 
 
 def local_arrays(operation: str, x: Array, writable: bool = False, some: bool = False) -> list[Any]:
-    """An ndarray on each distinct buffer of x in this process, or a GpuBlock on CUDA devices.
+    """Returns an ndarray on each distinct buffer of x in this process, or a GpuBlock on CUDA devices.
 
     Only who allocated x may write them. With `some`, other tiles may be in other processes.
     """
@@ -51,7 +51,7 @@ def copy_views(targets: list[Any], sources: list[Any]) -> None:
 
 
 def piece_count(block: Any, piece_bytes: int | None = None) -> int:
-    """Number of pieces in which a block is computed on several cores; a GPU computes a block at once."""
+    """Returns the number of pieces in which several cores compute a block; a GPU computes a block at once."""
     return 1 if is_gpu_block(block) else -(-block.nbytes // (piece_bytes or PIECE_BYTES))
 
 
@@ -69,7 +69,7 @@ class Tiling(NamedTuple):
 
 @clearable_cache(maxsize=1024)
 def tiling(sharding: Sharding, shape: tuple[int, ...], operation: str) -> Tiling:
-    """The Tiling of an array."""
+    """Returns the Tiling of an array."""
     parts, positions, tiles, boxes = _core._tiling(sharding, shape, operation)
     first: dict[int, int] = {}
     for number, tile in enumerate(tiles):
@@ -87,7 +87,7 @@ def buffers_at(sharding: Sharding, positions: tuple[int, ...]) -> tuple[int, ...
 def allocate(
     operation: str, shape: tuple[int, ...], dtype: Any, sharding: Sharding, *, committed: bool
 ) -> tuple[Array, list[NDArray[Any]]]:
-    """A new Array and its buffers to write."""
+    """Returns a new Array and its buffers to write."""
     array = _core._empty(shape, dtype, sharding, committed, operation)
     return array, local_arrays(operation, array, True, True)
 
@@ -101,7 +101,7 @@ def outputs_of(
     committed: bool,
     into: Sequence[NDArray[Any]] | NDArray[Any] | None,
 ) -> tuple[list[Any], list[list[NDArray[Any]]]]:
-    """Results and the buffers of each to write: one new Array for each dtype, or the ndarrays `into` of this shape."""
+    """Returns results and the buffers of each to write: one new Array for each dtype, or the ndarrays `into`."""
     if into is None:
         allocated = [allocate(operation, shape, dtype, sharding, committed=committed) for dtype in dtypes]
         return [array for array, _ in allocated], [buffers for _, buffers in allocated]
@@ -118,7 +118,7 @@ def outputs_of(
 
 
 def moved_to(operation: str, x: Array, placement: Placement, sharding: Sharding) -> Array:
-    """X placed by `sharding` on the devices of `placement`. Every process with devices of either calls it."""
+    """Places x by `sharding` on the devices of `placement`. Every process with devices of either calls it."""
     if not x.sharding._same_devices(placement.sharding):
         check_move(operation, x, sharding)
     return _core._moved(x, sharding, x.committed or placement.committed)
@@ -136,18 +136,18 @@ def check_move(operation: str, x: Array, sharding: Sharding) -> None:
 
 
 def is_inside(box: Box, whole: Box) -> bool:
-    """Whether `whole` contains `box`."""
+    """Returns whether `whole` contains `box`."""
     return all(w.start <= b.start and b.stop <= w.stop for b, w in zip(box, whole, strict=True))
 
 
 def shift(box: Box, whole: Box) -> tuple[Any, ...]:
-    """The index of a box in an ndarray of the box `whole`; it gives a view also of an ndarray without dimensions."""
+    """Returns the index of a box in an ndarray of the box `whole`; the index gives a view even without dimensions."""
     return (*(slice(b.start - w.start, b.stop - w.start) for b, w in zip(box, whole, strict=True)), ...)
 
 
 @clearable_cache(maxsize=4096)
 def covers(held: Sharding, wanted: Sharding, shape: tuple[int, ...], operation: str) -> bool:
-    """Whether each device, of any process, holds at least the part of an array that `wanted` gives it.
+    """Returns whether each device, of any process, holds at least the part of an array that `wanted` gives it.
 
     So all processes decide alike whether an operand has to be moved.
     """
@@ -155,7 +155,7 @@ def covers(held: Sharding, wanted: Sharding, shape: tuple[int, ...], operation: 
 
 
 def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operation: str) -> list[NDArray[Any]]:
-    """Views of the boxes of x in the buffers at these positions, which hold them."""
+    """Returns views of the boxes of x in the buffers at these positions, which hold them."""
     mine = tiling(x.sharding, x.shape, operation)
     arrays = local_arrays(operation, x, False, True)
     views = []
@@ -168,7 +168,7 @@ def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operat
 def views_at(
     operation: str, x: Any, placement: Placement, positions: tuple[int, ...], boxes: Sequence[Box], sharding: Sharding
 ) -> list[NDArray[Any]]:
-    """Views of the boxes of x at these positions, after an Array has been moved to `sharding` if it is not there.
+    """Returns views of the boxes of x at these positions, after an Array has been moved to `sharding` if necessary.
 
     The parts by `sharding` contain the boxes.
     """

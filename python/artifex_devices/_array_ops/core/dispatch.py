@@ -34,7 +34,7 @@ _NONE_COUNTS = ("axis", "initial")  # options of a ufunc's methods for which Non
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """The work of `Array.__array_ufunc__`."""
+    """Does the work of `Array.__array_ufunc__`."""
     name = ufunc.__name__
     if method == "at":
         raise _at_error(ufunc, inputs)
@@ -68,7 +68,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
 
 
 def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """The work of `Array.__array_function__`."""
+    """Does the work of `Array.__array_function__`."""
     _load()
     if function in _CHANGED:
         target = args[0] if args else kwargs.get(_CHANGED[function])
@@ -85,7 +85,7 @@ def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
 
 
 def supports(function: Any) -> bool:
-    """Whether a NumPy function or ufunc supports Arrays."""
+    """Returns whether a NumPy function or ufunc supports Arrays."""
     _load()
     if isinstance(function, np.ufunc):
         return function.signature is None or function in UFUNCS
@@ -100,12 +100,12 @@ def _unsupported(name: str, args: Sequence[Any], kwargs: dict[str, Any], because
 
 
 def _has_array(out: Any) -> bool:
-    """Whether the argument out= is an Array, or a tuple with one."""
+    """Returns whether the argument out= is an Array, or a tuple with one."""
     return any(isinstance(each, Array) for each in (out if isinstance(out, tuple) else (out,)))
 
 
 def _out_error(name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> TypeError:
-    """The error for out= with an Array."""
+    """Returns the error for out= with an Array."""
     is_elementwise = isinstance(function, np.ufunc) and "." not in name and function.signature is None
     repair = call_without_out(name, args, kwargs, is_supported=supports(function), is_elementwise=is_elementwise)
     is_alone = not isinstance(function, np.ufunc) and not any(isinstance(x, Array) for x in args)
@@ -117,7 +117,7 @@ def _out_error(name: str, function: Any, args: Sequence[Any], kwargs: dict[str, 
 
 
 def _change_error(name: str, repair: str) -> TypeError:
-    """The error for a function that would change an Array."""
+    """Returns the error for a function that would change an Array."""
     return TypeError(
         f"{name}: not supported on Arrays, which are immutable; expected an ndarray, got an Array; change a copy: "
         f"{repair}"
@@ -125,7 +125,7 @@ def _change_error(name: str, repair: str) -> TypeError:
 
 
 def _at_error(ufunc: np.ufunc, inputs: Sequence[Any]) -> TypeError:
-    """The error for ufunc.at with an Array."""
+    """Returns the error for ufunc.at with an Array."""
     name = f"{ufunc.__name__}.at"
     if isinstance(inputs[0], Array):
         return _change_error(name, updated_copy(ufunc, inputs))
@@ -133,7 +133,7 @@ def _at_error(ufunc: np.ufunc, inputs: Sequence[Any]) -> TypeError:
 
 
 def _name_of(function: Any) -> str:
-    """`linalg.inv`, as in np.linalg.inv."""
+    """Formats the name of a function, such as `linalg.inv`."""
     module = getattr(function, "__module__", None) or ""
     return f"{module.removeprefix('numpy').lstrip('.')}.{function.__name__}".lstrip(".")
 

@@ -50,12 +50,12 @@ def _grid(sharding: Sharding, shape: tuple[int, ...], operation: str) -> _Grid:
 
 
 def is_small(*nbytes: int) -> bool:
-    """Whether arrays with these numbers of bytes are computed in one call."""
+    """Returns whether arrays with these numbers of bytes are computed in one call."""
     return 0 < sum(nbytes) < PARALLEL_BYTES
 
 
 def fused_value(x: Array) -> NDArray[Any] | None:
-    """The full value of a small Array, to read: a view if tiles are consecutive; None if no slab holds all of it."""
+    """Returns the full value of a small Array: a view if tiles are consecutive, None if no slab holds all of it."""
     slab: NDArray[Any] | None = _core._slab_array(x)
     if slab is None:
         return None
@@ -71,18 +71,18 @@ def fused_value(x: Array) -> NDArray[Any] | None:
 
 
 def small_value(x: Array) -> NDArray[Any] | None:
-    """The fused value of an Array that is computed in one call, else None."""
+    """Returns the fused value of an Array that is computed in one call, else None."""
     return fused_value(x) if is_small(x.nbytes) else None
 
 
 def fused_values(operands: Sequence[Any]) -> list[Any] | None:
-    """The full value of each Array among operands, others unchanged; None if there is none for one of them."""
+    """Returns the full value of each Array among operands, others unchanged; None if one of them has no full value."""
     wholes = [fused_value(x) if isinstance(x, Array) else x for x in operands]
     return None if any(whole is None for whole in wholes) else wholes
 
 
 def from_fused(operation: str, value: Any, dtype: Any, sharding: Sharding, *, committed: bool) -> Array:
-    """A new Array with the elements of an ndarray, cast as by NumPy's out=."""
+    """Returns a new Array with the elements of an ndarray, cast as by NumPy's out=."""
     shape = value.shape
     result = _core._empty(shape, dtype, sharding, committed, operation)
     slab = _core._slab_array(result, True)

@@ -99,19 +99,19 @@ class _Names:
             self.name(copied)  # x
 
     def name(self, array: Any) -> str:
-        """The letter of an array."""
+        """Returns the letter of an array."""
         if id(array) not in self._names:
             self._names[id(array)] = next(self._letters)
         return self._names[id(array)]
 
     def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        """A call of np.name."""
+        """Formats a call of np.name."""
         texts = [self.text(value) for value in args]
         texts += [f"{key}={self.text(value)}" for key, value in kwargs.items()]
         return f"np.{name}({', '.join(texts)})"
 
     def text(self, value: Any) -> str:
-        """An argument."""
+        """Formats an argument."""
         if isinstance(value, Array):
             self.has_arrays = True
             if value is self._copied:

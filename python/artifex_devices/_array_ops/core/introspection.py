@@ -45,7 +45,7 @@ def _shares_memory(function: Any, a: Any, b: Any, /, *max_work: Any, **named: An
 
 
 def _memory(x: Any) -> list[Any]:
-    """The ndarrays on its memory: an Array's shards, and its full value if np.asarray(x) has cached it."""
+    """Returns the ndarrays on its memory: an Array's shards, and its full value if np.asarray(x) has cached it."""
     if not isinstance(x, Array):
         return [x]
     value = _core._cached_host_value(x)

@@ -27,22 +27,22 @@ any_explicit = _core._any_explicit
 
 
 def spec_of(x: Array) -> Spec:
-    """The mesh axes that shard each dimension of x, those of size 1 included: specs do not depend on sizes."""
+    """Returns the mesh axes that shard each dimension of x, those of size 1 included: specs do not depend on sizes."""
     return spec_in(x.sharding, x.ndim)
 
 
 def num_parts(sharding: NamedSharding, axes: tuple[Hashable, ...]) -> int:
-    """The number of parts of a dimension that is sharded over these axes."""
+    """Returns the number of parts of a dimension that is sharded over these axes."""
     return math.prod(sharding.mesh.shape[name] for name in axes)
 
 
 def is_split(sharding: Any, axes: tuple[Hashable, ...]) -> bool:
-    """Whether a dimension that is sharded over these axes has several parts; axes of size 1 make one."""
+    """Returns whether a dimension that is sharded over these axes has several parts; axes of size 1 make one."""
     return bool(axes) and num_parts(sharding, axes) > 1
 
 
 def can_shard(sharding: NamedSharding, axes: tuple[Hashable, ...], size: int) -> bool:
-    """Whether a dimension of this size can be sharded over these axes."""
+    """Returns whether a dimension of this size can be sharded over these axes."""
     return sharding.uneven == "last-short" or size % num_parts(sharding, axes) == 0
 
 
@@ -53,7 +53,7 @@ class Placement(NamedTuple):
     committed: bool  # whether the result is committed
 
     def shares_mesh(self, x: Array) -> bool:
-        """Whether x is placed on the same mesh, or on the same single device, so that its spec applies here."""
+        """Returns whether x is placed on the same mesh, or on the same single device, so that its spec applies here."""
         mine, its = self.sharding, x.sharding
         if mine is its:
             return True
@@ -63,7 +63,7 @@ class Placement(NamedTuple):
 
 
 def common_placement(operation: str, arrays: Sequence[Array]) -> Placement:
-    """The devices of the committed Arrays, else of the first one.
+    """Returns the devices of the committed Arrays, else of the first one.
 
     The mesh is that of the first sharded operand, so that a replicated operand before it does not matter. Uneven shards
     are allowed where one of the operands that are sharded over that mesh allows them.
@@ -87,7 +87,7 @@ def common_placement(operation: str, arrays: Sequence[Array]) -> Placement:
 
 
 def _leading_sharding(candidates: Sequence[Array], arrays: Sequence[Array]) -> Sharding:
-    """The sharding of one of the candidates, with the policy for uneven dimensions that suits all Arrays."""
+    """Returns the sharding of one of the candidates, with the policy for uneven dimensions that suits all Arrays."""
     named = [x for x in candidates if isinstance(x.sharding, NamedSharding)]
     if not named:
         return candidates[0].sharding
@@ -99,7 +99,7 @@ def _leading_sharding(candidates: Sequence[Array], arrays: Sequence[Array]) -> S
 
 
 def allowing_uneven(sharding: Sharding, other: Sharding) -> Sharding:
-    """`sharding`, with uneven shards allowed where `other` has the same mesh and allows them."""
+    """Returns `sharding`, with uneven shards allowed where `other` has the same mesh and allows them."""
     if not isinstance(sharding, NamedSharding) or not isinstance(other, NamedSharding):
         return sharding
     if sharding.uneven is not None or other.uneven is None or sharding.mesh is not other.mesh:
@@ -108,7 +108,7 @@ def allowing_uneven(sharding: Sharding, other: Sharding) -> Sharding:
 
 
 def broadcast_specs(operation: str, placement: Placement, shape: tuple[int, ...], arrays: Sequence[Array]) -> Spec:
-    """The spec of an element-wise result: each dimension is sharded as in the first operand that shards it."""
+    """Returns the spec of an element-wise result: each dimension is sharded as in the first operand that shards it."""
     return _core._broadcast_specs(operation, placement.sharding, shape, arrays)
 
 
@@ -123,7 +123,7 @@ def _devices_text(sharding: Sharding) -> str:
 
 
 def with_out_sharding(x: Array, change: Callable[[Array], Array], out_sharding: Any) -> Array:
-    """change(x), placed by out_sharding unless that is None.
+    """Returns change(x), placed by out_sharding unless that is None.
 
     If the shards of x do not allow the change, x is replicated on its devices first.
     """
@@ -137,7 +137,7 @@ def with_out_sharding(x: Array, change: Callable[[Array], Array], out_sharding: 
 
 
 def placed_as(result: Array, x: Array, out_sharding: Any) -> Array:
-    """A result placed by out_sharding; a PartitionSpec refers to the mesh that is set, else to that of x."""
+    """Places a result by out_sharding; a PartitionSpec refers to the mesh that is set, else to that of x."""
     if isinstance(out_sharding, PartitionSpec) and mesh_that_is_set() is None and isinstance(x.sharding, NamedSharding):
         out_sharding = NamedSharding(x.sharding.mesh, out_sharding)
     placed: Array = reshard(result, out_sharding)

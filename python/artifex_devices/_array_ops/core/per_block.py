@@ -66,7 +66,7 @@ def apply_along(
 
 
 def pieces_along(block: NDArray[Any], dims: Iterable[int]) -> list[tuple[Any, ...]]:
-    """Indices that split a block along one of the dimensions `dims`; `(...,)` for a small block.
+    """Returns indices that split a block along one of the dimensions `dims`; `(...,)` for a small block.
 
     The slice before the Ellipsis of the other indices, `(:, ..., start:stop, ...)`, is in the dimension that is split.
     """
@@ -81,7 +81,7 @@ def pieces_along(block: NDArray[Any], dims: Iterable[int]) -> list[tuple[Any, ..
 
 
 def _in_result(piece: tuple[Any, ...], places: Mapping[int, int]) -> tuple[Any, ...]:
-    """The index of the result for a piece of the operand."""
+    """Returns the index of the result for a piece of the operand."""
     return piece if len(piece) == 1 else (*(slice(None),) * places[len(piece) - 2], *piece[-2:])
 
 
@@ -139,7 +139,7 @@ def _tuple_of(value: Any) -> tuple[Any, ...]:
 
 
 def _as(samples: Any, results: Sequence[Array]) -> Any:
-    """The results in the type that `compute` returns: one, a named tuple or a tuple."""
+    """Converts the results to the type that `compute` returns: one, a named tuple or a tuple."""
     if not isinstance(samples, tuple):
         return results[0]
     return type(samples)(*results) if hasattr(samples, "_fields") else tuple(results)

@@ -53,7 +53,7 @@ class Source:
         self._arrays = blocks.local_arrays(operation, x)
 
     def tiles(self, position: int, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[Box, NDArray[Any]]]:
-        """The tiles that a box touches, each with its own box; the replica of the device at `position` if there is one.
+        """Returns the tiles that a box touches, each with its own box; prefers the replica of the device at `position`.
 
         `bounds` are (start, stop) of each dimension of the box, none of them empty.
         """
@@ -69,7 +69,7 @@ class Source:
             yield grid.boxes[number], self._arrays[number]
 
     def box(self, box: Box, position: int) -> NDArray[Any]:
-        """One box to read: a view if one tile holds all of it."""
+        """Reads one box: a view if one tile holds all of it."""
         bounds = _bounds(box)
         for whole, data in () if bounds is None else self.tiles(position, bounds):
             if is_inside(box, whole):
@@ -92,7 +92,7 @@ class Source:
 
 
 def _bounds(box: Box) -> list[tuple[int, int]] | None:
-    """(start, stop) of each dimension; None for an empty box."""
+    """Returns (start, stop) of each dimension; None for an empty box."""
     bounds = [(part.start, part.stop) for part in box]
     return bounds if all(start < stop for start, stop in bounds) else None
 
@@ -100,7 +100,7 @@ def _bounds(box: Box) -> list[tuple[int, int]] | None:
 def assemble(
     operation: str, shape: tuple[int, ...], dtype: Any, sharding: Sharding, *, committed: bool, fill: Fill
 ) -> Array:
-    """A new Array whose boxes are written by `fill`, large ones in pieces and in parallel."""
+    """Creates an Array whose boxes are written by `fill`, large ones in pieces and in parallel."""
     result, buffers = allocate(operation, shape, dtype, sharding, committed=committed)
     places = tiling(sharding, shape, operation)
     tasks = [
@@ -114,7 +114,7 @@ def assemble(
 
 
 def _cuts(shape: Sequence[int], block: Any) -> tuple[int, list[slice]]:
-    """The first long dimension and its slices for the pieces of a block of this shape; none for one piece."""
+    """Returns the first long dimension and its slices for the pieces of a block of this shape; none for one piece."""
     count = min(piece_count(block), max(shape, default=1))
     if count <= 1:
         return 0, []
@@ -124,7 +124,7 @@ def _cuts(shape: Sequence[int], block: Any) -> tuple[int, list[slice]]:
 
 
 def pieces_of_box(box: Box, block: Any) -> list[Box]:
-    """The box, or its pieces along the first long dimension."""
+    """Returns the box, or its pieces along the first long dimension."""
     axis, cuts = _cuts([part.stop - part.start for part in box], block)
     begin = box[axis].start if cuts else 0
     pieces = [(*box[:axis], slice(begin + cut.start, begin + cut.stop, 1), *box[axis + 1 :]) for cut in cuts]
@@ -132,7 +132,7 @@ def pieces_of_box(box: Box, block: Any) -> list[Box]:
 
 
 def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
-    """One element as a Python number; `index` is a flat position or one int for each dimension, maybe in a tuple."""
+    """Returns one element as a Python number; `index` is a flat position or one int for each dimension."""
     if len(index) == 1 and isinstance(index[0], tuple):
         index = index[0]
     flat = len(index) == 1 and x.ndim != 1
@@ -171,7 +171,7 @@ def operand_parts(
     positions: tuple[int, ...],
     boxes: tuple[Box, ...],
 ) -> Any:
-    """The parts of one operand, one for each buffer of the result; a number unchanged."""
+    """Returns the parts of one operand, one for each buffer of the result; a number unchanged."""
     if type(x) in SCALARS:
         return x
     if not isinstance(x, Array) and x.ndim == 0:
@@ -182,20 +182,20 @@ def operand_parts(
 
 
 def operand_spec(x_shape: tuple[int, ...], shape: tuple[int, ...], sharding: Sharding) -> Spec:
-    """The spec of a result of `shape` in the dimensions that an operand of `x_shape` has."""
+    """Returns the spec of a result of `shape` in the dimensions that an operand of `x_shape` has."""
     offset = len(shape) - len(x_shape)
     spec = spec_in(sharding, len(shape))
     return tuple(spec[offset + d] if size == shape[offset + d] else () for d, size in enumerate(x_shape))
 
 
 def _part(box: Box, x_shape: tuple[int, ...], shape: tuple[int, ...]) -> Box:
-    """The part of an operand that a box of the result needs."""
+    """Returns the part of an operand that a box of the result needs."""
     offset = len(shape) - len(x_shape)
     return tuple(box[offset + d] if size == shape[offset + d] else slice(0, size, 1) for d, size in enumerate(x_shape))
 
 
 def pieces_of(compute: Compute, outputs: list[NDArray[Any]], parts: list[Any]) -> list[Callable[[], Any]]:
-    """One call for a small buffer, several along its first long dimension for a large one."""
+    """Returns one call for a small buffer, several along its first long dimension for a large one."""
     whole = outputs[0]
     axis, cuts = _cuts(whole.shape, whole)
     if not cuts:
@@ -211,7 +211,7 @@ def pieces_of(compute: Compute, outputs: list[NDArray[Any]], parts: list[Any]) -
 
 
 def piece_along(part: Any, axis: int, index: slice, whole: NDArray[Any]) -> Any:
-    """The piece of an operand that belongs to a piece of `whole`; all of it if it is broadcast there."""
+    """Returns the piece of an operand that belongs to a piece of `whole`; all of it if it is broadcast there."""
     if not isinstance(part, np.ndarray):
         return part
     d = axis - (whole.ndim - part.ndim)

@@ -38,7 +38,7 @@ class Loop(NamedTuple):
 
 @clearable_cache(maxsize=4096)
 def loop_of(ufunc: np.ufunc, kinds: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> Loop:
-    """The Loop for operands of these dtypes, or of these types of Python numbers."""
+    """Returns the Loop for operands of these dtypes, or of these types of Python numbers."""
     return _ERRORS_IGNORED.copy().run(_loop_of, ufunc, kinds, dict(options))
 
 
@@ -64,7 +64,7 @@ def write(
 
 
 def _is_like(part: Any, output: NDArray[Any]) -> bool:
-    """Whether it is a dense array of this shape, or a number, so that the loop writes densely."""
+    """Returns whether an operand is a dense array of this shape, or a number, so that the loop writes densely."""
     return not isinstance(part, np.ndarray) or (part.shape == output.shape and part.flags.c_contiguous)
 
 
@@ -88,7 +88,7 @@ def _writes_strided(ufunc: np.ufunc, kinds: Sequence[Any], options: dict[str, An
 
 
 def _numbers(dtype: Any, *, first: bool) -> NDArray[Any]:
-    """Positive, negative and special values for the first operand; for others small ones that all functions take."""
+    """Returns positive, negative and special values for the first operand, and small ones for the others."""
     if not first:
         return (np.arange(_COUNT) % 3 + 1).astype(dtype)
     values = (np.arange(_COUNT) % 7 - 3).astype(dtype)
@@ -99,7 +99,7 @@ def _numbers(dtype: Any, *, first: bool) -> NDArray[Any]:
 
 
 def _strided(values: NDArray[Any], stride: int) -> NDArray[Any]:
-    """The same values with this stride in bytes, or the nearest multiple of their size."""
+    """Returns the same values with this stride in bytes, or the nearest multiple of their size."""
     step = max(2, stride // values.itemsize)
     spread = np.zeros(len(values) * step, values.dtype)[::step]
     spread[...] = values
@@ -107,7 +107,7 @@ def _strided(values: NDArray[Any], stride: int) -> NDArray[Any]:
 
 
 def _are_near(found: NDArray[Any], expected: NDArray[Any]) -> bool:
-    """Whether they are equal up to the rounding of different loops."""
+    """Returns whether arrays are equal up to the rounding of different loops."""
     if found.dtype.kind in "biu":
         return bool(np.array_equal(found, expected))
     wide = np.complex128 if found.dtype.kind == "c" else np.float64
@@ -138,7 +138,7 @@ _OF_FLOATS = frozenset({np.divide, np.rint, np.trunc, np.floor, np.ceil, np.copy
 
 @clearable_cache(maxsize=4096)
 def spread_from(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> int:
-    """Bytes read and written from which a ufunc uses several cores; `kinds` are dtypes or types of numbers."""
+    """Returns how many bytes read and written let a ufunc use several cores; `kinds` are dtypes or types of numbers."""
     dtypes = {kind for kind in kinds if not isinstance(kind, type)}
     if len(dtypes) != 1 or complex in kinds:
         return SPREAD_BYTES

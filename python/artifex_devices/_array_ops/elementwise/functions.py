@@ -28,7 +28,7 @@ _UNSET: Any = np._NoValue
 
 
 def _samples(inputs: Sequence[Any]) -> list[Any]:
-    """Empty operands of the same dtypes, to find the dtype of the result."""
+    """Returns empty operands of the same dtypes, to find the dtype of the result."""
     return [x if type(x) in SCALARS else np.ones(1, x.dtype)[:0] for x in inputs]
 
 
@@ -45,13 +45,13 @@ def _map(operation: str, function: Any, *inputs: Any, dtype: Any = None) -> Arra
 
 
 def _dense(part: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """A choice as the core takes it: dense and in the shape of the result, or one number."""
+    """Prepares a choice for the core: dense and in the shape of the result, or one number."""
     return part if part.ndim == 0 else np.require(np.broadcast_to(part, shape), requirements=("C", "A"))
 
 
 @implements(np.where)
 def where(condition: Any, *choices: Any) -> Any:
-    """np.where with three operands, sharded as an element-wise result; with one operand it is np.nonzero."""
+    """Implements np.where with three operands, sharded as an element-wise result; with one operand it is np.nonzero."""
     if not choices:
         return nonzero(condition)
     if len(choices) != 2:
@@ -89,7 +89,7 @@ def clip(
     max: Any = _UNSET,
     **options: Any,
 ) -> Any:
-    """np.clip, also with min= and max=: one call of NumPy's ufunc, which decides on the dtype."""
+    """Implements np.clip, also with min= and max=: one call of NumPy's ufunc, which decides on the dtype."""
     if a_min is _UNSET and a_max is _UNSET:
         a_min, a_max = (None if bound is _UNSET else bound for bound in (min, max))
     elif a_min is _UNSET or a_max is _UNSET:
@@ -115,7 +115,7 @@ def clip(
 
 @implements(np.round, np.around)
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
-    """np.round."""
+    """Implements np.round."""
     target = host_target("round", out)
     if target is None:
         return _map("round", lambda part: np.round(part, decimals), a)
@@ -162,7 +162,7 @@ def _cast(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
 
 @implements(np.astype)
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    """np.astype: each device converts its own shard; the result is then moved to `device`, if that is not None."""
+    """Implements np.astype: each device converts its own shard; then the result is moved to `device`, unless None."""
     target = np.dtype(dtype)
     same = not copy and target == x.dtype
     result = x if same else map_elements("astype", _cast, [x], (target,))[0]
@@ -209,7 +209,7 @@ def _false(operation: str, one: Any, two: Any) -> Array:
 
 @implements_ufunc("outer")
 def _outer(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """ufunc.outer: each element of one operand with each element of the other; the result is sharded as both are."""
+    """Implements ufunc.outer; the result is sharded as both operands are."""
     operation = f"{ufunc.__name__}.outer"
     if "out" in options or "where" in options:
         raise TypeError(

@@ -90,7 +90,7 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
 def _compute_on_slabs(
     loop: Loop, ufunc: np.ufunc, inputs: Sequence[Any], kinds: tuple[Any, ...], options: dict[str, Any]
 ) -> Array | None:
-    """One call of NumPy for all shards, if operands are small and sharded alike, replicated, or numbers."""
+    """Calls NumPy once for all shards, if operands are small and sharded alike, replicated, or numbers."""
     leader: Any = None
     dtypes, writes_strided = loop
     for x in inputs:
@@ -133,7 +133,7 @@ def _compute_on_slabs(
 
 
 def _fits_every_shard(x: Array, leader: Array) -> bool:
-    """Whether x is replicated on the devices of `leader`, and its axes and elements broadcast to each shard of it."""
+    """Returns whether x is replicated on the devices of `leader`, and broadcasts to each shard of it."""
     if not (x.is_fully_replicated and leader.committed and x.sharding._same_devices(leader.sharding)):
         return False
     spec, own = spec_of(leader), spec_of(x)
@@ -153,7 +153,7 @@ _layouts: dict[Any, _Layout] = clearable({})  # by all that _layout depends on
 
 
 def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:
-    """The cached shape, placement and sharding of the result for these operands."""
+    """Returns the cached shape, placement and sharding of the result for these operands."""
     key = tuple(
         (x.sharding, x.shape, x.committed) if type(x) is Array else None if type(x) in SCALARS else x.shape
         for x in inputs
@@ -229,7 +229,7 @@ def _compute_fused(
     placement: Placement,
     sharding: Sharding,
 ) -> tuple[Array, ...] | None:
-    """One call for all shards, if operands and results are small and on the same devices."""
+    """Calls NumPy once for all shards, if operands and results are small and on the same devices."""
     nbytes = math.prod(shape) * sum(dtype.itemsize for dtype in dtypes)
     if not is_small(nbytes, *(x.nbytes for x in inputs if type(x) not in SCALARS)):
         return None

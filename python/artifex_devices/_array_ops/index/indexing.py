@@ -28,7 +28,7 @@ from artifex_devices.errors import ShardingTypeError
 
 
 def get(x: Array, index: Any, operation: str = "index") -> Array:
-    """x[index] by NumPy's rules.
+    """Reads x[index] by NumPy's rules.
 
     Dimensions of which all elements are taken, forwards or backwards, stay sharded. Dimensions of an index Array are
     sharded as it is. Others are not sharded; if Explicit axes shard them, this is an error for the operation "index",
@@ -60,7 +60,7 @@ _basic: dict[Any, tuple[Selection, Sharding]] = clearable({})
 
 
 def _key_of(operation: str, x: Array, index: Any) -> Any:
-    """The key of an index without arrays in the cache; None for others."""
+    """Returns the key of an index without arrays in the cache; None for others."""
     parts: list[Any] = [operation, x.sharding, x.shape]
     for part in index if type(index) is tuple else (index,):
         if type(part) is slice:
@@ -76,13 +76,13 @@ def _key_of(operation: str, x: Array, index: Any) -> Any:
 
 
 def select(operation: str, x: Array, chosen: Selection, sharding: Sharding) -> Array:
-    """The Array of a Selection, placed by a sharding on the devices of x."""
+    """Returns the Array of a Selection, placed by a sharding on the devices of x."""
     reader = _Reader(Source(operation, x, sharding), chosen)
     return assemble(operation, chosen.shape, x.dtype, sharding, committed=x.committed, fill=reader.fill)
 
 
 def part_of(operation: str, x: Array, axis: int, part: Any) -> Array:
-    """x[part] along one dimension, which stays sharded if that divides its new size."""
+    """Returns x[part] along one dimension, which stays sharded if that divides its new size."""
     chosen = parse(x, (*(slice(None),) * axis, part))
     spec, sharding, size = spec_of(x), x.sharding, chosen.shape[axis]
     if isinstance(sharding, NamedSharding) and spec[axis] and not can_shard(sharding, spec[axis], size):
@@ -97,7 +97,7 @@ def part_of(operation: str, x: Array, axis: int, part: Any) -> Array:
 
 
 def _indexed_spec(x: Array, chosen: Selection, picked: Spec) -> Spec:
-    """The spec of the result."""
+    """Returns the spec of the result."""
     before = spec_of(x)
     if not any(before) and not any(picked):
         return ((),) * len(chosen.shape)
@@ -135,7 +135,7 @@ def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
 
 
 def _leading_index(x: Array, chosen: Selection, index: Any) -> Array | None:
-    """The first sharded Array among the indices on the mesh of x, as which the picked dimensions are sharded."""
+    """Returns the first sharded Array among the indices on the mesh of x; picked dimensions are sharded as it is."""
     shape = chosen.shape[chosen.at : chosen.at + chosen.rank]
     for part in index if isinstance(index, tuple) else (index,):
         if isinstance(part, Array) and part.dtype != bool and part.shape == shape and any(spec_of(part)):
@@ -222,7 +222,7 @@ class _Reader:
 
 
 def _taken(local: NDArray[Any], places: list[NDArray[Any]]) -> NDArray[Any]:
-    """local[places]; take is faster for one dimension."""
+    """Returns local[places]; take is faster for one dimension."""
     if len(places) == 1:
         return local.take(places[0], axis=0, mode="clip")  # all of them are in range
     taken: NDArray[Any] = local[tuple(places)]
@@ -230,7 +230,7 @@ def _taken(local: NDArray[Any], places: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _window(r: Range, wanted: slice, tile: slice) -> tuple[slice, slice] | None:
-    """The slice of a tile that a part of the result needs, and its slice of that part; None if there is none."""
+    """Returns the slice of a tile that a part of the result needs, and its slice of that part; None if disjoint."""
     if r.step > 0:
         first = max(wanted.start, -((r.start - tile.start) // r.step))
         stop = min(wanted.stop, -((r.start - tile.stop) // r.step))
@@ -245,7 +245,7 @@ def _window(r: Range, wanted: slice, tile: slice) -> tuple[slice, slice] | None:
 
 
 def rows(x: Array, *, backwards: bool = False) -> Iterator[Array]:
-    """x[0], x[1], ... or in reverse order."""
+    """Yields x[0], x[1], ... or in reverse order."""
     if not x.ndim:
         raise TypeError(
             "iter: an Array without dimensions cannot be iterated over; expected a dimension or more, got shape (); "

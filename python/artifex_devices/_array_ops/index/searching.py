@@ -43,7 +43,7 @@ def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any
 
 
 def flat_positions(inside: NDArray[np.intp], box: Box, shape: tuple[int, ...]) -> NDArray[np.intp]:
-    """Row-major positions in an array of `shape`, of row-major positions in a box of it."""
+    """Converts row-major positions in a box of an array of `shape` to those in the array."""
     sizes = tuple(part.stop - part.start for part in box)
     if sizes == shape:
         return inside
@@ -55,7 +55,7 @@ def flat_positions(inside: NDArray[np.intp], box: Box, shape: tuple[int, ...]) -
 
 
 def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
-    """The indices of the nonzero elements in row-major order, one array for each dimension."""
+    """Returns the indices of the nonzero elements in row-major order, one array for each dimension."""
     if not x.ndim:
         raise ValueError(
             f"{operation}: Calling nonzero on 0d arrays is not allowed; expected at least one dimension, got shape (); "
@@ -79,7 +79,7 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
 
 
 def _read_by_host(operation: str, x: Array, index: tuple[NDArray[np.intp], ...]) -> tuple[NDArray[np.intp], ...]:
-    """The indices, after the transfer guards were asked about reading them, and it was recorded."""
+    """Returns the indices, after asking the transfer guards about reading them and recording it."""
     shape = (len(index), len(index[0]))
     repair = "i = ad.device_get(i)" if operation == "index" else f"np.{operation}(ad.device_get(x))"
     name = "i" if operation == "index" else "x"
@@ -91,7 +91,7 @@ def _read_by_host(operation: str, x: Array, index: tuple[NDArray[np.intp], ...])
 
 @implements(np.nonzero)
 def nonzero(a: Any) -> tuple[Array, ...]:
-    """np.nonzero: the results are replicated on the devices of a."""
+    """Implements np.nonzero: the results are replicated on the devices of a."""
     x = array_operand("nonzero", a)
     return tuple(replicated_array("nonzero", places, x) for places in nonzero_on_host("nonzero", x))
 
@@ -127,7 +127,7 @@ class _Found(NamedTuple):
     missing: _Values
 
     def all(self, field: str) -> NDArray[Any]:
-        """One field of both."""
+        """Returns one field of both sets of values."""
         return np.concatenate([getattr(self.numbers, field), getattr(self.missing, field)])
 
 
@@ -135,7 +135,7 @@ _NONE = np.empty(0, np.intp)  # a field that is not computed
 
 
 def _distinct(values: NDArray[Any], index: bool, counts: bool) -> _Values:
-    """The distinct values of a vector without NaN."""
+    """Returns the distinct values of a vector without NaN."""
     unique: Any = np.unique
     found = unique(values, return_index=index, return_counts=counts)
     columns = iter(found if index or counts else (found,))
@@ -143,7 +143,7 @@ def _distinct(values: NDArray[Any], index: bool, counts: bool) -> _Values:
 
 
 def _joined(parts: Sequence[_Values], index: bool, counts: bool) -> _Values:
-    """The distinct values of several parts."""
+    """Returns the distinct values of several parts."""
     values, first, count = (np.concatenate(column) for column in zip(*parts, strict=True))
     if not index and not counts:
         return _Values(np.unique(values), first, count)
@@ -169,7 +169,7 @@ def _in_tile(tile: NDArray[Any], box: Box, shape: tuple[int, ...], index: bool, 
 
 
 def _find(x: Array, index: bool, counts: bool, equal_nan: bool) -> _Found:
-    """The distinct values of x; all NaNs are equal if `equal_nan`."""
+    """Returns the distinct values of x; all NaNs are equal if `equal_nan`."""
     tiles = over_tiles("unique", x, lambda tile, box: _in_tile(tile, box, x.shape, index, counts))
     numbers = tiles[0].numbers if len(tiles) == 1 else _joined([tile.numbers for tile in tiles], index, counts)
     missing = _Values(*(np.concatenate(column) for column in zip(*(tile.missing for tile in tiles), strict=True)))
@@ -184,7 +184,7 @@ def _find(x: Array, index: bool, counts: bool, equal_nan: bool) -> _Found:
 
 
 def _inverse(x: Array, found: _Found) -> Array:
-    """For each element of x the number of its value, sharded as x."""
+    """Returns the number of its value for each element of x, sharded as x."""
     source = Source("unique", x, x.sharding)
     values, missing = found.numbers.values, found.missing.first
 
@@ -210,7 +210,7 @@ def _unique(
     equal_nan: Any = True,
     sorted: Any = True,
 ) -> Any:
-    """np.unique of all elements, sorted; results other than the inverse are replicated on the devices of the Array."""
+    """Implements np.unique of all elements, sorted; all results except the inverse are replicated on its devices."""
     if axis is not None:
         raise TypeError(
             f"unique: rows are not compared on Arrays; expected axis None, got {axis}; gather first: "

@@ -41,7 +41,7 @@ class Selection(NamedTuple):
 
 
 def parse(x: Array, index: Any) -> Selection:
-    """The Selection of x[index]."""
+    """Returns the Selection of x[index]."""
     items = [_item(part) for part in (index if isinstance(index, tuple) else (index,))]
     items = _without_ellipsis(items, x)
     shape = x.shape
@@ -102,7 +102,7 @@ def parse(x: Array, index: Any) -> Selection:
 
 
 def _item(part: Any) -> Any:
-    """A part of an index as None, Ellipsis, a slice, an int, an Array that is a mask, or an ndarray."""
+    """Converts a part of an index to None, Ellipsis, a slice, an int, an Array that is a mask, or an ndarray."""
     if isinstance(part, slice):
         bounds = (part.start, part.stop, part.step)
         return slice(*map(_bound, bounds)) if any(isinstance(bound, Array) for bound in bounds) else part
@@ -142,7 +142,7 @@ def _item(part: Any) -> Any:
 
 
 def _bound(bound: Any) -> Any:
-    """A start, stop or step of a slice, an Array as an int."""
+    """Converts a start, stop or step of a slice, or an Array, to an int."""
     return operator.index(on_host("index", bound, "i")) if isinstance(bound, Array) else bound
 
 
@@ -152,7 +152,7 @@ def _described(part: Any) -> str:
 
 
 def _without_ellipsis(items: list[Any], x: Array) -> list[Any]:
-    """The items with `:` in place of Ellipsis, or at the end."""
+    """Returns the items with `:` in place of Ellipsis, or at the end."""
     used = sum(0 if item is None or item is Ellipsis else _dimensions(item) for item in items)
     if used > x.ndim:
         raise IndexError(

@@ -26,7 +26,7 @@ from artifex_devices._core import Array
 
 
 def _sorted(function: Any, a: Any, axis: Any, order: Any, **options: Any) -> Any:
-    """A function along one unsharded dimension; its result has as many elements, which are positions or elements."""
+    """Makes a function along one unsharded dimension, whose result has as many positions or elements."""
     operation = function.__name__
     x: Any = array_operand(operation, a)
     if order is not None:
@@ -120,7 +120,7 @@ def _quantiles(
 
 @implements(np.diff)
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
-    """np.diff; prepended and appended values are joined as by np.concatenate."""
+    """Implements np.diff; prepended and appended values are joined as by np.concatenate."""
     if n < 0:
         raise ValueError(f"diff: order must be non-negative; expected n >= 0, got {n}; give the number of subtractions")
     x: Any = as_operand("diff", a)

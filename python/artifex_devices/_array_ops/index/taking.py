@@ -32,7 +32,7 @@ from artifex_devices._core import Array
 
 @implements(np.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """np.take: the dimensions of the indices replace the dimension."""
+    """Implements np.take: the dimensions of the indices replace the dimension."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(
             f"take: mode {safe_repr(mode)} is not known; expected 'raise', 'wrap' or 'clip'; choose one of them"
@@ -85,7 +85,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    """np.compress, with a condition that is not sharded."""
+    """Implements np.compress, with a condition that is not sharded."""
     if isinstance(condition, Array) and not condition.is_fully_replicated:
         raise TypeError(
             f"compress: how many elements a condition with {spec_of(condition)} selects is not known before it is "
@@ -102,7 +102,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
-    """np.repeat: a repeated dimension stays sharded if that divides the size."""
+    """Implements np.repeat: a repeated dimension stays sharded if that divides the size."""
     a = as_array("repeat", a, [a, repeats])
     refuse_bool_axis("repeat", axis)
     if axis is None:

@@ -96,7 +96,7 @@ class AtIndex:
         return f"<at[{safe_repr(self._index)}] of an Array of shape {self._array.shape}>"
 
     def get(self, **options: Any) -> Array:
-        """x[index]."""
+        """Reads x[index]."""
         return self._placed(self._array[self._index], _out_sharding("get", options))
 
     def _placed(self, result: Array, out_sharding: Any) -> Array:
@@ -104,7 +104,7 @@ class AtIndex:
 
 
 def _out_sharding(name: str, options: dict[str, Any]) -> Any:
-    """The out_sharding of the call, after a check of JAX's other options."""
+    """Returns the out_sharding of the call, after a check of JAX's other options."""
     supported = ("indices_are_sorted", "unique_indices", "mode", "fill_value", "wrap_negative_indices", "out_sharding")
     unknown = sorted(set(options) - set(supported))
     if unknown:
@@ -123,7 +123,7 @@ def _out_sharding(name: str, options: dict[str, Any]) -> Any:
 
 
 def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, values: Any) -> Array:
-    """A copy of x in which `ufunc` of x[index] and values replaces x[index]; None for the values themselves."""
+    """Returns a copy of x with ufunc(x[index], values) in place of x[index]; None stands for the values themselves."""
     value = values if type(values) in SCALARS else as_operand(operation, values)
     if isinstance(value, np.ndarray):
         _check_numbers(operation, value)
@@ -225,7 +225,7 @@ class _Update:
             )
 
     def pieces(self, box: Box, block: Any) -> list[Box]:
-        """The parts of a box that are tasks of their own; index arrays are searched once for each part."""
+        """Returns the parts of a box that are tasks of their own; index arrays are searched once for each part."""
         return [box] if self._chosen.rank else pieces_of_box(box, block)
 
     def write(self, out: NDArray[Any], box: Box, position: int) -> None:
@@ -271,7 +271,7 @@ class _Update:
             self._ufunc(target, value, out=target, casting="same_kind")
 
     def _value_of(self, wanted: list[slice], position: int) -> Any:
-        """A part of the values, broadcast: the picked dimensions first, then the ranges."""
+        """Returns a part of the values, broadcast: the picked dimensions first, then the ranges."""
         if self._source is None:
             return self._scalar
         offset = len(self._shape) - len(wanted)

@@ -74,7 +74,7 @@ def _plan(
     out_labels: Labels,
     broadcast: Callable[[Hashable], bool],
 ) -> _Plan:
-    """The plan for operands like these."""
+    """Returns the plan for operands like these."""
     seen = [(x.sharding, x.shape, x.committed, x.nbytes) if isinstance(x, Array) else x.shape for x in operands]
     key = (operation, *seen, *labels, out_labels)
     cached = _plans.get(key)
@@ -123,7 +123,7 @@ def _plan(
 
 
 def _target(x: Any, spec: Spec, index: tuple[int, ...]) -> Spec:
-    """The spec of an operand that is to be multiplied: a label that it has twice is sharded in one dimension only."""
+    """Returns the spec of an operand to multiply: a label that it has twice is sharded in one dimension only."""
     own = spec_of(x) if isinstance(x, Array) else ()
     sharded: dict[int, int] = {}  # by label: that dimension
     for d, i in enumerate(index):
@@ -135,7 +135,7 @@ def _target(x: Any, spec: Spec, index: tuple[int, ...]) -> Spec:
 def _terms(
     places: Tiling, shape: tuple[int, ...], out_ndim: int, indices: Sequence[tuple[int, ...]]
 ) -> tuple[tuple[Box, ...], ...]:
-    """For each part of a sharded sum, in the order of the tiles: the box of each operand."""
+    """Returns the box of each operand for each part of a sharded sum, in the order of the tiles."""
     everything = slice(None)
     parts = [
         [slice(min(number * side, size), min((number + 1) * side, size)) for number in range(count)]
@@ -150,7 +150,7 @@ def _terms(
 def _sizes(
     operation: str, operands: Sequence[Any], labels: Sequence[Labels], broadcast: Callable[[Hashable], bool]
 ) -> dict[Hashable, int]:
-    """The size of each label."""
+    """Returns the size of each label."""
     found: dict[Hashable, list[tuple[int, int, int]]] = {}
     for i, (x, own) in enumerate(zip(operands, labels, strict=True)):
         for d, label in enumerate(own):
@@ -237,7 +237,7 @@ def contract(
 def _allocate_terms(
     operation: str, plan: _Plan, dtype: Any, multiply: Multiply
 ) -> tuple[Array, list[NDArray[Any]], Multiply]:
-    """An Array of the stacked terms of a sharded sum, the term in each buffer of the work, and how to write it."""
+    """Returns an Array of the stacked terms of a sharded sum, the term in each buffer, and how to write it."""
     assert plan.partial is not None
     wide = dtype.name in _NARROW
     kind, shape = (np.float32 if wide else dtype), (len(plan.terms), *plan.shape)
@@ -273,7 +273,7 @@ def _add_terms(output: NDArray[Any], terms: NDArray[Any]) -> None:
 def _compute_fused(
     operation: str, plan: _Plan, operands: Sequence[Any], dtype: Any, multiply: Multiply, blas: bool
 ) -> Array | None:
-    """One product, if operands and result are small."""
+    """Computes one product, if operands and result are small."""
     if not is_small(math.prod(plan.shape) * dtype.itemsize, *(x.nbytes for x in operands)):
         return None
     if plan.products > _PIECE_PRODUCTS and not (blas and dtype.char in _BLAS_TYPES):
@@ -324,7 +324,7 @@ class _Job(NamedTuple):
         return tasks
 
     def _rows(self, part: NDArray[Any], own: Labels, rows: slice, size: int) -> NDArray[Any]:
-        """The part of an operand for these rows of the output."""
+        """Returns the part of an operand for these rows of the output."""
         cut = [label == self.out_labels[0] and part.shape[d] == size for d, label in enumerate(own)]
         return part[tuple(rows if here else slice(None) for here in cut)]
 
@@ -353,7 +353,7 @@ def _sums(
     out_places: Tiling,
     out_ndim: int,
 ) -> tuple[list[Callable[[], Any]], list[Callable[[], Any]]]:
-    """The tasks for each tile of the result, and the copies to other buffers of the tile that follow them."""
+    """Returns the tasks for each tile of the result, and the copies to other buffers of the tile that follow them."""
     terms = math.prod(places.parts[out_ndim:])
     number_of = places.first
     first: dict[int, NDArray[Any]] = {}

@@ -24,7 +24,7 @@ _LETTERS = string.ascii_letters
 
 @implements(np.einsum)
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
-    """np.einsum: any subscripts, ellipses and implicit results, in text or as lists of numbers."""
+    """Implements np.einsum: any subscripts, ellipses and implicit results, in text or as lists of numbers."""
     check_order("einsum", options.pop("order", "K"))
     text, arrays = _subscripts(operands)
     labels, out_labels, explicit = _parse(text, tuple(x.ndim for x in arrays))
@@ -61,7 +61,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
 def _dtype_and_support(
     explicit: str, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]
 ) -> tuple[Any, bool]:
-    """NumPy's dtype for such operands, and whether its einsum supports it: bfloat16 is not supported."""
+    """Returns NumPy's dtype for such operands, and whether its einsum supports it: bfloat16 is not supported."""
     samples = [np.ones((1,) * ndim, dtype) for dtype, ndim in kinds]
     dtype = np.result_type(*(dtype for dtype, _ in kinds))
     if not options and dtype.isbuiltin == 2:  # of ml_dtypes, of which NumPy's einsum returns views only
@@ -74,7 +74,7 @@ def _dtype_and_support(
 
 
 def _stretches(arrays: Sequence[Any], labels: Sequence[Labels]) -> bool:
-    """Whether a dimension of size 1 is broadcast to a longer one."""
+    """Returns whether a dimension of size 1 is broadcast to a longer one."""
     sizes: dict[Hashable, int] = {}
     return any(
         sizes.setdefault(label, size) != size
@@ -84,7 +84,7 @@ def _stretches(arrays: Sequence[Any], labels: Sequence[Labels]) -> bool:
 
 
 def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
-    """Subscripts as text, and the operands."""
+    """Returns subscripts as text, and the operands."""
     if not operands:
         raise ValueError("einsum: there are no subscripts; expected einsum('ij,jk->ik', x, y)")
     if isinstance(operands[0], str):

@@ -31,7 +31,7 @@ def _per_matrix(function: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
 def _with_operand(
     operation: str, function: Callable[[NDArray[Any], Any], Any], a: Any, b: Any, core: Labels, out: Labels
 ) -> Array:
-    """function(matrices, b) for stacks that broadcast; the result is sharded as the operands in the stack's dimensions.
+    """Returns function(matrices, b) for stacks that broadcast; the result is sharded as the operands in their stacks.
 
     The labels of the other dimensions are ("rows", "columns") for a, `core` for b and `out` for the result.
     """
@@ -48,7 +48,7 @@ def _with_operand(
 
 @implements(np.linalg.solve)
 def _solve(a: Any, b: Any) -> Any:
-    """np.linalg.solve: both stacks broadcast; a vector b is one right-hand side for all matrices."""
+    """Implements np.linalg.solve: both stacks broadcast; a vector b is one right-hand side for all matrices."""
     a, b = as_operand("linalg.solve", a), as_operand("linalg.solve", b)
     sides = expand_dims(b, 1) if b.ndim == 1 else b
     require_matrices("linalg.solve", a, sides)
@@ -64,7 +64,7 @@ def _solved(a: Any, b: Any) -> Any:
 
 
 def _with_tolerance(function: Any, a: Any, name: str, tolerance: Any, hermitian: Any, out: Labels) -> Any:
-    """A function of matrices with a tolerance, which is one number or one for each matrix."""
+    """Makes a function of matrices with a tolerance, which is one number or one for each matrix."""
     operation = f"linalg.{function.__name__}"
     if tolerance is not None:
         tolerance = np.asarray(tolerance) if np.ndim(tolerance) == 0 else as_operand(operation, tolerance)
@@ -80,7 +80,7 @@ def _with_tolerance(function: Any, a: Any, name: str, tolerance: Any, hermitian:
 
 @implements(np.linalg.pinv)
 def _pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = np._NoValue) -> Any:
-    """np.linalg.pinv, also with a tolerance for each matrix."""
+    """Implements np.linalg.pinv, also with a tolerance for each matrix."""
     if rcond is not None and rtol is not np._NoValue:
         raise ValueError("linalg.pinv: `rtol` and `rcond` can't be both set; expected one of them; leave rcond out")
     name, tolerance = ("rcond", rcond) if rtol is np._NoValue else ("rtol", rtol)
@@ -90,7 +90,7 @@ def _pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = np._
 
 @implements(np.linalg.matrix_rank)
 def _matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Any:  # noqa: N803 - NumPy's
-    """np.linalg.matrix_rank, also with a tolerance for each matrix; of a vector whether it has a nonzero element."""
+    """Implements np.linalg.matrix_rank, also with a tolerance for each matrix; a vector's is 0 or 1."""
     if tol is not None and rtol is not None:
         raise ValueError("linalg.matrix_rank: `tol` and `rtol` can't be both set; expected one of them; leave tol out")
     a = as_operand("linalg.matrix_rank", A)
@@ -102,7 +102,7 @@ def _matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any =
 
 @implements(np.cross, np.linalg.cross)
 def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
-    """np.cross of vectors with 3 elements, along dimensions that are not sharded."""
+    """Returns np.cross of vectors with 3 elements, along dimensions that are not sharded."""
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = np.moveaxis(as_operand("cross", a), axisa, -1), np.moveaxis(as_operand("cross", b), axisb, -1)

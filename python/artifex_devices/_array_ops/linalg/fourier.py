@@ -14,7 +14,7 @@ from artifex_devices._array_ops.shape.rearranging import roll
 
 
 def _transform(function: Any, a: Any, lengths: Any, axes: Any, norm: Any, out: Any, *, one: bool) -> Any:
-    """A transform along `axes`; `one` is whether NumPy's function takes n and axis instead of s and axes."""
+    """Makes a transform along `axes`; `one` is whether NumPy's function takes n and axis instead of s and axes."""
     name = f"fft.{function.__name__}"
     x = array_operand(name, a)
     if axes is None:

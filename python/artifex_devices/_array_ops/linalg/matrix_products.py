@@ -35,7 +35,7 @@ class PairPlan(NamedTuple):
 
 @clearable_cache(maxsize=1024)
 def plan_pair(a: Labels, b: Labels, out: Labels) -> PairPlan | None:
-    """The plan, or None if the product is not a matrix product and needs einsum."""
+    """Returns the plan, or None if the product is not a matrix product and needs einsum."""
     if len(set(a)) < len(a) or len(set(b)) < len(b):
         return None
     summed = tuple(label for label in a if label not in out)
@@ -92,13 +92,13 @@ _ARRAY_UFUNCS = [np.matmul, np.vecdot, *(getattr(np, name) for name in ("matvec"
 
 @clearable_cache(maxsize=1024)
 def _product_dtype(function: Any, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]) -> Any:
-    """NumPy's dtype for operands of these dtypes and ranks."""
+    """Returns NumPy's dtype for operands of these dtypes and ranks."""
     return function(*(np.ones((1,) * ndim, dtype) for dtype, ndim in kinds), **dict(options)).dtype
 
 
 @implements_ufunc(*_ARRAY_UFUNCS)
 def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """matmul, vecdot, matvec and vecmat, whose core dimensions are the labels."""
+    """Calls matmul, vecdot, matvec or vecmat, whose core dimensions are the labels."""
     options = dict(options)
     name = ufunc.__name__
     out = options.pop("out", None)
@@ -158,7 +158,7 @@ def _core_labels(ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[list[Labels]
 
 
 def tensordot_over(operation: str, a: Any, b: Any, a_axes: Sequence[int], b_axes: Sequence[int]) -> Array:
-    """The sum of products over pairs of dimensions; the other dimensions follow, those of `a` first."""
+    """Returns the sum of products over pairs of dimensions; the other dimensions follow, those of `a` first."""
     a_labels: list[Hashable] = [("a", d) for d in range(a.ndim)]
     b_labels: list[Hashable] = [("b", d) for d in range(b.ndim)]
     for pair, (i, j) in enumerate(zip(a_axes, b_axes, strict=True)):
@@ -174,7 +174,7 @@ def tensordot_over(operation: str, a: Any, b: Any, a_axes: Sequence[int], b_axes
 
 @implements(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    """np.dot: sums over the last dimension of a and the last but one of b."""
+    """Implements np.dot: sums over the last dimension of a and the last but one of b."""
     a, b = as_operand("dot", a), as_operand("dot", b)
     if a.ndim == 0 or b.ndim == 0:
         result = np.multiply(a, b)
@@ -230,7 +230,7 @@ def _linalg_outer(x1: Any, x2: Any, /) -> Any:
 
 @implements(np.tensordot)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
-    """np.tensordot."""
+    """Implements np.tensordot."""
     a, b = as_operand("tensordot", a), as_operand("tensordot", b)
     try:
         a_axes, b_axes = (tuple(map(operator.index, np.atleast_1d(part).tolist())) for part in axes)

@@ -18,7 +18,7 @@ from artifex_devices._core import Array
 
 @implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Array:
-    """np.linalg.norm; matrix norms by singular values (2, -2, nuc) only of unsharded matrices."""
+    """Implements np.linalg.norm; matrix norms by singular values (2, -2, nuc) only of unsharded matrices."""
     values = array_operand("norm", x)
     if axis is None and ord is None:
         return _vector("norm", values, 2, tuple(range(values.ndim)), keepdims)
@@ -48,7 +48,7 @@ def _matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Array
 
 
 def _dtypes(x: Array) -> tuple[Any, Any]:
-    """The dtype of the result, and the real one to compute in."""
+    """Returns the dtype of the result, and the real one to compute in."""
     result = np.linalg.norm(np.ones(1, x.dtype)).dtype
     return result, wide_dtype(result)
 

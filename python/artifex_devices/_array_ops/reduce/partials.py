@@ -213,7 +213,7 @@ def _write(values: Sequence[Any], outputs: list[list[NDArray[Any]]]) -> None:
 
 
 def _cut(block: NDArray[Any], axes: tuple[int, ...], rule: Rule) -> tuple[int | None, int]:
-    """The dimension along which a large block is split, and the size of its parts; it keeps partial states small."""
+    """Returns the dimension along which a large block is split, and the size of its parts; it keeps states small."""
     count = piece_count(block, rule.piece_bytes)
     if count < 2:
         return None, 0

@@ -17,7 +17,7 @@ from artifex_devices._runtime.gpu_block import host_value
 
 @implements_each(np.argmax, np.argmin, np.nanargmax, np.nanargmin)
 def _position(function: Any, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """The position of the first of equal extremes, or of the first NaN."""
+    """Returns the position of the first of equal extremes, or of the first NaN."""
     operation = function.__name__
     x = array_operand(operation, a)
     axes = tuple(range(x.ndim))

@@ -45,7 +45,7 @@ ASSOCIATIVE = frozenset({
 
 @clearable_cache(maxsize=256)
 def folds(ufunc: np.ufunc, dtype: np.dtype[Any], work: np.dtype[Any] | None) -> bool:
-    """Whether the core reduces this dtype by `ufunc`; `work` is the dtype to compute in, None for its own."""
+    """Returns whether the core reduces this dtype by `ufunc`; `work` is the dtype to compute in, None for its own."""
     if ufunc not in _FOLDS or dtype.name not in ("float16", "bfloat16"):
         return False
     exact = ufunc in (np.maximum, np.minimum)  # in float32 as in the dtype itself
@@ -53,7 +53,7 @@ def folds(ufunc: np.ufunc, dtype: np.dtype[Any], work: np.dtype[Any] | None) -> 
 
 
 def fold(ufunc: np.ufunc, block: NDArray[Any], axes: tuple[int, ...]) -> Any:
-    """ufunc.reduce(block, axis=axes, keepdims=True) in float32, for a ufunc and a dtype that `folds` accepts."""
+    """Calls ufunc.reduce(block, axis=axes, keepdims=True) in float32, for a ufunc and a dtype that `folds` accepts."""
     if is_gpu_block(block) or not axes or not block.size or not block.flags.c_contiguous:
         return ufunc.reduce(block, axis=axes, dtype=np.float32, keepdims=True)
     first = last = axes[-1]
@@ -66,7 +66,7 @@ def fold(ufunc: np.ufunc, block: NDArray[Any], axes: tuple[int, ...]) -> Any:
 
 
 def widened(block: NDArray[Any]) -> NDArray[Any]:
-    """Row-major 16-bit floats as new float32; other blocks unchanged."""
+    """Returns 16-bit floats as new row-major float32; other blocks unchanged."""
     if block.dtype.name not in ("float16", "bfloat16") or is_gpu_block(block) or not block.flags.c_contiguous:
         return block
     wide = np.empty(block.shape, np.float32)
@@ -76,14 +76,14 @@ def widened(block: NDArray[Any]) -> NDArray[Any]:
 
 @clearable_cache(maxsize=256)
 def wide_dtype(dtype: Any) -> Any:
-    """The dtype to add up in: float32 for floats of 16 bits and less, else the same."""
+    """Returns the dtype to add up in: float32 for floats of 16 bits and less, else the same."""
     kind = np.dtype(dtype)
     return np.dtype(np.float32) if kind.name.startswith(("float", "bfloat")) and kind.itemsize < 4 else kind
 
 
 @clearable_cache(maxsize=1024)
 def _reduced_dtype(ufunc: np.ufunc, kind: Any, dtype: Any, ndim: int, axes: tuple[int, ...]) -> Any:
-    """NumPy's dtype of the result; NumPy's error for dtypes or axes that it does not reduce."""
+    """Returns NumPy's dtype of the result; raises NumPy's error for dtypes or axes that it does not reduce."""
     with np.errstate(all="ignore"):
         sample: Any = ufunc.reduce(np.ones((1,) * ndim, kind), axis=axes, dtype=dtype)
     return sample.dtype
@@ -108,7 +108,7 @@ def reduce_ufunc(
     prepare: Callable[[Any], Any] | None = None,
     check: Callable[[Any], None] | None = None,
 ) -> Any:
-    """ufunc.reduce: the result is replicated over the mesh axes of the dimensions that are reduced.
+    """Implements ufunc.reduce: the result is replicated over the mesh axes of the dimensions that are reduced.
 
     The arguments are NumPy's; `name` is the operation in errors. `prepare` is applied to each block first and keeps its
     shape and dtype. `check` is called with each block of the result.
@@ -176,7 +176,7 @@ def _check_not_empty(operation: str, ufunc: np.ufunc, x: Array, axes: tuple[int,
 
 
 def _fill_nan(value: float, block: Any) -> Any:
-    """The block with a value in place of NaN."""
+    """Returns the block with a value in place of NaN."""
     if block.dtype.kind in "biu":
         return block
     missing = np.isnan(block)
@@ -245,7 +245,7 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 @implements(np.ptp)
 def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    """np.ptp: both extremes in one pass."""
+    """Implements np.ptp: both extremes in one pass."""
     x = array_operand("ptp", a)
     refuse_bool_axis("ptp", axis)
     axes = normal_axes(axis, x.ndim)

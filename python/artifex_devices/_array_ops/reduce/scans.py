@@ -85,7 +85,7 @@ def _cumulative(
 
 
 def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: Any, filler: Any = None) -> Any:
-    """ufunc.accumulate; `filler` replaces NaN. Without axis the shards must be in flat order."""
+    """Implements ufunc.accumulate; `filler` replaces NaN. Without axis the shards must be in flat order."""
     x = array_operand(operation, x)
     into = host_target(operation, out)
     adds = ufunc in (np.add, np.multiply)
@@ -163,7 +163,7 @@ class _Step:
 
 
 def _flat_sharding(operation: str, x: Array) -> Sharding:
-    """The sharding of the flattened Array, if its shards are consecutive in it."""
+    """Returns the sharding of the flattened Array, if its shards are consecutive in it."""
     spec = spec_of(x)
     lost = [axes for axes in spec[1:] if is_split(x.sharding, axes) or any_explicit(x.sharding, axes)]
     if x.ndim and not lost:
@@ -185,7 +185,7 @@ def _flat_sharding(operation: str, x: Array) -> Sharding:
 
 
 def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int, int]]]:
-    """Chains of buffers along a dimension, one for each position in the others; and pairs (buffer, replica)."""
+    """Returns chains of buffers along a dimension, one for each position in the others; and pairs (buffer, replica)."""
     chains: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     first: dict[int, int] = {}
     replicas = []

@@ -36,7 +36,7 @@ _SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
 
 @clearable_cache(maxsize=256)
 def _dtype_of(function: Any, kind: Any, dtype: Any) -> Any:
-    """NumPy's dtype of the result."""
+    """Returns NumPy's dtype of the result."""
     return function(np.ones(2, kind), dtype=dtype).dtype
 
 
@@ -72,7 +72,7 @@ class _Arguments:
         self.extras: tuple[Any, ...] = () if where is True else (where_mask(operation, where),)
 
     def selected(self, part: Part) -> Any:
-        """The mask of the elements that count; True for all."""
+        """Returns the mask of the elements that count; True for all."""
         selected: Any = np.broadcast_to(part.extras[-1], part.block.shape) if self.extras else True
         if self.skips_nan:
             present = np.logical_not(np.isnan(part.block))
@@ -80,7 +80,7 @@ class _Arguments:
         return selected
 
     def count(self, part: Part, selected: Any) -> Any:
-        """The number of elements that count."""
+        """Returns the number of elements that count."""
         if selected is True:
             return math.prod(part.block.shape[d] for d in self.axes)
         return np.add.reduce(selected, axis=self.axes, dtype=np.intp, keepdims=True)
@@ -97,7 +97,7 @@ def _mean(
     *,
     where: Any = True,
 ) -> Any:
-    """The mean: 16-bit floats are added up in float32, integers in float64."""
+    """Computes the mean: 16-bit floats are added up in float32, integers in float64."""
     operation = function.__name__
     arguments = _Arguments(operation, a, axis, dtype, out, keepdims, where)
     x, axes, work = arguments.x, arguments.axes, arguments.work
@@ -141,7 +141,7 @@ def _variance(
     mean: Any = _UNSET,
     correction: Any = _UNSET,
 ) -> Any:
-    """The variance or the standard deviation: one pass over memory."""
+    """Computes the variance or the standard deviation in one pass over memory."""
     operation = function.__name__
     if correction is not _UNSET and correction is not None:
         if ddof != 0:

@@ -30,7 +30,7 @@ ZERO = object()  # the value of zeros, for any dtype
 
 
 def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> Array:
-    """A new Array full of one value, written on its own devices.
+    """Returns a new Array full of one value, written on its own devices.
 
     `value` is a number, ZERO, or None for uninitialized memory. `device` is a target of device_put; a Sharding may be
     replaced as by `fitting`.
@@ -43,7 +43,7 @@ def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
 
 
 def fitting(device: Any, shape: tuple[int, ...]) -> Any:
-    """`device` as the place of a new Array: a Sharding that does not divide `shape` becomes replicated on its mesh.
+    """Returns `device` as the place of a new Array; replicates on its mesh where a Sharding does not divide `shape`.
 
     So `device=x.device`, which is a Sharding where x is on several devices, takes any shape.
     """
@@ -96,7 +96,7 @@ implements(np.empty_like)(functools.partial(_like, "empty_like", None))
 
 @implements(np.full_like)
 def _full_like(a: Any, fill_value: Any, *args: Any, **options: Any) -> Array:
-    """np.full_like; a fill value with dimensions is broadcast."""
+    """Implements np.full_like; a fill value with dimensions is broadcast."""
     if np.ndim(fill_value) == 0:
         value = on_host("full_like", fill_value, "fill_value") if isinstance(fill_value, Array) else fill_value
         return _like("full_like", value, a, *args, **options)
@@ -110,7 +110,7 @@ def _full_like(a: Any, fill_value: Any, *args: Any, **options: Any) -> Array:
 
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
-    """np.broadcast_to, as a copy: new dimensions and those that had size 1 are not sharded."""
+    """Implements np.broadcast_to, as a copy: new dimensions and those that had size 1 are not sharded."""
     if not isinstance(array, Array):
         return np.broadcast_to(array, shape)
     wanted = tuple(map(operator.index, size_tuple("broadcast_to", shape)))
@@ -148,7 +148,7 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
 
 @implements(np.meshgrid)
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
-    """np.meshgrid: each result is sharded along the dimension of its own coordinates."""
+    """Implements np.meshgrid: each result is sharded along the dimension of its own coordinates."""
     if indexing not in ("xy", "ij"):
         raise ValueError(
             f"meshgrid: Valid values for `indexing` are 'xy' and 'ij'; expected one of them, got {safe_repr(indexing)}"

@@ -25,7 +25,7 @@ from artifex_devices._core import Array
 
 @implements(np.diagonal)
 def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, *, operation: str = "diagonal") -> Array:
-    """np.diagonal, as a copy: sharded as the first of the two dimensions that is sharded."""
+    """Implements np.diagonal, as a copy: sharded as the first of the two dimensions that is sharded."""
     if a.ndim < 2:
         raise ValueError(
             f"{operation}: the operand is not a matrix; expected at least two dimensions, got shape {a.shape}"
@@ -64,14 +64,14 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, *, opera
 
 @implements(np.trace)
 def _trace(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
-    """np.trace: each device adds its part of the diagonal; the sums are added in the order of the tiles."""
+    """Implements np.trace: each device adds its part of the diagonal; the sums are added in the order of the tiles."""
     line = diagonal(a, offset, axis1, axis2, operation="trace")
     return reduce_ufunc(np.add, line, -1, dtype, out, name="trace")
 
 
 @implements_each(np.triu, np.tril)
 def _triangle(function: Any, m: Array, k: Any = 0) -> Array:
-    """Each device computes its shard from the diagonal through it; a vector is each row of a square matrix."""
+    """Computes each shard from the diagonal through it on its own device; a vector is each row of a square matrix."""
     operation = function.__name__
     if not m.ndim:
         raise TypeError(

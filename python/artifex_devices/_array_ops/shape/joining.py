@@ -47,7 +47,7 @@ def _operands(operation: str, arrays: Any) -> list[Any]:
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
-    """np.concatenate: sharded as the first sharded operand, in the joined dimension if that divides the size."""
+    """Implements np.concatenate: sharded as the first sharded operand, if that divides the joined dimension."""
     parts = _operands("concatenate", arrays)
     refuse_bool_axis("concatenate", axis)
     if axis is None:
@@ -74,7 +74,7 @@ def concatenate(
 
 
 def _joined(operation: str, parts: Sequence[Any], axis: int, out: Any, dtype: Any, casting: Any) -> Any:
-    """The parts along one dimension; their shapes are checked."""
+    """Joins the parts along one dimension; their shapes are checked."""
     into = host_target(operation, out)
     target = None if into is None else np.empty(0, into.dtype)  # each operand is cast to its dtype
     kind = np.concatenate([np.ones(1, x.dtype)[:0] for x in parts], out=target, dtype=dtype, casting=casting).dtype
@@ -107,7 +107,7 @@ def _joined(operation: str, parts: Sequence[Any], axis: int, out: Any, dtype: An
 def _joined_spec(
     operation: str, placement: Placement, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]
 ) -> Spec:
-    """The spec of the operands; the joined dimension is sharded as in the first operand, if that divides its size."""
+    """Returns the spec of the operands; the joined dimension is sharded as in the first, if that divides its size."""
     open_shape = (*shape[:axis], -1, *shape[axis + 1 :])  # sizes there do not matter
     spec = list(broadcast_specs(operation, placement, open_shape, arrays))
     used = {name for axes in spec for name in axes}
@@ -128,7 +128,7 @@ def _joined_spec(
 
 @implements(np.stack)
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """np.stack: the new dimension is not sharded, the others are sharded as in the operands."""
+    """Implements np.stack: the new dimension is not sharded, the others are sharded as in the operands."""
     parts = _operands("stack", arrays)
     if not parts:
         raise ValueError("stack: there is nothing to stack; expected 1 array or more, got 0; check the list")
@@ -167,7 +167,7 @@ def _block(arrays: Any) -> Any:
 
 
 def _depth_and_rank(arrays: Any) -> tuple[int, int]:
-    """How deep the lists are nested, and the largest number of dimensions."""
+    """Returns how deep the lists are nested, and the largest number of dimensions."""
     if not isinstance(arrays, list):
         return 0, as_operand("block", arrays).ndim
     parts = [_depth_and_rank(part) for part in arrays]
@@ -182,7 +182,7 @@ def _depth_and_rank(arrays: Any) -> tuple[int, int]:
 
 @implements(np.array_split)
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
-    """np.array_split: each part keeps its spec, in the split dimension if that divides its size."""
+    """Implements np.array_split: each part keeps its spec, in the split dimension if that divides its size."""
     axis = one_axis("array_split", axis, ary.ndim)
     size = ary.shape[axis]
     if np.ndim(indices_or_sections) == 0:

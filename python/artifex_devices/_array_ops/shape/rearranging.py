@@ -30,7 +30,7 @@ def copy_shards(
     source: Callable[[NDArray[Any], Box], NDArray[Any]],
     source_box: Callable[[Box], Box],
 ) -> Array:
-    """A result each of whose shards is a copy of a rearranged view of a shard of x on the same device.
+    """Creates a result each of whose shards is a copy of a rearranged view of a shard of x on the same device.
 
     `source_box` returns the box of x to read for a box of the result, and `source(view, box)` the view to copy.
     """
@@ -50,7 +50,7 @@ def copy_boxes(
     pieces: Callable[[Box], Iterable[tuple[Box, Box]]],
     turn: Callable[[NDArray[Any]], NDArray[Any]] = lambda view: view,
 ) -> Array:
-    """A result assembled from boxes of x, on any device.
+    """Assembles a result from boxes of x, on any device.
 
     `pieces` takes a box of the result and returns boxes relative to it, each with its box of x. `turn` rearranges a
     view of a box of x.
@@ -71,7 +71,7 @@ def copy_boxes(
 
 @implements(np.transpose)  # np.permute_dims is the same function
 def transpose(a: Array, axes: Any = None) -> Array:
-    """np.transpose."""
+    """Implements np.transpose."""
     order = tuple(reversed(range(a.ndim))) if axes is None else axis_tuple("transpose", axes, a.ndim, "axes")
     if len(order) != a.ndim:
         raise ValueError(
@@ -98,7 +98,7 @@ def transpose(a: Array, axes: Any = None) -> Array:
 
 @implements(np.matrix_transpose, np.linalg.matrix_transpose)
 def matrix_transpose(x: Array, /) -> Array:
-    """np.matrix_transpose: the last two dimensions are swapped."""
+    """Implements np.matrix_transpose: the last two dimensions are swapped."""
     if x.ndim < 2:
         raise ValueError(
             f"matrix_transpose: the operand is not a matrix; expected at least two dimensions, got shape {x.shape}"
@@ -108,7 +108,7 @@ def matrix_transpose(x: Array, /) -> Array:
 
 @implements(np.swapaxes)
 def swapaxes(a: Array, axis1: Any, axis2: Any) -> Array:
-    """np.swapaxes."""
+    """Implements np.swapaxes."""
     i, j = normalize_axis_index(axis1, a.ndim, "axis1"), normalize_axis_index(axis2, a.ndim, "axis2")
     order = list(range(a.ndim))
     order[i], order[j] = j, i
@@ -131,7 +131,7 @@ def _moveaxis(a: Array, source: Any, destination: Any) -> Array:
 
 @implements(np.flip)
 def flip(m: Array, axis: Any = None) -> Array:
-    """np.flip: along a sharded dimension devices exchange their shards."""
+    """Implements np.flip: along a sharded dimension devices exchange their shards."""
     dims = set(range(m.ndim)) if axis is None else set(axis_tuple("flip", axis, m.ndim))
     turned: Any = (*(slice(None, None, -1 if d in dims else 1) for d in range(m.ndim)), ...)
 
@@ -163,7 +163,7 @@ def _flipud(m: Array) -> Array:
 
 @implements(np.roll)
 def roll(a: Array, shift: Any, axis: Any = None) -> Array:
-    """np.roll: along a sharded dimension the elements that leave a shard are copied to the next device."""
+    """Implements np.roll: along a sharded dimension the elements that leave a shard are copied to the next device."""
     if axis is None:
         rolled: Array = reshape(roll(ravel(a), shift, 0), a.shape)
         return rolled
@@ -191,7 +191,7 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
 
 
 def _rolled(part: slice, by: int, size: int) -> list[tuple[slice, slice]]:
-    """The source of one dimension of a box: one range, or two around the end."""
+    """Returns the source of one dimension of a box: one range, or two around the end."""
     length = part.stop - part.start
     if not length:
         return []

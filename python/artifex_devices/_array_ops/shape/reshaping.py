@@ -22,13 +22,13 @@ from artifex_devices.errors import ShardingTypeError
 
 
 def same_bytes(operation: str, x: Array, shape: tuple[int, ...], spec: Spec) -> Array:
-    """X with another shape and spec on the same memory: each device must have the same elements in the same order."""
+    """Returns x with another shape and spec on the same memory, if each device has the same elements in that order."""
     return _core._reinterpreted(x, shape, sharding_with(x.sharding, spec), operation)
 
 
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Any:
-    """np.reshape: each new dimension is sharded as the dimension that it replaces; row-major memory is shared."""
+    """Implements np.reshape: new dimensions are sharded as the ones that they replace; row-major memory is shared."""
     if not isinstance(a, Array):
         return np.reshape(a, shape, order, copy=copy)
     check_order("reshape", order)
@@ -81,7 +81,7 @@ def _full_shape(a: Array, shape: Any) -> tuple[int, ...]:
 
 @implements(np.ravel)
 def ravel(a: Any, order: Any = "C") -> Any:
-    """np.ravel, as reshape to one dimension."""
+    """Implements np.ravel, as reshape to one dimension."""
     if not isinstance(a, Array):
         return np.ravel(a, order)
     check_order("ravel", order)
@@ -89,14 +89,14 @@ def ravel(a: Any, order: Any = "C") -> Any:
 
 
 def flatten(a: Array, order: Any = "C") -> Any:
-    """A copy with one dimension."""
+    """Copies the elements to one dimension."""
     check_order("flatten", order)
     return reshape(a, (a.size,), copy=True)
 
 
 @implements(np.squeeze)
 def squeeze(a: Array, axis: Any = None) -> Array:
-    """np.squeeze: on the same memory."""
+    """Implements np.squeeze, on the same memory."""
     refuse_bool_axis("squeeze", axis)
     if axis is None:
         gone = {d for d, size in enumerate(a.shape) if size == 1}
@@ -126,7 +126,7 @@ def squeeze(a: Array, axis: Any = None) -> Array:
 
 @implements(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> Any:
-    """np.expand_dims: on the same memory."""
+    """Implements np.expand_dims, on the same memory."""
     if not isinstance(a, Array):
         return np.expand_dims(a, axis)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -139,7 +139,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
 
 @implements_each(np.atleast_1d, np.atleast_2d, np.atleast_3d)
 def _at_least(function: Any, *arrays: Any) -> Any:
-    """The new dimensions are where NumPy adds them: in front, but the third one at the end."""
+    """Adds the new dimensions where NumPy adds them: in front, but the third one at the end."""
     ndim = (np.atleast_1d, np.atleast_2d, np.atleast_3d).index(function) + 1
     results = []
     for x in arrays:
@@ -153,7 +153,7 @@ def _at_least(function: Any, *arrays: Any) -> Any:
 
 
 def view(x: Array, dtype: Any, kind: Any) -> Array:
-    """The bits of x as another dtype; `kind` is NumPy's argument `type`, which must be None."""
+    """Returns the bits of x as another dtype; `kind` is NumPy's argument `type`, which must be None."""
     if kind is not None:
         raise NotImplementedError("view: type is not None; expected a dtype alone; leave type out")
     if dtype is None:
@@ -202,7 +202,7 @@ def _shape_as(x: Array, new: np.dtype[Any]) -> tuple[int, ...]:
 
 
 def _bytes_of(box: Box, dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The start and the stop of a box along the last dimension, in bytes."""
+    """Returns the start and the stop of a box along the last dimension, in bytes."""
     return (box[-1].start * dtype.itemsize, box[-1].stop * dtype.itemsize) if box else (0, dtype.itemsize)
 
 

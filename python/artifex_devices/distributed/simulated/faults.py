@@ -58,7 +58,7 @@ class FaultPlan:
         self._begun: dict[Fault, int] = {}  # faults whose operation has begun: messages until they occur
 
     def operation(self, process: int, text: str) -> Fault | None:
-        """The fault that occurs where a process begins an operation, or None."""
+        """Returns the fault that occurs where a process begins an operation, or None."""
         for fault in [each for each in self._waiting if each.process == process]:
             if fault in self._begun:
                 return self._take(fault)
@@ -71,7 +71,7 @@ class FaultPlan:
         return None
 
     def message(self, process: int) -> Fault | None:
-        """The fault that occurs where a process sends a message, or None."""
+        """Returns the fault that occurs where a process sends a message, or None."""
         for fault, left in list(self._begun.items()):
             if fault.process == process:
                 if left == 0:

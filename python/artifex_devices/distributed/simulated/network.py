@@ -21,7 +21,7 @@ class SimulatedMessage(Message):
         self.has_ended = is_done
 
     def is_done(self) -> bool:
-        """See Message.is_done."""
+        """Implements Message.is_done."""
         return self.has_ended
 
 
@@ -83,7 +83,7 @@ class Network:
         self._busy: Counter[tuple[int, int]] = Counter()  # channels with messages other than reports, by their ends
 
     def channel(self, sender: int, receiver: int, tag: int) -> Channel:
-        """The channel of a sender, a receiver and a tag."""
+        """Returns the channel of a sender, a receiver and a tag."""
         number = self._numbers.setdefault((sender, receiver, tag), len(self._channels))
         if number == len(self._channels):
             self._channels.append(Channel(number, sender, receiver, tag))

@@ -32,15 +32,15 @@ class SimulatedPeers(PeerStates):
         self.all: Sequence[SimulatedPeers] = ()  # those of each process
 
     def poll(self) -> bool:
-        """See PeerStates.poll."""
+        """Implements PeerStates.poll."""
         return False  # the scheduler delivers all reports
 
     def sleep(self, seconds: float) -> None:
-        """See PeerStates.sleep."""
+        """Implements PeerStates.sleep."""
         self._scheduler.wait(self._me, bool, until=self._scheduler.now + seconds)
 
     def have_left(self) -> bool:
-        """Whether all other processes have left the job."""
+        """Returns whether all other processes have left the job."""
         return all(peer.state == "left" for peer in self.by_number.values())
 
     def send_lost(self) -> None:
@@ -48,7 +48,7 @@ class SimulatedPeers(PeerStates):
         self._broadcast({"kind": "lost"})
 
     def handle(self, peer: Peer, message: Mapping[str, Any]) -> None:
-        """See PeerStates.handle."""
+        """Implements PeerStates.handle."""
         super().handle(peer, message)
         if message["kind"] == "lost" and peer.state == "here":
             peer.state = "lost"
@@ -73,7 +73,7 @@ class SimulatedMeeting(Meeting):
         self._sent = b""
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
-        """See Meeting.start."""
+        """Implements Meeting.start."""
         self._sent = self._record(kind, digest, payload, text).ljust(_RECORD, b"\0")
         for number in super().missing():
             memory = memoryview(bytearray(_RECORD))
@@ -81,15 +81,15 @@ class SimulatedMeeting(Meeting):
             self._scheduler.send(memoryview(self._sent), self._me, number, Tag.MEETING)
 
     def done(self) -> bool:
-        """See Meeting.done."""
+        """Implements Meeting.done."""
         return not [message for message in self._received.values() if not message.has_ended]
 
     def missing(self) -> Sequence[int]:
-        """See Meeting.missing."""
+        """Implements Meeting.missing."""
         return [number for number, message in self._received.items() if not message.has_ended]
 
     def all_equal(self) -> bool:
-        """See Meeting.all_equal."""
+        """Implements Meeting.all_equal."""
         self._records = [
             self._sent if number == self._me else bytes(self._received[number].buffer) for number in self._members
         ]
@@ -108,7 +108,7 @@ class SimulatedTransport(CheckedTransport):
         self._scheduler = scheduler
 
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
-        """See Transport.agree."""
+        """Implements Transport.agree."""
         if len(processes) == 1:
             return super().agree(operation, digest, processes, payload)
         with self.exclusive(operation):
@@ -116,21 +116,21 @@ class SimulatedTransport(CheckedTransport):
             return super().agree(operation, digest, processes, payload)
 
     def max_payload(self, processes: Sequence[int]) -> int:
-        """See Transport.max_payload."""
+        """Implements Transport.max_payload."""
         return MAX_PAYLOAD
 
     def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
-        """See Transport.local_peers."""
+        """Implements Transport.local_peers."""
         return None
 
     def isend(self, buffer: Any, peer: int, tag: int) -> Message:
-        """See Transport.isend."""
+        """Implements Transport.isend."""
         with self.exclusive("isend"):
             self._check_usable("isend")
             return self._scheduler.send(memoryview(buffer).cast("B"), self.process_index, peer, tag)
 
     def irecv(self, buffer: Any, peer: int, tag: int) -> Message:
-        """See Transport.irecv."""
+        """Implements Transport.irecv."""
         with self.exclusive("irecv"):
             self._check_usable("irecv")
             return self._scheduler.receive(memoryview(buffer).cast("B"), peer, self.process_index, tag)

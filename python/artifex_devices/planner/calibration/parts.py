@@ -131,7 +131,7 @@ class CalibrationConditions:
 def fitted(
     names: Sequence[str], terms: Sequence[Mapping[str, float]], repeats: Sequence[Repeats]
 ) -> tuple[Mapping[str, float], tuple[Sample, ...]]:
-    """The non-negative coefficients with the least sum of squared relative errors, and samples with modelled seconds.
+    """Fits non-negative coefficients by least squares of relative errors; also returns samples with modelled seconds.
 
     `names`, `terms` (by the names of TERMS) and `repeats` have one entry for each sample.
 

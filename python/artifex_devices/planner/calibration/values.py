@@ -91,7 +91,7 @@ class Calibration:
         return statistics.median(sample.spread / sample.seconds for sample in self.samples) > _BUSY_SPREAD
 
     def seconds_of(self, terms: Mapping[str, float]) -> float:
-        """Seconds of calls, copies and bytes, by the names of TERMS.
+        """Predicts the seconds of calls, copies and bytes, by the names of TERMS.
 
         Raises:
             TypeError: `terms` is not a mapping of numbers.
@@ -115,7 +115,7 @@ class Calibration:
         return sum(count * self.coefficients[name] for name, count in terms.items())
 
     def __str__(self) -> str:
-        """The rates, the latencies and the error of the fit, as a table."""
+        """Formats the rates, the latencies and the error of the fit as a table."""
         return self._layout().text()
 
     def __format__(self, width: str) -> str:
@@ -169,12 +169,12 @@ class Calibration:
         return _with, (self.to_dict(), self.from_cache, self.notes)
 
     def to_json(self) -> str:
-        """All figures as JSON, with the samples that they are fitted to."""
+        """Returns all figures as JSON, with the samples that they are fitted to."""
         content = {**self.to_dict(), "from_cache": self.from_cache, "notes": list(self.notes)}
         return json.dumps(content, indent=1, allow_nan=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers as dicts, lists, strings and numbers, for `from_dict`."""
+        """Returns all numbers as dicts, lists, strings and numbers, for `from_dict`."""
         return {
             "coefficients": dict(self.coefficients),
             "links": [dataclasses.asdict(link) for link in self.links],

@@ -22,7 +22,7 @@ _LATENCIES = ("calls", "calls on workers", "copies")
 def reshard_terms(
     shape: tuple[int, ...], itemsize: int, source: Sharding, destination: Sharding, cache_bytes: int | None
 ) -> tuple[dict[str, float], list[tuple[int, int, int]]]:
-    """Terms of the direct copies, and (memory node read, memory node written, bytes)."""
+    """Returns the terms of the direct copies, and (memory node read, memory node written, bytes)."""
     terms, memories = _planner.copy_terms(shape, itemsize, source, destination, cache_bytes or 0)
     return dict(zip(_planner.COPY_TERMS, terms, strict=True)), memories
 
@@ -30,7 +30,7 @@ def reshard_terms(
 def collective_terms(
     op: str, nbytes: float, devices: int, groups: int, executor: str, cache_bytes: int | None
 ) -> dict[str, float]:
-    """Terms of one program with one collective, in which `groups` groups of `devices` each do the same.
+    """Returns the terms of one program with one collective, in which `groups` groups of `devices` each do the same.
 
     `nbytes` are those of the full array of a group, as `plan_collective` counts them; `cache_bytes` those of the
     last-level caches, None if not known. `executor` is "cooperative" or "threads".
@@ -40,7 +40,7 @@ def collective_terms(
 
 
 def executor_for(op: str, nbytes: float, devices: int) -> str:
-    """The executor that `shard_map` chooses for such blocks, by `config`."""
+    """Returns the executor that `shard_map` chooses for such blocks, by `config`."""
     chosen: str = config.spmd_executor
     return chosen if chosen != "auto" else _planner.executor_for(op, nbytes, devices, config.spmd_threads_bytes)
 

@@ -120,7 +120,7 @@ def plan_collective(
 
 
 def _groups(mesh: Mesh, axes: tuple[Any, ...]) -> list[list[int]]:
-    """Device ids of the groups along `axes`."""
+    """Returns the device ids of the groups along `axes`."""
     missing = [name for name in axes if name not in mesh.axis_names]
     if missing:
         raise ValueError(

@@ -145,7 +145,7 @@ class _TraceText:
         self._at += 1
 
     def _next(self) -> str:
-        """The next character that is not blank; empty at the end."""
+        """Returns the next character that is not blank; empty at the end."""
         self._at = _BLANK.match(self._text, self._at).end()  # type: ignore[union-attr]
         return self._text[self._at : self._at + 1]
 

@@ -114,7 +114,7 @@ class _Names:
         return self._threads.get((str(event.get("pid")), str(event.get("tid"))), "")
 
     def device_of(self, event: Mapping[str, Any]) -> str | None:
-        """Device of an operation; None for an event of a host, or one that summarises others."""
+        """Returns the device of an operation; None for an event of a host, or one that summarises others."""
         category, arguments = str(event.get("cat", "")).lower(), _arguments(event)
         if category in _GPU_CATEGORIES:
             return f"gpu:{arguments.get('device', event.get('pid'))}"

@@ -98,7 +98,7 @@ def _mixtral(read: ConfigReader) -> dict[str, Any]:
 
 
 def _qwen_window(read: ConfigReader, layers: int) -> int:
-    """Layers from `max_window_layers` on have the window: all of them, or none."""
+    """Returns the window of the layers, which must be the same in all: those from `max_window_layers` on have it."""
     if not read.flag("use_sliding_window", False):
         return 0
     full = read.size("max_window_layers", 28, minimum=0)

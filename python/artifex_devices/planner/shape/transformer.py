@@ -198,7 +198,7 @@ _FROM_ZERO = frozenset(
 
 
 def _fits(name: str, kind: str, value: object) -> bool:
-    """Whether the value has the type of the field and is not below its minimum."""
+    """Returns whether the value has the type of the field and is not below its minimum."""
     if kind == "str":
         return isinstance(value, str) and (name != "norm" or value in _NORMS)
     return isinstance(value, bool) if kind == "bool" else is_count(value, 0 if name in _FROM_ZERO else 1)

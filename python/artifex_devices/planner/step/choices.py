@@ -128,7 +128,7 @@ class Suggestions(Report):
         return bool(self.options)
 
     def _places(self) -> list[tuple[str, Suggestion]]:
-        """The options by number, and "+" and "-" as the legend explains them."""
+        """Draws the options by number, and "+" and "-" as the legend explains them."""
         places = [(str(place), each) for place, each in enumerate(self.options, 1)]
         rejected = (("+", self.too_large), ("-", self.smallest))
         return [*places, *((place, each) for place, each in rejected if each is not None)]
@@ -147,7 +147,7 @@ class Suggestions(Report):
         ]
 
     def _layout(self) -> Layout:
-        """The table with the reasons, and the search space."""
+        """Builds the table with the reasons, and the search space."""
         title, space, places = f"{self.model.name} on {self.cluster.name}", self.space, self._places()
         legend = {"+": "the fastest sharding that does not fit", "-": "the sharding with the least memory"}
         facts = [
@@ -174,7 +174,7 @@ class Suggestions(Report):
         return Layout(title, facts, (*_HEAD, "why"), rows)
 
     def _text(self, width: int = 0) -> str:
-        """The table, the reasons below it, and the search space."""
+        """Formats the table, the reasons below it, and the search space."""
         found = self._layout()
         facts = [*((place, each.why) for place, each in self._places()), *found.all_facts()]
         table = Layout(found.title, [], _HEAD, self._rows()).text(width)

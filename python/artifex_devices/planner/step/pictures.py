@@ -46,7 +46,7 @@ def plot_step(plan: StepPlan, others: Any, ax: Any) -> Axes:
 
 
 def _peaks(plan: StepPlan) -> dict[str, float]:
-    """FLOP/s of the number formats in use, the one with the most FLOPs first."""
+    """Returns the FLOP/s of the number formats in use, the one with the most FLOPs first."""
     flops: dict[str, float] = {}
     peaks: dict[str, float] = {}
     for product in plan.products:

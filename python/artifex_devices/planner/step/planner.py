@@ -69,7 +69,7 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Any]) -> StepPla
 
 
 def _sharded_axes(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[str, tuple[Any, ...]]:
-    """Mesh axes by the logical axis that they shard."""
+    """Returns the mesh axes by the logical axis that they shard."""
     check_type("plan_step", "rules", rules, Mapping, "a mapping", "write {'batch': 'data', 'mlp': 'tensor'}")
     result: dict[str, tuple[Any, ...]] = dict.fromkeys(model.logical_axes, ())
     wrong = []
@@ -102,7 +102,7 @@ def _sharded_axes(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[
 
 
 def _is_in(axis: Any, names: tuple[Any, ...]) -> bool:
-    """Whether it is the name of a mesh axis, and not a number that equals one (True, 1.0)."""
+    """Returns whether it is the name of a mesh axis, and not a number that equals one (True, 1.0)."""
     return any(type(axis) is type(name) and axis == name for name in names)
 
 

@@ -131,7 +131,7 @@ def suggest(
 
 
 def _orders(cluster: Cluster, devices: Sequence[Any], shape: list[int]) -> dict[str, NDArray[np.int64]]:
-    """Device ids by position, by the name of the order; JAX's order only where it differs."""
+    """Returns device ids by position, by the name of the order; JAX's order only where it differs."""
     orders = {"id": np.arange(len(devices))}
     if cluster.platform != "tpu" or (cluster.slices > 1 and shape[0] % cluster.slices):
         return orders

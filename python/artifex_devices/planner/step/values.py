@@ -275,7 +275,7 @@ class StepPlan(Report):
         return step_layout(self)
 
     def _content(self) -> dict[str, Any]:
-        """All numbers; None is infinity, which JSON does not have."""
+        """Returns all numbers; None is infinity, which JSON does not have."""
         model, texts = self.model, axis_texts(self.mesh_shape)
         return {
             "kind": "step",

@@ -24,7 +24,7 @@ def mesh_axes(plan: TrainingPlan) -> dict[str, int]:
 
 
 def _specs(plan: TrainingPlan) -> dict[str, str]:
-    """PartitionSpecs of a layer's arrays, as text."""
+    """Formats the PartitionSpecs of a layer's arrays."""
     axes = mesh_axes(plan)
     tensor = "'tensor'" if "tensor" in axes else "None"
     batch = [name for name in ("replica", "data") if name in axes]

@@ -206,7 +206,7 @@ class TrainingConfig:
         return {**_OVERLAP, "context": context, "pipeline": 1.0 if self.schedule == "interleaved" else 0.0}
 
     def _unusual_overlap(self) -> dict[str, float]:
-        """The parts of the overlap that do not follow from the schedule and the context method."""
+        """Returns the parts of the overlap that do not follow from the schedule and the context method."""
         usual = self._usual_overlap()
         return {name: part for name, part in self.overlap.items() if part != usual[name]}
 

@@ -15,7 +15,7 @@ TENSOR_KINDS = ("embedding", "head", "norm", "attention", "mlp", "router", "expe
 
 
 def itemsize_of(operation: str, name: str, dtype: Any) -> float:
-    """Bytes of one element, 0.5 for int4."""
+    """Returns the bytes of one element, 0.5 for int4."""
     try:
         found = dtype_of(dtype)
         if dtype is not None and holds_numbers(found):

@@ -212,11 +212,11 @@ class TrainingPlan(Report):
         return plan_svg(self, kind, TIME_PARTS, MEMORY_PARTS)
 
     def _error(self) -> PublishedError | None:
-        """Error of the expected seconds on published runs, or None for factors that were not compared with them."""
+        """Returns the error of the expected seconds on published runs, or None for factors not compared with them."""
         return published_error(self.cluster, self.efficiency)
 
     def _nearest_fits(self) -> NearestFits:
-        """Nearest configurations that fit; none where the plan fits itself."""
+        """Returns the nearest configurations that fit; none where the plan fits itself."""
         from artifex_devices.planner.training.nearest import NearestFits, nearest_fits  # it plans and searches
 
         return NearestFits((), ()) if self.fits else nearest_fits(self)
