@@ -70,46 +70,6 @@ def test_every_recorded_mesh_and_error_of_jax(shared_topologies):
     assert wrong == {}
 
 
-# A few of them, for checkouts without the records.
-@pytest.mark.parametrize(
-    ("generation", "dims", "shape", "options", "ids"),
-    [
-        ("v4", (2, 2, 4), (4, 4), {}, [[0, 2, 1, 3], [4, 6, 5, 7], [8, 10, 9, 11], [12, 14, 13, 15]]),
-        ("v5e", (4, 2), (2, 4), {}, [[0, 1, 2, 3], [7, 6, 5, 4]]),
-        ("v5e", (4, 4), (16,), {}, [0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4]),
-        ("v6e", (2, 2), (2, 2), {}, [[0, 1], [3, 2]]),
-        ("7x", (2, 2, 1), (2, 4), {}, [[0, 1, 2, 3], [6, 7, 4, 5]]),
-        ("v5e", (4, 4), (2, 8), {"allow_split_physical_axes": True},
-         [[0, 4, 1, 5, 2, 6, 3, 7], [8, 12, 9, 13, 10, 14, 11, 15]]),
-        ("v4", (2, 2, 1), (2, 2), {"contiguous_submeshes": True}, [[0, 1], [2, 3]]),
-    ],
-)  # fmt: skip
-def test_devices_of_clusters_are_ordered_as_jax_orders_them(generation, dims, shape, options, ids):
-    devices = cluster.tpu(generation, dims).devices()
-    assert ids_of(create_device_mesh(shape, devices, **options)) == ids
-
-
-@pytest.mark.parametrize(
-    ("dims", "shape", "axes"),
-    [
-        ((2, 2, 4), (4, 4), (2, 0, 1)),
-        ((4, 4, 4), (16, 4), (2, 1, 0)),
-        ((4, 8, 8), (64, 4), (2, 1, 0)),
-        ((4, 8, 8), (4, 64), (0, 2, 1)),
-        ((8, 8, 8), (64, 8), (2, 1, 0)),
-        ((8, 16, 16), (256, 8), (2, 1, 0)),
-        ((8, 16, 16), (8, 256), (0, 2, 1)),
-    ],
-)
-def test_contiguous_submeshes_turn_the_torus_as_jax_does(dims, shape, axes):
-    devices = cluster.tpu("v4", dims).devices()
-    ids = np.empty(dims, int)
-    for device in devices:
-        ids[device.coords] = device.id
-    expected = ids.transpose(axes).reshape(shape).tolist()
-    assert ids_of(create_device_mesh(shape, devices, contiguous_submeshes=True)) == expected
-
-
 @pytest.mark.parametrize("shape", [(8, 16), (16, 8), (128,), (2, 64), (4, 4, 8)])
 def test_stand_ins_are_ordered_as_the_devices_themselves(shape):
     devices = cluster.tpu("v4", (4, 4, 8)).devices()
@@ -343,37 +303,3 @@ def test_the_names_are_those_of_jax():
 
     assert experimental is mesh_utils
     assert ad.mesh_utils is mesh_utils
-
-
-def two_cores_a_chip(kind, count, width=2, height=2):
-    """Devices of chips with two cores each, by x, then y, then z."""
-    return [
-        Device(
-            id=i, process_index=0, coords=[chip % width, chip // width % height, chip // (width * height)],
-            core_on_chip=core, slice_index=0, device_kind=kind, platform="tpu",
-        )
-        for i, (chip, core) in enumerate((i // 2, i % 2) for i in range(count))
-    ]  # fmt: skip
-
-
-TRAY = [0, 1, 2, 3, 6, 7, 4, 5]
-
-
-@pytest.mark.parametrize(("kind", "count"), [("TPU7x", 8), ("TPU7x", 24), ("TPU7x", 32), ("TPU7", 32)])
-def test_trays_of_tpu7_are_rings(kind, count):
-    mesh = create_device_mesh((count,), two_cores_a_chip(kind, count))
-    assert ids_of(mesh) == [8 * tray + i for tray in range(count // 8) for i in TRAY]
-
-
-@pytest.mark.parametrize(("count", "width"), [(40, 2), (32, 4)])
-def test_more_trays_of_tpu7_or_wider_ones_are_ordered_as_any_torus(count, width):
-    ids = ids_of(create_device_mesh((count,), two_cores_a_chip("TPU7x", count, width)))
-    assert sorted(ids) == list(range(count))
-    assert ids[:4] == {40: [0, 1, 8, 9], 32: [0, 1, 16, 17]}[count]
-
-
-def test_boards_of_tpu_v3_are_trays_along_an_axis_of_8():
-    devices = two_cores_a_chip("TPU v3", 16, 4, 4)
-    assert ids_of(create_device_mesh((2, 8), devices)) == [TRAY, [8 + i for i in TRAY]]
-    assert ids_of(create_device_mesh((16,), devices)) == list(range(16))
-    assert ids_of(create_device_mesh((8,), devices[:8])) == TRAY

@@ -5,11 +5,9 @@ import gzip
 import importlib
 
 import artifex_devices as ad
-import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices import P, multihost_utils
-from artifex_devices.dlpack import is_supported_dtype
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
@@ -34,24 +32,6 @@ def test_shardings_are_inspected():
     with pytest.raises(TypeError, match=r"callback is 3 .int."):
         ad.debug.inspect_array_sharding(X, callback=3)
     assert len(seen) == 2
-
-
-def test_one_dimension_is_drawn_wider(capsys):
-    def width(scale):
-        ad.debug.visualize_sharding((8,), over("x"), use_color=False, scale=scale, max_width=200)
-        return len(capsys.readouterr().out.splitlines()[0])
-
-    assert [width(scale) for scale in (1, 2, 20, 40)] == [65, 65, 65, 113]
-
-
-def test_dtypes_of_dlpack():
-    for dtype in ("bool", np.int8, np.uint64, "float16", ml_dtypes.bfloat16, np.complex128, int):
-        assert is_supported_dtype(dtype)
-    for dtype in (ml_dtypes.float8_e4m3fn, "S3", object, "datetime64[s]"):
-        assert not is_supported_dtype(dtype)
-    for wrong in (None, "bogus"):
-        with pytest.raises(TypeError):
-            is_supported_dtype(wrong)
 
 
 def test_the_older_module_of_shard_map():
@@ -96,15 +76,6 @@ def test_the_profile_of_memory(tmp_path):
     assert kept.shape == (8, 4)
 
 
-def test_shards_of_an_uncommitted_array_are_uncommitted():
-    loose, placed = ad.device_put(X), ad.device_put(X, over("x"))
-    assert [shard.data.committed for shard in loose.addressable_shards] == [False]
-    assert not loose.addressable_data(0).committed
-    assert all(shard.data.committed for shard in placed.addressable_shards)
-    moved = loose.addressable_shards[0].data + ad.device_put(X, ad.devices()[2])
-    assert moved.devices() == {ad.devices()[2]}
-
-
 def test_a_host_copy_of_a_tree_is_used_as_the_tree():
     tree = {"w": ad.device_put(X, over("x")), "b": [3, ad.device_put(X[0])]}
     coming = ad.copy_to_host_async(tree)
@@ -116,14 +87,6 @@ def test_a_host_copy_of_a_tree_is_used_as_the_tree():
     np.testing.assert_array_equal(read["b"][1], X[0])
     np.testing.assert_array_equal(coming.result()["w"], X)
     assert len(ad.tree_util.tree_leaves(coming)) == 3
-
-
-def test_one_level_of_a_list_is_a_list():
-    given = [1, [2]]
-    children, data = ad.tree_util.flatten_one_level(given)
-    assert (children, data) == ([1, [2]], None)
-    assert children is not given
-    assert ad.tree_util.flatten_one_level((1, 2)) == ((1, 2), None)
 
 
 def test_values_of_device_put_sharded_are_a_sequence():

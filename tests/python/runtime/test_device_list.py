@@ -18,29 +18,6 @@ def listed(devices):
     return DeviceList(tuple(devices[1::2]))
 
 
-def test_is_a_sequence_of_its_devices(devices, listed) -> None:
-    assert len(listed) == 4
-    assert list(listed) == devices[1::2]
-    assert listed[0] is devices[1]
-    assert listed[-1] is listed[np.int64(3)] is devices[7]
-    assert [device.id for device in reversed(listed)] == [7, 5, 3, 1]
-    assert repr(listed) == str(listed) == "(CpuDevice(id=1), CpuDevice(id=3), CpuDevice(id=5), CpuDevice(id=7))"
-    assert repr(DeviceList((devices[0],))) == "(CpuDevice(id=0),)"
-
-
-@pytest.mark.parametrize(
-    "where", [slice(1, 3), slice(None), slice(None, None, -1), slice(3, 1), slice(-2, 99), slice(0, 4, 3)]
-)
-def test_slices_are_tuples(devices, listed, where) -> None:
-    assert listed[where] == tuple(devices[1::2])[where]
-
-
-def test_contains(devices, listed) -> None:
-    assert [device in listed for device in devices[:4]] == [False, True, False, True]
-    assert 1 not in listed
-    assert make_cpu_client(num_devices=8).devices()[1] not in listed
-
-
 @pytest.mark.parametrize("index", [4, -5, 2**70, -(2**70)])
 def test_an_index_out_of_range(listed, index) -> None:
     with pytest.raises(IndexError, match=rf"index {index} is out of range; expected -4 to 3"):
@@ -51,26 +28,6 @@ def test_an_index_out_of_range(listed, index) -> None:
 def test_an_index_of_another_type(listed, index) -> None:
     with pytest.raises(TypeError, match=rf"index is of type {type(index).__name__}"):
         listed[index]
-
-
-def test_what_it_says_of_its_devices(listed) -> None:
-    assert listed.is_fully_addressable
-    assert listed.addressable_device_list is listed
-    assert listed.process_indices == {0}
-    assert listed.default_memory_kind == "device"
-    assert listed.memory_kinds == ("device", "pinned_host", "unpinned_host")
-    assert listed.device_kind == "cpu"
-
-
-def test_equality_and_hash_are_of_the_devices_in_their_order(devices, listed) -> None:
-    same = DeviceList(tuple(devices[1::2]))
-    assert same == listed
-    assert hash(same) == hash(listed)
-    assert {listed: 1}[same] == 1
-    assert DeviceList(tuple(devices[7::-2])) != listed
-    assert listed != tuple(devices[1::2])
-    others = [DeviceList(tuple(make_cpu_client(num_devices=8).devices()[1::2])) for _ in range(2)]
-    assert others[0] != others[1] != listed
 
 
 def test_takes_lists_and_device_lists_by_name_too(devices, listed) -> None:
@@ -108,11 +65,6 @@ def test_refuses(devices, make, error, texts) -> None:
         DeviceList(make(devices))
     for text in ("DeviceList", *texts):
         assert text in str(caught.value)
-
-
-def test_keeps_its_client_alive() -> None:
-    listed = DeviceList(make_cpu_client(num_devices=3).devices())
-    assert listed[2].client.devices() == list(listed)
 
 
 def test_shardings_and_meshes_tell_theirs(devices, grid, named) -> None:

@@ -16,15 +16,6 @@ def mixed(devices):
     return Mesh(np.array(devices).reshape(2, 4), ("x", "y"), axis_types=(EXPLICIT, AUTO))
 
 
-def test_axes_by_type(mixed):
-    for mesh in (mixed, mixed.abstract_mesh):
-        assert (mesh.explicit_axes, mesh.auto_axes, mesh.manual_axes) == (("x",), ("y",), ())
-        assert [mesh.are_all_axes_auto, mesh.are_all_axes_explicit, mesh.are_all_axes_manual] == [False] * 3
-    manual = AbstractMesh((2,), ("x",), axis_types=MANUAL)
-    assert (manual.manual_axes, manual.are_all_axes_manual, manual.are_all_axes_auto) == (("x",), True, False)
-    assert not AbstractMesh((), ()).are_all_axes_auto
-
-
 def test_updates_of_a_mesh(mixed, devices):
     assert mixed.update() is mixed
     assert mixed.update(axis_names=("a", "b")) == Mesh(mixed.devices, ("a", "b"), (EXPLICIT, AUTO))

@@ -19,57 +19,6 @@ def over(devices, *entries):
     return ad.NamedSharding(ad.Mesh(np.array(devices), ("x",)), P(*entries))
 
 
-def several(a):
-    return a + 1, np.arange(3), 5, ad.device_put(1.5)
-
-
-def check(results, sharding):
-    assert [each.sharding for each in results] == [sharding] * len(results)
-    assert all(each.committed for each in results)
-
-
-def test_all_results_go_to_the_devices_of_committed_arguments():
-    third = ad.devices()[3]
-    made = ad.jit(several)(ad.device_put(X, third))
-    check(made, ad.SingleDeviceSharding(third))
-    assert [np.asarray(each).tolist() for each in made[1:]] == [[0, 1, 2], 5, 1.5]
-    rows = over(ad.devices(), "x")
-    made = ad.jit(lambda *a, **k: several(a[1]))(X, ad.device_put(X, rows), k=1)
-    assert made[0].sharding == rows
-    check(made[1:], over(ad.devices()))
-
-
-def test_all_results_go_to_the_devices_of_shardings():
-    rows, whole = over(ad.devices(), "x"), over(ad.devices())
-    check(ad.jit(several, in_shardings=rows)(X)[1:], whole)
-    check(ad.jit(several, in_shardings=(None,), out_shardings=(rows, None, None, None))(X)[1:], whole)
-    check(ad.jit(several, device=ad.devices()[2])(X), ad.SingleDeviceSharding(ad.devices()[2]))
-    # A result that the function places decides where nothing else does.
-    placed, other = ad.jit(lambda a: (ad.device_put(a, rows), 3))(X)
-    assert placed.sharding == rows
-    check([other], whole)
-
-
-def test_all_results_go_to_the_mesh_that_is_set():
-    for mesh in (over(ad.devices()).mesh, ad.make_mesh((8,), ("x",))):
-        # As in JAX, a spec on Explicit axes has an entry for each dimension.
-        is_auto = mesh.are_all_axes_auto
-        specs = [P() if is_auto else P(*(None,) * ndim) for ndim in (2, 1, 0, 0)]
-        for given in (X, ad.device_put(X)):
-            with ad.set_mesh(mesh):
-                made = ad.jit(several)(given)
-            assert [each.sharding for each in made] == [ad.NamedSharding(mesh, spec) for spec in specs]
-            assert all(each.committed for each in made)
-
-
-def test_without_a_placement_results_stay_uncommitted():
-    made = ad.jit(several)(X)
-    assert [each.sharding for each in made] == [ad.SingleDeviceSharding(ad.devices()[0])] * 4
-    assert not any(each.committed for each in made)
-    x = ad.device_put(X)
-    assert ad.jit(lambda a: a)(x) is x
-
-
 def test_different_devices_are_refused():
     third, rows = ad.device_put(X, ad.devices()[3]), ad.device_put(X, over(ad.devices(), "x"))
     backwards = ad.device_put(X, over(ad.devices()[::-1], "x"))
@@ -94,16 +43,6 @@ def test_different_devices_are_refused():
         with pytest.raises(ValueError, match="device or backend was passed under set_mesh"):
             ad.jit(lambda a: a, device=ad.devices()[0])(X)
         assert first(rows).sharding == over(ad.devices())
-
-
-def test_arguments_that_are_sharded_alike_move_to_the_devices_of_in_shardings():
-    rows = over(ad.devices(), "x")
-    backwards = ad.device_put(X, over(ad.devices()[::-1], "x"))
-    made = ad.jit(lambda a: a, in_shardings=rows)(backwards)
-    assert made.sharding == rows
-    np.testing.assert_array_equal(np.asarray(made), X)
-    with pytest.raises(ValueError, match="committed to another sharding"):
-        ad.jit(lambda a: a, in_shardings=over(ad.devices(), None, "x"))(ad.device_put(np.ones((8, 8)), rows))
 
 
 def test_placements_are_implicit_transfers():

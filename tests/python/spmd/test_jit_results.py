@@ -66,17 +66,6 @@ def test_a_function_must_not_place_a_result_on_other_devices(name, out_shardings
         ad.jit(function)(np.arange(4.0))
 
 
-def test_a_function_may_choose_another_sharding_of_the_same_devices():
-    x = ad.device_put(np.arange(16.0).reshape(4, 4), rows(slice(2), "b"))
-    grid = ad.NamedSharding(ad.Mesh(np.array(ad.devices())[:2].reshape(1, 2), ("a", "c")), P("a", "c"))
-    for chosen in (rows(slice(2), None, "b"), rows(slice(2)), grid):
-        for place in (ad.device_put, ad.lax.with_sharding_constraint):
-            result = ad.jit(lambda v, place=place, chosen=chosen: (place(v, chosen), 3))(x)
-            assert result[0].sharding == chosen
-            assert result[1].sharding == rows(slice(2))
-            assert np.array_equal(result[0], x)
-
-
 def test_without_a_placement_all_results_of_a_function_are_on_the_same_devices():
     first, second = rows(slice(2), "b"), rows(slice(2, 4), "b")
     assert ad.jit(lambda v: ad.device_put(v, second))(np.arange(4.0)).sharding == second

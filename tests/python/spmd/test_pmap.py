@@ -44,11 +44,6 @@ def test_each_device_gets_a_row(pmap):
     assert shapes == [(np.ndarray, (4,), False)] * 8
 
 
-def test_fewer_rows_than_devices(pmap):
-    check(pmap(identity, axis_name="i")(X[:3]), X[:3], P("i"), 3)
-    check(pmap(lambda a: lax.psum(a, "i"), "i")(X[:1]), X[:1], P("i"), 1)
-
-
 def test_without_a_name_every_name_means_the_axis(pmap):
     summed = pmap(lambda a: lax.psum(a, axis_name="batch"))(X)
     np.testing.assert_array_equal(np.asarray(summed), np.tile(X.sum(0), (8, 1)))
@@ -57,17 +52,6 @@ def test_without_a_name_every_name_means_the_axis(pmap):
     np.testing.assert_array_equal(np.asarray(gathered[1]), np.arange(8))
     with pytest.raises(NameError, match="'j'"):
         pmap(lambda a: lax.psum(a, "j"), axis_name="i")(X)
-
-
-@pytest.mark.parametrize("axis", [0, 1, -1, -2])
-def test_in_axes(axis, pmap):
-    check(pmap(identity, "i", in_axes=axis)(X), np.moveaxis(X, axis, 0), P("i"), X.shape[axis])
-
-
-def test_in_axes_of_each_argument(pmap):
-    f = pmap(lambda d, s: d["a"] + d["b"] * s, "i", in_axes=({"a": 0, "b": None}, None))
-    check(f({"a": X, "b": X[0]}, 2.0), X + X[0] * 2, P("i"))
-    check(pmap(lambda a, b: a * b, "i")(X, b=X), X * X, P("i"))
 
 
 def test_out_axes(pmap):

@@ -6,7 +6,7 @@ import inspect
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import P, lax
+from artifex_devices import P
 from artifex_devices.sharding import AbstractMesh
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -25,23 +25,6 @@ def grid():
 
 def line(devices):
     return ad.Mesh(np.array(devices), ("x",))
-
-
-def test_smap_shards_along_one_axis(grid):
-    with ad.set_mesh(grid):
-        sums = ad.smap(lambda a: a.sum()[None], in_axes=0, out_axes=0, axis_name="x")(X)
-        assert np.asarray(sums).tolist() == [X[:4].sum(), X[4:].sum()]
-        assert sums.sharding == ad.NamedSharding(grid, P("x"))
-        total = ad.smap(in_axes=1, out_axes=None, axis_name="y")(lambda a: lax.psum(a, "y"))(X)
-        np.testing.assert_array_equal(np.asarray(total), X.sum(axis=1, keepdims=True))
-        made = ad.smap(
-            lambda a, tree: {"a": a, "b": tree["k"]},
-            in_axes=(0, {"k": None}),
-            out_axes={"a": 0, "b": None},
-            axis_name="y",
-        )(X, {"k": X})
-        assert [made["a"].sharding.spec, made["b"].sharding.spec] == [P("y"), P()]
-        np.testing.assert_array_equal(np.asarray(made["b"]), X)
 
 
 def test_smap_takes_explicit_arguments_as_they_are_sharded():
@@ -118,15 +101,3 @@ def test_an_abstract_mesh_takes_arguments_of_one_mesh():
     assert add(y, y).sharding == y.sharding
     with pytest.raises(ValueError, match="the arguments are on 2 meshes; expected one"):
         add(x, y)
-
-
-def test_pmap_moves_rows_on_the_devices_in_another_order():
-    backwards = ad.device_put(X, ad.NamedSharding(line(ad.devices()[::-1]), P("x")))
-    made = ad.pmap(lambda a: a * 2)(backwards)
-    np.testing.assert_array_equal(np.asarray(made), X * 2)
-    assert [shard.device.id for shard in made.addressable_shards] == list(range(8))
-    with ad.transfer_guard("disallow"), pytest.raises(ad.errors.TransferGuardError, match="pmap"):
-        ad.pmap(lambda a: a * 2)(backwards)
-    columns = ad.device_put(np.zeros((8, 8)), ad.NamedSharding(line(ad.devices()), P(None, "x")))
-    with pytest.raises(ValueError, match="committed to another placement"):
-        ad.pmap(lambda a: a)(columns)
