@@ -15,8 +15,6 @@ from pathlib import Path
 import artifex_devices as ad
 import pytest
 from artifex_devices import DeviceType, FoundAccelerator, HardwareType, Machine, NvLink
-from hypothesis import given
-from hypothesis import strategies as st
 
 BUILD = Callable[..., str]
 MACHINE = Path(__file__).resolve().parents[2] / "data/machines/two_nodes_accelerators.xml"
@@ -108,77 +106,6 @@ def test_the_driver_and_the_bus_together(nvml_stand_in: BUILD, monkeypatch: pyte
         t4.name = "mine"  # type: ignore[misc]
 
 
-def test_missing_functions_of_the_library_are_reported(nvml_stand_in: BUILD, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NVML_STAND_IN", A100)
-    library = nvml_stand_in("BARE")
-    found = ad.find_accelerators(Machine.from_synthetic("pu:1"), nvml_library=library)
-    assert len(found.accelerators) == 1
-    assert found.accelerators[0].memory_bytes is None
-    assert f"{library}: nvmlDeviceGetMemoryInfo: the library has no such function" in found.problems
-    empty = nvml_stand_in("EMPTY")
-    found = ad.find_accelerators(Machine.from_synthetic("pu:1"), nvml_library=empty)
-    assert found.accelerators == ()
-    assert found.problems[0] == f"{empty}: nvmlInit_v2: the library has no such function"
-
-
-FACTS = {
-    "nvmlDeviceGetName": "name",
-    "nvmlDeviceGetMemoryInfo": "memory_bytes",
-    "nvmlDeviceGetPciInfo_v3": "pci_address",
-    "nvmlDeviceGetCudaComputeCapability": "compute_capability",
-    "nvmlSystemGetDriverVersion": "driver_version",
-    "nvmlSystemGetCudaDriverVersion": "cuda_version",
-}
-
-
-@given(
-    failures=st.dictionaries(st.sampled_from(sorted(FACTS)), st.integers(-(2**31), 2**31 - 1).filter(bool)),
-    gpus=st.integers(1, 3),
-)
-def test_each_failing_call_costs_its_own_fact_and_is_reported(
-    nvml_stand_in: BUILD, failures: dict[str, int], gpus: int
-) -> None:
-    settings = [A100.replace("0:4:0", f"0:{number}:0") for number in range(gpus)]
-    settings += [f"fail={function}:{code}" for function, code in failures.items()]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NVML_STAND_IN", ";".join(settings))
-        found = ad.find_accelerators(Machine.from_synthetic("pu:1"), nvml_library=nvml_stand_in())
-    assert len(found.accelerators) == gpus
-    for number, gpu in enumerate(found.accelerators):
-        reported = {
-            "name": "NVIDIA A100-SXM4-80GB",
-            "memory_bytes": 85899345920,
-            "pci_address": f"0000:{number:02x}:00.0",
-            "compute_capability": "8.0",
-            "driver_version": "550.54.15",
-            "cuda_version": "12.4",
-        }
-        for function, fact in FACTS.items():
-            place = found if fact.endswith("version") else gpu
-            assert getattr(place, fact) == (None if function in failures else reported[fact])
-            named = [text for text in place.problems if f"{function}: " in text]
-            assert len(named) == (function in failures)
-            if named:
-                assert named[0].endswith(f"(NVML error {failures[function]})")
-        assert len(gpu.nvlinks) == 2
-
-
-def test_tpus_and_amd_gpus_by_files(tmp_path: Path) -> None:
-    for number, device in enumerate(("0x005e", "0x0062", "0x0063", "0x0042")):  # the last is a network card
-        put_pci(tmp_path, f"0000:00:0{number}.0", "0x1ae0", device, "0xff0000", node=number % 2)
-    put_pci(tmp_path, "0000:c1:00.0", "0x1002", "0x740f", "0x038000", node=-1)
-    found = ad.find_accelerators(root=tmp_path)
-    assert [(each.name, each.hardware_type.value, each.numa_os_indexes) for each in found.accelerators] == [
-        ("TPU v4", "tpu_v4", (0,)),
-        ("TPU v5p", "tpu_v5p", (1,)),
-        ("TPU v5e", "tpu_v5e", (0,)),
-        ("AMD Instinct MI210", "unknown", ()),
-    ]
-    assert [each.device_type for each in found.accelerators] == [DeviceType.TPU] * 3 + [DeviceType.GPU]
-    assert found.accelerators[0].sources == (f"{tmp_path}/sys/bus/pci/devices",)
-    assert found.problems == ()
-
-
 def test_a_root_is_a_folder_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_pci(tmp_path / "copy", "0000:01:00.0", "0x1ae0", "0x0063", "0xff0000")
     monkeypatch.chdir(tmp_path)
@@ -225,13 +152,6 @@ def test_other_threads_run_while_the_library_is_slow(
     found = ad.find_accelerators(Machine.from_synthetic("pu:1"), nvml_library=nvml_stand_in())
     opened.join()
     assert [each.name for each in found.accelerators] == ["NVIDIA A100-SXM4-80GB"]
-
-
-@pytest.mark.parametrize("library", ["libnvidia-ml.so.1", "./libnvidia-ml.so.1", "", "/lib/a\0b"])
-def test_a_library_is_named_by_an_absolute_path(library: str) -> None:
-    for call in (ad.find_accelerators, ad.CUDADetector):
-        with pytest.raises(ValueError, match="expected the absolute path of a library"):
-            call(nvml_library=library)
 
 
 def test_wrong_arguments() -> None:

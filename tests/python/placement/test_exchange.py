@@ -10,8 +10,6 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import _core
-from hypothesis import given
-from hypothesis import strategies as st
 from shared_worlds import Job, check_value, clients_of, entered
 
 X = np.arange(64, dtype=np.int32).reshape(8, 8)
@@ -49,43 +47,6 @@ def between(counts, source, target, value=X, **more):
         for (a, (sent, _)), (b, (_, received)) in itertools.permutations(enumerate(traffic), 2):
             assert sent.get(b, 0) == received.get(a, 0)
         return planned[0], traffic
-
-
-def test_replicating_sends_every_other_process_what_it_lacks_once():
-    # 256 bytes in halves: each process has one and gets the other, for both of its devices together.
-    planned, traffic = between((2, 2), lambda: named((4,), ("x",), "x"), lambda: named((4,), ("x",)))
-    assert planned == 256
-    assert traffic == [({1: 128}, {1: 128}), ({0: 128}, {0: 128})]
-
-
-def test_from_rows_to_columns_only_the_quarters_that_cross_are_sent():
-    planned, traffic = between((1, 1), lambda: named((2,), ("x",), "x"), lambda: named((2,), ("x",), None, "x"))
-    assert planned == 128
-    assert traffic == [({1: 64}, {1: 64}), ({0: 64}, {0: 64})]
-
-
-def test_what_is_there_already_is_not_sent():
-    assert between((2, 2), lambda: named((4,), ("x",)), lambda: named((4,), ("x",), "x"))[0] == 0
-    assert between((2, 2), lambda: named((2, 2), ("p", "d"), "p"), lambda: named((2, 2), ("p", "d"), "p", "d"))[0] == 0
-
-
-def test_the_replica_on_the_same_machine_is_read():
-    # 3 processes of which 0 and 2 have all rows: process 1 is on the machine of 2.
-    def source():
-        devices = [ad.devices()[0], ad.devices()[2]]
-        return ad.NamedSharding(ad.Mesh(np.array(devices), ("x",)), ad.P())
-
-    target = lambda: ad.SingleDeviceSharding(ad.devices()[1])  # noqa: E731
-    assert between((1, 1, 1), source, target, hosts=["a", "b", "b"])[1] == [({}, {}), ({}, {2: 256}), ({1: 256}, {})]
-    assert between((1, 1, 1), source, target, hosts=["a", "a", "b"])[1] == [({1: 256}, {}), ({}, {0: 256}), ({}, {})]
-
-
-def test_from_one_process_to_another_and_between_sets_of_devices():
-    first = lambda: ad.SingleDeviceSharding(ad.devices()[0])  # noqa: E731
-    last = lambda: ad.SingleDeviceSharding(ad.devices()[-1])  # noqa: E731
-    assert between((1, 2), first, last)[1] == [({1: 256}, {}), ({}, {0: 256})]
-    halves = lambda: ad.NamedSharding(ad.Mesh(np.array(ad.devices()[1:3]), ("x",)), ad.P("x"))  # noqa: E731
-    assert between((2, 2), halves, first)[1] == [({}, {1: 128}), ({0: 128}, {})]
 
 
 def test_uneven_shards_and_empty_ones():
@@ -155,38 +116,6 @@ def test_all_messages_within_the_budget_are_under_way_at_once():
         assert [max(each.sizes) for each in job.transports] == [60 << 20] * 2
 
 
-def test_programs_that_differ_are_an_error_in_all_processes():
-    with Job((2, 2)) as job:
-
-        def body(index):
-            x = placed(X, named((4,), ("x",), "x"))
-            return ad.device_put(x, named((4,), ("x",)) if index == 0 else named((4,), ("x",), None, "x"))
-
-        errors = job.run(body, expect_errors=True)
-        assert [type(error) for error in errors] == [RuntimeError, RuntimeError]
-        assert "P()" in str(errors[0])
-        assert "P(None, 'x')" in str(errors[0])
-        assert str(errors[0]) == str(errors[1])
-
-
-def test_a_process_without_memory_tells_the_others():
-    with Job((2, 2)) as job:
-
-        def body(index):
-            x = placed(X, named((4,), ("x",), "x"))
-            if index == 1:
-                ad.devices()[3].set_bytes_limit(64)
-            return ad.device_put(x, named((4,), ("x",)))
-
-        errors = job.run(body, expect_errors=True)
-        assert isinstance(errors[1], ad.errors.ResourceExhaustedError)
-        assert "refused: device_put of int32(8, 8)" in str(errors[0])
-        assert "RESOURCE_EXHAUSTED" in str(errors[0])
-        del errors
-        gc.collect()  # their tracebacks refer to the list of them
-        assert job.clients[0].local_devices()[0].memory_stats()["bytes_in_use"] == 0
-
-
 def test_a_transport_that_fails_leaves_nothing_behind():
     with Job((1, 1)) as job:
 
@@ -215,37 +144,3 @@ def test_without_a_transport_only_what_needs_none_is_done():
             RuntimeError, match=r"device_put of int32.* data would go to another process, but no transport"
         ):
             ad.device_put(x, named((4,), ("x",)))
-
-
-MESHES = {4: [((4,), ("x",)), ((2, 2), ("x", "y")), ((4, 1), ("x", "y"))], 6: [((6,), ("x",)), ((2, 3), ("x", "y"))]}
-
-
-@st.composite
-def shardings(draw, count):
-    sizes, names = draw(st.sampled_from(MESHES[count]))
-    order = draw(st.permutations(range(count)))
-    axes = draw(st.permutations(names))
-    spec = []
-    for _ in range(draw(st.integers(0, 3))):
-        taken = draw(st.integers(0, len(axes)))
-        spec.append(tuple(axes[:taken]) or None)
-        axes = axes[taken:]
-    return sizes, names, order, spec
-
-
-@given(st.data())
-def test_any_two_shardings_of_any_processes(data):
-    counts = data.draw(st.sampled_from([(2, 2), (1, 3), (1, 1, 2), (1, 1, 1, 1), (2, 4), (3, 1, 2)]))
-    total = sum(counts)
-    pairs = [data.draw(shardings(total)) for _ in range(2)]
-    machine = data.draw(st.sampled_from(["pack:1 numa:1 core:4 pu:1", "pack:2 numa:1 core:2 pu:1"]))
-    value = np.arange(12 * 12 * 2, dtype=np.uint16).reshape(12, 12, 2)
-    value = np.concatenate([value] * 6, axis=2)
-    dtype = data.draw(st.sampled_from([np.int8, np.float32, np.complex128]))
-    value = value.astype(dtype)
-
-    def sharding(sizes, names, order, spec):
-        devices = np.array(ad.devices())[order].reshape(sizes)
-        return ad.NamedSharding(ad.Mesh(devices, names), ad.P(*spec))
-
-    between(counts, lambda: sharding(*pairs[0]), lambda: sharding(*pairs[1]), value, machine=machine)

@@ -90,29 +90,6 @@ def test_sample_types_and_labels_are_those_of_jax():
     assert rows(profile) == [("cpu:0", "buffer", None, 1, 100)]
 
 
-def test_samples_of_one_device_and_line_are_added_up():
-    line = {"file": "a.py", "line": 3, "function": "f"}
-    profile = read(
-        heap_profile(
-            [
-                HeapSample("cpu:0", 100, 2, **line),
-                HeapSample("cpu:1", 7, 1, **line),
-                HeapSample("cpu:0", 11, 1, **line),
-                HeapSample("cpu:0", 5, 1, "a.py", 4, "f"),
-                HeapSample("cpu:0", 6, 1, "b.py", 4, "f"),
-            ]
-        )
-    )
-    assert rows(profile) == [
-        ("cpu:0", "buffer", ("a.py", 3, "f"), 3, 111),
-        ("cpu:1", "buffer", ("a.py", 3, "f"), 1, 7),
-        ("cpu:0", "buffer", ("a.py", 4, "f"), 1, 5),
-        ("cpu:0", "buffer", ("b.py", 4, "f"), 1, 6),
-    ]
-    assert len(profile.function) == 2
-    assert len(profile.location) == 3
-
-
 names = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 samples = st.builds(
     HeapSample,
@@ -138,24 +115,6 @@ def test_totals_are_kept_and_the_bytes_are_protobufs_own(given_samples, time_ns)
         count, size = expected.get((sample.device, place), (0, 0))
         expected[sample.device, place] = (count + sample.allocations, size + sample.bytes)
     assert {(device, place): (count, size) for device, _, place, count, size in rows(profile)} == expected
-
-
-@pytest.mark.parametrize(
-    ("sample", "text"),
-    [
-        (HeapSample("cpu:0", -1), "sample 0 has 1 allocations of -1 bytes made in line 0; expected 0 or more of each"),
-        (HeapSample("cpu:0", 1, -2), "sample 0 has -2 allocations of 1 bytes"),
-        (HeapSample("cpu:0", 1, 1, "a", -3), "made in line -3"),
-    ],
-)
-def test_negative_numbers_are_refused(sample, text):
-    with pytest.raises(ValueError, match=text):
-        heap_profile([sample])
-
-
-def test_sums_beyond_64_bits_are_refused():
-    with pytest.raises(ValueError, match=r"heap_profile: the samples add up to more than 2\^63 - 1"):
-        heap_profile([HeapSample("cpu:0", 2**63 - 1), HeapSample("cpu:0", 1)])
 
 
 # --- What a client holds ---

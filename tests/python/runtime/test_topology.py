@@ -266,28 +266,10 @@ def test_hwlocs_own_variables_are_ignored(variable, tmp_path):
 
 # --- Files that are none ---
 
-HEADER = '<?xml version="1.0"?>\n'
-BOMB = (
-    HEADER
-    + '<!DOCTYPE topology [<!ENTITY a "aaaaaaaaaa">'
-    + "".join(f'<!ENTITY {new} "{("&" + old + ";") * 10}">' for old, new in zip("abcdefgh", "bcdefghi", strict=True))
-    + ']>\n<topology version="2.0">&i;</topology>'
-)
-EXTERNAL = (
-    HEADER + '<!DOCTYPE topology [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<topology version="2.0">&x;</topology>'
-)
 HOSTILE = {
     "empty": b"",
-    "text": b"this is not an XML",
-    "binary": bytes(range(256)) * 10,
     "other XML": b"<html><body/></html>",
-    "cut short": b'<?xml version="1.0"?><topology version="2.0"><object type="Machine"',
-    "no objects": b'<?xml version="1.0"?><topology version="2.0"></topology>',
     "future version": b'<?xml version="1.0"?><topology version="9.0"><object type="Machine"/></topology>',
-    "entity bomb": BOMB.encode(),
-    "external entity": EXTERNAL.encode(),
-    "deep": b'<?xml version="1.0"?><topology version="2.0">' + b'<object type="Group">' * 50000,
-    "only nulls": b"\0" * 4096,
 }
 
 
@@ -311,26 +293,3 @@ def test_a_missing_file_is_file_not_found(tmp_path):
         Machine.from_xml(missing)
     with pytest.raises(FileNotFoundError, match=r"no\.xml"), ad.simulate(missing):
         pass
-
-
-def test_a_folder_is_refused(tmp_path):
-    with pytest.raises((ValueError, OSError)):
-        Machine.from_xml(str(tmp_path))
-
-
-def test_a_file_beyond_the_limit_is_refused_before_it_is_read(tmp_path):
-    path = tmp_path / "huge.xml"
-    with path.open("wb") as file:
-        file.write(b"<topology>")
-        file.truncate(65 << 20)
-    with pytest.raises(ValueError, match="64 MiB"):
-        Machine.from_xml(str(path))
-
-
-@pytest.mark.parametrize("cut", [0.1, 0.5, 0.9, 0.99])
-def test_a_recording_cut_short_is_refused(cut, shared_topologies, tmp_path):
-    text = (shared_topologies / "xeon-2s-8xT4.xml").read_bytes()
-    path = tmp_path / "cut.xml"
-    path.write_bytes(text[: int(len(text) * cut)])
-    with pytest.raises(ValueError, match=r"cut\.xml"):
-        Machine.from_xml(str(path))
