@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Array: what it says of itself, how it gives its value, what is left when it is deleted."""
 
-import copy
 import gc
 import inspect
 import pickle
-import threading
 import weakref
 from typing import Any
 
@@ -60,22 +58,6 @@ def test_shards_are_the_parts_of_the_sharding(placement):
         assert_same_bits(array.addressable_data(position), value[shard.index])
     parts = {str(index): value[index].nbytes for index in seen}
     assert array.on_device_size_in_bytes() == sum(parts[str(index)] for index in seen)
-
-
-@given(placements())
-def test_pickling_keeps_bits_and_sharding(placement):
-    array = ad.device_put(placement.value, placement.sharding)
-    again = pickle.loads(pickle.dumps(array))
-    assert_same_bits(again, placement.value)
-    assert again.sharding == array.sharding
-    assert again.committed
-
-
-def test_a_pickle_of_devices_that_are_not_there_names_them(sharded):
-    data = pickle.dumps(sharded)
-    with ad.simulate(2), pytest.raises(ValueError, match=r"cpu:2.*simulate"):
-        pickle.loads(data)
-    assert_same_bits(pickle.loads(data), X)
 
 
 def test_on_device_size_counts_replicas(named):
@@ -218,12 +200,6 @@ def test_repr_of_a_shard(named):
     assert repr(shard) == "Shard(device=CpuDevice(id=4), index=(slice(2, 4, None),), replica_id=0, data=[2 3])"
 
 
-def test_copies_are_equal(sharded):
-    for twin in (copy.copy(sharded), copy.deepcopy(sharded)):
-        assert_same_bits(twin, X)
-        assert twin.sharding == sharded.sharding
-
-
 # --- Deletion ---
 
 
@@ -296,30 +272,6 @@ def test_shards_of_a_resharded_array_are_its_own(sharded, devices):
     moved = ad.device_put(sharded, devices[0])
     sharded.delete()
     assert_same_bits(moved, X)
-
-
-def test_delete_while_others_read_is_a_value_or_an_error(named):
-    for _ in range(50):
-        array = ad.device_put(X, named("x", "y"))
-        start = threading.Barrier(2)
-        wrong = []
-
-        def read(array=array, start=start, wrong=wrong):
-            start.wait()
-            try:
-                assert_same_bits(array, X)
-            except RuntimeError as error:
-                if "deleted" not in str(error):
-                    wrong.append(error)
-            except BaseException as error:
-                wrong.append(error)
-
-        thread = threading.Thread(target=read)
-        thread.start()
-        start.wait()
-        array.delete()
-        thread.join()
-        assert not wrong
 
 
 # --- Life and memory ---

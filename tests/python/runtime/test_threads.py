@@ -59,21 +59,6 @@ def parts(array, value):
     return value[array.addressable_shards[0].index]
 
 
-@pytest.mark.parametrize("value", [SMALL, BIG], ids=["small", "big"])
-def test_all_threads_read_the_same_arrays(value, named, devices):
-    arrays = [ad.device_put(value, target) for target in (devices[0], named("x"), named("x", "y"), named())]
-    targets = [named(None, "x"), devices[3], named("y"), named("x", "y")]
-    uses = list(USES.values())
-
-    def work(number):
-        for i in range(ROUNDS if value is SMALL else 12):
-            uses[(number + i) % len(uses)](arrays[i % 4], value, targets[(number + i) % 4])
-
-    together(work)
-    for array in arrays:
-        assert_same_bits(array, value)
-
-
 @pytest.mark.parametrize("use", USES)
 def test_a_delete_in_the_middle_gives_a_value_or_the_error(use, named, devices):
     errors = []
@@ -104,19 +89,6 @@ def test_threads_make_and_drop_arrays_of_their_own(named, nothing_left):
             assert array.is_deleted()
 
     together(work)
-
-
-def test_meshes_stay_one_object_whichever_thread_creates_them(devices):
-    seen = []
-
-    def work(number):
-        for i in range(40):
-            mesh = ad.Mesh(np.array(devices).reshape(2, 4), (f"thread{i}", "y"))
-            seen.append((i, pickle.loads(pickle.dumps(mesh)) is mesh, mesh))
-
-    together(work)
-    assert all(same for _, same, _ in seen)
-    assert len({id(mesh) for _, _, mesh in seen}) == 40
 
 
 def test_views_are_let_go_of_in_other_threads(devices):
