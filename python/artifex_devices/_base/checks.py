@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of arguments, which raise `operation: name is VALUE (type); expected X; fix`.
+"""Errors of the form `operation: problem; expected X, got Y; fix`, and checks of arguments that raise them.
 
 `operation` is the name of the public function, `name` the argument, and `fix` what the caller can paste.
 """
@@ -15,12 +15,27 @@ from typing import Any, TypeVar
 
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import alternatives
+from artifex_devices._base.unspecified import UNSPECIFIED
 
 _Error = TypeVar("_Error", bound=Exception)
 _FIX = "correct it"
 MAX_DIMENSIONS = 64  # NumPy's
 MAX_ITEMS = 1 << 20  # of a sequence that is an argument
 _LARGEST = sys.float_info.max  # larger integers have no float
+
+
+def failure(
+    error: type[_Error],
+    operation: str,
+    problem: str,
+    *,
+    expected: object,
+    got: object = UNSPECIFIED,
+    fix: str = "",
+) -> _Error:
+    """Returns the error `operation: problem; expected X, got Y; fix`, without the parts that are left out."""
+    found = "" if got is UNSPECIFIED else f", got {got}"
+    return error(f"{operation}: {problem}; expected {expected}{found}{'; ' if fix else ''}{fix}")
 
 
 def wrong_type(
@@ -32,12 +47,13 @@ def wrong_type(
     error: type[_Error] = TypeError,  # type: ignore[assignment]
 ) -> _Error:
     """Returns the error for a value of a wrong type; `error` is ValueError where JAX raises that."""
-    return error(f"{operation}: {name} is {safe_repr(value)} ({type(value).__name__}); expected {expected}; {fix}")
+    problem = f"{name} is {safe_repr(value)} ({type(value).__name__})"
+    return failure(error, operation, problem, expected=expected, fix=fix)
 
 
 def wrong_value(operation: str, name: str, value: Any, expected: str, fix: str = _FIX) -> ValueError:
     """Returns the error for a value of the right type that is not allowed."""
-    return ValueError(f"{operation}: {name} is {safe_repr(value)}; expected {expected}; {fix}")
+    return failure(ValueError, operation, f"{name} is {safe_repr(value)}", expected=expected, fix=fix)
 
 
 def check_type(

@@ -13,7 +13,7 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import allocate, check_host_operand
 from artifex_devices._array_ops.core.layout import Placement, common_placement, is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source
-from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding
@@ -37,9 +37,13 @@ def as_operand(operation: str, x: Any) -> Any:
         return x
     array = np.asarray(x)
     if array.dtype == object:
-        raise TypeError(
-            f"{operation}: an operand of type {type(x).__name__} is not an array of numbers; expected an Array, an "
-            f"ndarray or a number, got {safe_repr(x)}; convert it first by np.asarray(x, dtype=...)"
+        raise failure(
+            TypeError,
+            operation,
+            f"an operand of type {type(x).__name__} is not an array of numbers",
+            expected="an Array, an ndarray or a number",
+            got=safe_repr(x),
+            fix="convert it first by np.asarray(x, dtype=...)",
         )
     return array
 
@@ -47,9 +51,13 @@ def as_operand(operation: str, x: Any) -> Any:
 def array_operand(operation: str, x: Any) -> Array:
     """Returns x; raises TypeError if it is not an Array."""
     if not isinstance(x, Array):
-        raise TypeError(
-            f"{operation}: the operand is not an Array while another argument is one; expected an Array, got "
-            f"{type(x).__name__}; place it first by device_put, or pass np.asarray(other)"
+        raise failure(
+            TypeError,
+            operation,
+            "the operand is not an Array while another argument is one",
+            expected="an Array",
+            got=type(x).__name__,
+            fix="place it first by device_put, or pass np.asarray(other)",
         )
     return x
 
@@ -93,9 +101,12 @@ def check_unmasked(operation: str, x: Any, place: str) -> None:
 
 def masked_array_error(operation: str, place: str) -> ValueError:
     """Returns the error for an argument that is a masked array."""
-    return ValueError(
-        f"{operation}: {place} is a masked array; expected an ndarray, as a mask has no place here; give "
-        "x.filled(value), or x.data and x.mask separately"
+    return failure(
+        ValueError,
+        operation,
+        f"{place} is a masked array",
+        expected="an ndarray, as a mask has no place here",
+        fix="give x.filled(value), or x.data and x.mask separately",
     )
 
 
@@ -104,9 +115,13 @@ def where_mask(operation: str, where: Any) -> Any:
     if isinstance(where, (Array, np.ndarray)):
         check_unmasked(operation, where, "where")
         if where.dtype != bool:
-            raise TypeError(
-                f"{operation}: where has dtype {where.dtype}; expected bool, got an array of {where.dtype}; compare "
-                "it: where=mask != 0"
+            raise failure(
+                TypeError,
+                operation,
+                f"where has dtype {where.dtype}",
+                expected="bool",
+                got=f"an array of {where.dtype}",
+                fix="compare it: where=mask != 0",
             )
         return where
     return np.asarray(where, bool)
@@ -115,9 +130,13 @@ def where_mask(operation: str, where: Any) -> Any:
 def check_order(operation: str, order: Any) -> None:
     """Refuses `order=` that asks for another than row-major order."""
     if order not in ("K", "A", "C"):
-        raise TypeError(
-            f"{operation}: order has no meaning on Arrays; expected 'K', 'A' or 'C', got {safe_repr(order)}; leave it "
-            "out"
+        raise failure(
+            TypeError,
+            operation,
+            "order has no meaning on Arrays",
+            expected="'K', 'A' or 'C'",
+            got=safe_repr(order),
+            fix="leave it out",
         )
 
 
@@ -171,10 +190,16 @@ def require_unsharded(operation: str, x: Array, axes: Sequence[int], name: str =
     free = sharding_with(x.sharding, tuple(() if d in axes else names for d, names in enumerate(spec)))
     entries = free.spec if isinstance(free, NamedSharding) else free
     subject = "a dimension that it works along" if name == "x" else name
-    raise ShardingTypeError(
-        f"{operation}: {subject} is sharded; expected unsharded dimensions {tuple(axes)} of an Array of shape "
-        f"{x.shape}, got {details}; move it first: ad.reshard({name}, ad.NamedSharding({name}.sharding.mesh, "
-        f"ad.{entries})), or gather: np.asarray({name})"
+    raise failure(
+        ShardingTypeError,
+        operation,
+        f"{subject} is sharded",
+        expected=f"unsharded dimensions {tuple(axes)} of an Array of shape {x.shape}",
+        got=details,
+        fix=(
+            f"move it first: ad.reshard({name}, ad.NamedSharding({name}.sharding.mesh, ad.{entries})), or gather: "
+            f"np.asarray({name})"
+        ),
     )
 
 
@@ -197,9 +222,13 @@ def check_target(operation: str, out: NDArray[Any]) -> None:
     """Refuses masked and read-only ndarrays, also those without elements."""
     check_unmasked(operation, out, "out")
     if not out.flags.writeable:
-        raise ValueError(
-            f"{operation}: out is read-only; expected an ndarray to write to, got one of shape {out.shape} with "
-            "flags.writeable False; give np.empty_like(out)"
+        raise failure(
+            ValueError,
+            operation,
+            "out is read-only",
+            expected="an ndarray to write to",
+            got=f"one of shape {out.shape} with flags.writeable False",
+            fix="give np.empty_like(out)",
         )
 
 
@@ -243,14 +272,22 @@ def deliver(operation: str, result: Array, out: Any, casting: Any = "same_kind")
     if target is None:
         return result
     if target.shape != result.shape:
-        raise ValueError(
-            f"{operation}: out has another shape than the result; expected {result.shape}, got {target.shape}; create "
-            f"it by np.empty({result.shape}, dtype)"
+        raise failure(
+            ValueError,
+            operation,
+            "out has another shape than the result",
+            expected=result.shape,
+            got=target.shape,
+            fix=f"create it by np.empty({result.shape}, dtype)",
         )
     if not np.can_cast(result.dtype, target.dtype, casting):
-        raise TypeError(
-            f"{operation}: out of dtype {target.dtype} cannot hold the result; expected {result.dtype}, got "
-            f"{target.dtype}; create it by np.empty({result.shape}, np.{result.dtype})"
+        raise failure(
+            TypeError,
+            operation,
+            f"out of dtype {target.dtype} cannot hold the result",
+            expected=result.dtype,
+            got=target.dtype,
+            fix=f"create it by np.empty({result.shape}, np.{result.dtype})",
         )
     _core._host_result(result.sharding, result.shape, result.dtype, operation)
     everything = tuple(slice(0, size, 1) for size in result.shape)

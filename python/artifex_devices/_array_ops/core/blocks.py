@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.layout import Placement
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
 from artifex_devices._runtime.cupy_arrays import cupy_blocks
@@ -108,9 +109,13 @@ def outputs_of(
     targets = [into] if isinstance(into, np.ndarray) else list(into)
     for target in targets:
         if target.shape != shape:
-            raise ValueError(
-                f"{operation}: out has another shape than the result; expected {shape}, got {target.shape}; create it "
-                f"by np.empty({shape}, dtype)"
+            raise failure(
+                ValueError,
+                operation,
+                "out has another shape than the result",
+                expected=shape,
+                got=target.shape,
+                fix=f"create it by np.empty({shape}, dtype)",
             )
         _core._host_result(sharding, shape, target.dtype, operation)
     boxes = tiling(sharding, shape, operation).boxes
@@ -128,9 +133,13 @@ def check_move(operation: str, x: Array, sharding: Sharding) -> None:
     """Checks that x is in the world of a sharding, as worlds share nothing, and asks the transfer guards."""
     here, there = (next(iter(s.device_set)) for s in (x.sharding, sharding))
     if here.client is not there.client:
-        raise ValueError(
-            f"{operation}: an operand of shape {x.shape} is in another world than the others; expected Arrays of one "
-            f"`simulate` block, got one on {here} of another; move it first: ad.device_put(x, y.sharding)"
+        raise failure(
+            ValueError,
+            operation,
+            f"an operand of shape {x.shape} is in another world than the others",
+            expected="Arrays of one `simulate` block",
+            got=f"one on {here} of another",
+            fix="move it first: ad.device_put(x, y.sharding)",
         )
     _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, sharding, operation)
 

@@ -19,6 +19,7 @@ from artifex_devices._array_ops.core.gathered_call import (
 )
 from artifex_devices._array_ops.core.registry import FUNCTIONS, REFUSALS, UFUNCS
 from artifex_devices._array_ops.elementwise.ufuncs import elementwise, elementwise_into
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 
 # The functions that change an argument, and its name; all others return their result.
@@ -44,18 +45,25 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
     inputs = [operand(name, x) for x in inputs]
     options = {key: value for key, value in options.items() if value is not None or key in _NONE_COUNTS}
     if options.get("order", "K") not in ("K", "C") or "subok" in options:
-        raise TypeError(
-            f"{name}: order and subok have no meaning on Arrays; expected order 'K' or 'C', got {options}; leave them "
-            "out"
+        raise failure(
+            TypeError,
+            name,
+            "order and subok have no meaning on Arrays",
+            expected="order 'K' or 'C'",
+            got=options,
+            fix="leave them out",
         )
     options.pop("order", None)
     _load()
     if method != "__call__":
         if method not in UFUNCS:
             methods = sorted(key for key in UFUNCS if isinstance(key, str))
-            raise TypeError(
-                f"{name}.{method}: not supported on Arrays; expected one of __call__, {', '.join(methods)}; "
-                f"gather first: {gathered_call(f'{name}.{method}', inputs, options)}"
+            raise failure(
+                TypeError,
+                f"{name}.{method}",
+                "not supported on Arrays",
+                expected=f"one of __call__, {', '.join(methods)}",
+                fix=f"gather first: {gathered_call(f'{name}.{method}', inputs, options)}",
             )
         return UFUNCS[method](ufunc, inputs, options)
     if ufunc.signature is not None:
@@ -118,9 +126,13 @@ def _out_error(name: str, function: Any, args: Sequence[Any], kwargs: dict[str, 
 
 def _change_error(name: str, repair: str) -> TypeError:
     """Returns the error for a function that would change an Array."""
-    return TypeError(
-        f"{name}: not supported on Arrays, which are immutable; expected an ndarray, got an Array; change a copy: "
-        f"{repair}"
+    return failure(
+        TypeError,
+        name,
+        "not supported on Arrays, which are immutable",
+        expected="an ndarray",
+        got="an Array",
+        fix=f"change a copy: {repair}",
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from artifex_devices import _core
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.text import shortened_list
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
@@ -79,9 +80,13 @@ def common_placement(operation: str, arrays: Sequence[Array]) -> Placement:
             for i, x in enumerate(arrays)
             if x.committed
         )
-        raise ValueError(
-            f"{operation}: the operands are on incompatible devices; expected the same devices in the same order and "
-            f"one kind of memory, got {details}; move one: ad.device_put(x, y.sharding)"
+        raise failure(
+            ValueError,
+            operation,
+            "the operands are on incompatible devices",
+            expected="the same devices in the same order and one kind of memory",
+            got=details,
+            fix="move one: ad.device_put(x, y.sharding)",
         )
     return Placement(leader, committed=bool(committed))
 

@@ -26,6 +26,7 @@ from artifex_devices._array_ops.core.blocks import (
     views_at,
 )
 from artifex_devices._array_ops.core.layout import Placement, Spec, sharding_with, spec_in
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array, Sharding
 
 # Writes one box of a result: fill(out, box, position of a device that holds it).
@@ -138,16 +139,22 @@ def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
     flat = len(index) == 1 and x.ndim != 1
     shape = (x.size,) if flat else x.shape
     if len(index) != len(shape):
-        raise ValueError(
-            f"{operation}: another number of indices than of dimensions; expected {x.ndim} for shape {x.shape}, or one "
-            f"flat position, got {len(index)}"
+        raise failure(
+            ValueError,
+            operation,
+            "another number of indices than of dimensions",
+            expected=f"{x.ndim} for shape {x.shape}, or one flat position",
+            got=len(index),
         )
     places = []
     for number, size in zip(index, shape, strict=True):
         place = operator.index(number)
         if not -size <= place < size:
-            raise IndexError(
-                f"{operation}: {place} is out of range for an Array of shape {x.shape}; expected {-size} to {size - 1}"
+            raise failure(
+                IndexError,
+                operation,
+                f"{place} is out of range for an Array of shape {x.shape}",
+                expected=f"{-size} to {size - 1}",
             )
         places.append(place % size)
     if flat:

@@ -18,6 +18,7 @@ from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.elementwise.ufuncs import elementwise, map_elements
 from artifex_devices._array_ops.index.searching import nonzero
 from artifex_devices._array_ops.shape.reshaping import expand_dims
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 from artifex_devices._runtime.gpu_block import is_gpu_block
 from artifex_devices.errors import ShardingTypeError
@@ -96,8 +97,12 @@ def clip(
         missing = "a_min" if a_min is _UNSET else "a_max"
         raise TypeError(f"clip: {missing} is missing; expected both bounds or neither; give {missing}=None for none")
     elif min is not _UNSET or max is not _UNSET:
-        raise ValueError(
-            "clip: there are two pairs of bounds; expected a_min and a_max, or min and max; leave one pair out"
+        raise failure(
+            ValueError,
+            "clip",
+            "there are two pairs of bounds",
+            expected="a_min and a_max, or min and max",
+            fix="leave one pair out",
         )
     x = a if isinstance(a, (Array, np.ndarray)) else np.asarray(a)
     if x.dtype.isbuiltin == 2 and a_min is not None and a_max is not None:  # of ml_dtypes: NumPy widens them to float32
@@ -212,9 +217,13 @@ def _outer(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> A
     """Implements ufunc.outer; the result is sharded as both operands are."""
     operation = f"{ufunc.__name__}.outer"
     if "out" in options or "where" in options:
-        raise TypeError(
-            f"{operation}: out and where are not supported on Arrays; expected neither, got {sorted(options)}; use the "
-            "result"
+        raise failure(
+            TypeError,
+            operation,
+            "out and where are not supported on Arrays",
+            expected="neither",
+            got=sorted(options),
+            fix="use the result",
         )
     operands = [x if isinstance(x, Array) else np.asarray(x) for x in inputs]
     ufunc.outer(*(np.ones(0, x.dtype) for x in operands), **options)  # raises what NumPy raises
@@ -223,10 +232,13 @@ def _outer(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> A
         used = {name for names in spec_of(one) for name in names}
         for names in spec_of(two):
             if used.intersection(names) and any_explicit(two.sharding, names):
-                raise ShardingTypeError(
-                    f"{operation}: both operands are sharded over {names}, which can shard only one dimension of the "
-                    f"result; expected different Explicit axes, got shapes {one.shape} and {two.shape}; move one "
-                    "first: ad.reshard(y, ad.NamedSharding(y.sharding.mesh, ad.P()))"
+                raise failure(
+                    ShardingTypeError,
+                    operation,
+                    f"both operands are sharded over {names}, which can shard only one dimension of the result",
+                    expected="different Explicit axes",
+                    got=f"shapes {one.shape} and {two.shape}",
+                    fix="move one first: ad.reshard(y, ad.NamedSharding(y.sharding.mesh, ad.P()))",
                 )
     wider = expand_dims(one, tuple(range(one.ndim, one.ndim + two.ndim)))
     return elementwise(ufunc, (wider, two), options)

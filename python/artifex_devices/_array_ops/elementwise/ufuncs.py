@@ -26,6 +26,7 @@ from artifex_devices._array_ops.core.layout import (
 )
 from artifex_devices._array_ops.core.reading import SCALARS, Compute, operand_parts, operand_spec, pieces_of
 from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, Loop, loop_of, spread_from, write
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, Sharding
 
@@ -205,9 +206,12 @@ def map_elements(
     places = tiling(sharding, shape, operation)
     operands = [operand_parts(operation, x, placement, shape, sharding, places.positions, places.boxes) for x in inputs]
     if into is not None and not sharding.is_fully_addressable:
-        raise RuntimeError(
-            f"{operation}: out is host memory, and parts of the operands are in other processes; expected operands "
-            "that are fully addressable; leave out away, or gather them by multihost_utils.process_allgather"
+        raise failure(
+            RuntimeError,
+            operation,
+            "out is host memory, and parts of the operands are in other processes",
+            expected="operands that are fully addressable",
+            fix="leave out away, or gather them by multihost_utils.process_allgather",
         )
     results, targets = outputs_of(operation, shape, dtypes, sharding, committed=placement.committed, into=into)
     tasks = []
@@ -254,7 +258,11 @@ def _common_shape(operation: str, inputs: Sequence[Any]) -> tuple[int, ...]:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         details = " and ".join(map(str, shapes))
-        raise ValueError(
-            f"{operation}: the operands' shapes do not broadcast; expected equal sizes or 1 in each dimension from the "
-            f"last one on, got {details}; reshape one of them"
+        raise failure(
+            ValueError,
+            operation,
+            "the operands' shapes do not broadcast",
+            expected="equal sizes or 1 in each dimension from the last one on",
+            got=details,
+            fix="reshape one of them",
         ) from None

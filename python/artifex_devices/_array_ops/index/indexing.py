@@ -22,6 +22,7 @@ from artifex_devices._array_ops.core.layout import (
 )
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.index.selection import Range, Selection, parse
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, NamedSharding, Sharding
 from artifex_devices.errors import ShardingTypeError
@@ -87,10 +88,13 @@ def part_of(operation: str, x: Array, axis: int, part: Any) -> Array:
     spec, sharding, size = spec_of(x), x.sharding, chosen.shape[axis]
     if isinstance(sharding, NamedSharding) and spec[axis] and not can_shard(sharding, spec[axis], size):
         if any_explicit(sharding, spec[axis]):
-            raise ShardingTypeError(
-                f"{operation}: dimension {axis} of the result, of size {size}, cannot be sharded over Explicit axes "
-                f"{spec[axis]}; expected a multiple of {num_parts(sharding, spec[axis])}, got {size}; replicate it "
-                "first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))"
+            raise failure(
+                ShardingTypeError,
+                operation,
+                f"dimension {axis} of the result, of size {size}, cannot be sharded over Explicit axes {spec[axis]}",
+                expected=f"a multiple of {num_parts(sharding, spec[axis])}",
+                got=size,
+                fix="replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))",
             )
         spec = (*spec[:axis], (), *spec[axis + 1 :])
     return select(operation, x, chosen, sharding_with(sharding, spec))
@@ -127,10 +131,19 @@ def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
     kept = {r.source for r in chosen.ranges if _takes_all(x, chosen, r)}
     for d, axes in enumerate(before):
         if axes and d not in kept and any_explicit(x.sharding, axes):
-            raise ShardingTypeError(
-                f"{operation}: dimension {d} of shape {x.shape} is sharded over Explicit axes {axes}, and a part "
-                "of it would not be; expected ':' there, or an unsharded dimension, got a part; replicate it first: "
-                "ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P())), or read it on the host: np.asarray(x)[...]"
+            raise failure(
+                ShardingTypeError,
+                operation,
+                (
+                    f"dimension {d} of shape {x.shape} is sharded over Explicit axes {axes}, and a part of it would "
+                    "not be"
+                ),
+                expected="':' there, or an unsharded dimension",
+                got="a part",
+                fix=(
+                    "replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P())), or read it on "
+                    "the host: np.asarray(x)[...]"
+                ),
             )
 
 
@@ -247,9 +260,13 @@ def _window(r: Range, wanted: slice, tile: slice) -> tuple[slice, slice] | None:
 def rows(x: Array, *, backwards: bool = False) -> Iterator[Array]:
     """Yields x[0], x[1], ... or in reverse order."""
     if not x.ndim:
-        raise TypeError(
-            "iter: an Array without dimensions cannot be iterated over; expected a dimension or more, got shape (); "
-            "use x.item()"
+        raise failure(
+            TypeError,
+            "iter",
+            "an Array without dimensions cannot be iterated over",
+            expected="a dimension or more",
+            got="shape ()",
+            fix="use x.item()",
         )
     order = range(x.shape[0])
     # All rows are taken, as in JAX also of a dimension that is sharded over Explicit axes.

@@ -17,6 +17,7 @@ from artifex_devices._array_ops.core.fused_small import small_value
 from artifex_devices._array_ops.core.layout import is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 from artifex_devices._runtime.gpu_block import host_value
 
@@ -24,9 +25,12 @@ from artifex_devices._runtime.gpu_block import host_value
 def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any]) -> list[Any]:
     """Calls find(tile, box) once for each tile of x, on several cores; the results are in the order of the tiles."""
     if not x.is_fully_addressable:
-        raise RuntimeError(
-            f"{operation}: the number of elements depends on parts of the Array in other processes; expected an Array "
-            f"of shape {x.shape} that is fully addressable; gather it first: multihost_utils.process_allgather(x)"
+        raise failure(
+            RuntimeError,
+            operation,
+            "the number of elements depends on parts of the Array in other processes",
+            expected=f"an Array of shape {x.shape} that is fully addressable",
+            fix="gather it first: multihost_utils.process_allgather(x)",
         )
     whole = small_value(x)
     if whole is not None:
@@ -57,9 +61,13 @@ def flat_positions(inside: NDArray[np.intp], box: Box, shape: tuple[int, ...]) -
 def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
     """Returns the indices of the nonzero elements in row-major order, one array for each dimension."""
     if not x.ndim:
-        raise ValueError(
-            f"{operation}: Calling nonzero on 0d arrays is not allowed; expected at least one dimension, got shape (); "
-            "use np.atleast_1d(x) first"
+        raise failure(
+            ValueError,
+            operation,
+            "Calling nonzero on 0d arrays is not allowed",
+            expected="at least one dimension",
+            got="shape ()",
+            fix="use np.atleast_1d(x) first",
         )
 
     def find(tile: NDArray[Any], box: Box) -> tuple[NDArray[np.intp], ...]:
@@ -212,9 +220,13 @@ def _unique(
 ) -> Any:
     """Implements np.unique of all elements, sorted; all results except the inverse are replicated on its devices."""
     if axis is not None:
-        raise TypeError(
-            f"unique: rows are not compared on Arrays; expected axis None, got {axis}; gather first: "
-            f"np.unique(np.asarray(x), axis={axis})"
+        raise failure(
+            TypeError,
+            "unique",
+            "rows are not compared on Arrays",
+            expected="axis None",
+            got=axis,
+            fix=f"gather first: np.unique(np.asarray(x), axis={axis})",
         )
     x = array_operand("unique", ar)
     found = _find(x, bool(return_index), bool(return_counts), bool(equal_nan))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import on_host
 from artifex_devices._array_ops.index.searching import nonzero_on_host
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 
 
@@ -118,9 +119,13 @@ def _item(part: Any) -> Any:
         except ValueError as error:
             if not isinstance(part, (list, tuple)) or "inhomogeneous" not in str(error):
                 raise
-            raise ValueError(
-                f"index: a list of lists of different lengths is not an index; expected one length, got "
-                f"{_described(part)}; flatten it: i = sum(i, [])"
+            raise failure(
+                ValueError,
+                "index",
+                "a list of lists of different lengths is not an index",
+                expected="one length",
+                got=_described(part),
+                fix="flatten it: i = sum(i, [])",
             ) from None
         if array.size == 0 and isinstance(part, (list, tuple)):
             array = array.astype(np.intp)
@@ -128,16 +133,23 @@ def _item(part: Any) -> Any:
             return array
         if array.dtype.kind in "iu":
             return int(array) if array.ndim == 0 else array
-        raise IndexError(
-            f"index: an array of dtype {array.dtype} is not an index; expected integers or bools, got "
-            f"{_described(part)}; convert it: i.astype(int)"
+        raise failure(
+            IndexError,
+            "index",
+            f"an array of dtype {array.dtype} is not an index",
+            expected="integers or bools",
+            got=_described(part),
+            fix="convert it: i.astype(int)",
         )
     try:
         return operator.index(part)
     except TypeError:
-        raise IndexError(
-            f"index: {_described(part)} is not an index; expected integers, slices, Ellipsis, None, and arrays of "
-            "integers or bools; convert a number by int(i)"
+        raise failure(
+            IndexError,
+            "index",
+            f"{_described(part)} is not an index",
+            expected="integers, slices, Ellipsis, None, and arrays of integers or bools",
+            fix="convert a number by int(i)",
         ) from None
 
 
@@ -155,13 +167,23 @@ def _without_ellipsis(items: list[Any], x: Array) -> list[Any]:
     """Returns the items with `:` in place of Ellipsis, or at the end."""
     used = sum(0 if item is None or item is Ellipsis else _dimensions(item) for item in items)
     if used > x.ndim:
-        raise IndexError(
-            f"index: too many indices; expected at most {x.ndim} for shape {x.shape}, got {used}; leave some out"
+        raise failure(
+            IndexError,
+            "index",
+            "too many indices",
+            expected=f"at most {x.ndim} for shape {x.shape}",
+            got=used,
+            fix="leave some out",
         )
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
-        raise IndexError(
-            f"index: only one Ellipsis is possible; expected one '...', got {len(dots)}; write ':' instead"
+        raise failure(
+            IndexError,
+            "index",
+            "only one Ellipsis is possible",
+            expected="one '...'",
+            got=len(dots),
+            fix="write ':' instead",
         )
     # One that stands for nothing stays, because it separates the index arrays on its two sides, as in NumPy.
     rest: list[Any] = [slice(None)] * (x.ndim - used) or [Ellipsis] * len(dots)
@@ -194,9 +216,13 @@ def _places(places: NDArray[Any], d: int, shape: tuple[int, ...]) -> NDArray[Any
 def _out_of_range(i: int, d: int, shape: tuple[int, ...]) -> IndexError:
     size = shape[d]
     wanted = f"{-size} to {size - 1}" if size else "none, because there are no elements"
-    return IndexError(
-        f"index: {i} is out of range in dimension {d} of shape {shape}; expected {wanted}, got {i}; "
-        "np.take(x, i, axis, mode='clip') takes the nearest element"
+    return failure(
+        IndexError,
+        "index",
+        f"{i} is out of range in dimension {d} of shape {shape}",
+        expected=wanted,
+        got=i,
+        fix="np.take(x, i, axis, mode='clip') takes the nearest element",
     )
 
 
@@ -206,9 +232,13 @@ def _check_mask(mask: tuple[int, ...], source: int, shape: tuple[int, ...]) -> N
         f"dimension {source + d}: {a} against {b}" for d, (a, b) in enumerate(zip(mask, mine, strict=True)) if a != b
     ]
     if wrong:
-        raise IndexError(
-            f"index: a mask does not fit; expected shape {mine} for these dimensions of shape {shape}, got {mask} "
-            f"({'; '.join(wrong)}); create it by comparing x itself"
+        raise failure(
+            IndexError,
+            "index",
+            "a mask does not fit",
+            expected=f"shape {mine} for these dimensions of shape {shape}",
+            got=f"{mask} ({'; '.join(wrong)})",
+            fix="create it by comparing x itself",
         )
 
 
@@ -216,7 +246,11 @@ def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        raise IndexError(
-            f"index: the index arrays do not broadcast; expected one common shape, got {' and '.join(map(str, shapes))}"
-            "; np.ix_ combines each with each"
+        raise failure(
+            IndexError,
+            "index",
+            "the index arrays do not broadcast",
+            expected="one common shape",
+            got=" and ".join(map(str, shapes)),
+            fix="np.ix_ combines each with each",
         ) from None

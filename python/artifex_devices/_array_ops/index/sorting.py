@@ -21,6 +21,7 @@ from artifex_devices._array_ops.core.arguments import (
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.shape.reshaping import ravel
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
@@ -30,9 +31,13 @@ def _sorted(function: Any, a: Any, axis: Any, order: Any, **options: Any) -> Any
     operation = function.__name__
     x: Any = array_operand(operation, a)
     if order is not None:
-        raise TypeError(
-            f"{operation}: order names fields, which the elements of Arrays do not have; expected None, got "
-            f"{safe_repr(order)}; leave it away"
+        raise failure(
+            TypeError,
+            operation,
+            "order names fields, which the elements of Arrays do not have",
+            expected="None",
+            got=safe_repr(order),
+            fix="leave it away",
         )
     positions = function in (np.argsort, np.argpartition)
     if positions:
@@ -98,9 +103,13 @@ def _quantiles(
     name = function.__name__
     x = array_operand(name, a)
     if weights is not None:
-        raise TypeError(
-            f"{name}: weights are not supported on Arrays; expected None, got {type(weights).__name__}; gather first: "
-            f"np.{name}(np.asarray(x), ...)"
+        raise failure(
+            TypeError,
+            name,
+            "weights are not supported on Arrays",
+            expected="None",
+            got=type(weights).__name__,
+            fix=f"gather first: np.{name}(np.asarray(x), ...)",
         )
     q = q if isinstance(q, (int, float)) else on_host(name, q, "q")  # a Python number does not widen the dtype
     axes = normal_axes(axis, x.ndim, scalar_has_axis=False)
@@ -140,16 +149,23 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     values = array_operand("trapezoid", y)
     if isinstance(x, Array):
-        raise TypeError(
-            "trapezoid: sample points must be on the host; expected an ndarray or None, got an Array; "
-            "pass np.asarray(x)"
+        raise failure(
+            TypeError,
+            "trapezoid",
+            "sample points must be on the host",
+            expected="an ndarray or None",
+            got="an Array",
+            fix="pass np.asarray(x)",
         )
     d = int(np.lib.array_utils.normalize_axis_index(axis, values.ndim))
     points = None if x is None else np.asarray(x)
     if points is not None and points.ndim != 1:
-        raise ValueError(
-            f"trapezoid: sample points of shape {points.shape} differ between shards; expected one dimension; pass one "
-            "row of them, or gather: np.asarray(y)"
+        raise failure(
+            ValueError,
+            "trapezoid",
+            f"sample points of shape {points.shape} differ between shards",
+            expected="one dimension",
+            fix="pass one row of them, or gather: np.asarray(y)",
         )
     dtype = np.trapezoid(np.ones(2, values.dtype), None if points is None else np.ones(2, points.dtype), dx).dtype
     return apply_along("trapezoid", values, {d: None}, lambda b: np.trapezoid(b, points, dx, axis=d), dtype)

@@ -26,6 +26,7 @@ from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements, refuses
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
 from artifex_devices._array_ops.index.indexing import get, part_of
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
@@ -34,15 +35,23 @@ from artifex_devices._core import Array
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """Implements np.take: the dimensions of the indices replace the dimension."""
     if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(
-            f"take: mode {safe_repr(mode)} is not known; expected 'raise', 'wrap' or 'clip'; choose one of them"
+        raise failure(
+            ValueError,
+            "take",
+            f"mode {safe_repr(mode)} is not known",
+            expected="'raise', 'wrap' or 'clip'",
+            fix="choose one of them",
         )
     refuse_bool_axis("take", axis)
     into = host_target("take", out)
     if into is not None and not np.can_cast(into.dtype, a.dtype, "safe"):  # as NumPy, which reads out as one of a
-        raise TypeError(
-            f"take: out of dtype {into.dtype} is not safely cast to {a.dtype}; expected {a.dtype}, got {into.dtype}; "
-            f"make it by np.empty(shape, np.{a.dtype})"
+        raise failure(
+            TypeError,
+            "take",
+            f"out of dtype {into.dtype} is not safely cast to {a.dtype}",
+            expected=a.dtype,
+            got=into.dtype,
+            fix=f"make it by np.empty(shape, np.{a.dtype})",
         )
     if axis is not None:
         a = np.atleast_1d(a)  # a number is one element to NumPy
@@ -51,8 +60,13 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     dtype = indices.dtype if isinstance(indices, Array) else np.asarray(indices).dtype
     kind = dtype.kind
     if kind not in "iub" and (np.size(indices) or isinstance(indices, (Array, np.ndarray))):
-        raise TypeError(
-            f"take: indices are not integers; expected an integer dtype, got {dtype}; convert them: i.astype(int)"
+        raise failure(
+            TypeError,
+            "take",
+            "indices are not integers",
+            expected="an integer dtype",
+            got=dtype,
+            fix="convert them: i.astype(int)",
         )
     places = indices
     if mode != "raise" or axis is None or not isinstance(indices, Array) or kind == "b":
@@ -71,9 +85,12 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
             a = get(a, None)
         wrong = (places < -size) | (places >= size)
         if np.any(wrong):
-            raise IndexError(
-                f"take: {int(places[wrong].flat[0])} is out of range; expected {-size} to {size - 1} for shape "
-                f"{a.shape}; use mode='clip' to take the nearest"
+            raise failure(
+                IndexError,
+                "take",
+                f"{int(places[wrong].flat[0])} is out of range",
+                expected=f"{-size} to {size - 1} for shape {a.shape}",
+                fix="use mode='clip' to take the nearest",
             )
         # Nothing is taken from an empty Array, by one empty list of positions for each dimension.
         index: tuple[Any, ...] = np.unravel_index(places % size, a.shape) if size else (places,) * a.ndim
@@ -87,15 +104,23 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """Implements np.compress, with a condition that is not sharded."""
     if isinstance(condition, Array) and not condition.is_fully_replicated:
-        raise TypeError(
-            f"compress: how many elements a condition with {spec_of(condition)} selects is not known before it is "
-            "gathered; expected a condition on the host, got an Array that is sharded; gather it: np.asarray(condition)"
+        raise failure(
+            TypeError,
+            "compress",
+            f"how many elements a condition with {spec_of(condition)} selects is not known before it is gathered",
+            expected="a condition on the host",
+            got="an Array that is sharded",
+            fix="gather it: np.asarray(condition)",
         )
     chosen = on_host("compress", condition, "condition")
     if chosen.ndim != 1:
-        raise ValueError(
-            f"compress: condition has {chosen.ndim} dimensions; expected 1, a truth value for each element, got shape "
-            f"{chosen.shape}; give a list of bools"
+        raise failure(
+            ValueError,
+            "compress",
+            f"condition has {chosen.ndim} dimensions",
+            expected="1, a truth value for each element",
+            got=f"shape {chosen.shape}",
+            fix="give a list of bools",
         )
     return take(a, np.flatnonzero(chosen), axis, out)
 
@@ -116,9 +141,12 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
         size = sum(map(int, counts.ravel())) * (a.shape[axis] if counts.size == 1 else 1)
         others = math.prod(a.shape[:axis] + a.shape[axis + 1 :])
         if size * max(others, 1) * max(a.dtype.itemsize, 8) >= 2**63:
-            raise ValueError(
-                f"repeat: repeats make {size} elements in dimension {axis} of shape {a.shape}; expected a size whose "
-                "bytes fit 64 bits; repeat less often"
+            raise failure(
+                ValueError,
+                "repeat",
+                f"repeats make {size} elements in dimension {axis} of shape {a.shape}",
+                expected="a size whose bytes fit 64 bits",
+                fix="repeat less often",
             )
     return part_of("repeat", a, axis, np.repeat(np.arange(a.shape[axis]), counts))
 
@@ -126,15 +154,23 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
 @implements(np.take_along_axis)
 def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
     if axis is None:
-        raise TypeError(
-            "take_along_axis: axis None flattens, which Arrays do not; expected a dimension, got None; use "
-            "np.take(x, indices)"
+        raise failure(
+            TypeError,
+            "take_along_axis",
+            "axis None flattens, which Arrays do not",
+            expected="a dimension",
+            got="None",
+            fix="use np.take(x, indices)",
         )
     arr, indices = operand("take_along_axis", arr), operand("take_along_axis", indices)
     if arr.ndim != indices.ndim:
-        raise ValueError(
-            f"take_along_axis: x and indices have different ranks; expected {arr.ndim}, got {indices.ndim}; reshape "
-            "the indices"
+        raise failure(
+            ValueError,
+            "take_along_axis",
+            "x and indices have different ranks",
+            expected=arr.ndim,
+            got=indices.ndim,
+            fix="reshape the indices",
         )
     if indices.dtype.kind not in "iu":
         raise IndexError(f"take_along_axis: indices of dtype {indices.dtype}; expected integers; use i.astype(int)")
@@ -146,9 +182,11 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
     for part in local_arrays("take_along_axis", indices) if isinstance(indices, Array) else (indices,):
         wrong = (part < -size) | (part >= size)
         if wrong.any():
-            raise IndexError(
-                f"take_along_axis: {int(part[wrong].flat[0])} is out of range in dimension {axis} of shape "
-                f"{arr.shape}; expected {-size} to {size - 1}"
+            raise failure(
+                IndexError,
+                "take_along_axis",
+                f"{int(part[wrong].flat[0])} is out of range in dimension {axis} of shape {arr.shape}",
+                expected=f"{-size} to {size - 1}",
             )
     arrays = [x for x in (arr, indices) if isinstance(x, Array)]
     placement = common_placement("take_along_axis", arrays)
@@ -179,9 +217,12 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
 @implements(np.select)
 def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if len(condlist) != len(choicelist) or not len(condlist):
-        raise ValueError(
-            f"select: conditions and choices do not pair; expected equally many, 1 or more, got {len(condlist)} and "
-            f"{len(choicelist)}"
+        raise failure(
+            ValueError,
+            "select",
+            "conditions and choices do not pair",
+            expected="equally many, 1 or more",
+            got=f"{len(condlist)} and {len(choicelist)}",
         )
     dtype = np.result_type(*choicelist, default)
     result: Any = np.asarray(default, dtype) if not isinstance(default, Array) else default

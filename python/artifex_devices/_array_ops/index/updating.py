@@ -26,6 +26,7 @@ from artifex_devices._array_ops.core.layout import common_placement, placed_as, 
 from artifex_devices._array_ops.core.reading import SCALARS, Source, pieces_of_box
 from artifex_devices._array_ops.index.indexing import _window
 from artifex_devices._array_ops.index.selection import Selection, parse
+from artifex_devices._base.checks import failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
@@ -87,9 +88,12 @@ class AtIndex:
         self._index = index
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(
-            f"at[...]: it has no method {name!r}; expected one of {', '.join(_METHODS)}; check the spelling"
-            f"{did_you_mean(name, _METHODS)}"
+        raise failure(
+            AttributeError,
+            "at[...]",
+            f"it has no method {name!r}",
+            expected=f"one of {', '.join(_METHODS)}",
+            fix=f"check the spelling{did_you_mean(name, _METHODS)}",
         )
 
     def __repr__(self) -> str:
@@ -108,16 +112,22 @@ def _out_sharding(name: str, options: dict[str, Any]) -> Any:
     supported = ("indices_are_sorted", "unique_indices", "mode", "fill_value", "wrap_negative_indices", "out_sharding")
     unknown = sorted(set(options) - set(supported))
     if unknown:
-        raise TypeError(
-            f"at[...].{name}: unknown arguments {', '.join(unknown)}; expected {', '.join(supported)}; check the "
-            "spelling"
+        raise failure(
+            TypeError,
+            f"at[...].{name}",
+            f"unknown arguments {', '.join(unknown)}",
+            expected=", ".join(supported),
+            fix="check the spelling",
         )
     mode = options.get("mode")
     if mode not in (None, "promise_in_bounds") or options.get("wrap_negative_indices", True) is not True:
-        raise ValueError(
-            f"at[...].{name}: indices beyond the shape are an IndexError; expected mode None, got mode "
-            f"{safe_repr(mode)}; "
-            "clip the indices by np.clip(i, 0, n - 1), or select those below n, first"
+        raise failure(
+            ValueError,
+            f"at[...].{name}",
+            "indices beyond the shape are an IndexError",
+            expected="mode None",
+            got=f"mode {safe_repr(mode)}",
+            fix="clip the indices by np.clip(i, 0, n - 1), or select those below n, first",
         )
     return options.get("out_sharding")
 
@@ -168,9 +178,13 @@ def _check_range(operation: str, x: Array, value: int) -> None:
     if not limits.min <= value <= limits.max:
         wider = "np.int64" if -(1 << 63) <= value < 1 << 63 and x.dtype != np.int64 else "float"
         size = f", of {value.bit_length()} bits" if value.bit_length() > 64 else ""
-        raise OverflowError(
-            f"{operation}: a Python int does not fit the {x.dtype} of the Array; expected {limits.min} to {limits.max}"
-            f", got {safe_repr(value)}{size}; convert the Array first: x = x.astype({wider})"
+        raise failure(
+            OverflowError,
+            operation,
+            f"a Python int does not fit the {x.dtype} of the Array",
+            expected=f"{limits.min} to {limits.max}",
+            got=f"{safe_repr(value)}{size}",
+            fix=f"convert the Array first: x = x.astype({wider})",
         )
 
 
@@ -178,18 +192,26 @@ def _check_result(operation: str, x: Array, ufunc: np.ufunc | None, value: Any) 
     """Raises TypeError if NumPy would for x[index] op= value."""
     if ufunc is None:
         if type(value) is complex and x.dtype.kind != "c":
-            raise TypeError(
-                f"{operation}: a complex number does not fit the {x.dtype} of the Array; expected a real number, got "
-                f"{value}; convert the Array first: x = x.astype(complex)"
+            raise failure(
+                TypeError,
+                operation,
+                f"a complex number does not fit the {x.dtype} of the Array",
+                expected="a real number",
+                got=value,
+                fix="convert the Array first: x = x.astype(complex)",
             )
         return
     sample = value if type(value) in SCALARS else np.empty(0, value.dtype)
     with np.errstate(all="ignore"):
         result = ufunc(np.ones(0, x.dtype), sample).dtype
     if not np.can_cast(result, x.dtype, "same_kind"):
-        raise TypeError(
-            f"{operation}: the result is of dtype {result}; expected one that converts to the {x.dtype} of the Array, "
-            f"got values of {getattr(value, 'dtype', type(value).__name__)}; convert first: x.astype({str(result)!r})"
+        raise failure(
+            TypeError,
+            operation,
+            f"the result is of dtype {result}",
+            expected=f"one that converts to the {x.dtype} of the Array",
+            got=f"values of {getattr(value, 'dtype', type(value).__name__)}",
+            fix=f"convert first: x.astype({str(result)!r})",
         )
 
 
@@ -219,9 +241,13 @@ class _Update:
         kept = shape[extra:] if extra > 0 else shape
         fits = all(size in (1, full) for size, full in zip(kept[::-1], wanted[::-1], strict=False))
         if not fits or any(size != 1 for size in shape[: max(extra, 0)]):
-            raise ValueError(
-                f"{operation}: the values do not broadcast; expected shape {wanted} or one that broadcasts to it, got "
-                f"{shape}; reshape the values"
+            raise failure(
+                ValueError,
+                operation,
+                "the values do not broadcast",
+                expected=f"shape {wanted} or one that broadcasts to it",
+                got=shape,
+                fix="reshape the values",
             )
 
     def pieces(self, box: Box, block: Any) -> list[Box]:

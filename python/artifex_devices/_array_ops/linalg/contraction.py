@@ -30,6 +30,7 @@ from artifex_devices._array_ops.core.blocks import (
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
 from artifex_devices._array_ops.core.layout import Placement, Spec, common_placement, sharding_with, spec_in, spec_of
 from artifex_devices._base.blas_threads import shared_cores
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, Sharding
 from artifex_devices._runtime.gpu_block import is_gpu_block
@@ -166,9 +167,13 @@ def _sizes(
         sizes[label] = max(different) if different else 1
     if wrong:
         shapes = " and ".join(str(tuple(x.shape)) for x in operands)
-        raise ValueError(
-            f"{operation}: sizes do not match; expected equal sizes where dimensions are indexed together, got shapes "
-            f"{shapes}: {'; '.join(wrong)}; transpose or reshape one of them"
+        raise failure(
+            ValueError,
+            operation,
+            "sizes do not match",
+            expected="equal sizes where dimensions are indexed together",
+            got=f"shapes {shapes}: {'; '.join(wrong)}",
+            fix="transpose or reshape one of them",
         )
     return sizes
 

@@ -16,6 +16,7 @@ from artifex_devices._array_ops.core.arguments import as_operand, check_order, d
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.linalg.matrix_products import multiply_pair, plan_pair
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
 
@@ -67,8 +68,12 @@ def _dtype_and_support(
     if not options and dtype.isbuiltin == 2:  # of ml_dtypes, of which NumPy's einsum returns views only
         if dtype.name == "bfloat16":
             return dtype, False
-        raise TypeError(
-            f"einsum: NumPy does not support dtype {dtype}; expected another dtype; convert it: x.astype(np.float32)"
+        raise failure(
+            TypeError,
+            "einsum",
+            f"NumPy does not support dtype {dtype}",
+            expected="another dtype",
+            fix="convert it: x.astype(np.float32)",
         )
     return np.einsum(explicit, *samples, **dict(options)).dtype, True
 
@@ -91,10 +96,13 @@ def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
         text, arrays = operands[0].replace(" ", ""), operands[1:]
         broken = [sign for sign in ("->", "...") if text.count(sign) != operands[0].count(sign)]
         if broken:  # NumPy accepts blanks everywhere else
-            raise ValueError(
-                f"einsum: a blank is inside of {broken[0]}; expected {broken[0]!r}, got {safe_repr(operands[0])}; "
-                "leave it "
-                "out"
+            raise failure(
+                ValueError,
+                "einsum",
+                f"a blank is inside of {broken[0]}",
+                expected=f"{broken[0]!r}",
+                got=safe_repr(operands[0]),
+                fix="leave it out",
             )
     else:
         lists = list(operands)

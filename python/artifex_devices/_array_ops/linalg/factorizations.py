@@ -15,6 +15,7 @@ from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.joining import stack
 from artifex_devices._array_ops.shape.reshaping import expand_dims, squeeze
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 from artifex_devices._runtime.gpu_block import is_gpu_block
 
@@ -108,9 +109,12 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
     a, b = np.moveaxis(as_operand("cross", a), axisa, -1), np.moveaxis(as_operand("cross", b), axisb, -1)
     for number, x in enumerate((a, b)):
         if x.shape[-1] != 3:
-            raise ValueError(
-                f"cross: Both input arrays must be (arrays of) 3-dimensional vectors; expected 3 elements along the "
-                f"dimension, got {x.shape[-1]} in operand {number}"
+            raise failure(
+                ValueError,
+                "cross",
+                "Both input arrays must be (arrays of) 3-dimensional vectors",
+                expected="3 elements along the dimension",
+                got=f"{x.shape[-1]} in operand {number}",
             )
     parts = [np.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i]) for i, j in ((1, 2), (2, 0), (0, 1))]
     return np.moveaxis(stack(parts, -1), -1, axisc)

@@ -16,6 +16,7 @@ from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_
 from artifex_devices._array_ops.core.registry import implements, implements_ufunc
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
@@ -109,9 +110,12 @@ def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) 
         details = ", ".join(
             (*refused, *(["axes"] if axes is not None else []), *(["axis"] if axis is not None else []))
         )
-        raise TypeError(
-            f"{name}: {details} has no meaning on Arrays; expected dtype, casting or out; move dimensions first: "
-            "np.moveaxis(x, source, -1)"
+        raise failure(
+            TypeError,
+            name,
+            f"{details} has no meaning on Arrays",
+            expected="dtype, casting or out",
+            fix="move dimensions first: np.moveaxis(x, source, -1)",
         )
     operands = [as_operand(name, x) for x in inputs]
     if axis is not None:
@@ -146,9 +150,13 @@ def _core_labels(ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[list[Labels]
             core.remove(optional)
             absent.add(optional)
         if len(core) > x.ndim:
-            raise ValueError(
-                f"{ufunc.__name__}: operand {i} has too few dimensions; expected at least {len(core)}, got shape "
-                f"{tuple(x.shape)}; use np.multiply for numbers"
+            raise failure(
+                ValueError,
+                ufunc.__name__,
+                f"operand {i} has too few dimensions",
+                expected=f"at least {len(core)}",
+                got=f"shape {tuple(x.shape)}",
+                fix="use np.multiply for numbers",
             )
         outer = tuple(range(len(core) - x.ndim, 0))
         longest = outer if len(outer) > len(longest) else longest
@@ -183,9 +191,13 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     into = host_target("dot", out)
     fits = into is None or into.shape != result.shape or (into.dtype == result.dtype and into.flags.c_contiguous)
     if into is not None and not fits:  # as NumPy
-        raise ValueError(
-            f"dot: out is not acceptable; expected a dense row-major ndarray of {result.dtype}, got dtype {into.dtype} "
-            f"and strides {into.strides}; create it by np.empty({result.shape}, np.{result.dtype})"
+        raise failure(
+            ValueError,
+            "dot",
+            "out is not acceptable",
+            expected=f"a dense row-major ndarray of {result.dtype}",
+            got=f"dtype {into.dtype} and strides {into.strides}",
+            fix=f"create it by np.empty({result.shape}, np.{result.dtype})",
         )
     return deliver("dot", result, into)
 
@@ -202,9 +214,13 @@ def _inner(a: Any, b: Any) -> Any:
 def _vdot(a: Any, b: Any) -> Array:
     a, b = as_operand("vdot", a), as_operand("vdot", b)
     if a.size != b.size:
-        raise ValueError(
-            f"vdot: the operands differ in their number of elements; expected equal ones, got shapes {tuple(a.shape)} "
-            f"and {tuple(b.shape)}; slice or reshape one of them"
+        raise failure(
+            ValueError,
+            "vdot",
+            "the operands differ in their number of elements",
+            expected="equal ones",
+            got=f"shapes {tuple(a.shape)} and {tuple(b.shape)}",
+            fix="slice or reshape one of them",
         )
     if a.shape != b.shape or not a.ndim:
         a, b = ravel(a), ravel(b)
@@ -222,8 +238,13 @@ def _outer(a: Any, b: Any, out: Any = None) -> Any:
 def _linalg_outer(x1: Any, x2: Any, /) -> Any:
     for i, x in enumerate(as_operand("linalg.outer", x) for x in (x1, x2)):
         if x.ndim != 1:
-            raise ValueError(
-                f"linalg.outer: operand {i} is not a vector; expected one dimension, got shape {x.shape}; use np.outer"
+            raise failure(
+                ValueError,
+                "linalg.outer",
+                f"operand {i} is not a vector",
+                expected="one dimension",
+                got=f"shape {x.shape}",
+                fix="use np.outer",
             )
     return _outer(x1, x2)
 
@@ -238,9 +259,12 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
         count = operator.index(axes)
         a_axes, b_axes = tuple(range(-count, 0)), tuple(range(count))
     if len(a_axes) != len(b_axes) or len(a_axes) > min(a.ndim, b.ndim):
-        raise ValueError(
-            "tensordot: axes does not fit the operands; expected the same number of dimensions of each, got "
-            f"{safe_repr(axes)} for shapes {tuple(a.shape)} and {tuple(b.shape)}"
+        raise failure(
+            ValueError,
+            "tensordot",
+            "axes does not fit the operands",
+            expected="the same number of dimensions of each",
+            got=f"{safe_repr(axes)} for shapes {tuple(a.shape)} and {tuple(b.shape)}",
         )
     a_axes = np.lib.array_utils.normalize_axis_tuple(a_axes, a.ndim, "axes[0]")
     b_axes = np.lib.array_utils.normalize_axis_tuple(b_axes, b.ndim, "axes[1]")

@@ -12,6 +12,7 @@ from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
@@ -28,9 +29,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Ar
     if len(axes) == 2:
         rows, columns = axes
         return _matrix("norm", values, "fro" if ord is None else ord, (rows, columns), keepdims)
-    raise ValueError(
-        f"norm: Improper number of dimensions to norm; expected one or two, got {axes} of shape "
-        f"{values.shape}; give axis="
+    raise failure(
+        ValueError,
+        "norm",
+        "Improper number of dimensions to norm",
+        expected="one or two",
+        got=f"{axes} of shape {values.shape}",
+        fix="give axis=",
     )
 
 
@@ -58,16 +63,24 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
     axes = tuple(sorted(axes))
     join: np.ufunc = np.add
     if isinstance(order, str):
-        raise ValueError(
-            f"{operation}: Invalid norm order {safe_repr(order)} for vectors; expected a number, got a name; give two "
-            "dimensions"
+        raise failure(
+            ValueError,
+            operation,
+            f"Invalid norm order {safe_repr(order)} for vectors",
+            expected="a number",
+            got="a name",
+            fix="give two dimensions",
         )
     if order in (np.inf, -np.inf):
         join = np.maximum if order > 0 else np.minimum
         if order < 0 and any(x.shape[d] == 0 for d in axes):
-            raise ValueError(
-                f"{operation}: zero-size array to reduction operation {join.__name__} which has no identity; expected "
-                f"elements along dimensions {axes}, got shape {x.shape}; use another order"
+            raise failure(
+                ValueError,
+                operation,
+                f"zero-size array to reduction operation {join.__name__} which has no identity",
+                expected=f"elements along dimensions {axes}",
+                got=f"shape {x.shape}",
+                fix="use another order",
             )
 
     empty: Any = {"initial": 0} if join is np.maximum else {}  # as NumPy
@@ -118,7 +131,11 @@ def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, int], keepdim
         return apply_along(  # type: ignore[no-any-return]
             operation, x, sizes, lambda block: np.linalg.norm(block, order, axis=axes, keepdims=bool(keepdims)), result
         )
-    raise ValueError(
-        f"{operation}: Invalid norm order for matrices; expected fro, nuc, 1, -1, 2, -2, inf or -inf, got "
-        f"{safe_repr(order)}; give one dimension for a vector norm"
+    raise failure(
+        ValueError,
+        operation,
+        "Invalid norm order for matrices",
+        expected="fro, nuc, 1, -1, 2, -2, inf or -inf",
+        got=safe_repr(order),
+        fix="give one dimension for a vector norm",
     )

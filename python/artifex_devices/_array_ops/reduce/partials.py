@@ -28,6 +28,7 @@ from artifex_devices._array_ops.core.blocks import (
 from artifex_devices._array_ops.core.fused_small import from_fused, small_value
 from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import operand_parts, piece_along
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
 
@@ -153,9 +154,13 @@ def _check_broadcasts(operation: str, extra: Any, x: Array) -> None:
     fits = len(mine) <= x.ndim
     if fits and all(size in (1, whole) for size, whole in zip(mine[::-1], x.shape[::-1], strict=False)):
         return
-    raise ValueError(
-        f"{operation}: another operand does not broadcast to the Array; expected equal sizes or 1 in each dimension "
-        f"from the last one on, got {mine} beside {x.shape}; reshape it"
+    raise failure(
+        ValueError,
+        operation,
+        "another operand does not broadcast to the Array",
+        expected="equal sizes or 1 in each dimension from the last one on",
+        got=f"{mine} beside {x.shape}",
+        fix="reshape it",
     )
 
 

@@ -12,6 +12,7 @@ from artifex_devices._array_ops.core.arguments import array_operand, host_target
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.registry import implements_each
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
+from artifex_devices._base.checks import failure
 from artifex_devices._runtime.gpu_block import host_value
 
 
@@ -25,15 +26,23 @@ def _position(function: Any, a: Any, axis: Any = None, out: Any = None, *, keepd
     if axis is not None:
         axes = () if x.ndim == 0 and axis in (0, -1) else (np.lib.array_utils.normalize_axis_index(axis, x.ndim),)
     if any(x.shape[d] == 0 for d in axes):
-        raise ValueError(
-            f"{operation}: attempt to get {operation} of an empty sequence; expected elements along dimensions {axes}, "
-            f"got shape {x.shape}; look at x.size first"
+        raise failure(
+            ValueError,
+            operation,
+            f"attempt to get {operation} of an empty sequence",
+            expected=f"elements along dimensions {axes}",
+            got=f"shape {x.shape}",
+            fix="look at x.size first",
         )
     into = host_target(operation, out)
     if into is not None and not np.can_cast(into.dtype, np.intp, "safe"):  # as NumPy, which reads out as positions
-        raise TypeError(
-            f"{operation}: out of dtype {into.dtype} cannot hold positions; expected {np.dtype(np.intp)}, got "
-            f"{into.dtype}; make it by np.empty(shape, np.intp)"
+        raise failure(
+            TypeError,
+            operation,
+            f"out of dtype {into.dtype} cannot hold positions",
+            expected=np.dtype(np.intp),
+            got=into.dtype,
+            fix="make it by np.empty(shape, np.intp)",
         )
     skips = operation.startswith("nan")
     largest = operation.endswith("argmax")
@@ -67,9 +76,13 @@ def _position(function: Any, a: Any, axis: Any = None, out: Any = None, *, keepd
 
     def finish(state: State) -> State:
         if skips and np.any(state[2]):
-            raise ValueError(
-                f"{operation}: All-NaN slice encountered; expected a number in each, got only NaN; look with "
-                "isnan(x).all(axis) first"
+            raise failure(
+                ValueError,
+                operation,
+                "All-NaN slice encountered",
+                expected="a number in each",
+                got="only NaN",
+                fix="look with isnan(x).all(axis) first",
             )
         return (state[1],)
 

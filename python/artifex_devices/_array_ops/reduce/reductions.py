@@ -27,6 +27,7 @@ from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.registry import implements, implements_each, implements_ufunc
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices._base.caller import warn_user
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array
 from artifex_devices._runtime.gpu_block import is_gpu_block
@@ -164,14 +165,21 @@ def reduce_ufunc(
 
 def _check_not_empty(operation: str, ufunc: np.ufunc, x: Array, axes: tuple[int, ...], masked: bool) -> None:
     if masked:
-        raise ValueError(
-            f"{operation}: reduction operation '{ufunc.__name__}' does not have an identity; expected initial= beside "
-            "where=; give a value for what is masked"
+        raise failure(
+            ValueError,
+            operation,
+            f"reduction operation '{ufunc.__name__}' does not have an identity",
+            expected="initial= beside where=",
+            fix="give a value for what is masked",
         )
     if 0 in [x.shape[d] for d in axes]:
-        raise ValueError(
-            f"{operation}: zero-size array to reduction operation {ufunc.__name__} which has no identity; expected "
-            f"elements along dimensions {axes}, got shape {x.shape}; give initial="
+        raise failure(
+            ValueError,
+            operation,
+            f"zero-size array to reduction operation {ufunc.__name__} which has no identity",
+            expected=f"elements along dimensions {axes}",
+            got=f"shape {x.shape}",
+            fix="give initial=",
         )
 
 

@@ -23,6 +23,7 @@ from artifex_devices._array_ops.core.layout import any_explicit, is_split, shard
 from artifex_devices._array_ops.core.per_block import apply_along, pieces_along
 from artifex_devices._array_ops.core.registry import implements_each, implements_ufunc
 from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array, Sharding
 from artifex_devices.errors import ShardingTypeError
 
@@ -66,8 +67,13 @@ def _cumulative(
     ufunc = np.add if function is np.cumulative_sum else np.multiply
     x = np.atleast_1d(array_operand(operation, x))
     if axis is None and x.ndim != 1:
-        raise ValueError(
-            f"{operation}: more than one dimension; expected axis= for an Array of shape {x.shape}, got None; name it"
+        raise failure(
+            ValueError,
+            operation,
+            "more than one dimension",
+            expected=f"axis= for an Array of shape {x.shape}",
+            got="None",
+            fix="name it",
         )
     if not include_initial:
         return _scan(operation, ufunc, x, axis, dtype, out)
@@ -177,10 +183,16 @@ def _flat_sharding(operation: str, x: Array) -> Sharding:
             return flat
     elif not x.ndim:
         return sharding_with(x.sharding, ((),))
-    raise ShardingTypeError(
-        f"{operation}: without axis the Array is flattened, and its shards do not follow each other in the flat order; "
-        f"expected only dimension 0 to be sharded, and evenly, got {spec} for shape {x.shape}; name an axis, replicate "
-        "it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P())), or gather: np.asarray(x)"
+    raise failure(
+        ShardingTypeError,
+        operation,
+        "without axis the Array is flattened, and its shards do not follow each other in the flat order",
+        expected="only dimension 0 to be sharded, and evenly",
+        got=f"{spec} for shape {x.shape}",
+        fix=(
+            "name an axis, replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P())), or "
+            "gather: np.asarray(x)"
+        ),
     )
 
 

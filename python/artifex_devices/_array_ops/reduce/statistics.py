@@ -27,6 +27,7 @@ from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import fold, folds, wide_dtype, widened
 from artifex_devices._base.caller import warn_user
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array
 
@@ -55,9 +56,13 @@ class _Arguments:
         self.into = into = host_target(operation, out)
         self.dtype = kind = None if dtype is None else np.dtype(dtype)
         if kind is not None and self.skips_nan and x.dtype.isbuiltin == 1 and kind.kind in "biu":
-            raise TypeError(
-                f"{operation}: dtype {kind} has no NaN while {x.dtype} has; expected a dtype of floats, got {kind}; "
-                "leave it out, or convert the result"
+            raise failure(
+                TypeError,
+                operation,
+                f"dtype {kind} has no NaN while {x.dtype} has",
+                expected="a dtype of floats",
+                got=kind,
+                fix="leave it out, or convert the result",
             )
         if kind is None and x.dtype.kind in "biu":
             self.work = np.dtype(np.float64)
@@ -116,9 +121,13 @@ def _mean(
         if not (count.all() if isinstance(count, np.ndarray) else count):
             warn_user(f"{operation}: Mean of empty slice", RuntimeWarning)
             if result.name in _SMALL_INTEGERS:
-                raise ValueError(
-                    f"{operation}: the mean of no elements is NaN, which {result} does not have; expected 1 element or "
-                    f"more, got 0; give a dtype of floats: np.{operation}(x, dtype='float32')"
+                raise failure(
+                    ValueError,
+                    operation,
+                    f"the mean of no elements is NaN, which {result} does not have",
+                    expected="1 element or more",
+                    got="0",
+                    fix=f"give a dtype of floats: np.{operation}(x, dtype='float32')",
                 )
         return (np.true_divide(total, count).astype(result, copy=False),)
 
@@ -145,9 +154,13 @@ def _variance(
     operation = function.__name__
     if correction is not _UNSET and correction is not None:
         if ddof != 0:
-            raise ValueError(
-                f"{operation}: ddof and correction are two names of one thing; expected one of them, got ddof={ddof} "
-                f"and correction={correction}; leave ddof away"
+            raise failure(
+                ValueError,
+                operation,
+                "ddof and correction are two names of one thing",
+                expected="one of them",
+                got=f"ddof={ddof} and correction={correction}",
+                fix="leave ddof away",
             )
         ddof = correction
     arguments = _Arguments(operation, a, axis, dtype, out, keepdims, where)
@@ -158,14 +171,22 @@ def _variance(
         work = np.result_type(work, mean.dtype if hasattr(mean, "dtype") else mean)
         result = work if work.itemsize > result.itemsize and dtype is None and work.kind == "f" else result
     if dtype is not None and work.kind in "biu":
-        raise TypeError(
-            f"{operation}: a mean and squares need fractions; expected a dtype of floats, got {dtype}; convert the "
-            f"result: np.{operation}(x).astype('{dtype}')"
+        raise failure(
+            TypeError,
+            operation,
+            "a mean and squares need fractions",
+            expected="a dtype of floats",
+            got=dtype,
+            fix=f"convert the result: np.{operation}(x).astype('{dtype}')",
         )
     if work.name in _SMALL_INTEGERS:
-        raise TypeError(
-            f"{operation}: squares of {work} overflow; expected floats or integers of 8 bits and more, got {x.dtype}; "
-            f"give a dtype of floats: np.{operation}(x, dtype='float32')"
+        raise failure(
+            TypeError,
+            operation,
+            f"squares of {work} overflow",
+            expected="floats or integers of 8 bits and more",
+            got=x.dtype,
+            fix=f"give a dtype of floats: np.{operation}(x, dtype='float32')",
         )
     means = () if mean is _UNSET else (mean if isinstance(mean, Array) else np.asarray(mean),)
     is_half = folds(np.add, x.dtype, work)
@@ -248,8 +269,13 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
 
     def finish(state: State) -> State:
         if np.any(state[1] == 0):
-            raise ZeroDivisionError(
-                "average: weights sum to zero, can't be normalized; expected another sum, got 0; look at weights.sum()"
+            raise failure(
+                ZeroDivisionError,
+                "average",
+                "weights sum to zero, can't be normalized",
+                expected="another sum",
+                got="0",
+                fix="look at weights.sum()",
             )
         return (state[0] / state[1]).astype(result, copy=False), state[1].astype(result, copy=False)
 

@@ -20,6 +20,7 @@ from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.shape.rearranging import copy_shards
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, Sharding
 from artifex_devices._placement.device_put import device_put
@@ -117,9 +118,12 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     offset = len(wanted) - array.ndim
     fits = offset >= 0 and all(size in (1, wanted[offset + d]) for d, size in enumerate(array.shape))
     if not fits or min(wanted, default=0) < 0:
-        raise ValueError(
-            f"broadcast_to: shape {array.shape} does not broadcast to {wanted}; expected equal sizes or 1 in each "
-            "dimension from the last one on; reshape it first"
+        raise failure(
+            ValueError,
+            "broadcast_to",
+            f"shape {array.shape} does not broadcast to {wanted}",
+            expected="equal sizes or 1 in each dimension from the last one on",
+            fix="reshape it first",
         )
     if wanted == array.shape:
         return array
@@ -150,8 +154,12 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
     """Implements np.meshgrid: each result is sharded along the dimension of its own coordinates."""
     if indexing not in ("xy", "ij"):
-        raise ValueError(
-            f"meshgrid: Valid values for `indexing` are 'xy' and 'ij'; expected one of them, got {safe_repr(indexing)}"
+        raise failure(
+            ValueError,
+            "meshgrid",
+            "Valid values for `indexing` are 'xy' and 'ij'",
+            expected="one of them",
+            got=safe_repr(indexing),
         )
     order = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else list(range(len(xi)))
     arrays = [ravel(as_array("meshgrid", x, xi)) for x in xi]

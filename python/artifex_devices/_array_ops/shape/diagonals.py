@@ -20,6 +20,7 @@ from artifex_devices._array_ops.linalg.contraction import contract
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc
 from artifex_devices._array_ops.shape.creation import broadcast_to
 from artifex_devices._array_ops.shape.rearranging import copy_boxes
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 
 
@@ -27,8 +28,12 @@ from artifex_devices._core import Array
 def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, *, operation: str = "diagonal") -> Array:
     """Implements np.diagonal, as a copy: sharded as the first of the two dimensions that is sharded."""
     if a.ndim < 2:
-        raise ValueError(
-            f"{operation}: the operand is not a matrix; expected at least two dimensions, got shape {a.shape}"
+        raise failure(
+            ValueError,
+            operation,
+            "the operand is not a matrix",
+            expected="at least two dimensions",
+            got=f"shape {a.shape}",
         )
     i, j = normalize_axis_index(axis1, a.ndim, "axis1"), normalize_axis_index(axis2, a.ndim, "axis2")
     if i == j:
@@ -74,8 +79,13 @@ def _triangle(function: Any, m: Array, k: Any = 0) -> Array:
     """Computes each shard from the diagonal through it on its own device; a vector is each row of a square matrix."""
     operation = function.__name__
     if not m.ndim:
-        raise TypeError(
-            f"{operation}: the operand is not a matrix; expected a dimension or more, got shape (); reshape it"
+        raise failure(
+            TypeError,
+            operation,
+            "the operand is not a matrix",
+            expected="a dimension or more",
+            got="shape ()",
+            fix="reshape it",
         )
     if m.ndim == 1:
         m = broadcast_to(m, (m.size, m.size))

@@ -33,6 +33,7 @@ from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.index.indexing import get, part_of, rows
 from artifex_devices._array_ops.shape.reshaping import expand_dims
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.errors import ShardingTypeError
 
@@ -55,8 +56,13 @@ def concatenate(
         axis = 0
     if any(x.ndim == 0 for x in parts):
         which = [i for i, x in enumerate(parts) if x.ndim == 0]
-        raise ValueError(
-            f"concatenate: operands {which} have no dimension to join; expected 1 or more, got shape (); use np.stack"
+        raise failure(
+            ValueError,
+            "concatenate",
+            f"operands {which} have no dimension to join",
+            expected="1 or more",
+            got="shape ()",
+            fix="use np.stack",
         )
     axis = one_axis("concatenate", axis, parts[0].ndim)
     first = parts[0].shape
@@ -66,9 +72,13 @@ def concatenate(
         if x.ndim != len(first) or x.shape[:axis] + x.shape[axis + 1 :] != first[:axis] + first[axis + 1 :]
     ]
     if wrong:
-        raise ValueError(
-            f"concatenate: shapes differ in more than dimension {axis}; expected {first} except for that, got "
-            f"{'; '.join(wrong)}; reshape or pad them"
+        raise failure(
+            ValueError,
+            "concatenate",
+            f"shapes differ in more than dimension {axis}",
+            expected=f"{first} except for that",
+            got="; ".join(wrong),
+            fix="reshape or pad them",
         )
     return _joined("concatenate", parts, axis, out, dtype, casting)
 
@@ -117,11 +127,15 @@ def _joined_spec(
         spec[axis] = wanted
     for axes in requested:
         if axes and axes != spec[axis] and any_explicit(placement.sharding, axes):
-            raise ShardingTypeError(
-                f"{operation}: dimension {axis} of the result, of size {shape[axis]}, would be sharded over "
-                f"{spec[axis] or 'no axis'} where an operand is sharded over Explicit axes {axes}; expected operands "
-                "that agree and a size that they divide; replicate that operand first: "
-                "ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))"
+            raise failure(
+                ShardingTypeError,
+                operation,
+                (
+                    f"dimension {axis} of the result, of size {shape[axis]}, would be sharded over "
+                    f"{spec[axis] or 'no axis'} where an operand is sharded over Explicit axes {axes}"
+                ),
+                expected="operands that agree and a size that they divide",
+                fix="replicate that operand first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))",
             )
     return tuple(spec)
 
@@ -173,9 +187,13 @@ def _depth_and_rank(arrays: Any) -> tuple[int, int]:
     parts = [_depth_and_rank(part) for part in arrays]
     depths = {depth for depth, _ in parts}
     if len(depths) != 1:
-        raise ValueError(
-            f"block: lists are nested unevenly or empty; expected one depth everywhere, got {sorted(depths)}; put "
-            "single arrays in lists of their own"
+        raise failure(
+            ValueError,
+            "block",
+            "lists are nested unevenly or empty",
+            expected="one depth everywhere",
+            got=sorted(depths),
+            fix="put single arrays in lists of their own",
         )
     return 1 + depths.pop(), max(rank for _, rank in parts)
 
@@ -204,9 +222,13 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
 def _split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
     axis = one_axis("split", axis, ary.ndim)
     if np.ndim(indices_or_sections) == 0 and ary.shape[axis] % int(indices_or_sections):
-        raise ValueError(
-            f"split: {indices_or_sections} sections do not divide dimension {axis} of shape {ary.shape}; expected a "
-            f"divisor of {ary.shape[axis]}, got {indices_or_sections}; np.array_split makes uneven parts"
+        raise failure(
+            ValueError,
+            "split",
+            f"{indices_or_sections} sections do not divide dimension {axis} of shape {ary.shape}",
+            expected=f"a divisor of {ary.shape[axis]}",
+            got=indices_or_sections,
+            fix="np.array_split makes uneven parts",
         )
     return split(ary, indices_or_sections, axis)
 
@@ -216,8 +238,13 @@ def _split_along(function: Any, ary: Any, indices_or_sections: Any) -> list[Arra
     name = function.__name__
     axis, least = {"hsplit": (1, 1), "vsplit": (0, 1), "dsplit": (2, 3)}[name]
     if ary.ndim < least:
-        raise ValueError(
-            f"{name}: an array with too few dimensions; expected {least} or more, got shape {ary.shape}; reshape it"
+        raise failure(
+            ValueError,
+            name,
+            "an array with too few dimensions",
+            expected=f"{least} or more",
+            got=f"shape {ary.shape}",
+            fix="reshape it",
         )
     return _split(ary, indices_or_sections, axis if ary.ndim > axis else 0)
 

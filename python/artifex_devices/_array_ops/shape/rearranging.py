@@ -18,6 +18,7 @@ from artifex_devices._array_ops.core.layout import Spec, any_explicit, is_split,
 from artifex_devices._array_ops.core.reading import Source
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.shape.reshaping import ravel, reshape, same_bytes
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
 
@@ -74,8 +75,12 @@ def transpose(a: Array, axes: Any = None) -> Array:
     """Implements np.transpose."""
     order = tuple(reversed(range(a.ndim))) if axes is None else axis_tuple("transpose", axes, a.ndim, "axes")
     if len(order) != a.ndim:
-        raise ValueError(
-            f"transpose: axes does not name every dimension; expected {a.ndim} of them, got {axes} for shape {a.shape}"
+        raise failure(
+            ValueError,
+            "transpose",
+            "axes does not name every dimension",
+            expected=f"{a.ndim} of them",
+            got=f"{axes} for shape {a.shape}",
         )
     if order == tuple(range(a.ndim)):
         return a
@@ -100,8 +105,12 @@ def transpose(a: Array, axes: Any = None) -> Array:
 def matrix_transpose(x: Array, /) -> Array:
     """Implements np.matrix_transpose: the last two dimensions are swapped."""
     if x.ndim < 2:
-        raise ValueError(
-            f"matrix_transpose: the operand is not a matrix; expected at least two dimensions, got shape {x.shape}"
+        raise failure(
+            ValueError,
+            "matrix_transpose",
+            "the operand is not a matrix",
+            expected="at least two dimensions",
+            got=f"shape {x.shape}",
         )
     return swapaxes(x, -1, -2)
 
@@ -120,8 +129,12 @@ def _moveaxis(a: Array, source: Any, destination: Any) -> Array:
     sources = axis_tuple("moveaxis", source, a.ndim, "source")
     destinations = axis_tuple("moveaxis", destination, a.ndim, "destination")
     if len(sources) != len(destinations):
-        raise ValueError(
-            f"moveaxis: source and destination differ in length; expected equal lengths, got {source} and {destination}"
+        raise failure(
+            ValueError,
+            "moveaxis",
+            "source and destination differ in length",
+            expected="equal lengths",
+            got=f"{source} and {destination}",
         )
     order = [d for d in range(a.ndim) if d not in sources]
     for to, moved in sorted(zip(destinations, sources, strict=True)):
@@ -148,8 +161,13 @@ def flip(m: Array, axis: Any = None) -> Array:
 @implements(np.fliplr)
 def _fliplr(m: Array) -> Array:
     if m.ndim < 2:
-        raise ValueError(
-            f"fliplr: the operand has no second dimension; expected at least two, got shape {m.shape}; use np.flip"
+        raise failure(
+            ValueError,
+            "fliplr",
+            "the operand has no second dimension",
+            expected="at least two",
+            got=f"shape {m.shape}",
+            fix="use np.flip",
         )
     return flip(m, 1)
 
@@ -176,10 +194,13 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
     moving = [d for d, by in enumerate(shifts) if by and is_split(a.sharding, spec[d])]
     wrong = [d for d in moving if any_explicit(a.sharding, spec[d])]
     if wrong:
-        raise ShardingTypeError(
-            f"roll: dimensions {wrong} are sharded over Explicit axes {[spec[d] for d in wrong]}; expected unsharded "
-            f"ones or Auto axes, got {a.shape} with {a.sharding}; replicate it first: ad.reshard(x, "
-            "ad.NamedSharding(x.sharding.mesh, ad.P()))"
+        raise failure(
+            ShardingTypeError,
+            "roll",
+            f"dimensions {wrong} are sharded over Explicit axes {[spec[d] for d in wrong]}",
+            expected="unsharded ones or Auto axes",
+            got=f"{a.shape} with {a.sharding}",
+            fix="replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))",
         )
 
     def pieces(box: Box) -> Iterator[tuple[Box, Box]]:

@@ -16,6 +16,7 @@ from artifex_devices._array_ops.core.arguments import axis_tuple, refuse_bool_ax
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.layout import Spec, is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.registry import implements, implements_each
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
@@ -45,9 +46,12 @@ def _check_row_major(a: Array, shape: tuple[int, ...]) -> None:
     """Raises ValueError if another shape needs a copy, as NumPy does."""
     layout, order = a._pjrt_layout, tuple(range(a.ndim))
     if layout != _core.PjRtLayout(_core.Layout(order[::-1])):
-        raise ValueError(
-            f"reshape: copy=False, but an Array of shape {a.shape} stored as {layout} is copied for shape {shape}; "
-            f"expected row-major memory; leave copy out, or device_put(x, Format(Layout({order}), x.sharding)) first"
+        raise failure(
+            ValueError,
+            "reshape",
+            f"copy=False, but an Array of shape {a.shape} stored as {layout} is copied for shape {shape}",
+            expected="row-major memory",
+            fix=f"leave copy out, or device_put(x, Format(Layout({order}), x.sharding)) first",
         )
 
 
@@ -55,10 +59,13 @@ def check_order(operation: str, order: Any) -> None:
     """Refuses column-major order, because shards are row-major."""
     if order not in ("C", "A", "K", None):
         transposed = "np.reshape(x.T, shape)" if operation == "reshape" else "np.ravel(x.T)"
-        raise TypeError(
-            f"{operation}: shards of Arrays are row-major; expected order 'C', got {safe_repr(order)}; transpose "
-            "first: "
-            f"{transposed}"
+        raise failure(
+            TypeError,
+            operation,
+            "shards of Arrays are row-major",
+            expected="order 'C'",
+            got=safe_repr(order),
+            fix=f"transpose first: {transposed}",
         )
 
 
@@ -72,9 +79,12 @@ def _full_shape(a: Array, shape: Any) -> tuple[int, ...]:
     if len(holes) == 1 and known > 0 and a.size % known == 0:
         wanted[holes[0]] = a.size // known
     elif len(holes) > 1 or (holes and known == 0) or min(wanted, default=0) < 0 or known != a.size:
-        raise ValueError(
-            f"reshape: shape {tuple(wanted)} is not for {a.size} elements; expected sizes whose product is {a.size}, "
-            f"at most one of them -1, got an Array of shape {a.shape}"
+        raise failure(
+            ValueError,
+            "reshape",
+            f"shape {tuple(wanted)} is not for {a.size} elements",
+            expected=f"sizes whose product is {a.size}, at most one of them -1",
+            got=f"an Array of shape {a.shape}",
         )
     return tuple(wanted)
 
@@ -106,9 +116,13 @@ def squeeze(a: Array, axis: Any = None) -> Array:
         gone = set(axis_tuple("squeeze", axis, a.ndim))
         long = sorted(d for d in gone if a.shape[d] != 1)
         if long:
-            raise ValueError(
-                f"squeeze: dimensions {long} are not of size 1; expected axes of size 1, got axis={axis} for shape "
-                f"{a.shape}; leave them out"
+            raise failure(
+                ValueError,
+                "squeeze",
+                f"dimensions {long} are not of size 1",
+                expected="axes of size 1",
+                got=f"axis={axis} for shape {a.shape}",
+                fix="leave them out",
             )
     if not gone:
         return a
@@ -116,10 +130,13 @@ def squeeze(a: Array, axis: Any = None) -> Array:
     spec = spec_of(a)
     cut = sorted(d for d in gone if is_split(a.sharding, spec[d]))
     if cut:
-        raise ShardingTypeError(
-            f"squeeze: dimensions {cut} of size 1 are sharded over {[spec[d] for d in cut]}: only one device has "
-            f"elements; expected unsharded ones, got {a.sharding}; replicate it first: ad.reshard(x, "
-            "ad.NamedSharding(x.sharding.mesh, ad.P()))"
+        raise failure(
+            ShardingTypeError,
+            "squeeze",
+            f"dimensions {cut} of size 1 are sharded over {[spec[d] for d in cut]}: only one device has elements",
+            expected="unsharded ones",
+            got=a.sharding,
+            fix="replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))",
         )
     return same_bytes("squeeze", a, tuple(a.shape[d] for d in stay), tuple(spec[d] for d in stay))
 
@@ -170,10 +187,16 @@ def view(x: Array, dtype: Any, kind: Any) -> Array:
     except ValueError:
         fits = False
     if not fits:
-        raise ShardingTypeError(
-            f"view: the last dimension is sharded over {spec_of(x)[-1]}, and the bytes of a shard are not a multiple "
-            f"of the {new.itemsize} of {new}; expected shards of complete items, got {x.sharding} for {x.shape} "
-            f"{x.dtype}; replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))"
+        raise failure(
+            ShardingTypeError,
+            "view",
+            (
+                f"the last dimension is sharded over {spec_of(x)[-1]}, and the bytes of a shard are not a multiple of "
+                f"the {new.itemsize} of {new}"
+            ),
+            expected="shards of complete items",
+            got=f"{x.sharding} for {x.shape} {x.dtype}",
+            fix="replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))",
         )
     result, buffers = allocate("view", shape, new, sharding, committed=x.committed)
     tasks = [
@@ -188,15 +211,23 @@ def _shape_as(x: Array, new: np.dtype[Any]) -> tuple[int, ...]:
     if new.itemsize == x.dtype.itemsize:
         return x.shape
     if not x.ndim:
-        raise ValueError(
-            f"view: an Array without dimensions keeps its item size; expected a dtype of {x.dtype.itemsize} bytes, got "
-            f"{new} of {new.itemsize}; add a dimension first: x.reshape(1)"
+        raise failure(
+            ValueError,
+            "view",
+            "an Array without dimensions keeps its item size",
+            expected=f"a dtype of {x.dtype.itemsize} bytes",
+            got=f"{new} of {new.itemsize}",
+            fix="add a dimension first: x.reshape(1)",
         )
     nbytes = x.shape[-1] * x.dtype.itemsize
     if nbytes % new.itemsize:
-        raise ValueError(
-            f"view: the last dimension has {nbytes} bytes; expected a multiple of the {new.itemsize} of {new}, got "
-            f"shape {x.shape} of {x.dtype}; choose a smaller dtype"
+        raise failure(
+            ValueError,
+            "view",
+            f"the last dimension has {nbytes} bytes",
+            expected=f"a multiple of the {new.itemsize} of {new}",
+            got=f"shape {x.shape} of {x.dtype}",
+            fix="choose a smaller dtype",
         )
     return (*x.shape[:-1], nbytes // new.itemsize)
 
