@@ -54,7 +54,7 @@ struct KnownPlace {
   static bool is_of(const Client&) { return false; }
 };
 
-auto& g_known_places = make_recent_cache<KnownPlace, 512>("lines of callers");
+auto& g_known_places = make_recent_cache<KnownPlace, 512>();
 
 struct FramePlace {
   CallerPlace place;

@@ -219,7 +219,6 @@ Raises:
   module.def("_devices", [] { return py::list(devices_of(current_client())); });
   module.def(
       "_forget_recent", [] { clear_recent_caches(nullptr); }, "Clears the caches of meshes, shardings and index maps.");
-  module.def("_recent_sizes", &recent_cache_sizes, "Returns the number of entries of each cache, by its name.");
   module.def("_trim", [] {
     const ReleaseGil release;
     return Arena::trim_all();

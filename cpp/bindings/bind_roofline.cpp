@@ -16,9 +16,6 @@
 namespace artifex_devices::bindings {
 namespace {
 
-// Products of larger matrices take seconds in which Ctrl-C would not be heard.
-constexpr int64_t kLargestSide = 2048;
-
 py::dict series_to_python(const RateSeries& series) {
   py::dict result;
   result["rates"] = series.rates;
@@ -36,49 +33,15 @@ std::vector<int> lanes_for(const DeviceOrAll& device) {
   return all_lanes();
 }
 
-template <class T>
-py::bytes gemm_bytes(Isa isa, const std::string& a, const std::string& b, int64_t m, int64_t k, int64_t n) {
-  const auto bytes = [](int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns) * sizeof(T); };
-  if (std::max({m, k, n}) > kLargestSide || std::min({m, k, n}) < 0 || a.size() != bytes(m, k) ||
-      b.size() != bytes(k, n)) {
-    throw_error(
-        "_gemm: the operands have {} and {} bytes and m={}, k={}, n={}; expected packed matrices with sides up to {}",
-        a.size(), b.size(), m, k, n, kLargestSide);
-  }
-  // Copied: the bytes of a Python object have no alignment to speak of.
-  std::vector<T> left(static_cast<size_t>(m * k)), right(static_cast<size_t>(k * n)), out(static_cast<size_t>(m * n));
-  std::copy(a.begin(), a.end(), reinterpret_cast<char*>(left.data()));
-  std::copy(b.begin(), b.end(), reinterpret_cast<char*>(right.data()));
-  gemm(isa, left.data(), right.data(), out.data(), m, k, n);
-  return {reinterpret_cast<const char*>(out.data()), bytes(m, n)};
-}
-
-DType float_type(const std::string& name, const char* operation) {
-  const auto dtype = dtype_from_name(name);
-  if (dtype == DType::kFloat32 || dtype == DType::kFloat64) return *dtype;
-  throw_error<TypeMismatch>("{}: dtype is {:?}; expected float32 or float64; products of others are not measured",
-                            operation, name);
-}
-
 }  // namespace
 
 void bind_roofline(py::module_& module) {
-  module.def(
-      "_gemm",
-      [](const std::string& isa, const std::string& dtype, const py::bytes& a, const py::bytes& b, int64_t m, int64_t k,
-         int64_t n) {
-        const Isa chosen = isa_from_name(isa, "_gemm: isa");
-        if (float_type(dtype, "_gemm") == DType::kFloat32) return gemm_bytes<float>(chosen, a, b, m, k, n);
-        return gemm_bytes<double>(chosen, a, b, m, k, n);
-      },
-      py::arg("isa"), py::arg("dtype"), py::arg("a"), py::arg("b"), py::arg("m"), py::arg("k"), py::arg("n"),
-      "The measured product itself, on the bytes of packed row-major matrices. For tests.");
   module.def(
       "_measure_gemm",
       [](const DeviceOrAll& device, const std::string& isa, const std::string& dtype, double seconds,
          double window_seconds) {
         const Isa chosen = isa_from_name(isa, "measure_roofline: isa");
-        const DType type = float_type(dtype, "measure_roofline");
+        const DType type = dtype_from_name(dtype).value();
         const std::vector<int> lanes = lanes_for(device);
         prepare_gemm(chosen);
         RateSeries series;

@@ -141,9 +141,6 @@ void bind_spmd(py::module_& module) {
       .def("raised", &Rendezvous::raised, py::arg("participant"), "Reports that the participant's body raised.")
       .def(
           "cancel", [](Rendezvous& self) { self.fail(Rendezvous::Failure::kCancelled); }, "Ends all waits.")
-      .def(
-          "expire", [](Rendezvous& self) { self.fail(Rendezvous::Failure::kDeadline); },
-          "Ends all waits because the deadline has passed.")
       .def_property_readonly(
           "failure", [](const Rendezvous& self) { return std::string(to_string(self.failure())); },
           "Kind of failure: \"mismatch\", \"early exit\", \"deadlock\", \"deadline\", \"body\", \"cancelled\", or \"\" "

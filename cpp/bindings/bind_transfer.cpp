@@ -269,31 +269,6 @@ Raises:
                                                 is_explicit) != GuardVerdict::kAllow;
       },
       py::arg("direction"), py::arg("explicit"), "Whether the guards of this context log or refuse such a transfer.");
-  module.def("_transfer_counters", [] {
-    const TransferCounters counters = transfer_counters();
-    py::dict result;
-    result["host_to_device_bytes"] = counters.host_to_device_bytes;
-    result["device_to_host_bytes"] = counters.device_to_host_bytes;
-    result["device_to_device_bytes"] = counters.device_to_device_bytes;
-    result["copies_listed"] = counters.copies_listed;
-    return result;
-  });
-  module.def(
-      "_plan_of_reshard",
-      [](const ArrayRef& source, const std::shared_ptr<Sharding>& sharding) {
-        check_has_devices(*sharding, "plan");
-        const ReshardPlan plan = plan_of_reshard(*source, *sharding);
-        py::dict result;
-        result["copies"] = plan.copy_count();
-        result["bytes_reused"] = plan.bytes_reused();
-        result["bytes_copied"] = plan.bytes_copied();
-        result["bytes_between_devices"] = plan.bytes_over(LinkKind::kSameArena);
-        result["bytes_between_arenas"] = plan.bytes_over(LinkKind::kOtherArena);
-        result["bytes_between_processes"] = plan.bytes_over(LinkKind::kOtherProcess);
-        result["bytes_between_hosts"] = plan.bytes_over(LinkKind::kOtherHost);
-        return result;
-      },
-      py::arg("source"), py::arg("sharding"));
   bind_host_copy(module);
 }
 

@@ -96,7 +96,7 @@ struct KnownKeys {
   }
 };
 
-auto& g_known_keys = make_recent_cache<KnownKeys, 256>("sorted keys of dicts");
+auto& g_known_keys = make_recent_cache<KnownKeys, 256>();
 
 class Flattening {
  public:

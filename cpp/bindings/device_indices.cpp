@@ -39,8 +39,8 @@ struct KnownSet {
   bool is_of(const Client& client) const { return devices->client().get() == &client; }
 };
 
-auto& g_maps = make_recent_cache<KnownMap, 32>("devices_indices_map");
-auto& g_sets = make_recent_cache<KnownSet, 32>("device_set");
+auto& g_maps = make_recent_cache<KnownMap, 32>();
+auto& g_sets = make_recent_cache<KnownSet, 32>();
 
 bool is_worth_caching(const DeviceList& devices) {
   return devices.size() <= kMaxCachedDevices && is_open_world(*devices.client());

@@ -59,11 +59,11 @@ struct KnownObject {
   bool is_of(const Client& client) const { return sharding->devices()->client().get() == &client; }
 };
 
-auto& g_meshes = make_recent_cache<KnownMesh, 32>("Mesh");
-auto& g_specs = make_recent_cache<KnownSpec, 256>("PartitionSpec");
-auto& g_named = make_recent_cache<KnownNamed, 128>("NamedSharding");
-auto& g_parts = make_recent_cache<KnownParts, 128>("NamedSharding's mesh and spec");
-auto& g_objects = make_recent_cache<KnownObject, 128>("Array's sharding");
+auto& g_meshes = make_recent_cache<KnownMesh, 32>();
+auto& g_specs = make_recent_cache<KnownSpec, 256>();
+auto& g_named = make_recent_cache<KnownNamed, 128>();
+auto& g_parts = make_recent_cache<KnownParts, 128>();
+auto& g_objects = make_recent_cache<KnownObject, 128>();
 
 PyTypeObject* device_class = nullptr;
 PyTypeObject* mesh_class = nullptr;

@@ -6,33 +6,21 @@
 namespace artifex_devices::bindings {
 namespace {
 
-struct RegisteredCache {
-  const char* name;
-  std::function<void(const Client*)> forget;
-  std::function<int64_t()> size;
-};
-
-std::vector<RegisteredCache>& tables() {
-  static auto* list = new std::vector<RegisteredCache>;
+std::vector<std::function<void(const Client*)>>& forget_functions() {
+  static auto* list = new std::vector<std::function<void(const Client*)>>;
   return *list;
 }
 
-[[maybe_unused]] const auto& g_tables_made_at_load = tables();
+[[maybe_unused]] const auto& g_list_made_at_load = forget_functions();
 
 }  // namespace
 
-void register_recent_cache(const char* name, std::function<void(const Client*)> forget, std::function<int64_t()> size) {
-  tables().push_back({name, std::move(forget), std::move(size)});
+void register_recent_cache(std::function<void(const Client*)> forget) {
+  forget_functions().push_back(std::move(forget));
 }
 
 void clear_recent_caches(const Client* client) {
-  for (const RegisteredCache& table : tables()) table.forget(client);
-}
-
-py::dict recent_cache_sizes() {
-  py::dict sizes;
-  for (const RegisteredCache& table : tables()) sizes[table.name] = table.size();
-  return sizes;
+  for (const auto& forget : forget_functions()) forget(client);
 }
 
 }  // namespace artifex_devices::bindings

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -12,8 +10,6 @@
 #include "artifex_devices/device/client.h"
 
 namespace artifex_devices::bindings {
-
-namespace py = pybind11;
 
 /// A direct-mapped cache of results by their arguments: a new entry replaces the old one in its place. Entries keep
 /// Python objects, meshes and worlds alive, so only those of open worlds belong here; clear_recent_caches() drops them.
@@ -34,34 +30,24 @@ class RecentCache {
     }
   }
 
-  int64_t size() const {
-    int64_t filled = 0;
-    for (const Entry& entry : entries_) filled += entry.is_empty() ? 0 : 1;
-    return filled;
-  }
-
  private:
   std::array<Entry, kPlaces> entries_;
 };
 
 inline size_t hash_pointer(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer) >> 4; }
 
-/// Registers a cache for clear_recent_caches(). Called at import.
-void register_recent_cache(const char* name, std::function<void(const Client*)> forget, std::function<int64_t()> size);
+/// Registers a cache for clear_recent_caches(), by its `forget`. Called at import.
+void register_recent_cache(std::function<void(const Client*)> forget);
 
 /// Creates a cache that is never destroyed.
 template <class Entry, size_t kPlaces>
-RecentCache<Entry, kPlaces>& make_recent_cache(const char* name) {
+RecentCache<Entry, kPlaces>& make_recent_cache() {
   auto* table = new RecentCache<Entry, kPlaces>;
-  register_recent_cache(
-      name, [table](const Client* client) { table->forget(client); }, [table] { return table->size(); });
+  register_recent_cache([table](const Client* client) { table->forget(client); });
   return *table;
 }
 
 /// Drops the entries of all caches that keep the client alive, or all entries for null.
 void clear_recent_caches(const Client* client);
-
-/// {name of a cache: number of entries}
-py::dict recent_cache_sizes();
 
 }  // namespace artifex_devices::bindings

@@ -20,7 +20,7 @@ struct CachedKeys {
   static bool is_of(const Client&) { return false; }
 };
 
-auto& g_cached_keys = make_recent_cache<CachedKeys, 64>("keys of paths");
+auto& g_cached_keys = make_recent_cache<CachedKeys, 64>();
 
 bool are_texts(PyObject* tuple) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {

@@ -1532,12 +1532,12 @@ class Array:
         self, function: typing.Any, types: typing.Any, args: typing.Any, kwargs: typing.Any
     ) -> typing.Any:
         """
-        NumPy functions: those of the guide's table; others raise TypeError that says how to gather first.
+        Calls a NumPy function of the guide's table; others raise TypeError that says how to gather first.
         """
 
     def __array_namespace__(self, *, api_version: str | None = None) -> typing.Any:
         """
-        The module `artifex_devices.array_api`: the Array API standard's functions for Arrays.
+        Returns the module `artifex_devices.array_api`: the Array API standard's functions for Arrays.
 
                 Raises:
                     ValueError: The version is not supported.
@@ -1546,14 +1546,14 @@ class Array:
 
     def __array_ufunc__(self, ufunc: typing.Any, method: str, *inputs: typing.Any, **options: typing.Any) -> typing.Any:
         """
-        Ufuncs: each device computes its own shard (guide: NumPy on Arrays).
+        Calls a ufunc; each device computes its own shard (guide: NumPy on Arrays).
         """
 
     def __bool__(self) -> bool: ...
     def __complex__(self) -> complex: ...
     def __contains__(self, value: typing.Any) -> bool:
         """
-        Whether an element equals the value.
+        Returns whether an element equals the value.
         """
 
     def __copy__(self) -> Array: ...
@@ -1610,7 +1610,7 @@ class Array:
 
     def __format__(self, spec: str) -> str:
         """
-        f"{loss:.3f}": an Array without dimensions is formatted as its number, others only with an empty format.
+        Formats the number of an Array without dimensions, as in f"{loss:.3f}"; others take an empty format only.
         """
 
     def __ge__(self, other: typing.Any) -> Array:
@@ -1620,7 +1620,7 @@ class Array:
 
     def __getitem__(self, index: typing.Any) -> Array:
         """
-        x[index] by NumPy's rules; only the shards that hold the elements are read (guide: NumPy on Arrays).
+        Returns x[index] by NumPy's rules; reads only the shards that hold the elements (guide: NumPy on Arrays).
         """
 
     def __gt__(self, other: typing.Any) -> Array:
@@ -1637,7 +1637,7 @@ class Array:
 
     def __iter__(self) -> collections.abc.Iterator[Array]:
         """
-        x[0], x[1], ...; TypeError for an Array without dimensions.
+        Iterates over x[0], x[1], ...; raises TypeError for an Array without dimensions.
         """
 
     def __le__(self, other: typing.Any) -> Array:
@@ -1689,7 +1689,7 @@ class Array:
 
     def __pow__(self, other: typing.Any) -> Array:
         """
-        np.power, element by element; `x ** 2` is np.square and `x ** 0.5` np.sqrt, as for ndarrays.
+        Calls np.power, element by element; `x ** 2` is np.square and `x ** 0.5` np.sqrt, as for ndarrays.
         """
 
     def __radd__(self, other: typing.Any) -> Array:
@@ -1709,13 +1709,13 @@ class Array:
 
     def __reduce__(self) -> tuple[typing.Any, ...]:
         """
-        The value, the sharding and whether it is committed.
+        Returns the value, the sharding and whether it is committed.
         """
 
     def __repr__(self) -> str: ...
     def __reversed__(self) -> collections.abc.Iterator[Array]:
         """
-        x[len(x) - 1], ..., x[0].
+        Iterates over x[len(x) - 1], ..., x[0].
         """
 
     def __rfloordiv__(self, other: typing.Any) -> Array:
@@ -1746,7 +1746,7 @@ class Array:
 
     def __round__(self, ndigits: int | None = None) -> Array:
         """
-        np.round; integers where ndigits is None, as in JAX.
+        Calls np.round; the result has integers where ndigits is None, as in JAX.
         """
 
     def __rpow__(self, other: typing.Any) -> Array:
@@ -1846,7 +1846,7 @@ class Array:
 
     def astype(self, dtype: typing.Any, copy: bool = True, device: typing.Any = None) -> Array:
         """
-        np.astype: each device converts its own shard.
+        Calls np.astype; each device converts its own shard.
         """
 
     def block_until_ready(self) -> Array:
@@ -1859,32 +1859,32 @@ class Array:
 
     def clip(self, min: typing.Any = None, max: typing.Any = None, out: typing.Any = None) -> Array:
         """
-        np.clip.
+        Calls np.clip.
         """
 
     def clone(self) -> Array:
         """
-        Another Array on the same memory, which stays valid when x is deleted.
+        Returns another Array on the same memory, which stays valid when x is deleted.
         """
 
     def compress(self, condition: typing.Any, axis: typing.Any = None, out: typing.Any = None) -> Array:
         """
-        np.compress(condition, x, axis): the parts along one dimension where the condition is True.
+        Calls np.compress(condition, x, axis): takes the parts along one dimension where the condition is True.
         """
 
     def conj(self) -> Array:
         """
-        np.conjugate; bools stay bools.
+        Calls np.conjugate; bools stay bools.
         """
 
     def conjugate(self) -> Array:
         """
-        np.conjugate; bools stay bools.
+        Calls np.conjugate; bools stay bools.
         """
 
     def copy(self) -> Array:
         """
-        np.copy: new memory, the same sharding.
+        Calls np.copy; the copy has its own memory and the same sharding.
         """
 
     def copy_to_host_async(self) -> artifex_devices._placement.async_copy.HostCopy:
@@ -1937,12 +1937,12 @@ class Array:
 
     def dot(self, b: typing.Any, out: typing.Any = None) -> Array:
         """
-        np.dot(x, b): each device multiplies its own blocks, and only partial sums are sent.
+        Calls np.dot(x, b); each device multiplies its own blocks, and only partial sums are sent.
         """
 
     def flatten(self, order: str = "C") -> Array:
         """
-        A copy of the elements in one dimension.
+        Returns a copy of the elements in one dimension.
         """
 
     def is_deleted(self) -> bool:
@@ -1957,7 +1957,7 @@ class Array:
 
     def item(self, *index: typing.Any) -> typing.Any:
         """
-        One element as a Python number: the only element, or that at a flat position or an index.
+        Returns one element as a Python number: the only element, or that at a flat position or an index.
 
                 Raises:
                     ValueError: There is no index and x has not exactly one element, or the number of indices is wrong.
@@ -2033,19 +2033,19 @@ class Array:
 
     def ravel(self, order: str = "C", *, out_sharding: typing.Any = None) -> Array:
         """
-        The elements in one dimension, on the same memory: reshape(-1), with its out_sharding.
+        Returns the elements in one dimension, on the same memory: reshape(-1), with its out_sharding.
         """
 
     def repeat(self, repeats: typing.Any, axis: typing.Any = None, *, out_sharding: typing.Any = None) -> Array:
         """
-        np.repeat(x, repeats, axis), placed by out_sharding if that is not None.
+        Calls np.repeat(x, repeats, axis); the result is placed by out_sharding if that is not None.
         """
 
     def reshape(
         self, *shape: typing.Any, order: str = "C", copy: bool | None = None, out_sharding: typing.Any = None
     ) -> Array:
         """
-        The same elements in another shape, on the same memory.
+        Returns the same elements in another shape, on the same memory.
 
                 Args:
                     self: The Array.
@@ -2133,7 +2133,7 @@ class Array:
 
     def to_device(self, device: typing.Any, *, stream: typing.Any = None) -> Array:
         """
-        The Array placed on a Device or by a Sharding, as `device_put(x, device)` places it.
+        Returns the Array placed on a Device or by a Sharding, as `device_put(x, device)` places it.
 
                 `device` is a Device or a Sharding, as `Array.device` returns them, or another target of `device_put`; `stream`
                 must be None.
@@ -2151,7 +2151,7 @@ class Array:
 
     def tobytes(self) -> bytes:
         """
-        The bytes of np.asarray(x) in row-major order.
+        Returns the bytes of np.asarray(x) in row-major order.
         """
 
     def tolist(self) -> typing.Any:
@@ -2168,7 +2168,7 @@ class Array:
 
     def transpose(self, *axes: typing.Any) -> Array:
         """
-        The dimensions in another order; their shardings move with them.
+        Returns the dimensions in another order; their shardings move with them.
 
                 Args:
                     self: The Array.
@@ -2207,7 +2207,7 @@ class Array:
 
     def view(self, dtype: typing.Any = None, type: typing.Any = None) -> Array:
         """
-        The bits as another dtype, in new memory; the last dimension changes with the item size.
+        Returns the bits as another dtype, in new memory; the last dimension changes with the item size.
 
                 Args:
                     self: The Array.
@@ -2643,11 +2643,6 @@ class Rendezvous:
     ) -> None:
         """
         Stores what the collective has made in `results`, at the positions of its members, and lets them go on. Ctrl-C comes before all of it or after.
-        """
-
-    def expire(self) -> None:
-        """
-        Ends all waits because the deadline has passed.
         """
 
     def finished(self, participant: int) -> None:
@@ -3490,11 +3485,6 @@ def _forget_recent() -> None:
     Clears the caches of meshes, shardings and index maps.
     """
 
-def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> bytes:
-    """
-    The measured product itself, on the bytes of packed row-major matrices. For tests.
-    """
-
 def _get_leaf(array: Array) -> typing.Any: ...
 def _gpu_buffers(array: Array, writable: bool = False, some: bool = False) -> typing.Any:
     """
@@ -3805,7 +3795,6 @@ def _plan_gpu_shares(
     For each process, as (machine, PCI addresses of the GPUs that it sees, numbers that were chosen, or None): the numbers of the GPUs that it uses. Then (PCI address, processes) of each GPU that several use.
     """
 
-def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(world: typing.Any) -> None: ...
 def _prefers_gpus() -> bool:
@@ -3847,11 +3836,6 @@ def _read_nvml(library: str = "") -> dict[typing.Any, typing.Any]: ...
 def _real_path(path: str) -> typing.Any:
     """
     Returns os.path.realpath of a path of which at most the last name is missing; None for others.
-    """
-
-def _recent_sizes() -> dict[typing.Any, typing.Any]:
-    """
-    Returns the number of entries of each cache, by its name.
     """
 
 def _reinterpreted(array: Array, shape: typing.Any, sharding: Sharding, operation: str) -> Array:
@@ -3999,7 +3983,6 @@ def _trace_meetings(
     Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.
     """
 
-def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
 def _transfer_is_guarded(direction: str, explicit: bool) -> bool:
     """
     Whether the guards of this context log or refuse such a transfer.

@@ -11,7 +11,7 @@ import sys
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import _core, cluster, models, planner
+from artifex_devices import cluster, models, planner
 
 
 @pytest.fixture
@@ -28,10 +28,6 @@ def values():
 @pytest.fixture
 def array(gpus, values):
     return ad.device_put(values, ad.NamedSharding(ad.Mesh(np.array(gpus), ("x",)), ad.P("x")))
-
-
-def bytes_read():
-    return _core._transfer_counters()["device_to_host_bytes"]
 
 
 def test_devices_are_gpus_and_the_cpu_is_beside_them(gpus):
@@ -177,19 +173,19 @@ def test_bad_mixed_worlds_are_refused(world, options, error, text):
 
 
 def test_reading_is_a_transfer_once(array, values):
-    before = bytes_read()
-    np.testing.assert_array_equal(np.asarray(array), values)
-    assert bytes_read() - before == values.nbytes
-    np.testing.assert_array_equal(np.asarray(array), values)
-    np.testing.assert_array_equal(ad.device_get(array), values)
-    assert bytes_read() - before == values.nbytes
+    with ad.transfers.record() as report:
+        np.testing.assert_array_equal(np.asarray(array), values)
+        assert report.bytes("device-to-host") == values.nbytes
+        np.testing.assert_array_equal(np.asarray(array), values)
+        np.testing.assert_array_equal(ad.device_get(array), values)
+    assert report.bytes("device-to-host") == values.nbytes
 
 
 def test_one_device_is_read_by_a_transfer_too(gpus, values):
     array = ad.device_put(values, gpus[2])
-    before = bytes_read()
-    first = np.asarray(array)
-    assert bytes_read() - before == values.nbytes
+    with ad.transfers.record() as report:
+        first = np.asarray(array)
+    assert report.bytes("device-to-host") == values.nbytes
     assert not first.flags.writeable
     assert np.shares_memory(first, np.asarray(array))
 

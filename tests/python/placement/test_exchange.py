@@ -9,7 +9,6 @@ import itertools
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import _core
 from shared_worlds import Job, check_value, clients_of, entered
 
 X = np.arange(64, dtype=np.int32).reshape(8, 8)
@@ -26,7 +25,8 @@ def placed(value, sharding):
 
 def planned_bytes(x, sharding):
     """The bytes of all messages of all processes."""
-    return _core._plan_of_reshard(x, sharding)["bytes_between_processes"]
+    plan = ad.planner.plan_reshard(x.shape, x.dtype, x.sharding, sharding, way="copies")
+    return plan.bytes_by_link["other process"] + plan.bytes_by_link["other host"]
 
 
 def between(counts, source, target, value=X, **more):

@@ -8,7 +8,7 @@ import re
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import _core, cluster
+from artifex_devices import cluster
 from artifex_devices._base.text import bytes_text
 from artifex_devices.planner import Copy, plan_collective, plan_reshard
 from artifex_devices.sharding import AbstractMesh, Mesh, NamedSharding, P, SingleDeviceSharding
@@ -35,9 +35,9 @@ def pod_mesh(pod):
 
 def moved(source, destination):
     """Bytes that the execution counts."""
-    before = _core._transfer_counters()["device_to_device_bytes"]
-    ad.device_put(source, destination).block_until_ready()
-    return _core._transfer_counters()["device_to_device_bytes"] - before
+    with ad.transfers.record() as report:
+        ad.device_put(source, destination).block_until_ready()
+    return report.bytes("device-to-device")
 
 
 @st.composite

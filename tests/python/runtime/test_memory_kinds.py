@@ -13,7 +13,6 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import xla_client
-from artifex_devices._core import _plan_of_reshard, _transfer_counters
 from artifex_devices.testing import arrays
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -268,14 +267,14 @@ class TestTransfers:
     def test_another_kind_is_a_copy_and_the_same_kind_is_not(self, named, source, target, shape, nothing_left):
         value = np.random.default_rng(1).random(shape, np.float32)
         x = ad.device_put(value, named("x", memory_kind=source))
-        before = _transfer_counters()["device_to_device_bytes"]
-        y = ad.device_put(x, x.sharding.with_memory_kind(target))
+        with ad.transfers.record() as report:
+            y = ad.device_put(x, x.sharding.with_memory_kind(target))
         y.block_until_ready()
         same = source == target
         assert (address_of(x) == address_of(y)) is same
-        assert _transfer_counters()["device_to_device_bytes"] - before == (0 if same else value.nbytes)
-        plan = _plan_of_reshard(x, y.sharding)
-        assert (plan["bytes_copied"], plan["bytes_between_devices"]) == ((0, 0) if same else (value.nbytes, 0))
+        assert report.bytes("device-to-device") == (0 if same else value.nbytes)
+        plan = ad.planner.plan_reshard(x.shape, x.dtype, x.sharding, y.sharding, way="copies")
+        assert (plan.bytes_copied, plan.bytes_received) == ((0, 0) if same else (value.nbytes, 0))
         assert np.array_equal(np.asarray(y), value)
         if not same:
             x.delete()
@@ -312,9 +311,9 @@ class TestTransfers:
             for kind in KINDS[1:]:
                 for spec in (ad.P("x"), ad.P(), ad.P(None, "x")):
                     y = ad.device_put(x, ad.NamedSharding(mesh, spec, memory_kind=kind))
-                    plan = _plan_of_reshard(x, y.sharding)
+                    plan = ad.planner.plan_reshard(x.shape, x.dtype, x.sharding, y.sharding, way="copies")
                     if spec == ad.P("x"):
-                        assert (plan["bytes_copied"], plan["bytes_between_arenas"]) == (value.nbytes, 0)
+                        assert (plan.bytes_copied, plan.bytes_received) == (value.nbytes, 0)
                     assert np.array_equal(np.asarray(y), value)
                     assert np.array_equal(np.asarray(ad.device_put(y, x.sharding)), value)
 
