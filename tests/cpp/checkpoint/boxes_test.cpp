@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "artifex_devices/checkpoint/crc32c.h"
+#include "artifex_devices/device/client.h"
+#include "artifex_devices/sharding/mesh.h"
+#include "artifex_devices/sharding/named_sharding.h"
 
 namespace artifex_devices {
 namespace {
@@ -76,6 +79,42 @@ TEST(PartOfBox, AScalarIsInTheFirstPartOnly) {
   EXPECT_TRUE(part_of_box({{}, {}}, 0, 3));
   EXPECT_FALSE(part_of_box({{}, {}}, 1, 3));
   EXPECT_FALSE(part_of_box({{}, {}}, 2, 3));
+}
+
+/// The boxes that each of three processes with two devices each writes of an array of `shape`.
+std::vector<std::vector<IndexDomain>> owned(const SpecEntry& entry, const Dims& shape) {
+  const auto machine = Machine::from_synthetic("numa:1 core:2 pu:1");
+  const ProcessInfo process = Client::describe(*machine, 2);
+  ClientOptions options;
+  options.processes = {process, process, process};
+  options.num_devices = 2;
+  const ClientRef client = Client::make(machine, options);
+  std::vector<Device*> devices;
+  for (int64_t id = 0; id < client->device_count(); ++id) devices.push_back(client->device(id));
+  const MeshRef mesh = make_mesh({3, 2}, {AxisName("p"), AxisName("d")}, {}, devices, "make_mesh");
+  const ShardingRef sharding = NamedSharding::make(mesh, PartitionSpec({entry}));
+  std::vector<std::vector<IndexDomain>> boxes;
+  for (int64_t each = 0; each < 3; ++each) boxes.push_back(owned_boxes(*sharding, shape, each));
+  return boxes;
+}
+
+using Boxes = std::vector<std::vector<IndexDomain>>;
+
+TEST(OwnedBoxes, AProcessWritesTheJoinedTilesThatNoOtherHolds) {
+  EXPECT_EQ(owned(SpecEntry({AxisName("p"), AxisName("d")}), {12, 5}),
+            (Boxes{{{{0, 0}, {4, 5}}}, {{{4, 0}, {4, 5}}}, {{{8, 0}, {4, 5}}}}));
+}
+
+TEST(OwnedBoxes, ProcessesThatHoldTheSameTileShareIt) {
+  EXPECT_EQ(owned(SpecEntry(), {9, 5}), (Boxes{{{{0, 0}, {3, 5}}}, {{{3, 0}, {3, 5}}}, {{{6, 0}, {3, 5}}}}));
+  // Each process holds both halves; of each it writes a third.
+  EXPECT_EQ(owned(SpecEntry({AxisName("d")}), {6, 5}), (Boxes{{{{0, 0}, {1, 5}}, {{3, 0}, {1, 5}}},
+                                                              {{{1, 0}, {1, 5}}, {{4, 0}, {1, 5}}},
+                                                              {{{2, 0}, {1, 5}}, {{5, 0}, {1, 5}}}}));
+}
+
+TEST(OwnedBoxes, AnArrayWithoutElementsBelongsToNoProcess) {
+  EXPECT_EQ(owned(SpecEntry(), {0, 5}), (Boxes{{}, {}, {}}));
 }
 
 }  // namespace

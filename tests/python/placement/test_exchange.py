@@ -102,20 +102,6 @@ def test_donation_and_copies():
             assert client_bytes == [0, 0]
 
 
-def test_all_messages_within_the_budget_are_under_way_at_once():
-    value = np.arange(15 << 20, dtype=np.int32).reshape(-1, 1 << 10)  # 60 MiB, each process has half of each row
-    with Job((1, 1)) as job:
-
-        def body(index):
-            rows = ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P(None, "x"))
-            x = placed(value, rows)
-            check_value(ad.device_put(x, named((2,), ("x",))), value)
-
-        job.run(body)
-        assert [sent for sent, _ in job.traffic()] == [{1: 30 << 20}, {0: 30 << 20}]
-        assert [max(each.sizes) for each in job.transports] == [60 << 20] * 2
-
-
 def test_a_transport_that_fails_leaves_nothing_behind():
     with Job((1, 1)) as job:
 
