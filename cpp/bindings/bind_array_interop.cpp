@@ -18,42 +18,6 @@ namespace {
 // --- Buffer protocol
 // ----------------------------------------------------------------------------------------------------------------
 
-/// Format characters of the struct module; null for dtypes that it does not have.
-const char* format_of(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::kBool:
-      return "?";
-    case DType::kInt8:
-      return "b";
-    case DType::kInt16:
-      return "h";
-    case DType::kInt32:
-      return "i";
-    case DType::kInt64:
-      return "l";
-    case DType::kUInt8:
-      return "B";
-    case DType::kUInt16:
-      return "H";
-    case DType::kUInt32:
-      return "I";
-    case DType::kUInt64:
-      return "L";
-    case DType::kFloat16:
-      return "e";
-    case DType::kFloat32:
-      return "f";
-    case DType::kFloat64:
-      return "d";
-    case DType::kComplex64:
-      return "Zf";
-    case DType::kComplex128:
-      return "Zd";
-    default:
-      return nullptr;
-  }
-}
-
 /// Sets a BufferError and returns -1 if the Array has no buffer. Not a C++ exception: np.asarray tries the buffer
 /// before __array__.
 int refuse_buffer(const Array& array, int flags) {
@@ -76,7 +40,7 @@ int refuse_buffer(const Array& array, int flags) {
                  (*array.sharding()->devices())[0]->to_string().c_str());
     return -1;
   }
-  if (format_of(array.dtype()) == nullptr) {
+  if (row_of(array.dtype()).buffer_format == nullptr) {
     PyErr_Format(PyExc_BufferError,
                  "memoryview: the buffer protocol has no format for dtype %s; expected a dtype of NumPy itself; use "
                  "the bytes: np.asarray(x).view(np.uint8)",
@@ -108,7 +72,7 @@ int fill_buffer(const py::handle self, const ArrayRef& array, Py_buffer* view, i
   view->ndim = static_cast<int>(value->shape.size());
   // The protocol's arrays are not const, but consumers only read them.
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
-  view->format = (flags & PyBUF_FORMAT) != 0 ? const_cast<char*>(format_of(value->dtype)) : nullptr;
+  view->format = (flags & PyBUF_FORMAT) != 0 ? const_cast<char*>(row_of(value->dtype).buffer_format) : nullptr;
   const bool dims = (flags & PyBUF_ND) != 0;
   const bool strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
   view->shape = dims ? const_cast<Py_ssize_t*>(value->shape.span().data()) : nullptr;

@@ -18,26 +18,14 @@ namespace {
 
 const char* type_name(py::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
-// DTypes by NumPy's type numbers, in the order of its C header; empty for types that devices do not support.
+// DTypes by NumPy's type numbers; empty for types that devices do not support.
 constexpr std::array<std::optional<DType>, 24> kByTypeNumber = [] {
-  static_assert(sizeof(long) == 8, "NumPy's LONG is taken for int64");
   std::array<std::optional<DType>, 24> table{};
-  table[0] = DType::kBool;
-  table[1] = DType::kInt8;
-  table[2] = DType::kUInt8;
-  table[3] = DType::kInt16;
-  table[4] = DType::kUInt16;
-  table[5] = DType::kInt32;
-  table[6] = DType::kUInt32;
-  table[7] = DType::kInt64;
-  table[8] = DType::kUInt64;
-  table[9] = DType::kInt64;
+  for (const DTypeRow& row : kDTypes) {
+    if (row.numpy_number >= 0) table[static_cast<size_t>(row.numpy_number)] = row.dtype;
+  }
+  table[9] = DType::kInt64;  // LONGLONG, as long as LONG
   table[10] = DType::kUInt64;
-  table[11] = DType::kFloat32;
-  table[12] = DType::kFloat64;
-  table[14] = DType::kComplex64;
-  table[15] = DType::kComplex128;
-  table[23] = DType::kFloat16;
   return table;
 }();
 

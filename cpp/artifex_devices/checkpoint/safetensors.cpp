@@ -23,34 +23,6 @@ constexpr std::string_view kChecksums = "CRC32C";
 constexpr int64_t kLengthBytes = 8;
 constexpr int64_t kMaxRank = 65;  // NumPy's 64, and the dimension of a complex number
 
-struct TypeRow {
-  std::string_view name;
-  DType dtype;
-};
-// The first row of a dtype is the one that is written.
-constexpr TypeRow kTypes[] = {
-    {"BOOL", DType::kBool},
-    {"I8", DType::kInt8},
-    {"I16", DType::kInt16},
-    {"I32", DType::kInt32},
-    {"I64", DType::kInt64},
-    {"U8", DType::kUInt8},
-    {"U16", DType::kUInt16},
-    {"U32", DType::kUInt32},
-    {"U64", DType::kUInt64},
-    {"F16", DType::kFloat16},
-    {"F32", DType::kFloat32},
-    {"F64", DType::kFloat64},
-    {"BF16", DType::kBFloat16},
-    {"F8_E4M3", DType::kFloat8E4M3FN},
-    {"F8_E5M2", DType::kFloat8E5M2},
-    {"C64", DType::kComplex64},
-    {"F8_E8M0", DType::kFloat8E8M0FNU},
-    {"F8_E4M3FNUZ", DType::kFloat8E4M3FNUZ},
-    {"F8_E5M2FNUZ", DType::kFloat8E5M2FNUZ},
-};
-constexpr size_t kWritten = 15;  // later rows are read only: readers of other packages do not know them all
-
 Dims read_dims(JsonReader& json) {
   Dims dims;
   json.begin_list();
@@ -245,17 +217,14 @@ class HeaderParser {
 }  // namespace
 
 StoredType stored_type(DType dtype) noexcept {
-  if (dtype == DType::kComplex64) return {"F32", true};
-  if (dtype == DType::kComplex128) return {"F64", true};
-  for (size_t i = 0; i < kWritten; ++i) {
-    if (kTypes[i].dtype == dtype) return {kTypes[i].name};
-  }
-  return {"U8"};
+  if (is_complex(dtype)) return {dtype == DType::kComplex64 ? "F32" : "F64", true};
+  return {row_of(dtype).is_saved ? row_of(dtype).safetensors : "U8"};
 }
 
 std::optional<DType> dtype_of_stored(std::string_view name) noexcept {
-  const auto* row = std::ranges::find(kTypes, name, &TypeRow::name);
-  return row == std::end(kTypes) ? std::nullopt : std::optional(row->dtype);
+  if (name.empty()) return std::nullopt;
+  const auto* row = std::ranges::find(kDTypes, name, &DTypeRow::safetensors);
+  return row == kDTypes.end() ? std::nullopt : std::optional(row->dtype);
 }
 
 std::vector<StoredTensor> parse_safetensors(std::string_view header, int64_t file_bytes, std::string_view what) {

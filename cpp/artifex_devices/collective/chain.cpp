@@ -79,8 +79,7 @@ ReductionChain::ReductionChain(Link before, Link after, int64_t piece_bytes, Red
         "chain: out does not fit; expected dense memory for at most {} elements, got {} from {} on with strides {}",
         elements_, to_string(out_.shape), share_.begin, to_string(out_.byte_strides));
   }
-  is_widened_ = (out_.dtype == DType::kFloat16 || out_.dtype == DType::kBFloat16) &&
-                (reduction == Reduction::kSum || reduction == Reduction::kProduct);
+  is_widened_ = half_type(out_.dtype) && (reduction == Reduction::kSum || reduction == Reduction::kProduct);
   carried_bytes_ = is_widened_ ? int64_t{sizeof(float)} : itemsize(out_.dtype);
   step_ = piece_bytes / carried_bytes_;
   pieces_ = pieces_below(elements_);
@@ -157,7 +156,7 @@ void ReductionChain::combine_part(const Piece& at, const std::byte* carried, std
     for (const HostView& block : blocks_) inputs.push_back(view_of(at_element(block, at.begin), dtype, at.count));
     return all_reduce(reduction_, inputs, view_of(target, dtype, at.count));
   }
-  const ArithmeticType type = out_.dtype == DType::kFloat16 ? ArithmeticType::kFloat16 : ArithmeticType::kBFloat16;
+  const ArithmeticType type = *half_type(out_.dtype);
   std::vector<float> wide(blocks_.size() * static_cast<size_t>(at.count));
   float* next = wide.data();
   for (const HostView& block : blocks_) {

@@ -5,29 +5,14 @@
 #include <span>
 #include <string_view>
 
+#include "artifex_devices/base/dtype.h"
+
 namespace artifex_devices {
 
 enum class Reduction : uint8_t { kSum, kProduct, kMax, kMin };
 
 /// "sum", "prod", "max" or "min". Throws InvalidArgument for another name.
 Reduction reduction_from_name(std::string_view name);
-
-/// Numbers by how they are added: each width of integers and floats, and floats of 16 bits, which add up in float32 and
-/// are rounded once.
-enum class ArithmeticType : uint8_t {
-  kInt8,
-  kInt16,
-  kInt32,
-  kInt64,
-  kUInt8,
-  kUInt16,
-  kUInt32,
-  kUInt64,
-  kFloat32,
-  kFloat64,
-  kFloat16,
-  kBFloat16,
-};
 
 /// Writes inputs[0] op inputs[1] op ... for elements [begin, end) of dense arrays, always in this order, so that bits
 /// do not depend on the processor, nor on how a range is cut. Integers wrap; max and min give NaN where any input has

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "artifex_devices/collective/combine.h"
 
@@ -9,6 +10,12 @@ namespace artifex_devices {
 
 // Floats of 16 bits: `type` is kFloat16 or kBFloat16. Bits are the same on every processor: conversions round to the
 // nearest, ties to even, and keep NaN a NaN; the order of additions is fixed.
+
+/// kFloat16 or kBFloat16; nothing for other dtypes.
+constexpr std::optional<ArithmeticType> half_type(DType dtype) noexcept {
+  const std::optional<ArithmeticType> type = row_of(dtype).arithmetic;
+  return type == ArithmeticType::kFloat16 || type == ArithmeticType::kBFloat16 ? type : std::nullopt;
+}
 
 void widen(ArithmeticType type, const void* from, int64_t count, float* to) noexcept;
 void narrow(ArithmeticType type, const float* from, int64_t count, void* to) noexcept;

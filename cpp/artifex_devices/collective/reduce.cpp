@@ -65,52 +65,17 @@ void multiply(Inputs inputs, void* out, int64_t begin, int64_t end) {
   }
 }
 
-template <class T>
-void reduce_complex(Reduction reduction, ArithmeticType type, Inputs inputs, const HostView& out, int64_t elements) {
-  if (reduction == Reduction::kSum)
-    return reduce_elements(reduction, type, inputs, out.data, elements * 2, sizeof(T) / 2);
-  if (reduction == Reduction::kProduct) {
-    return in_pieces(inputs.size(), elements, sizeof(T),
-                     [&](int64_t begin, int64_t end) { multiply<T>(inputs, out.data, begin, end); });
+[[noreturn]] void refuse(const HostView& out) {
+  if (is_complex(out.dtype)) {
+    throw_error<TypeMismatch>(
+        "all_reduce: complex numbers have no order; expected real numbers for max and min, got {}; reduce np.abs(x), "
+        "or real and imaginary parts by themselves",
+        name(out.dtype));
   }
   throw_error<TypeMismatch>(
-      "all_reduce: complex numbers have no order; expected real numbers for max and min, got {}; reduce np.abs(x), or "
-      "real and imaginary parts by themselves",
-      name(out.dtype));
-}
-
-std::optional<ArithmeticType> arithmetic_type(DType dtype, Reduction reduction) {
-  switch (dtype) {
-    case DType::kInt8:
-      return ArithmeticType::kInt8;
-    case DType::kInt16:
-      return ArithmeticType::kInt16;
-    case DType::kInt32:
-      return ArithmeticType::kInt32;
-    case DType::kInt64:
-      return ArithmeticType::kInt64;
-    case DType::kBool:  // max and min are or and and; sums of bool are their caller's to widen
-      if (reduction == Reduction::kMax || reduction == Reduction::kMin) return ArithmeticType::kUInt8;
-      return std::nullopt;
-    case DType::kUInt8:
-      return ArithmeticType::kUInt8;
-    case DType::kUInt16:
-      return ArithmeticType::kUInt16;
-    case DType::kUInt32:
-      return ArithmeticType::kUInt32;
-    case DType::kUInt64:
-      return ArithmeticType::kUInt64;
-    case DType::kFloat32:
-      return ArithmeticType::kFloat32;
-    case DType::kFloat64:
-      return ArithmeticType::kFloat64;
-    case DType::kFloat16:
-      return ArithmeticType::kFloat16;
-    case DType::kBFloat16:
-      return ArithmeticType::kBFloat16;
-    default:
-      return std::nullopt;
-  }
+      "all_reduce: dtype {} has no such reduction; expected integers, floats, complex numbers or bfloat16, got {}; "
+      "convert it first: x.astype(np.float32)",
+      name(out.dtype), name(out.dtype));
 }
 
 void check(std::span<const HostView> inputs, const HostView& out) {
@@ -129,10 +94,10 @@ void check(std::span<const HostView> inputs, const HostView& out) {
   }
 }
 
-/// The kind of dense 16-bit floats; `out` must be dense writable float32 of `count` elements.
-ArithmeticType lane_of_halves(const char* operation, const HostView& array, const HostView& out, int64_t count) {
-  const bool is_half = array.dtype == DType::kFloat16 || array.dtype == DType::kBFloat16;
-  if (!is_half || !is_dense(array.shape, array.byte_strides, itemsize(array.dtype))) {
+/// The type of dense 16-bit floats; `out` must be dense writable float32 of `count` elements.
+ArithmeticType checked_half_type(const char* operation, const HostView& array, const HostView& out, int64_t count) {
+  const std::optional<ArithmeticType> type = half_type(array.dtype);
+  if (!type || !is_dense(array.shape, array.byte_strides, itemsize(array.dtype))) {
     throw_error("{}: expected dense float16 or bfloat16, got {}{}", operation, name(array.dtype),
                 to_string(array.shape));
   }
@@ -141,15 +106,15 @@ ArithmeticType lane_of_halves(const char* operation, const HostView& array, cons
     throw_error("{}: out does not fit; expected dense writable float32 of {} elements, got {}{}", operation, count,
                 name(out.dtype), to_string(out.shape));
   }
-  return array.dtype == DType::kFloat16 ? ArithmeticType::kFloat16 : ArithmeticType::kBFloat16;
+  return *type;
 }
 
 }  // namespace
 
 void divide_in_place(const HostView& data, float by) {
   check({&data, 1}, data);
-  const std::optional<ArithmeticType> type = arithmetic_type(data.dtype, Reduction::kSum);
-  if (type != ArithmeticType::kFloat16 && type != ArithmeticType::kBFloat16) {
+  const std::optional<ArithmeticType> type = half_type(data.dtype);
+  if (!type) {
     throw_error<TypeMismatch>("divide: data is {}; expected float16 or bfloat16; divide others by NumPy",
                               name(data.dtype));
   }
@@ -164,21 +129,20 @@ void all_reduce(Reduction reduction, std::span<const HostView> inputs, const Hos
   std::vector<const void*> data;
   data.reserve(inputs.size());
   for (const HostView& input : inputs) data.push_back(input.data);
-  if (const std::optional<ArithmeticType> type = arithmetic_type(out.dtype, reduction)) {
-    return reduce_elements(reduction, *type, data, out.data, elements, itemsize(out.dtype));
+  const DTypeRow& row = row_of(out.dtype);
+  const bool orders = reduction == Reduction::kMax || reduction == Reduction::kMin;
+  // Max and min of bool are or and and; sums of bool are their caller's to widen. Complex numbers have no order.
+  if (!row.arithmetic || (row.kind == NumberKind::kBool && !orders) || (is_complex(out.dtype) && orders)) refuse(out);
+  if (!is_complex(out.dtype)) {
+    return reduce_elements(reduction, *row.arithmetic, data, out.data, elements, itemsize(out.dtype));
   }
-  switch (out.dtype) {
-    case DType::kComplex64:
-      return reduce_complex<std::complex<float>>(reduction, ArithmeticType::kFloat32, data, out, elements);
-    case DType::kComplex128:
-      return reduce_complex<std::complex<double>>(reduction, ArithmeticType::kFloat64, data, out, elements);
-    default:
-      break;
+  if (reduction == Reduction::kSum) {
+    return reduce_elements(reduction, *row.arithmetic, data, out.data, elements * 2, itemsize(out.dtype) / 2);
   }
-  throw_error<TypeMismatch>(
-      "all_reduce: dtype {} has no such reduction; expected integers, floats, complex numbers or bfloat16, got {}; "
-      "convert it first: x.astype(np.float32)",
-      name(out.dtype), name(out.dtype));
+  in_pieces(inputs.size(), elements, itemsize(out.dtype), [&](int64_t begin, int64_t end) {
+    if (out.dtype == DType::kComplex64) return multiply<std::complex<float>>(data, out.data, begin, end);
+    multiply<std::complex<double>>(data, out.data, begin, end);
+  });
 }
 
 void fold_dimensions(Reduction reduction, const HostView& array, int64_t first, int64_t last, const HostView& out) {
@@ -189,14 +153,14 @@ void fold_dimensions(Reduction reduction, const HostView& array, int64_t first, 
   checked_bytes(shape, array.dtype, "reduce");
   int64_t sizes[3] = {1, 1, 1};  // outer, reduced, inner
   for (int64_t d = 0; d < shape.size(); ++d) sizes[d < first ? 0 : d < last ? 1 : 2] *= shape[d];
-  const ArithmeticType type = lane_of_halves("reduce", array, out, sizes[0] * sizes[2]);
+  const ArithmeticType type = checked_half_type("reduce", array, out, sizes[0] * sizes[2]);
   if (sizes[1] == 0) throw_error("reduce: shape {} has no elements to reduce; expected at least 1", to_string(shape));
   fold(reduction, type, array.data, sizes[0], sizes[1], sizes[2], static_cast<float*>(out.data));
 }
 
 void widen(const HostView& array, const HostView& out) {
   const int64_t count = checked_product(array.shape, "widen");
-  const ArithmeticType type = lane_of_halves("widen", array, out, count);
+  const ArithmeticType type = checked_half_type("widen", array, out, count);
   widen(type, array.data, count, static_cast<float*>(out.data));
 }
 

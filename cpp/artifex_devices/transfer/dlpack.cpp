@@ -20,15 +20,7 @@ namespace {
 
 constexpr std::string_view kFromDlpack = "from_dlpack";
 
-// Type code and bits, in the order of DType.
-constexpr std::array<std::pair<uint8_t, uint8_t>, kDTypeCount> kDlpackElements = {{
-    {6, 8},  {0, 8},  {0, 16}, {0, 32},  {0, 64}, {1, 8},  {1, 16}, {1, 32}, {1, 64}, {2, 16},
-    {2, 32}, {2, 64}, {5, 64}, {5, 128}, {4, 16}, {7, 8},  {8, 8},  {9, 8},  {10, 8}, {11, 8},
-    {12, 8}, {13, 8}, {14, 8}, {15, 6},  {16, 6}, {17, 4}, {0, 2},  {0, 4},  {1, 2},  {1, 4},
-}};
-static_assert(static_cast<int>(DType::kBFloat16) == 14 && static_cast<int>(DType::kUInt4) == kDTypeCount - 1);
-
-bool is_sub_byte(DType dtype) { return kDlpackElements[static_cast<size_t>(dtype)].second < 8; }
+bool is_sub_byte(DType dtype) { return row_of(dtype).bits < 8; }
 
 /// Owner of an exported tensor: the view keeps the memory alive, the strides are in elements.
 struct ExportedTensor {
@@ -46,11 +38,11 @@ DlpackRef<Managed> export_as(std::shared_ptr<const HostView> view, dlpack::Devic
     exported->strides.push_back(view->byte_strides[d] / size);
   }
   auto managed = std::make_unique<Managed>();
-  const auto [code, bits] = kDlpackElements[static_cast<size_t>(view->dtype)];
+  const DTypeRow& row = row_of(view->dtype);
   managed->tensor = {view->data,
                      device,
                      static_cast<int32_t>(exported->shape.size()),
-                     {code, bits, 1},
+                     {row.dlpack_code, static_cast<uint8_t>(row.bits), 1},
                      exported->shape.data(),
                      exported->strides.data(),
                      0};
@@ -64,9 +56,9 @@ DlpackRef<Managed> export_as(std::shared_ptr<const HostView> view, dlpack::Devic
 }
 
 DType dtype_of_element(const dlpack::ElementType& element, uint64_t flags) {
-  for (size_t i = 0; element.lanes == 1 && i < kDlpackElements.size(); ++i) {
-    if (kDlpackElements[i] != std::pair{element.code, element.bits}) continue;
-    if (element.bits >= 8 || (flags & dlpack::kSubBytePadded) != 0) return static_cast<DType>(i);
+  for (const DTypeRow& row : kDTypes) {
+    if (element.lanes != 1 || row.dlpack_code != element.code || row.bits != element.bits) continue;
+    if (element.bits >= 8 || (flags & dlpack::kSubBytePadded) != 0) return row.dtype;
   }
   throw_error<UnsupportedBuffer>(
       "{}: elements of type code {}, {} bits, {} lanes are not supported; expected a bool, integer, float or complex "
@@ -84,8 +76,8 @@ std::string why_not_as_it_is(const HostView& view) {
   if (view.byte_strides != row_major_strides(view.shape, size)) {
     return fmt::format("strides {} of shape {} are not row-major", to_string(view.byte_strides), to_string(view.shape));
   }
-  const bool complex = view.dtype == DType::kComplex64 || view.dtype == DType::kComplex128;
-  if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(complex ? size / 2 : size) != 0) {
+  const int64_t alignment = is_complex(view.dtype) ? size / 2 : size;
+  if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(alignment) != 0) {
     return "the address does not fit the dtype's alignment";
   }
   return "";
