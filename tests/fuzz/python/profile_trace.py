@@ -11,7 +11,7 @@ from artifex_devices.planner import read_profile
 from oracle import check_refusal, require
 
 MODULES = (
-    "artifex_devices.planner.profile.values",
+    "artifex_devices.planner.profile.reader",
     "artifex_devices.planner.profile.names",
     "artifex_devices.planner.profile.tracks",
     "artifex_devices.planner.profile.trace_file",

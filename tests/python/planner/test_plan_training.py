@@ -15,7 +15,7 @@ from artifex_devices.planner import (
     plan_training,
     suggest_training,
 )
-from artifex_devices.planner.training import search
+from artifex_devices.planner.training import space
 
 SMALL = models.TransformerShape("small", 8, 1024, 4096, 16, 16, 64, 32000)
 NODES = cluster.dgx("h100", nodes=2)
@@ -216,7 +216,7 @@ def test_progress_of_a_search_counts_each_number_of_devices(monkeypatch):
         bars.append((what, total, is_wanted, reports))
         yield reports.append
 
-    monkeypatch.setattr(search, "progress_bar", bar)
+    monkeypatch.setattr(space, "progress_bar", bar)
     suggest_training("llama-2-7b", NODES, batch=64, sequence=4096, zero=1, recompute="none", device_counts=[16, 8, 4])
     ((what, total, is_wanted, reports),) = bars
     assert (what, is_wanted) == ("suggest_training", True)

@@ -40,7 +40,7 @@ def trace(seconds, idle=0.0, hidden=0.0):
     for kind, length in seconds.items():
         if length == 0:
             continue
-        is_message = kind in planner.profile.values.MESSAGES
+        is_message = kind in planner.profile.kinds.MESSAGES
         begin = now - hidden * length if is_message else now
         events.append(
             {"ph": "X", "cat": "kernel", "name": KERNELS[kind], "ts": begin * 1e6, "dur": length * 1e6,

@@ -9,15 +9,10 @@ from artifex_devices.planner.collective.machine import (
     executor_for,
     reshard_terms,
 )
+from artifex_devices.planner.collective.plan import CollectivePlan
 from artifex_devices.planner.collective.planner import plan_collective
-from artifex_devices.planner.collective.values import (
-    Algorithm,
-    CollectiveBound,
-    CollectivePlan,
-    Estimate,
-    rates_of,
-    time_text,
-)
+from artifex_devices.planner.collective.text import rates_of, time_text
+from artifex_devices.planner.collective.values import Algorithm, CollectiveBound, Estimate
 
 __all__ = [
     "Algorithm",

@@ -13,7 +13,8 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Mesh, NamedSharding, PartitionSpec, Sharding
 from artifex_devices.config import config
 from artifex_devices.planner.calibration import TERMS, Calibration
-from artifex_devices.planner.collective.values import Algorithm, CollectivePlan, Estimate
+from artifex_devices.planner.collective.plan import CollectivePlan
+from artifex_devices.planner.collective.values import Algorithm, Estimate
 from artifex_devices.roofline import Provenance
 
 _LATENCIES = ("calls", "calls on workers", "copies")

@@ -17,7 +17,9 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.calibration import Calibration
 from artifex_devices.planner.collective.machine import check_calibration, machine_collective
-from artifex_devices.planner.collective.values import Algorithm, CollectiveBound, CollectivePlan, Estimate, rates_of
+from artifex_devices.planner.collective.plan import CollectivePlan
+from artifex_devices.planner.collective.text import rates_of
+from artifex_devices.planner.collective.values import Algorithm, CollectiveBound, Estimate
 
 _OPS = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "permute")
 _OPS_BY_LAX = {"psum": "all_reduce", "pmean": "all_reduce", "psum_scatter": "reduce_scatter", "ppermute": "permute"}

@@ -2,6 +2,7 @@
 """Profiles of other programs, and what they say about a plan."""
 
 from artifex_devices.planner.profile.fit import ProfileFit, fit_profile
-from artifex_devices.planner.profile.values import Profile, read_profile
+from artifex_devices.planner.profile.reader import read_profile
+from artifex_devices.planner.profile.report import Profile
 
 __all__ = ["Profile", "ProfileFit", "fit_profile", "read_profile"]

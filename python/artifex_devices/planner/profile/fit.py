@@ -12,7 +12,8 @@ from artifex_devices import _planner
 from artifex_devices._base.checks import check_int, check_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import seconds_text
-from artifex_devices.planner.profile.values import KINDS, MESSAGES, Profile, steps_text
+from artifex_devices.planner.profile.kinds import KINDS, MESSAGES
+from artifex_devices.planner.profile.report import Profile, steps_text
 from artifex_devices.planner.report import Layout, Report
 from artifex_devices.planner.training import Efficiency, TrainingPlan, plan_training
 

@@ -4,16 +4,10 @@
 from artifex_devices.planner.step.builder import StepBuilder
 from artifex_devices.planner.step.choices import SearchSpace, Suggestion, Suggestions
 from artifex_devices.planner.step.model import Operation, Optimizer, StepModel, Tensor
+from artifex_devices.planner.step.plan import StepPlan
 from artifex_devices.planner.step.planner import plan_step
 from artifex_devices.planner.step.search import suggest
-from artifex_devices.planner.step.values import (
-    StepCollective,
-    StepMemory,
-    StepPlan,
-    StepProduct,
-    StepRegime,
-    StepSeconds,
-)
+from artifex_devices.planner.step.values import StepCollective, StepMemory, StepProduct, StepRegime, StepSeconds
 
 __all__ = [
     "Operation",

@@ -14,7 +14,7 @@ from artifex_devices._base.text import bytes_text, seconds_text, table_lines
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.report import Layout, Report
 from artifex_devices.planner.step.model import StepModel
-from artifex_devices.planner.step.values import StepPlan
+from artifex_devices.planner.step.plan import StepPlan
 
 _HEAD = ("", "mesh", "sharded", "step", "bound", "memory")
 

@@ -14,15 +14,9 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.collective import Estimate, rates_of
 from artifex_devices.planner.step.model import StepModel, description_of
+from artifex_devices.planner.step.plan import StepPlan
 from artifex_devices.planner.step.text import axis_texts
-from artifex_devices.planner.step.values import (
-    StepCollective,
-    StepMemory,
-    StepPlan,
-    StepProduct,
-    StepRegime,
-    StepSeconds,
-)
+from artifex_devices.planner.step.values import StepCollective, StepMemory, StepProduct, StepRegime, StepSeconds
 
 
 def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Any]) -> StepPlan:

@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from artifex_devices._base.text import bytes_text, count_text, seconds_text
-from artifex_devices.planner.report import Layout
-
-if TYPE_CHECKING:
-    from artifex_devices.planner.step.values import StepPlan, StepRegime
-
-_COLLECTIVES = ("collective", "of", "over", "times", "bytes", "seconds", "in the", "for", "how")
-MEMORY_PARTS = ("parameters", "gradients", "optimizer", "activations", "given", "working")
+from artifex_devices._core import Cluster
+from artifex_devices.planner.step.model import StepModel
+from artifex_devices.planner.step.values import MEMORY_PARTS, StepCollective, StepMemory, StepRegime
 
 
 def axis_texts(names: Iterable[Any]) -> dict[Any, str]:
@@ -29,72 +25,45 @@ def axis_texts(names: Iterable[Any]) -> dict[Any, str]:
     return {name: repr(name) if texts.count(text) > 1 else text for name, text in zip(known, texts, strict=True)}
 
 
-def step_layout(plan: StepPlan) -> Layout:
-    """Formats the facts of a plan, and its collectives as a table."""
-    memory, seconds = plan.memory, plan.seconds
-    parts = ", ".join(f"{name} {bytes_text(getattr(memory, name))}" for name in MEMORY_PARTS if getattr(memory, name))
-    largest, batch = plan.largest_batch, plan.model.batch_axes[0]
-    if largest == 0:
-        room = f"no {batch} fits"
-    elif largest == math.inf:
-        room = f"any {batch} fits"
-    else:
-        tokens = largest * plan.model.tokens / plan.model.batch
-        room = f"largest {batch} that fits: {largest:.0f} ({count_text(tokens)} tokens)"
-    texts = axis_texts(plan.mesh_shape)
-    sharded = ", ".join(
-        f"{axis}: {' '.join(texts[each] for each in axes)}" for axis, axes in plan.rules.items() if axes
-    )
-    facts = [
-        ("sharded", sharded or "nothing"),
-        (
-            "memory",
-            f"{bytes_text(memory.total)} of {bytes_text(memory.available)} on a device: "
-            f"{'fits' if plan.fits else 'does not fit'}; {room}",
-        ),
-        ("", parts),
-        ("FLOPs", f"{count_text(plan.flops)} on a device, {count_text(plan.tokens_per_device)} tokens each"),
-        (
-            "seconds",
-            f"compute {seconds_text(seconds.compute)}, memory {seconds_text(seconds.memory)}, network "
-            f"{seconds_text(seconds.network)}",
-        ),
-        (
-            "step",
-            f"{seconds_text(seconds.overlapped)} if all overlaps (bound by {plan.bound}, {plan.utilization:.1%} of the "
-            f"peak), {seconds_text(seconds.serial)} if nothing does (bound by {plan.serial_bound}, "
-            f"{plan.serial_utilization:.1%})",
-        ),
-        ("overlapping", _regimes_text(plan.regimes, plan.devices)),
-        ("one by one", _regimes_text(plan.serial_regimes, plan.devices)),
-        ("from", plan.seconds_from.text),
-    ]
-    rows = [
-        (
-            each.op.replace("_", "-"),
-            f"gradient of {each.tensor}" if each.is_gradient else each.tensor,
-            " ".join(texts[axis] for axis in each.axes),
-            str(each.count),
-            bytes_text(round(each.nbytes)),
-            seconds_text(each.seconds),
-            each.phase,
-            each.operation,
-            each.estimate.algorithm,
-        )
-        for each in plan.collectives
-    ]
-    return Layout(step_title(plan), facts, _COLLECTIVES, rows)
-
-
-def step_title(plan: StepPlan) -> str:
+def step_title(model: StepModel, mesh_shape: Mapping[Any, int], cluster: Cluster) -> str:
     """Formats model, tokens, mesh and cluster as one line."""
-    kind = "training" if plan.model.is_training else "forward"
-    texts = axis_texts(plan.mesh_shape)
-    mesh = " x ".join(f"{texts[name]} {size}" for name, size in plan.mesh_shape.items())
-    return f"{plan.model.name}, {kind} step of {count_text(plan.model.tokens)} tokens on {mesh} of {plan.cluster.name}"
+    kind = "training" if model.is_training else "forward"
+    texts = axis_texts(mesh_shape)
+    mesh = " x ".join(f"{texts[name]} {size}" for name, size in mesh_shape.items())
+    return f"{model.name}, {kind} step of {count_text(model.tokens)} tokens on {mesh} of {cluster.name}"
 
 
-def _regimes_text(regimes: tuple[StepRegime, ...], devices: int) -> str:
+def largest_batch_text(model: StepModel, largest: float) -> str:
+    """Formats the largest batch that fits, as `StepPlan.largest_batch` counts it."""
+    batch = model.batch_axes[0]
+    if largest == 0:
+        return f"no {batch} fits"
+    if largest == math.inf:
+        return f"any {batch} fits"
+    return f"largest {batch} that fits: {largest:.0f} ({count_text(largest * model.tokens / model.batch)} tokens)"
+
+
+def memory_parts_text(memory: StepMemory) -> str:
+    """Formats the bytes of each part that has any."""
+    return ", ".join(f"{name} {bytes_text(getattr(memory, name))}" for name in MEMORY_PARTS if getattr(memory, name))
+
+
+def collective_row(collective: StepCollective, axes: Mapping[Any, str]) -> tuple[str, ...]:
+    """Formats a collective as a row of a table; `axes` are the texts of the mesh's axes."""
+    return (
+        collective.op.replace("_", "-"),
+        f"gradient of {collective.tensor}" if collective.is_gradient else collective.tensor,
+        " ".join(axes[axis] for axis in collective.axes),
+        str(collective.count),
+        bytes_text(round(collective.nbytes)),
+        seconds_text(collective.seconds),
+        collective.phase,
+        collective.operation,
+        collective.estimate.algorithm,
+    )
+
+
+def regimes_text(regimes: tuple[StepRegime, ...], devices: int) -> str:
     """Formats which bound applies from how many tokens on, in all and on each device."""
     texts = [
         each.bound

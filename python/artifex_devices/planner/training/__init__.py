@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Costs of training runs, and the search for their configurations."""
 
-from artifex_devices.planner.training.choices import TrainingChoice, TrainingSpace, TrainingSuggestions
+from artifex_devices.planner.training.arguments import checked_efficiency, checked_shape
+from artifex_devices.planner.training.choices import TrainingChoice, TrainingSuggestions
 from artifex_devices.planner.training.config import FORMATS, TrainingConfig
 from artifex_devices.planner.training.efficiency import Efficiency
 from artifex_devices.planner.training.efficiency_fit import EfficiencyFit, fit
-from artifex_devices.planner.training.planner import checked_efficiency, checked_shape, plan_training
+from artifex_devices.planner.training.plan import TrainingPlan
+from artifex_devices.planner.training.planner import plan_training
 from artifex_devices.planner.training.search import suggest_training
+from artifex_devices.planner.training.space import TrainingSpace
 from artifex_devices.planner.training.tensor_dtypes import itemsize_of
-from artifex_devices.planner.training.values import TrainingPlan, TrainingSeconds, TrainingStage
+from artifex_devices.planner.training.values import TrainingSeconds, TrainingStage
 
 __all__ = [
     "FORMATS",

@@ -3,21 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices._base.charts import axes_for
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Cluster
 from artifex_devices.planner.report import Layout, Report
 from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.code import jax_code, maxtext_flags, megatron_flags, mesh_code
-from artifex_devices.planner.training.config import TrainingConfig
-from artifex_devices.planner.training.pictures import plot_front
-from artifex_devices.planner.training.text import choices_table, error_text, rates_text
-from artifex_devices.planner.training.values import TrainingPlan, config_content
+from artifex_devices.planner.training.config import TrainingConfig, config_content
+from artifex_devices.planner.training.plan import TrainingPlan
+from artifex_devices.planner.training.space import TrainingSpace
+from artifex_devices.planner.training.table import choices_table
+from artifex_devices.planner.training.text import error_text, rates_text, ways_text
 
 if TYPE_CHECKING:
     from artifex_devices._base.charts import Axes
@@ -60,38 +60,6 @@ class TrainingChoice:
     def to_maxtext_flags(self) -> str:
         """Returns the command-line settings of MaxText."""
         return maxtext_flags(self.plan)
-
-
-@public("artifex_devices.planner")
-@dataclass(frozen=True, eq=False)
-class TrainingSpace:
-    """The space of a search and what became of it.
-
-    Attributes:
-        choices: Values of each searched field.
-        max_tensor: Largest tensor parallelism.
-        memory_limit: Bytes of a device that may be used.
-        combinations: Number of combinations.
-        consistent: Combinations that fit the model, the batch and the cluster.
-        too_large: Consistent ones that do not fit in memory.
-        skipped: Those that are known to be no faster: a bound shows it, or they offload and fit without.
-        priced: Those whose seconds were computed.
-    """
-
-    choices: Mapping[str, tuple[Any, ...]]
-    max_tensor: int
-    memory_limit: float
-    combinations: int
-    consistent: int
-    too_large: int
-    skipped: int
-    priced: int
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "choices": dict(self.choices)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, choices=MappingProxyType(dict(state["choices"])))
 
 
 @public("artifex_devices.planner")
@@ -148,7 +116,31 @@ class TrainingSuggestions(Report):
             ImportError: matplotlib is not installed.
             ValueError: There are no configurations to draw.
         """
-        return plot_front(self, ax)
+        chosen = self.front or self.options or self.nearest
+        if not chosen:
+            raise ValueError(
+                "TrainingSuggestions.plot: there are no configurations; expected one or more; change the batch or the "
+                "pinned fields"
+            )
+        notes = ["no other configuration is better in seconds, memory and devices at once; seconds are of the model"]
+        title = f"{self.shape.name} on {self.cluster.name}: seconds of a step over memory of a device"
+        chart = axes_for("TrainingSuggestions.plot", ax, title, notes)
+        chart.loglog()
+        for devices in sorted({each.plan.devices for each in chosen}, reverse=True):
+            plans = sorted(
+                (each.plan for each in chosen if each.plan.devices == devices), key=lambda plan: plan.seconds
+            )
+            points = [(plan.memory / 1e9, plan.seconds) for plan in plans]
+            chart.plot(*zip(*points, strict=True), "o", label=f"{devices} devices")
+            for i in {0, len(plans) - 1}:  # the fastest, and the one that needs the least memory
+                chart.annotate(
+                    ways_text(plans[i].config), points[i], (6, 6), textcoords="offset points", fontsize="x-small"
+                )
+        chart.set_xlabel("GB of a device")
+        chart.set_ylabel("seconds of a step")
+        chart.legend(fontsize="small")
+        chart.grid(alpha=0.3)
+        return chart
 
     def _limit_text(self) -> str:
         space, parts = self.space, self.cluster.parts

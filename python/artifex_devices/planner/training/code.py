@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from artifex_devices.planner.shape import TransformerShape
-    from artifex_devices.planner.training.values import TrainingPlan
+from artifex_devices.planner.shape import TransformerShape
+from artifex_devices.planner.training.plan import TrainingPlan
 
 
 def mesh_axes(plan: TrainingPlan) -> dict[str, int]:

@@ -260,3 +260,12 @@ class TrainingConfig:
 
     def __hash__(self) -> int:
         return hash(tuple((key, value) for key, value in vars(self).items() if key not in _MAPPINGS))
+
+
+def config_content(config: TrainingConfig) -> dict[str, Any]:
+    """Returns the fields of a configuration as JSON has them."""
+    texts = {"parameter_dtype", "gradient_dtype", "activation_dtype"}
+    content = {name: str(value) if name in texts else value for name, value in vars(config).items()}
+    dtypes = {"parameter_dtypes": config.parameter_dtypes, "gradient_dtypes": config.gradient_dtypes}
+    named = {name: {kind: str(each) for kind, each in mapping.items()} for name, mapping in dtypes.items()}
+    return {**content, "overlap": dict(config.overlap), **named}

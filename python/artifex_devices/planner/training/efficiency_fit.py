@@ -12,7 +12,7 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._planner import fit_training
 from artifex_devices.planner.training.efficiency import Efficiency
-from artifex_devices.planner.training.values import TrainingPlan
+from artifex_devices.planner.training.plan import TrainingPlan
 
 
 @public("artifex_devices.planner")

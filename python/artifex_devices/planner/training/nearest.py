@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from artifex_devices._base.text import bytes_text, seconds_text
+from artifex_devices._core import Cluster
+from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.config import RECOMPUTES, TrainingConfig
-from artifex_devices.planner.training.search import SEARCHED, largest_tensor, plan_on, suggest_training
-from artifex_devices.planner.training.values import TrainingPlan
+from artifex_devices.planner.training.efficiency import Efficiency
+from artifex_devices.planner.training.space import SEARCHED, find_configs, largest_tensor
+from artifex_devices.planner.training.text import changes_text
 
 _MOST = 5
 _DERIVED = ("data", "overlap")
@@ -24,10 +28,48 @@ _FOUND = (
 )
 
 
+class Plan(Protocol):
+    """What is asked of a TrainingPlan."""
+
+    @property
+    def shape(self) -> TransformerShape:
+        """The model."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The devices."""
+
+    @property
+    def config(self) -> TrainingConfig:
+        """Configuration, with `data` derived."""
+
+    @property
+    def efficiency(self) -> Efficiency:
+        """Factors of the expected seconds."""
+
+    @property
+    def devices(self) -> int:
+        """Number of devices."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes of a device of the fullest stage."""
+
+    @property
+    def seconds(self) -> float:
+        """Expected seconds of a step."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether all stages fit in memory."""
+
+    def _with_config(self, config: TrainingConfig) -> Plan: ...
+
+
 class NearestFits(NamedTuple):
     """Plans that fit, fastest first; without any, changes of the model's input or the cluster that would fit."""
 
-    plans: tuple[TrainingPlan, ...]
+    plans: tuple[Plan, ...]
     ways_out: tuple[str, ...]
 
     def content(self, config: TrainingConfig) -> list[dict[str, Any]]:
@@ -36,6 +78,17 @@ class NearestFits(NamedTuple):
             {"changes": changes(config, plan.config), "memory": plan.memory, "seconds": plan.seconds}
             for plan in self.plans
         ]
+
+    def facts(self, plan: Plan) -> list[tuple[str, str]]:
+        """Formats them for a plan that may not fit."""
+        texts = [
+            f"{changes_text(found['changes'])}: {bytes_text(found['memory'])}, {seconds_text(found['seconds'])} (model)"
+            for found in self.content(plan.config)
+        ]
+        texts += self.ways_out
+        if not plan.fits and not texts:
+            texts = ["no configuration that was tried, on this cluster or on one of up to 64 times its size"]
+        return [("fits with" if i == 0 else "", text) for i, text in enumerate(texts)]
 
 
 def changes(before: TrainingConfig, after: TrainingConfig) -> dict[str, Any]:
@@ -46,30 +99,31 @@ def changes(before: TrainingConfig, after: TrainingConfig) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in _DERIVED}
 
 
-def nearest_fits(plan: TrainingPlan) -> NearestFits:
-    """Returns the nearest configurations that fit.
+def nearest_fits(plan: Plan) -> NearestFits:
+    """Returns the nearest configurations that fit; none where the plan fits itself.
 
     These are the smallest changes of one field with which the plan fits. Where no single field is enough, a search over
     all of them finds the fastest configurations; where it finds none, it says what else would fit.
     """
+    if plan.fits:
+        return NearestFits((), ())
     found = [fitting for choices in _single_changes(plan) if (fitting := _first_fit(plan, choices)) is not None]
     if found:
         return NearestFits(tuple(sorted(found, key=lambda each: each.seconds)[:_MOST]), ())
     config = plan.config
     kept = {name: value for name, value in vars(config).items() if name not in _FOUND}
     kept["overlap"] = config._unusual_overlap()
-    searched = suggest_training(
-        plan.shape, plan.cluster, batch=config.batch, sequence=config.sequence, top=3, memory_headroom=0.0,
-        device_counts=[plan.devices], efficiency=plan.efficiency, progress=False, **kept,
+    searched = find_configs(
+        plan.shape, plan.cluster, plan.efficiency, kept, batch=config.batch, sequence=config.sequence, top=3,
+        headroom=0.0, device_counts=[plan.devices],
     )  # fmt: skip
-    return NearestFits(tuple(choice.plan for choice in searched.options), searched.ways_out)
+    return NearestFits(tuple(plan._with_config(chosen) for chosen, _ in searched.options), searched.ways_out)
 
 
-def _first_fit(plan: TrainingPlan, choices: Iterator[dict[str, Any]]) -> TrainingPlan | None:
+def _first_fit(plan: Plan, choices: Iterator[dict[str, Any]]) -> Plan | None:
     for change in choices:
         try:
-            changed = plan.config.replaced(data=None, **change)
-            found = plan_on(plan.shape, plan.cluster, changed, plan.efficiency, plan.devices)
+            found = plan._with_config(plan.config.replaced(data=None, **change))
         except ValueError:  # the change does not suit the model, the batch or the cluster
             continue
         if found.fits:
@@ -77,7 +131,7 @@ def _first_fit(plan: TrainingPlan, choices: Iterator[dict[str, Any]]) -> Trainin
     return None
 
 
-def _single_changes(plan: TrainingPlan) -> Iterator[Iterator[dict[str, Any]]]:
+def _single_changes(plan: Plan) -> Iterator[Iterator[dict[str, Any]]]:
     """Yields the changes of each field, the smallest one first."""
     config, shape, devices = plan.config, plan.shape, plan.devices
     stronger = RECOMPUTES[RECOMPUTES.index(config.recompute) + 1 :]

@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import Any
-
-from artifex_devices import _planner
-from artifex_devices._base.checks import check_number, check_type, wrong_type
-from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.checks import check_number, check_type
 from artifex_devices._core import Cluster
-from artifex_devices.planner.shape import SHAPES, TransformerShape
+from artifex_devices.planner.shape import TransformerShape
+from artifex_devices.planner.training.arguments import checked_efficiency, checked_shape
 from artifex_devices.planner.training.config import TrainingConfig
 from artifex_devices.planner.training.efficiency import Efficiency
-from artifex_devices.planner.training.values import TrainingPlan, TrainingSeconds, TrainingStage
+from artifex_devices.planner.training.plan import TrainingPlan, planned
 
 
 def plan_training(
@@ -63,64 +58,4 @@ def plan_training(
     efficiency = checked_efficiency("plan_training", efficiency, cluster)
     if measured is not None:
         measured = float(check_number("plan_training", "measured", measured, above=0))
-    described = config._described(cluster.device_count)
-    found = _planner.plan_training(vars(shape), cluster, described, efficiency._described(), cluster.device_count)
-    return training_plan(shape, cluster, config.replaced(data=described["data"]), efficiency, measured, found)
-
-
-def checked_shape(operation: str, shape: Any) -> TransformerShape:
-    """Returns a shape for a name of `models.SHAPES`, in any case, or a shape."""
-    if isinstance(shape, str):
-        if shape.lower() not in SHAPES:
-            raise ValueError(
-                f"{operation}: shape is {safe_repr(shape)}{did_you_mean(shape, SHAPES)}; expected one of "
-                f"{', '.join(SHAPES)}; or give a TransformerShape"
-            )
-        return SHAPES[shape.lower()]
-    if not isinstance(shape, TransformerShape):
-        raise wrong_type(operation, "shape", shape, "a name or a TransformerShape", "write 'llama-2-7b'")
-    return shape
-
-
-def checked_efficiency(operation: str, efficiency: Any, cluster: Cluster) -> Efficiency:
-    """Returns the factors, or the published ones of the cluster for None."""
-    if efficiency is None:
-        return Efficiency.of(cluster)
-    check_type(operation, "efficiency", efficiency, Efficiency, "an Efficiency or None", "write Efficiency.of(cluster)")
-    checked: Efficiency = efficiency
-    return checked
-
-
-def training_plan(
-    shape: TransformerShape,
-    cluster: Cluster,
-    config: TrainingConfig,
-    efficiency: Efficiency,
-    measured: float | None,
-    found: dict[str, Any],
-) -> TrainingPlan:
-    """Builds the plan from what the core found."""
-    expected, known = found["expected"], cluster.parts["host_memory_bytes"]
-    stages = [
-        TrainingStage(**stage, forward=expected["forward"][i], backward=expected["backward"][i])
-        for i, stage in enumerate(found["stages"])
-    ]
-    return TrainingPlan(
-        shape=shape,
-        cluster=cluster,
-        config=config,
-        efficiency=efficiency,
-        stages=tuple(stages),
-        roofline=_seconds(found["roofline"]),
-        expected=_seconds(expected),
-        measured=measured,
-        **{
-            name: found[name]
-            for name in ("model_flops", "executed_flops", "peak_flops", "available", "bubble_fraction", "host_memory")
-        },
-        host_available=int(known[0]) if known is not None and found["host_memory"] else None,
-    )
-
-
-def _seconds(found: dict[str, Any]) -> TrainingSeconds:
-    return TrainingSeconds(MappingProxyType(found["parts"]), MappingProxyType(found["hidden"]))
+    return planned(shape, cluster, config, efficiency, cluster.device_count, measured)

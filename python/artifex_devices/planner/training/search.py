@@ -4,30 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import MappingProxyType
 from typing import Any
 
-from artifex_devices import _planner
-from artifex_devices._base.checks import check_bool, check_int, check_number, check_sequence, check_type
-from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.progress import progress_bar
-from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.checks import check_bool, check_int, check_number, check_type
 from artifex_devices._core import Cluster
-from artifex_devices.planner.plain_numbers import plain
 from artifex_devices.planner.shape import TransformerShape
-from artifex_devices.planner.training.choices import TrainingChoice, TrainingSpace, TrainingSuggestions
-from artifex_devices.planner.training.config import CONTEXT_METHODS, RECOMPUTES, TrainingConfig
+from artifex_devices.planner.training.arguments import checked_efficiency, checked_shape
+from artifex_devices.planner.training.choices import TrainingChoice, TrainingSuggestions
+from artifex_devices.planner.training.config import TrainingConfig
 from artifex_devices.planner.training.efficiency import Efficiency
-from artifex_devices.planner.training.planner import checked_efficiency, checked_shape, training_plan
-from artifex_devices.planner.training.values import TrainingPlan
-
-SEARCHED = (
-    "tensor", "context", "context_method", "pipeline", "chunks", "expert", "microbatch", "zero", "zero_shards",
-    "recompute", "optimizer", "offload_optimizer", "offload_activations",
-)  # fmt: skip
-_OFFLOADS = ("offload_optimizer", "offload_activations")
-_PARTS = (0.25, 0.5, 0.75, 1.0)  # of a stage's layers that are recomputed
-_UNITS = (1, 2, 4)  # layers
+from artifex_devices.planner.training.plan import planned
+from artifex_devices.planner.training.space import find_configs
 
 
 def suggest_training(
@@ -95,175 +82,20 @@ def suggest_training(
     if headroom >= 1:
         raise ValueError(f"{name}: memory_headroom is {headroom}; expected 0 to below 1; write 0.1 for a tenth")
     check_bool(name, "progress", progress)
-    config, choices = _pinned(shape, batch, sequence, pinned)
-    overlap = pinned.get("overlap", {})
-    most = largest_tensor(cluster, max_tensor)
-    counts = _device_counts(cluster, device_counts)
-    limit = (1 - headroom) * _memory(cluster)
-    is_uniform = config.recompute_method == "uniform"
-    plain_schedule = "1f1b" if config.schedule == "interleaved" else config.schedule  # of stages of one chunk
-    space: dict[str, Any] = {
-        "base": config.replaced(data=1, schedule=plain_schedule, overlap=overlap)._described(cluster.device_count),
-        "recompute_parts": list(_PARTS),
-        "recompute_layers": choices.pop("recompute_layers", list(_UNITS) if is_uniform else []),
-        "interleaved_overlap": config.replaced(schedule="interleaved", overlap=overlap).overlap["pipeline"],
-        "memory_limit": limit,
-        "host_limit": (1 - headroom) * _host_memory(cluster),
-        "top": count,
-        **_choices(shape, cluster, config, most, choices),
-        "devices": [cluster.device_count],
-    }
-    searched: dict[str, tuple[Any, ...]] = {key: tuple(space[key]) for key in SEARCHED}
-    space["context_method"] = [
-        (method, config.replaced(context_method=method, overlap=overlap).overlap["context"])
-        for method in searched["context_method"]
-    ]
-    total = _planner.training_groups(space) * len(counts)
-    found: dict[int, dict[str, Any]] = {}
-    with progress_bar(name, total, is_wanted=bool(progress)) as report:
-        for i, devices in enumerate(counts):
-            shift = i * total // len(counts)
-            shown = None if report is None else lambda done, shift=shift, report=report: report(shift + done)
-            each = {**space, "devices": [devices]}
-            found[devices] = _planner.search_training(vars(shape), cluster, each, factors._described(), shown)
+    found = find_configs(
+        shape, cluster, factors, pinned, batch=batch, sequence=sequence, top=count, headroom=headroom,
+        max_tensor=max_tensor, device_counts=device_counts, progress=bool(progress),
+    )  # fmt: skip
 
-    def choice(each: dict[str, Any]) -> TrainingChoice:
-        fields = {key: each[key] for key in (*SEARCHED, "data", "expert_tensor", "sequence_parallel", "schedule")}
-        fields["zero_shards"] = fields["zero_shards"] or None
-        fields["recompute_layers"] = None if each["recompute_layers"] < 0 else each["recompute_layers"]
-        chosen = config.replaced(**fields, overlap=overlap)
-        return TrainingChoice(plan_on(shape, cluster, chosen, factors, each["devices"]))
+    def choices(configs: Iterable[tuple[TrainingConfig, int]]) -> tuple[TrainingChoice, ...]:
+        return tuple(TrainingChoice(planned(shape, cluster, config, factors, devices)) for config, devices in configs)
 
-    whole = found[counts[0]]
-    options = tuple(choice(each) for each in whole["options"])
-    front = _front([choice(each) for devices in counts for each in found[devices]["front"]])
-    nearest = tuple(choice(each) for each in whole["nearest"])
-    ways_out = () if options else _ways_out(shape, cluster, space)
-    numbers = ("combinations", "consistent", "too_large", "skipped", "priced")
-    described_space = TrainingSpace(MappingProxyType(searched), most, limit, **{key: whole[key] for key in numbers})
-    return TrainingSuggestions(shape, cluster, config, options, front, nearest, ways_out, described_space)
+    front = _front(choices(found.front))
+    options, nearest = choices(found.options), choices(found.nearest)
+    return TrainingSuggestions(shape, cluster, found.config, options, front, nearest, found.ways_out, found.space)
 
 
-def plan_on(
-    shape: TransformerShape, cluster: Cluster, config: TrainingConfig, efficiency: Efficiency, devices: int
-) -> TrainingPlan:
-    """Returns the plan on so many devices of a cluster."""
-    described = config._described(devices)
-    found = _planner.plan_training(vars(shape), cluster, described, efficiency._described(), devices)
-    return training_plan(shape, cluster, config.replaced(data=described["data"]), efficiency, None, found)
-
-
-def _pinned(
-    shape: TransformerShape, batch: Any, sequence: Any, pinned: dict[str, Any]
-) -> tuple[TrainingConfig, dict[str, list[Any]]]:
-    """Returns the configuration of what is not searched, and the choices of what the caller pins."""
-    fields = [key for key in TrainingConfig.__dataclass_fields__ if key not in ("batch", "sequence", "data")]
-    unknown = [f"{safe_repr(key)}{did_you_mean(key, fields)}" for key in pinned if key not in fields]
-    if unknown:
-        raise ValueError(
-            f"suggest_training: unknown fields {', '.join(unknown)}; expected some of {', '.join(fields)}; correct them"
-        )
-    if pinned.get("sequence_parallel") is False:
-        raise ValueError(
-            "suggest_training: sequence_parallel=False cannot be pinned; expected it to follow from the search, which "
-            "shards sequences over the tensor ranks; leave it out"
-        )
-    choices: dict[str, list[Any]] = {}
-    rest = {}
-    for key, given in pinned.items():
-        value = plain(given)
-        if key not in (*SEARCHED, "recompute_layers"):
-            rest[key] = value
-        elif isinstance(value, (int, str)) or value is None:
-            choices[key] = [value]
-        else:
-            found = check_sequence("suggest_training", key, value, "a number, a text, or a sequence of them")
-            choices[key] = [plain(each) for each in found]
-    config = TrainingConfig(batch=batch, sequence=sequence, **rest)
-    for key, values in choices.items():
-        for value in values:  # checks each
-            config.replaced(**{key: value}, **({"schedule": "interleaved"} if key == "chunks" else {}))
-        if not values:
-            raise ValueError(f"suggest_training: {key} has no choices; expected one or more; leave it out to search it")
-    if "recompute_layers" in choices:
-        every = 1 if config.recompute_method == "uniform" else shape.layers  # what None means
-        choices["recompute_layers"] = sorted({every if each is None else each for each in choices["recompute_layers"]})
-    if "zero_shards" in choices:
-        choices["zero_shards"] = [value or 0 for value in choices["zero_shards"]]
-    return config, choices
-
-
-def largest_tensor(cluster: Cluster, given: Any) -> int:
-    """Returns the largest tensor parallelism: the one that the caller gives, or for None the one inside a node."""
-    if given is not None:
-        return check_int("suggest_training", "max_tensor", given, minimum=1, maximum=2**20)
-    inside = cluster.device_count // cluster.slices
-    return min(inside, 16 if cluster.platform == "tpu" else 8)
-
-
-def _device_counts(cluster: Cluster, given: Any) -> list[int]:
-    every = cluster.device_count
-    if given is None:
-        inside = every // cluster.slices
-        return [every // part for part in (1, 2, 4) if every % part == 0 and (every // part) % inside == 0]
-    values = check_sequence("suggest_training", "device_counts", given, "a sequence of ints")
-    counts = [check_int("suggest_training", "device_counts", each, minimum=1, maximum=every) for each in values]
-    if not counts:
-        raise ValueError("suggest_training: device_counts is empty; expected 1 or more; leave it out for all devices")
-    return sorted(set(counts), reverse=True)
-
-
-def _memory(cluster: Cluster) -> float:
-    found = cluster.parts["memory_bytes"]
-    if found is None:
-        raise RuntimeError(
-            f"suggest_training: the memory of a device of {cluster.name} is not known; expected it in the cluster; "
-            "give the cluster's chip its memory_bytes"
-        )
-    return float(found[0]) / int(cluster.parts["devices_per_chip"])
-
-
-def _host_memory(cluster: Cluster) -> float:
-    """Returns the bytes of a host, or 0 where they are not known."""
-    found = cluster.parts["host_memory_bytes"]
-    return 0.0 if found is None else float(found[0])
-
-
-def _divisors(number: int, most: int) -> list[int]:
-    return [each for each in range(1, min(number, most) + 1) if number % each == 0]
-
-
-def _powers(most: int) -> list[int]:
-    return [1 << i for i in range(max(most, 1).bit_length()) if 1 << i <= most]
-
-
-def _choices(
-    shape: TransformerShape, cluster: Cluster, config: TrainingConfig, most: int, given: dict[str, list[Any]]
-) -> dict[str, list[Any]]:
-    """Returns the choices of every searched field."""
-    devices = cluster.device_count
-    per_node = devices // cluster.slices
-    found: dict[str, list[Any]] = {
-        "tensor": _divisors(shape.heads, most),
-        "context": [
-            each for each in _powers(16) if config.sequence % (2 * each) == 0 and config.sequence // each >= 1024
-        ]
-        or [1],
-        "pipeline": _divisors(devices, shape.layers),
-        "chunks": [1, *[each for each in (2, 3, 4, 5, 6, 8, 10, 12, 16) if each * 2 <= shape.layers]],
-        "expert": _divisors(max(shape.experts, 1), devices),
-        "microbatch": [each for each in _powers(16) if config.batch % each == 0],
-        "zero": [0, 1, 2, 3],
-        "zero_shards": [0, per_node] if cluster.slices > 1 else [0],
-        "recompute": list(RECOMPUTES) if not config.flash_attention else ["none", "full"],
-        "context_method": list(CONTEXT_METHODS),
-        "optimizer": [config.optimizer],
-        **dict.fromkeys(_OFFLOADS, [False] if cluster.parts["host_bandwidth"] is None else [False, True]),
-    }
-    return {key: given.get(key, values) for key, values in found.items()}
-
-
-def _front(choices: list[TrainingChoice]) -> tuple[TrainingChoice, ...]:
+def _front(choices: Iterable[TrainingChoice]) -> tuple[TrainingChoice, ...]:
     """Returns the choices that no other one beats in seconds, memory and devices, without near equals.
 
     A slower choice with as many devices counts only where it saves a twentieth of the memory.
@@ -278,33 +110,3 @@ def _front(choices: list[TrainingChoice]) -> tuple[TrainingChoice, ...]:
         if not any(other.plan.devices <= own[2] and 0.95 * other.plan.memory <= own[1] for other in kept):
             kept.append(each)
     return tuple(kept)
-
-
-def _ways_out(shape: TransformerShape, cluster: Cluster, space: dict[str, Any]) -> tuple[str, ...]:
-    """Returns what would make the run fit, each tried by the memory model."""
-
-    def fits(changed: dict[str, Any], devices: int) -> bool:
-        found = _planner.least_memory(vars(shape), cluster, {**space, **changed}, devices)
-        if found is None or found["memory"] > space["memory_limit"]:
-            return False
-        return not space["host_limit"] or found["host"] <= space["host_limit"]
-
-    texts = []
-    base, devices = space["base"], cluster.device_count
-    offloads = [name for name in _OFFLOADS if space[name] == [False]]
-    for names in [offloads[:1], offloads[1:], offloads] if cluster.parts["host_bandwidth"] is not None else []:
-        if names and fits({key: [True] for key in names}, devices):
-            texts.append(f"it fits with {' and '.join(f'{name}=True' for name in names)}")
-            break
-    sequence = base["sequence"] // 2
-    while sequence >= 256:
-        if fits({"base": {**base, "sequence": sequence}, "context": [1, 2]}, devices):
-            texts.append(f"it fits with sequence={sequence}")
-            break
-        sequence //= 2
-    for factor in (2, 4, 8, 16, 32, 64):
-        wider = {"pipeline": _divisors(devices * factor, shape.layers)}
-        if fits(wider, devices * factor):
-            texts.append(f"it fits on {devices * factor} devices")
-            break
-    return tuple(texts)

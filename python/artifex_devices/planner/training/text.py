@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of plans of training runs."""
+"""Texts of configurations, rates, factors and errors of training runs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from artifex_devices._base.text import bytes_text, count_text, rate_text, seconds_text
-from artifex_devices.planner.report import Layout
-from artifex_devices.planner.training.efficiency import FACTORS
+from artifex_devices._base.text import rate_text
+from artifex_devices._core import Cluster
+from artifex_devices.planner.training.config import TrainingConfig
+from artifex_devices.planner.training.efficiency import FACTORS, Efficiency
+from artifex_devices.planner.training.published import PublishedError
 from artifex_devices.planner.training.tensor_dtypes import dtypes_text
-
-if TYPE_CHECKING:
-    from artifex_devices._core import Cluster
-    from artifex_devices.planner.training.config import TrainingConfig
-    from artifex_devices.planner.training.efficiency import Efficiency
-    from artifex_devices.planner.training.published import PublishedError
-    from artifex_devices.planner.training.values import TrainingPlan
 
 _RATES = (  # of a cluster
     ("memory_bandwidth", "memory", "B/s"),
@@ -43,7 +37,7 @@ def ways_text(config: TrainingConfig) -> str:
         parts.append(f"experts over {config.expert}")
     if config.expert_capacity is not None:
         parts[-1] += f", capacity {config.expert_capacity:g}{' padded' if config.expert_padding else ''}"
-    offloaded = _offloaded(config)
+    offloaded = offloaded_text(config)
     more = "" if offloaded == "nothing" else f", {_OFFLOADED[offloaded]} in host memory"
     return " x ".join(parts) + more + (", sums in switches between nodes (SHARP)" if config.sharp else "")
 
@@ -99,68 +93,8 @@ def changes_text(changes: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in changes.items())
 
 
-def plan_layout(plan: TrainingPlan, time_parts: Mapping[str, str], memory_parts: tuple[str, ...]) -> Layout:
-    """Formats a plan: facts, and the waterfall as a table."""
-    config, fullest = plan.config, max(plan.stages, key=lambda stage: stage.total)
-    parts = ", ".join(f"{name} {bytes_text(getattr(fullest, name))}" for name in memory_parts if getattr(fullest, name))
-    recompute = "" if config.recompute == "none" else f", recomputes {_recomputed(config)}"
-    facts = [
-        ("spread", ways_text(config)),
-        (
-            "batch",
-            f"{config.batch} x {config.sequence} = {count_text(config.tokens)} tokens, {plan.microbatches} "
-            f"microbatch{'' if plan.microbatches == 1 else 'es'} of {config.microbatch}{recompute}",
-        ),
-        (
-            "memory",
-            f"{bytes_text(plan.memory)} of {bytes_text(plan.available)} on a device of stage "
-            f"{plan.stages.index(fullest)}: {'fits' if plan.memory <= plan.available else 'does not fit'}",
-        ),
-        ("", parts),
-        *_host_facts(plan),
-        *_nearest_facts(plan),
-        *_dtypes_facts(config),
-        (
-            "roofline",
-            f"{seconds_text(plan.roofline.total)}, {plan.utilization(plan.roofline.total):.1%} MFU, a bound: published "
-            f"rates (table; {rates_text(plan.cluster, config)})",
-        ),
-        (
-            "expected",
-            f"{seconds_text(plan.seconds)}, {plan.mfu:.1%} MFU, "
-            f"{count_text(plan.tokens_per_second)} tokens/s, {rate_text(plan.flops_per_second, 'FLOP/s')} each "
-            "(model; the factors below)",
-        ),
-        ("error", error_text(plan._error())),
-    ]
-    if plan.measured is not None:
-        error = plan.seconds / plan.measured - 1
-        measured = f"{seconds_text(plan.measured)}, {plan.utilization(plan.measured):.1%} MFU"
-        facts.append(("measured", f"{measured}; expected is {error:+.1%}"))
-    hidden = ", ".join(f"{name} {seconds_text(value)}" for name, value in plan.expected.hidden.items() if value > 0)
-    facts.append(("hidden", hidden or "nothing"))
-    facts += factor_facts(plan.efficiency, sharp=config.sharp)
-    rows = [
-        (text, seconds_text(plan.roofline.parts[name]), seconds_text(value), f"{value / plan.seconds:.1%}")
-        for name, text in time_parts.items()
-        if (value := plan.expected.parts[name]) > 0 or plan.roofline.parts[name] > 0
-    ]
-    title = f"{plan.shape.name}, training on {plan.devices} devices of {plan.cluster.name}"
-    return Layout(title, facts, ("part of a step", "roofline", "expected", "share"), rows)
-
-
-def _host_facts(plan: TrainingPlan) -> list[tuple[str, str]]:
-    if not plan.host_memory:
-        return []
-    if plan.host_available is None:
-        return [("host", f"{bytes_text(plan.host_memory)} on the fullest host, whose memory is not known")]
-    source = plan.cluster.parts["host_memory_bytes"][1]
-    fits = "fits" if plan.host_memory <= plan.host_available else "does not fit"
-    text = f"{bytes_text(plan.host_memory)} of {bytes_text(plan.host_available)} on the fullest host [{source}]: {fits}"
-    return [("host", text)]
-
-
-def _dtypes_facts(config: TrainingConfig) -> list[tuple[str, str]]:
+def dtypes_facts(config: TrainingConfig) -> list[tuple[str, str]]:
+    """Formats the dtypes where tensors have several."""
     if not config.parameter_dtypes and not config.gradient_dtypes and not config.parameter_scale:
         return []
     parameters = dtypes_text(config.parameter_dtype, config.parameter_dtypes)
@@ -171,61 +105,8 @@ def _dtypes_facts(config: TrainingConfig) -> list[tuple[str, str]]:
     ]
 
 
-def _nearest_facts(plan: TrainingPlan) -> list[tuple[str, str]]:
-    nearest = plan._nearest_fits()
-    texts = [
-        f"{changes_text(found['changes'])}: {bytes_text(found['memory'])}, {seconds_text(found['seconds'])} (model)"
-        for found in nearest.content(plan.config)
-    ]
-    texts += nearest.ways_out
-    if not plan.fits and not texts:
-        texts = ["no configuration that was tried, on this cluster or on one of up to 64 times its size"]
-    return [("fits with" if i == 0 else "", text) for i, text in enumerate(texts)]
-
-
-def choices_table(
-    kinds: Sequence[tuple[str, Sequence[TrainingPlan]]],
-) -> tuple[list[tuple[str, str]], tuple[str, ...], list[Sequence[str]]]:
-    """Formats groups of plans: facts that hold for all, the head of a table of what differs, and its rows.
-
-    Each group has a line with its title above its rows. The table has no column for data parallelism, which is the rest
-    of the devices, so that it fits in 80 characters for most searches.
-    """
-    plans = [plan for _, group in kinds for plan in group]
-    columns = {name: [text(plan) for plan in plans] for name, text in _COLUMNS.items()}
-    same = {name: cells[0] for name, cells in columns.items() if plans and len(set(cells)) == 1}
-    shown = [name for name in columns if name not in same or name in _ALWAYS_SHOWN]
-    hidden = {*_ALWAYS_SHOWN, *(name for name, cell in _USUAL.items() if same.get(name) == cell)}
-    common = [f"{name} {text}" for name, text in same.items() if name not in hidden]
-    if plans and all(plan.config.sequence_parallel for plan in plans if plan.config.tensor > 1):
-        common += ["sequences sharded over tensor ranks too"] * any(plan.config.tensor > 1 for plan in plans)
-    rows: list[Sequence[str]] = []
-    at = 0
-    for title, group in kinds:
-        if group:
-            rows.append((title,))
-        for i in range(len(group)):
-            rows.append((str(i + 1), *(columns[name][at] for name in shown)))
-            at += 1
-    return [("all have", ", ".join(common))] if common else [], ("", *shown), rows
-
-
-def _stages(plan: TrainingPlan) -> str:
-    chunks = plan.config.chunks
-    return f"{plan.config.pipeline}{f' x {chunks}' if chunks > 1 else ''}"
-
-
-def _zero(plan: TrainingPlan) -> str:
-    config = plan.config
-    return f"{config.zero}{f' of {config.zero_shards}' if config.zero and config.zero_shards else ''}"
-
-
-def _context(plan: TrainingPlan) -> str:
-    config = plan.config
-    return f"{config.context} {config.context_method.replace('_', '-')}" if config.context > 1 else "1"
-
-
-def _recomputed(config: TrainingConfig) -> str:
+def recomputed_text(config: TrainingConfig) -> str:
+    """Formats what is recomputed: "full, 4 layers"."""
     if config.recompute != "full" or config.recompute_layers is None:
         return config.recompute
     if config.recompute_method == "uniform":
@@ -233,30 +114,10 @@ def _recomputed(config: TrainingConfig) -> str:
     return f"full, {config.recompute_layers} layer{'' if config.recompute_layers == 1 else 's'}"
 
 
-def _offloaded(config: TrainingConfig) -> str:
+def offloaded_text(config: TrainingConfig) -> str:
+    """Formats what is in host memory: "nothing", "optimizer", "activations" or "both"."""
     kinds = [kind for kind in ("optimizer", "activations") if getattr(config, f"offload_{kind}")]
     return "both" if len(kinds) == 2 else "".join(kinds) or "nothing"
 
 
-_COLUMNS: dict[str, Callable[[TrainingPlan], str]] = {
-    "tensor": lambda plan: str(plan.config.tensor),
-    "context": _context,
-    "stages": _stages,
-    "ZeRO": _zero,
-    "experts over": lambda plan: str(plan.config.expert),
-    "micro": lambda plan: str(plan.config.microbatch),
-    "recompute": lambda plan: _recomputed(plan.config),
-    "optimizer": lambda plan: plan.config.optimizer,
-    "offload": lambda plan: _offloaded(plan.config),
-    "devices": lambda plan: str(plan.devices),
-    "memory": lambda plan: bytes_text(plan.memory),
-    "step": lambda plan: seconds_text(plan.seconds),
-    "MFU": lambda plan: f"{plan.mfu:.1%}",
-}
 _OFFLOADED = {"optimizer": "optimizer state", "activations": "activations", "both": "optimizer state and activations"}
-_USUAL = {  # not worth a word where all plans have it
-    **dict.fromkeys(("tensor", "context", "stages", "experts over"), "1"),
-    "optimizer": "adamw-fp32-master",
-    "offload": "nothing",
-}
-_ALWAYS_SHOWN = ("memory", "step", "MFU")
